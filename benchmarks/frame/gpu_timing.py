@@ -17,23 +17,23 @@ class KernelClock:
     """Adds up the time of every kernel launched inside it, by name."""
 
     def __enter__(self) -> "KernelClock":
-        from bwarp.gpu.quick_launch import Launch
+        from bwarp.gpu.kernel import Kernel
 
-        self.events, self.kind, self.call = [], Launch, Launch.__call__
+        self.events, self.kind, self.launch = [], Kernel, Kernel._launch
         clock = self
 
-        def timed(configuration, *arguments):
+        def timed(kernel, configuration, *arguments):
             before, after = cuda.event(), cuda.event()
             before.record()
-            clock.call(configuration, *arguments)
+            clock.launch(kernel, configuration, *arguments)
             after.record()
-            clock.events.append((configuration.kernel.py_func.__name__, before, after))
+            clock.events.append((kernel.__name__, before, after))
 
-        Launch.__call__ = timed
+        Kernel._launch = timed
         return self
 
     def __exit__(self, *_) -> None:
-        self.kind.__call__ = self.call
+        self.kind._launch = self.launch
         cuda.synchronize()
         self.seconds = defaultdict(float)
         for name, before, after in self.events:

@@ -10,7 +10,6 @@ from bwarp.gpu.launch import ALL_LANES, WARP
 
 __all__ = ["INTERVALS", "KEYS", "reserve", "slot_in_list"]
 
-KERNEL_SIGNATURES = {}
 
 #: Numbers of the counters of `Workspace.intervals` and `Workspace.keys`.
 INTERVALS, KEYS = 0, 1

@@ -1,8 +1,9 @@
 """Kernels are compiled before a program launches them, in processes that use no GPU.
 
-numba-cuda compiles a kernel when it is first launched, in one thread, for the GPU in use. A module
-with kernels says in KERNEL_SIGNATURES which types each is launched with. So all that is needed of
-a GPU is its compute capability, and the compiled kernel is kept where the launch looks for it.
+numba-cuda compiles a kernel when it is first launched, in one thread, for the GPU in use. The
+annotations of a kernel say which types it is launched with (`bwarp.gpu.kernel`). So all that is
+needed of a GPU is its compute capability, and the compiled kernel is kept where the launch looks
+for it.
 """
 
 import importlib
@@ -29,8 +30,8 @@ SECONDS = {
     "bwarp.seeding.algorithms.search_scheme_steps_cuda": 2,
 }
 
-#: What functions of modules make beside the kernels that these state, with the types of those: what
-#: `map` launches for reads of 150 bases, for many pairs at once and for few.
+#: What functions of modules make besides `MADE_KERNELS`: what `map` launches for reads of 150
+#: bases, for many pairs at once and for few.
 MADE = {
     "bwarp.alignment.matrix.int32_kernel_cuda": (
         "full_matrix_kernel", [(8, True, False, False)],
@@ -52,7 +53,7 @@ def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tu
     sources = {source for program in programs for source in imported_sources(program, _PACKAGE)}
     listed = []
     for source in sorted(sources):
-        if b"\nKERNEL_SIGNATURES" in source.read_bytes():
+        if b"@kernel" in source.read_bytes():
             parts = source.relative_to(_PACKAGE.parent).with_suffix("").parts
             module = importlib.import_module(".".join(parts))
             if capability >= getattr(module, "LOWEST_ARCHITECTURE", capability):
@@ -62,16 +63,13 @@ def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tu
 
 def stated_types(module) -> list[tuple]:
     """The kernels of a module, `MADE` ones too, each with the types of its arguments."""
-    signatures = dict(module.KERNEL_SIGNATURES)
+    from bwarp.gpu.kernel import kernels_in  # which needs numba-cuda
+
+    kernels = kernels_in(module)
     if module.__name__ in MADE:
         maker, made = MADE[module.__name__]
-        types = next(iter(signatures.values()))
-        signatures |= {getattr(module, maker)(*arguments): types for arguments in made}
-    return [
-        (kernel, types)
-        for kernel, stated in signatures.items()
-        for types in (stated if isinstance(stated, list) else [stated])
-    ]
+        kernels += [getattr(module, maker)(*arguments) for arguments in made]
+    return [(kernel, types) for kernel in kernels for types in kernel.signatures]
 
 
 def pretend_to_have(capability: tuple[int, int]) -> None:
@@ -94,6 +92,7 @@ def compile_kernel(module: str, number: int) -> None:
     from bwarp.gpu.cuda import CompiledKernel
 
     kernel, types = stated_types(importlib.import_module(module))[number]
+    kernel = kernel.dispatcher
     if kernel._cache.load_overload(types, kernel.targetctx) is None:
         compiled = CompiledKernel(kernel.py_func, types, **kernel.targetoptions)
         compiled._codelibrary.get_cubin()

@@ -42,14 +42,14 @@ from numba.cuda.cudadrv.driver import driver as driver_calls
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.dispatcher import _Kernel as CompiledKernel
 from numba.cuda.extending import intrinsic
-from numba.cuda.np.numpy_support import from_dtype
+from numba.cuda.np.numpy_support import as_dtype, from_dtype
 from numba.cuda.typing import signature
 
 __all__ = [
     "ArgHint", "AutoFreePointer", "CUDACodeLibrary", "CUDADispatcher", "Cache", "CompiledKernel",
     "CudaAPIError", "CudaSupportError", "DeviceNDArray", "MemoryInfo", "NumbaCUDAMemoryManager",
-    "TypingError", "api", "binding", "boolean", "caching", "cgutils", "compile_typed", "config",
-    "cuda", "device_pointer", "devices", "dispatcher", "driver", "driver_calls", "event",
+    "TypingError", "api", "as_dtype", "binding", "boolean", "caching", "cgutils", "compile_typed",
+    "config", "cuda", "device_pointer", "devices", "dispatcher", "driver", "driver_calls", "event",
     "float32", "float64", "from_dtype", "int8", "int16", "int32", "int64", "intrinsic", "ir",
     "require_context", "signature", "types", "uint8", "uint16", "uint32", "uint64",
 ]  # fmt: skip

@@ -1,15 +1,19 @@
-"""Zeros on the GPU, and single numbers of arrays there.
+"""Zeros and tables on the GPU, and single numbers of arrays there.
 
 What numba-cuda has for them takes a tenth of a millisecond or more each, of which a turn on the GPU
 has hundreds: zeros are made on the host and copied, and an array of one number is cut out first.
 """
 
+import functools
+import inspect
+from collections.abc import Callable
+
 import numpy as np
 
 from bwarp.gpu import queued_calls
-from bwarp.gpu.cuda import cuda, driver, driver_calls
+from bwarp.gpu.cuda import as_dtype, cuda, driver, driver_calls, types
 
-__all__ = ["number_at", "zeros"]
+__all__ = ["columns", "number_at", "zeros"]
 
 
 def zeros(size: int, dtype):
@@ -18,6 +22,34 @@ def zeros(size: int, dtype):
     if size:
         _clear(array)
     return array
+
+
+def columns(table: type[tuple], size: int, allocate: Callable | None = None, **given):
+    """A table whose columns have room for so many numbers each, with any values.
+
+    Parameters
+    ----------
+    table : class
+        A named tuple whose fields are annotated with types of arrays (`bwarp.gpu.kernel`).
+    allocate : function, optional
+        Makes an array of a size and type, in a work space say.
+    **given
+        Columns that are there already.
+    """
+    allocate = allocate or cuda.device_array
+    return table(*[
+        given[name] if name in given else allocate(size, dtype)
+        for name, dtype in _dtypes_of(table)
+    ])  # fmt: skip
+
+
+@functools.cache
+def _dtypes_of(table: type[tuple]) -> list[tuple[str, np.dtype]]:
+    kinds = inspect.get_annotations(table).items()
+    return [
+        (name, np.dtype(as_dtype(kind.dtype))) if isinstance(kind, types.Array) else (name, None)
+        for name, kind in kinds
+    ]
 
 
 def number_at(array, index: int) -> int:

@@ -15,12 +15,13 @@ from math import isqrt
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types
+from bwarp.gpu.cuda import cuda, int64, uint32
 from bwarp.gpu.device_arrays import number_at
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.workspace import device_array
 
-__all__ = ["KERNEL_SIGNATURES", "add_up", "exclusive_sum"]
+__all__ = ["add_up", "exclusive_sum"]
 
 #: Elements a warp adds up at most, and all of an array of no more; a multiple of 32.
 TILE = 2048
@@ -68,8 +69,10 @@ def add_up(counts) -> int:
     return number_at(counts, counts.size - 1)
 
 
-@cuda.jit(cache=True)
-def add_tiles(values, first, stride, count, tile_size, sums):
+@kernel
+def add_tiles(
+    values: uint32[::1], first: int, stride: int, count: int, tile_size: int, sums: uint32[::1]
+):
     """The sum of every tile. One warp a tile; reads every element once."""
     tile = cuda.grid(1) // WARP
     lane = cuda.laneid
@@ -84,8 +87,10 @@ def add_tiles(values, first, stride, count, tile_size, sums):
             sums[tile] = total
 
 
-@cuda.jit(cache=True)
-def sum_tiles(values, first, stride, count, tile_size, starts):
+@kernel
+def sum_tiles(
+    values: uint32[::1], first: int, stride: int, count: int, tile_size: int, starts: uint32[::1]
+):
     """Running sums inside every tile, on from the tile's start. One warp a tile, PART elements a
     lane and step; reads every element twice, the second time from the cache, and writes it once."""
     tile = cuda.grid(1) // WARP
@@ -111,9 +116,3 @@ def sum_tiles(values, first, stride, count, tile_size, starts):
                 lane_sum = np.uint32(lane_sum + value)
             whole = cuda.shfl_sync(ALL_LANES, np.int32(running), WARP - 1)
             before = np.uint32(before + np.uint32(whole))
-
-
-_COLUMN = (types.uint32[::1], *[types.int64] * 4, types.uint32[::1])
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {add_tiles: _COLUMN, sum_tiles: _COLUMN}

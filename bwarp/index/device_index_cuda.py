@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bwarp.gpu.available_memory import free_memory
-from bwarp.gpu.cuda import cuda, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.radix_sort import pair_sorter
@@ -18,11 +19,10 @@ from bwarp.gpu.transfers import to_gpu
 from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.locate_cuda import packed_text, whole_suffix_array
 from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
-from bwarp.index.rank_cuda import ranks_both
+from bwarp.index.rank_cuda import GROUPS, ranks_both
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "DeviceIndex",
     "DeviceBWT",
     "Workspace",
@@ -241,8 +241,11 @@ def string_table(forward: DeviceBWT, first_rows, length: int):
     return table
 
 
-@cuda.jit(cache=True)
-def grow_table(words, separator_rows, groups, first_rows, table, longer):
+@kernel
+def grow_table(
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    table: uint32[::1], longer: uint32[::1],
+):  # fmt: skip
     """Grow every string of a table by one base to the left.
 
     One thread a string. Neighbouring strings have neighbouring rows, so their blocks come from
@@ -265,14 +268,3 @@ def grow_table(words, separator_rows, groups, first_rows, table, longer):
             longer[entry + uint64(2)] = count
             longer[entry + uint64(3)] = uint32(0)
             other_row = uint32(other_row + count)
-
-
-_NUMBERS = types.uint32[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    grow_table: [
-        (_NUMBERS, _NUMBERS, types.UniTuple(types.int64, n), _NUMBERS, _NUMBERS, _NUMBERS)
-        for n in (2, 3)
-    ]
-}

@@ -10,12 +10,12 @@ the text.
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
-from bwarp.index.rank_cuda import lf_step
+from bwarp.index.rank_cuda import GROUPS, lf_step
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "genome_position",
     "look_up",
     "packed_text",
@@ -90,8 +90,11 @@ def position_of(sampled, rate, text_length, row, steps):
     return uint32(position)
 
 
-@cuda.jit(cache=True)
-def step_rows(words, separator_rows, groups, first_rows, text_start, rate, rows, steps, count):
+@kernel
+def step_rows(
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    text_start: int, rate: int, rows: uint32[::1], steps: uint32[::1], count: int,
+):  # fmt: skip
     """One thread a row; one random read an LF-step, about as many steps as the rate."""
     i = cuda.grid(1)
     if i < count:
@@ -104,16 +107,22 @@ def step_rows(words, separator_rows, groups, first_rows, text_start, rate, rows,
         steps[i] = taken
 
 
-@cuda.jit(cache=True)
-def look_up_rows(sampled, rate, text_length, rows, steps, count):
+@kernel
+def look_up_rows(
+    sampled: uint32[::1], rate: int, text_length: int, rows: uint32[::1], steps: uint32[::1],
+    count: int,
+):  # fmt: skip
     """One thread a row; one random read."""
     i = cuda.grid(1)
     if i < count:
         rows[i] = position_of(sampled, rate, text_length, rows[i], steps[i])
 
 
-@cuda.jit(cache=True)
-def fill_suffixes(words, separator_rows, groups, first_rows, text_start, rate, sampled, suffixes):
+@kernel
+def fill_suffixes(
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    text_start: int, rate: int, sampled: uint32[::1], suffixes: uint32[::1],
+):  # fmt: skip
     """Both steps. One thread a row; about `rate` random reads."""
     i = cuda.grid(1)
     if i < suffixes.size:
@@ -125,8 +134,11 @@ def fill_suffixes(words, separator_rows, groups, first_rows, text_start, rate, s
         suffixes[i] = position_of(sampled, rate, suffixes.size, row, taken)
 
 
-@cuda.jit(cache=True)
-def pack_text(genome, segment_text, segment_genome, text_length, text):
+@kernel
+def pack_text(
+    genome: uint64[::1], segment_text: uint32[::1], segment_genome: uint32[::1], text_length: int,
+    text: uint64[::1],
+):  # fmt: skip
     """One thread for every 32 bases; neighbours read neighbouring words of the genome."""
     i = cuda.grid(1)
     if i < text.size:
@@ -145,20 +157,3 @@ def pack_text(genome, segment_text, segment_genome, text_length, text):
                         bits |= (code & uint64(3)) << uint64(shift)
                 position += 1
         text[i] = bits
-
-
-_NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
-_RATES = [types.UniTuple(_INTEGER, n) for n in (2, 3)]
-
-
-def _with_bwt(*following):
-    return [(_NUMBERS, _NUMBERS, groups, _NUMBERS, _INTEGER, *following) for groups in _RATES]
-
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    step_rows: _with_bwt(_INTEGER, _NUMBERS, _NUMBERS, _INTEGER),
-    look_up_rows: (_NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _INTEGER),
-    fill_suffixes: _with_bwt(_INTEGER, _NUMBERS, _NUMBERS),
-    pack_text: (_WORDS, _NUMBERS, _NUMBERS, _INTEGER, _WORDS),
-}

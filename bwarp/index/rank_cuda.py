@@ -9,13 +9,11 @@ Rows are uint32: half the registers of 64 bits.
 
 from functools import partial
 
-from bwarp.gpu.cuda import cuda, uint32, uint64
+from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x2, load_uint32x4
 from bwarp.index.rank import rank_functions
 
-__all__ = ["base_at", "block_of", "lf_step", "rank", "rank_both", "ranks_both"]
-
-KERNEL_SIGNATURES = {}
+__all__ = ["GROUPS", "base_at", "block_of", "lf_step", "rank", "rank_both", "ranks_both"]
 
 
 @cuda.jit(device=True)
@@ -59,6 +57,9 @@ def load_separators(words, groups, block, code):
 def count_bits(bits):
     return uint32(cuda.popc(bits))
 
+
+#: Their lengths at the occ_rates that are used most; kernels are compiled ahead for these.
+GROUPS = types.UniTuple(int64, 2), types.UniTuple(int64, 3)
 
 _jit = partial(cuda.jit, device=True)
 _functions = rank_functions(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types
+from bwarp.gpu.cuda import cuda, int64, uint8
 from bwarp.gpu.device_arrays import zeros
-from bwarp.gpu.launch import launch
+from bwarp.gpu.kernel import kernel
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.memory_plan import MemoryNeeds
@@ -27,11 +27,10 @@ from bwarp.mapping.pairing.mate_rescue_cuda import rescue_candidates
 from bwarp.mapping.parameters import MappingParameters, good_scores, of_ends
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands, marked_reads
 from bwarp.mapping.seeding_rounds import SECOND, bounds_after, needs_round, rounds_of
-from bwarp.mapping.seeds.candidates_cuda import find_candidates
+from bwarp.mapping.seeds.candidates_cuda import ScoreBounds, find_candidates
 from bwarp.runtime.timeline import on_timeline
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "MOST_READS",
     "DeviceData",
     "ScoredReads",
@@ -111,27 +110,24 @@ def score_reads(
     found = find_candidates(
         device.index, reads, reads.numbers, n_reads, parameters.first, parameters
     )
-    hits = extend(device.genome, reads, found, parameters)
-    searched, bounds, unlocated = found.searched, found.score_bounds, found.unlocated
+    hits = extend(device.genome, reads, found.candidates, parameters)
+    searched, bounds = found.searched, found.bounds
     no_one = zeros(n_reads, np.uint8)
     marks = cuda.device_array(n_reads, np.uint8)
     good = cuda.to_device(good_scores(reads.longest, parameters))
     for number, seeds in rounds_of(parameters):
-        mark_reads[launch(n_reads)](
-            number, reads.offsets, hits.offsets, hits.scored, bounds, unlocated, good,
-            parameters.resolved_margin, parameters.match - parameters.mismatch, marks,
+        mark_reads(
+            number, reads, hits, bounds, good, parameters.resolved_margin,
+            parameters.match - parameters.mismatch, marks,
         )  # fmt: skip
         wanted, n_wanted = marked_reads(marks)
         if n_wanted:
             found = find_candidates(device.index, reads, wanted, n_wanted, seeds, parameters)
-            more = extend(device.genome, reads, found, parameters)
+            more = extend(device.genome, reads, found.candidates, parameters)
             searched = searched + found.searched
             hits = merge(hits, more, marks if number == SECOND else no_one)
-            take_bounds[launch(n_reads)](
-                number, marks, reads.offsets, found.score_bounds, found.unlocated,
-                parameters.match, bounds, unlocated,
-            )  # fmt: skip
-    return ScoredReads(reads, hits, unlocated, searched)
+            take_bounds(number, marks, reads, found.bounds, parameters.match, bounds)
+    return ScoredReads(reads, hits, bounds.unlocated, searched)
 
 
 @on_timeline("find mates on the GPU")
@@ -147,43 +143,42 @@ def add_mates(
     return merge(scored.hits, more, no_one)
 
 
-@cuda.jit(cache=True)
-def mark_reads(number, offsets, hit_offsets, scored, bounds, unlocated, good, margin, loss, marks):
+@kernel(over="marks")
+def mark_reads(
+    number: int, reads: DeviceReads, hits: DeviceScoredHits, bounds: ScoreBounds, good: int64[::1],
+    margin: int, loss: int, marks: uint8[::1],
+):  # fmt: skip
     """Mark the reads that are searched in a round. One thread a read."""
     read = cuda.grid(1)
     if read >= marks.size:
         return
-    first, best = int64(hit_offsets[read]), int64(0)
-    if first < int64(hit_offsets[read + 1]):
-        best = scored[FIELDS * first + SCORE]
-    length = offsets[read + 1] - offsets[read]
+    first, best = int64(hits.offsets[read]), int64(0)
+    if first < int64(hits.offsets[read + 1]):
+        best = hits.scored[FIELDS * first + SCORE]
+    length = reads.offsets[read + 1] - reads.offsets[read]
     is_needed = needs_round(
-        number, length, best, bounds[read], unlocated[read], good[length], margin, loss
+        number,
+        length,
+        best,
+        bounds.score_bounds[read],
+        bounds.unlocated[read],
+        good[length],
+        margin,
+        loss,
     )
     marks[read] = 1 if is_needed else 0
 
 
-@cuda.jit(cache=True)
-def take_bounds(number, marks, offsets, found_bounds, found_unlocated, match, bounds, unlocated):
+@kernel(over="marks")
+def take_bounds(
+    number: int, marks: uint8[::1], reads: DeviceReads, found: ScoreBounds, match: int,
+    bounds: ScoreBounds,
+):  # fmt: skip
     """Write the bounds of the reads that took part in a round. One thread a read."""
     read = cuda.grid(1)
     if read < marks.size and marks[read]:
-        length = offsets[read + 1] - offsets[read]
-        bounds[read], unlocated[read] = bounds_after(
-            number, length, match, int64(found_bounds[read]), int64(found_unlocated[read]),
-            int64(bounds[read]), int64(unlocated[read]),
+        length = reads.offsets[read + 1] - reads.offsets[read]
+        bounds.score_bounds[read], bounds.unlocated[read] = bounds_after(
+            number, length, match, int64(found.score_bounds[read]), int64(found.unlocated[read]),
+            int64(bounds.score_bounds[read]), int64(bounds.unlocated[read]),
         )  # fmt: skip
-
-
-_LONGS, _NUMBERS = types.int64[::1], types.uint32[::1]
-_INTEGER, _SIGNED, _BYTES = types.int64, types.int32[::1], types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    mark_reads: (
-        _INTEGER, _LONGS, _NUMBERS, _LONGS, _SIGNED, _SIGNED, _LONGS, _INTEGER, _INTEGER, _BYTES
-    ),
-    take_bounds: (
-        _INTEGER, _BYTES, _LONGS, _SIGNED, _SIGNED, _INTEGER, _SIGNED, _SIGNED
-    ),
-}  # fmt: skip

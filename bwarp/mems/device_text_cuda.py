@@ -23,7 +23,6 @@ from bwarp.mems.query_text import QueryText
 
 __all__ = ["DeviceReference", "DeviceText", "prepare", "put_text", "text_position"]
 
-KERNEL_SIGNATURES = {}
 
 _LONGEST_TEXT = 2**32 - 2
 

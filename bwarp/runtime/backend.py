@@ -98,13 +98,11 @@ def _starting_problem() -> str | None:
     from bwarp.gpu.cuda import config, cuda
     from bwarp.gpu.kernel_loading import load_in_turn, load_without_compiler
     from bwarp.gpu.memory_pool import use_pool
-    from bwarp.gpu.quick_launch import launch_quickly
     from bwarp.gpu.waiting import sleep_while_waiting
 
     use_pool()
     load_in_turn()
     load_without_compiler()
-    launch_quickly()
     # Small inputs launch small grids, which is no news to a user.
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     try:

@@ -1,6 +1,7 @@
 """One module names the compiler of kernels, and one what the CPU's vectors need of Numba."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -29,20 +30,21 @@ def modules_named(source: str) -> set[str]:
             named |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             named |= {f"{node.module}.{name.name}" for name in node.names}
-        elif isinstance(node, ast.Attribute):
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
             named.add(ast.unparse(node))
     return named
 
 
+@functools.cache
+def names_of_files() -> dict[str, set[str]]:
+    return {str(path): modules_named((ROOT / path).read_text()) for path in FILES}
+
+
 def those_that_name(package: str, folder: str = "") -> list[str]:
     return [
-        str(path)
-        for path in FILES
-        if str(path).startswith(folder)
-        and any(
-            f"{name}.".startswith(f"{package}.")
-            for name in modules_named((ROOT / path).read_text())
-        )
+        path
+        for path, names in names_of_files().items()
+        if path.startswith(folder) and any(f"{name}.".startswith(f"{package}.") for name in names)
     ]
 
 

@@ -1,13 +1,10 @@
 """Every CUDA kernel compiles for every architecture from sm_75 to sm_120; no GPU is needed.
 
-A module with kernels states what they are compiled with:
+The annotations of kernels say what they are compiled with (`bwarp.gpu.kernel`). A module with
+kernels states, only where one needs it:
 
-KERNEL_SIGNATURES
-    dict: kernel -> tuple of the Numba types of its arguments, or a list of such tuples. Every
-    kernel of the module must be there, also kernels that a function of the module makes.
-
-and, only where a kernel needs it:
-
+MADE_KERNELS
+    kernels that a function of the module makes, to be compiled here, too.
 LOWEST_ARCHITECTURE
     the least compute capability that its instructions exist on, (9, 0) for s16x2, say.
 INLINE_PTX
@@ -37,26 +34,13 @@ PACKAGE = Path(bwarp.__file__).parent
 MODULES = sorted(
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
     for path in PACKAGE.rglob("*.py")
-    if "@cuda.jit" in path.read_text() or path.name.endswith("_cuda.py")
+    if "@kernel" in path.read_text()
 )
 
 if missing_compiler():
     pytest.skip(missing_compiler(), allow_module_level=True)
 
 pytestmark = pytest.mark.compiler
-
-
-def kernels_of(module) -> list:
-    """The kernels that a module defines at its top level."""
-    from bwarp.gpu.cuda import CUDADispatcher
-
-    return [
-        value
-        for value in vars(module).values()
-        if isinstance(value, CUDADispatcher)
-        and value.py_func.__module__ == module.__name__
-        and not value.targetoptions.get("device")
-    ]
 
 
 def test_memory_outside_registers_and_slips_into_float64_are_seen():
@@ -80,10 +64,12 @@ def test_memory_outside_registers_and_slips_into_float64_are_seen():
 )
 def test_gpus_before_blackwell_are_given_the_same_ptx(name):
     """What `compile_for_all` relies on."""
-    for kernel, signatures in importlib.import_module(name).KERNEL_SIGNATURES.items():
-        types = signatures[0] if isinstance(signatures, list) else signatures
-        for architecture, ptx in compile_for_all(kernel, types).items():
-            assert ptx == compile_ptx(kernel, types, architecture)
+    from bwarp.gpu.kernel import kernels_in
+
+    for kernel in kernels_in(importlib.import_module(name)):
+        types = kernel.signatures[0]
+        for architecture, ptx in compile_for_all(kernel.dispatcher, types).items():
+            assert ptx == compile_ptx(kernel.dispatcher, types, architecture)
 
 
 def test_the_package_has_cuda_modules():
@@ -91,24 +77,18 @@ def test_the_package_has_cuda_modules():
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_every_kernel_states_its_types(name):
-    module = importlib.import_module(name)
-    stated = getattr(module, "KERNEL_SIGNATURES", {})
-    missing = [kernel.py_func.__name__ for kernel in kernels_of(module) if kernel not in stated]
-    assert not missing, f"{name}.KERNEL_SIGNATURES lacks {missing}, or device=True is missing there"
-    extras = [getattr(module, name, {}) for name in ("INLINE_PTX", "LOCAL_MEMORY")]
-    unknown = {kernel for extra in extras for kernel in extra} - set(stated)
-    assert not unknown
-
-
-@pytest.mark.parametrize("name", MODULES)
 def test_kernels_compile(name):
+    from bwarp.gpu.kernel import kernels_in
+
     module = importlib.import_module(name)
+    kernels = kernels_in(module)
+    extras = [getattr(module, name, {}) for name in ("INLINE_PTX", "LOCAL_MEMORY")]
+    assert {kernel for extra in extras for kernel in extra} <= set(kernels)
     lowest = getattr(module, "LOWEST_ARCHITECTURE", ARCHITECTURES[0])
-    for kernel, signatures in getattr(module, "KERNEL_SIGNATURES", {}).items():
-        for types in signatures if isinstance(signatures, list) else [signatures]:
-            for architecture, ptx in compile_for_all(kernel, types, lowest).items():
-                what = f"{kernel.py_func.__name__}{types} on {architecture}"
+    for kernel in kernels:
+        for types in kernel.signatures:
+            for architecture, ptx in compile_for_all(kernel.dispatcher, types, lowest).items():
+                what = f"{kernel.__name__}{types} on {architecture}"
                 check_kernel(module, kernel, what, architecture, ptx)
 
 
@@ -117,6 +97,6 @@ def check_kernel(module, kernel, what, architecture, ptx):
         assert instruction in ptx, f"{what} has no {instruction}"
     if kernel not in getattr(module, "DOUBLE_PRECISION", ()):
         assert ".f64" not in ptx, f"{what} computes in float64"
-    used = local_memory(ptx, architecture, kernel.targetoptions.get("max_registers"))
+    used = local_memory(ptx, architecture, kernel.dispatcher.targetoptions.get("max_registers"))
     allowed = getattr(module, "LOCAL_MEMORY", {}).get(kernel, 0)
     assert used <= allowed, f"{what} keeps {used} bytes outside registers"

@@ -65,6 +65,7 @@ load_without_compiler()
 load_without_compiler()
 from bwarp.composition.tiles import tiles_cuda
 kernel, signature = compile_ahead.stated_types(tiles_cuda)[0]
+kernel = kernel.dispatcher
 context = kernel.targetctx
 set_up = set()
 refresh = type(context).refresh

@@ -11,6 +11,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.errors import UsageError
 from bwarp.gpu import prefix_sum, ptx_reference
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.kernel import kernels_in
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.mems.device_text_cuda import prepare
 from bwarp.mems.find import KINDS, find_matches
@@ -41,7 +42,7 @@ KERNELS_OF = {maximal_matches_cuda: window_rows_cuda}
 def emulated(monkeypatch):
     for module in MODULES:
         monkeypatch.setattr(module, "_THREADS", 32)
-        for kernel in KERNELS_OF.get(module, module).KERNEL_SIGNATURES:
+        for kernel in kernels_in(KERNELS_OF.get(module, module)):
             monkeypatch.setattr(module, kernel.py_func.__name__, Launcher(kernel))
     monkeypatch.setattr(prefix_sum, "TILE", 32)
     monkeypatch.setattr(device_index_cuda, "pair_sorter", pair_sorter)

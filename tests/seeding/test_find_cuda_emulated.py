@@ -15,6 +15,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.errors import UsageError
 from bwarp.gpu import ptx_reference
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.kernel import kernels_in
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.index.locate_cpu import locate
 from bwarp.reference import text_of
@@ -63,7 +64,7 @@ KERNELS_OF = {search_schemes_cuda: search_scheme_steps_cuda}
 def emulated(monkeypatch):
     for module in MODULES:
         monkeypatch.setattr(module, "_THREADS", 32)
-        for kernel in KERNELS_OF.get(module, module).KERNEL_SIGNATURES:
+        for kernel in kernels_in(KERNELS_OF.get(module, module)):
             monkeypatch.setattr(module, kernel.py_func.__name__, Launcher(kernel))
     monkeypatch.setattr(search_schemes_cuda, "_BLOCKS_A_PROCESSOR", 2)
     monkeypatch.setattr(search_schemes_cuda, "_kept_tables", {})

@@ -16,11 +16,11 @@ from bwarp.alignment.matrix.device_batch_cuda import BLOCK, DeviceBatch, blocks,
 from bwarp.alignment.matrix.scores_and_ends_cuda import Costs, find_full
 from bwarp.alignment.pairs import PairBatch, check_pairs
 from bwarp.alignment.traceback.traceback_cuda import trace_alignments
-from bwarp.gpu.cuda import boolean, cuda, int32, int64, uint8
+from bwarp.gpu.cuda import cuda, int32, int64, uint8
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.workspace import device_array, work_space
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "NO_END",
     "exact_occurrences",
     "find_last_occurrences",
@@ -89,20 +89,12 @@ def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:
     return Costs(matrix, parameters.gap_open, parameters.gap_extend, False, free, overhang=strategy)
 
 
-@cuda.jit(cache=True)
+@kernel
 def find_last_occurrences(
-    references,
-    reference_starts,
-    reference_lengths,
-    alternates,
-    alternate_starts,
-    alternate_lengths,
-    match,
-    searched,
-    scores,
-    reference_ends,
-    alternate_ends,
-):
+    references: uint8[::1], reference_starts: int64[::1], reference_lengths: int32[::1],
+    alternates: uint8[::1], alternate_starts: int64[::1], alternate_lengths: int32[::1], match: int,
+    searched: bool, scores: int32[::1], reference_ends: int32[::1], alternate_ends: int32[::1],
+):  # fmt: skip
     """The right-most exact occurrence of each alternate in its reference, if there is one.
 
     One warp a pair: 32 neighbouring positions at once, from the right, each compared up to the
@@ -135,9 +127,3 @@ def find_last_occurrences(
         scores[pair] = int32(0)
         reference_ends[pair] = int32(NO_END)
         alternate_ends[pair] = int32(NO_END)
-
-
-_SIDE, _NUMBERS = (uint8[::1], int64[::1], int32[::1]), int32[::1]
-KERNEL_SIGNATURES = {
-    find_last_occurrences: (*_SIDE, *_SIDE, int64, boolean, _NUMBERS, _NUMBERS, _NUMBERS),
-}

@@ -32,10 +32,11 @@ from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE
 from bwarp.alignment.pairs import DELETION, INSERTION, SOFT_CLIP, PairBatch, check_pairs
 from bwarp.alignment.traceback.follow_directions_cuda import put_run
 from bwarp.errors import InputError
-from bwarp.gpu.cuda import boolean, cuda, int32, int64, uint8, uint32
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.kernel import kernel
 from bwarp.runtime.ranges import bounded_ranges
 
-__all__ = ["KERNEL_SIGNATURES", "block_threads", "gatk_alignments", "jump_back", "record_runs"]
+__all__ = ["block_threads", "gatk_alignments", "jump_back", "record_runs"]
 
 #: Threads of the widest block, and of the block that takes passes.
 WIDEST_BLOCK, PASS_BLOCK = 576, 128
@@ -115,30 +116,15 @@ def gatk_alignments(
     return GatkAlignments(outputs[0].copy_to_host(), starts_found, cigar_offsets, cigar)
 
 
-@cuda.jit(cache=True)
+@kernel
 def record_runs(
-    references,
-    reference_starts,
-    reference_lengths,
-    alternates,
-    alternate_starts,
-    alternate_lengths,
-    order,
-    match,
-    mismatch,
-    gap_open,
-    gap_extend,
-    free_start,
-    free_column_end,
-    free_row_end,
-    cells,
-    starts,
-    edge,
-    edge_stride,
-    scores,
-    reference_ends,
-    alternate_ends,
-):
+    references: uint8[::1], reference_starts: int64[::1], reference_lengths: int32[::1],
+    alternates: uint8[::1], alternate_starts: int64[::1], alternate_lengths: int32[::1],
+    order: int32[::1], match: int32, mismatch: int32, gap_open: int32, gap_extend: int32,
+    free_start: bool, free_column_end: bool, free_row_end: bool, cells: uint32[::1],
+    starts: int64[::1], edge: int32[::1], edge_stride: int, scores: int32[::1],
+    reference_ends: int32[::1], alternate_ends: int32[::1],
+):  # fmt: skip
     """Stage 1; see the module. `edge` holds four words a row and pair for the next pass.
 
     Reads each reference base once a pass and thread, writes four bytes a cell.
@@ -248,21 +234,13 @@ def record_runs(
                 alternate_ends[pair] = int32(0x1FFFF - (best[1] & 0x1FFFF)) + 1
 
 
-@cuda.jit(cache=True)
+@kernel
 def jump_back(
-    alternate_lengths,
-    order,
-    reference_ends,
-    alternate_ends,
-    cells,
-    starts,
-    overhang,
-    is_counting,
-    run_counts,
-    offsets_found,
-    cigar_offsets,
-    cigar,
-):
+    alternate_lengths: int32[::1], order: int32[::1], reference_ends: int32[::1],
+    alternate_ends: int32[::1], cells: uint32[::1], starts: int64[::1], overhang: int,
+    is_counting: bool, run_counts: int32[::1], offsets_found: int32[::1], cigar_offsets: int64[::1],
+    cigar: uint32[::1],
+):  # fmt: skip
     """Stage 2: one thread a pair jumps from run to run, once to count them and once to write.
 
     `overhang`: 0 for INDEL and LEADING_INDEL, 1 for SOFTCLIP, 2 for IGNORE. One read a run.
@@ -310,21 +288,3 @@ def jump_back(
     if is_counting:
         run_counts[pair] = runs
         offsets_found[pair] = int32(0) if overhang == 0 else p if overhang == 1 else p - q
-
-
-_SIDE, _NUMBERS, _STARTS, _WORDS = (
-    (uint8[::1], int64[::1], int32[::1]),
-    int32[::1],
-    int64[::1],
-    uint32[::1],
-)
-KERNEL_SIGNATURES = {
-    record_runs: (
-        *(*_SIDE, *_SIDE, _NUMBERS, int32, int32, int32, int32, boolean, boolean, boolean),
-        *(_WORDS, _STARTS, _NUMBERS, int64, _NUMBERS, _NUMBERS, _NUMBERS),
-    ),
-    jump_back: (
-        *(_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _STARTS, int64, boolean),
-        *(_NUMBERS, _NUMBERS, _STARTS, _WORDS),
-    ),
-}

@@ -7,8 +7,9 @@ is computed elsewhere (`int32_kernel_cuda`).
 """
 
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint64
+from bwarp.gpu.kernel import kernel
 
-__all__ = ["KERNEL_SIGNATURES", "REFUSED", "refuse", "select_bases"]
+__all__ = ["REFUSED", "refuse", "select_bases"]
 
 #: The score of a pair whose reference has an ambiguous base.
 REFUSED = -(2**31)
@@ -16,8 +17,11 @@ REFUSED = -(2**31)
 ALL = 0xFFFFFFFF
 
 
-@cuda.jit(cache=True)
-def select_bases(references, starts, lengths, order, selectors, stride, margin, scores, refused):
+@kernel
+def select_bases(
+    references: uint8[::1], starts: int64[::1], lengths: int32[::1], order: int32[::1],
+    selectors: int32[::1], stride: int, margin: int, scores: int32[::1], refused: int32[::1],
+):  # fmt: skip
     """Lay out, column by column, what looks up the scores of two references' bases at once.
 
     One warp a group of two pairs, a thread every 32nd column: reads two bases, writes the
@@ -50,19 +54,10 @@ def select_bases(references, starts, lengths, order, selectors, stride, margin, 
             refused[0] = int32(1)
 
 
-@cuda.jit(cache=True)
-def refuse(order, scores, refused):
+@kernel
+def refuse(order: int32[::1], scores: int32[::1], refused: int32[::1]):
     """Give pairs the score REFUSED. One thread a slot."""
     slot = cuda.grid(1)
     if slot < order.size:
         scores[order[slot]] = int32(REFUSED)
         refused[0] = int32(1)
-
-
-_CODES, _NUMBERS, _STARTS = uint8[::1], int32[::1], int64[::1]
-KERNEL_SIGNATURES = {
-    select_bases: (
-        *(_CODES, _STARTS, _NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _NUMBERS, _NUMBERS),
-    ),
-    refuse: (_NUMBERS, _NUMBERS, _NUMBERS),
-}

@@ -7,6 +7,7 @@ import numpy as np
 
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import device_array
 
@@ -14,7 +15,6 @@ __all__ = [
     "BLOCK",
     "DeviceBatch",
     "DeviceSequences",
-    "KERNEL_SIGNATURES",
     "blocks",
     "device_batch",
     "free_bytes",
@@ -131,8 +131,11 @@ def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequenc
     return Sequences(codes, offsets, lengths)
 
 
-@cuda.jit(cache=True)
-def unpack_windows(words, starts, lengths, offsets, codes):
+@kernel
+def unpack_windows(
+    words: uint64[::1], starts: int64[::1], lengths: int32[::1], offsets: int64[::1],
+    codes: uint8[::1],
+):  # fmt: skip
     """One warp a window: each thread unpacks every 32nd base, one byte out of 8 read."""
     window = cuda.grid(1) // 32
     if window < starts.size:
@@ -151,8 +154,3 @@ def blocks(items: int, threads_an_item: int = 1) -> int:
 def free_bytes() -> int:
     """Free memory of the GPU."""
     return cuda.current_context().get_memory_info().free
-
-
-KERNEL_SIGNATURES = {
-    unpack_windows: (uint64[::1], int64[::1], int32[::1], int64[::1], uint8[::1]),
-}

@@ -24,6 +24,7 @@ the threads of a group write side by side:
 import functools
 
 from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import opaque
 
 __all__ = [
@@ -34,7 +35,6 @@ __all__ = [
     "CODE_BITS",
     "D_OPENS",
     "I_OPENS",
-    "KERNEL_SIGNATURES",
     "MATRIX_STRIDE",
     "MATRIX_WORDS",
     "MINUS_INFINITY",
@@ -124,26 +124,15 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
     """
     tile = threads * ROWS
 
-    @cuda.jit(cache=True, max_registers=128)
+    @kernel(max_registers=128)
     def align_full(
-        queries,
-        query_starts,
-        query_lengths,
-        references,
-        reference_starts,
-        reference_lengths,
-        order,
-        bands,
-        matrix,
-        parameters,
-        edge,
-        edge_stride,
-        directions,
-        direction_starts,
-        scores,
-        query_ends,
-        reference_ends,
-    ):
+        queries: uint8[::1], query_starts: int64[::1], query_lengths: int32[::1],
+        references: uint8[::1], reference_starts: int64[::1], reference_lengths: int32[::1],
+        order: int32[::1], bands: int32[::1], matrix: int32[::1],
+        parameters: types.UniTuple(int64, 8), edge: int32[::1], edge_stride: int,
+        directions: uint32[::1], direction_starts: uint32[::1], scores: int32[::1],
+        query_ends: int32[::1], reference_ends: int32[::1],
+    ):  # fmt: skip
         table = cuda.shared.array(MATRIX_WORDS, int32)
         for word in range(cuda.threadIdx.x, MATRIX_WORDS, cuda.blockDim.x):
             table[word] = matrix[word]
@@ -349,15 +338,10 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
     return align_full
 
 
-_CODES, _NUMBERS, _STARTS = uint8[::1], int32[::1], int64[::1]
-_SIDE = (_CODES, _STARTS, _NUMBERS)
-_FULL = (
-    *(*_SIDE, *_SIDE, _NUMBERS, _NUMBERS, _NUMBERS, types.UniTuple(int64, 8), _NUMBERS, int64),
-    *(uint32[::1], uint32[::1], _NUMBERS, _NUMBERS, _NUMBERS),
+#: Some of those that are made.
+MADE_KERNELS = (
+    full_matrix_kernel(2, False, False, True),
+    full_matrix_kernel(4, True, False, True),
+    full_matrix_kernel(16, False, True, False),
+    full_matrix_kernel(32, True, False, False),
 )
-KERNEL_SIGNATURES = {
-    full_matrix_kernel(2, False, False, True): _FULL,
-    full_matrix_kernel(4, True, False, True): _FULL,
-    full_matrix_kernel(16, False, True, False): _FULL,
-    full_matrix_kernel(32, True, False, False): _FULL,
-}

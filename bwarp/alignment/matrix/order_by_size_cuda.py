@@ -21,14 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.alignment.matrix.device_batch_cuda import BLOCK, blocks
-from bwarp.gpu.cuda import boolean, cuda, int32, int64, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.gpu.workspace import cut, device_array
 
 __all__ = [
     "FEW_PAIRS",
-    "KERNEL_SIGNATURES",
     "NO_BIN",
     "NO_LIMIT",
     "Order",
@@ -210,24 +210,27 @@ def clear(array) -> None:
     clear_words[blocks(array.size), BLOCK](array)
 
 
-@cuda.jit(cache=True)
-def clear_words(words):
+@kernel
+def clear_words(words: uint32[::1]):
     """One thread a word."""
     i = cuda.grid(1)
     if i < words.size:
         words[i] = 0
 
 
-@cuda.jit(cache=True)
-def number_slots(slots, count):
+@kernel
+def number_slots(slots: int32[::1], count: int):
     """The pairs in their order; the last stands twice where a slot is left. One thread a slot."""
     slot = cuda.grid(1)
     if slot < slots.size:
         slots[slot] = int32(min(slot, count - 1))
 
 
-@cuda.jit(cache=True)
-def bin_by_size(rows, columns, limits, most_columns, exact, width, marks, wanted, all_pairs, bins):
+@kernel
+def bin_by_size(
+    rows: int32[::1], columns: int32[::1], limits: types.UniTuple(int64, 16), most_columns: int,
+    exact: bool, width: int, marks: int32[::1], wanted: int, all_pairs: bool, bins: uint32[::1],
+):  # fmt: skip
     """The bin of each pair; see `order_by_size`. One thread a pair, which reads its two lengths."""
     i = cuda.grid(1)
     if i >= bins.size:
@@ -266,8 +269,8 @@ def add_to_bin(table, entry, number, in_use):
     return uint32(0)
 
 
-@cuda.jit(cache=True)
-def count_bins(bins, count, table):
+@kernel
+def count_bins(bins: uint32[::1], count: int, table: uint32[::1]):
     """How many pairs each bin has. One thread a pair: one atomic addition, or one a warp."""
     i = cuda.grid(1)
     number = uint32(NO_BIN)
@@ -276,8 +279,8 @@ def count_bins(bins, count, table):
     add_to_bin(table, int64(number), number, number != uint32(NO_BIN))
 
 
-@cuda.jit(cache=True)
-def size_slots(table, n_bins, even):
+@kernel
+def size_slots(table: uint32[::1], n_bins: int, even: bool):
     """How many slots each bin takes. One thread a bin."""
     i = cuda.grid(1)
     if i < n_bins:
@@ -287,8 +290,10 @@ def size_slots(table, n_bins, even):
         table[2 * n_bins + i] = size
 
 
-@cuda.jit(cache=True)
-def assign_slots(bins, count, table, n_bins, even, slots):
+@kernel
+def assign_slots(
+    bins: uint32[::1], count: int, table: uint32[::1], n_bins: int, even: bool, slots: int32[::1]
+):
     """Give each pair a slot of its bin. One thread a pair, as in `count_bins`."""
     i = cuda.grid(1)
     number = uint32(NO_BIN)
@@ -302,17 +307,3 @@ def assign_slots(bins, count, table, n_bins, even, slots):
         size = uint32(table[int64(number)])
         if even and rank == 0 and size & uint32(1):
             slots[start + uint64(size)] = int32(i)
-
-
-_WORDS, _NUMBERS = uint32[::1], int32[::1]
-KERNEL_SIGNATURES = {
-    clear_words: (_WORDS,),
-    number_slots: (_NUMBERS, int64),
-    bin_by_size: (
-        *(_NUMBERS, _NUMBERS, types.UniTuple(int64, MOST_CLASSES), int64, boolean, int64),
-        *(_NUMBERS, int64, boolean, _WORDS),
-    ),
-    count_bins: (_WORDS, int64, _WORDS),
-    size_slots: (_WORDS, int64, boolean),
-    assign_slots: (_WORDS, int64, _WORDS, int64, boolean, _NUMBERS),
-}

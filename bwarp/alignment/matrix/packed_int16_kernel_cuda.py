@@ -27,10 +27,10 @@ import functools
 
 from bwarp.alignment.matrix.base_selectors_cuda import REFUSED
 from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, opaque, permute_bytes
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "LOWEST_ARCHITECTURE",
     "packed_kernel",
 ]
@@ -110,23 +110,13 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
     """
     tile = threads * rows
 
-    @cuda.jit(cache=True, max_registers=168 if local and with_ends else 128)
+    @kernel(max_registers=168 if local and with_ends else 128)
     def align_packed(
-        queries,
-        query_starts,
-        query_lengths,
-        selectors,
-        selectors_stride,
-        reference_lengths,
-        order,
-        parameters,
-        one,
-        edge,
-        edge_stride,
-        scores,
-        query_ends,
-        reference_ends,
-    ):
+        queries: uint8[::1], query_starts: int64[::1], query_lengths: int32[::1],
+        selectors: int32[::1], selectors_stride: int, reference_lengths: int32[::1],
+        order: int32[::1], parameters: types.UniTuple(int64, 11), one: int32, edge: int32[::1],
+        edge_stride: int, scores: int32[::1], query_ends: int32[::1], reference_ends: int32[::1],
+    ):  # fmt: skip
         lane = int32(cuda.laneid) & int32(threads - 1)
         group = cuda.grid(1) // threads
         # A group past the end repeats the last one: the same answer.
@@ -369,16 +359,12 @@ def end_number(score, column, row):
 
 LOWEST_ARCHITECTURE = (9, 0)
 
-_CODES, _NUMBERS, _STARTS = uint8[::1], int32[::1], int64[::1]
-_PACKED = (
-    *(_CODES, _STARTS, _NUMBERS, _NUMBERS, int64, _NUMBERS, _NUMBERS, types.UniTuple(int64, 11)),
-    *(int32, _NUMBERS, int64, _NUMBERS, _NUMBERS, _NUMBERS),
+#: Some of those that are made.
+MADE_KERNELS = (
+    packed_kernel(8, 19, False, False, False, True),
+    packed_kernel(8, 19, True, True, False, True),
+    packed_kernel(16, 16, False, True, True, True),
+    packed_kernel(32, 5, True, False, False, False),
 )
-KERNEL_SIGNATURES = {
-    packed_kernel(8, 19, False, False, False, True): _PACKED,
-    packed_kernel(8, 19, True, True, False, True): _PACKED,
-    packed_kernel(16, 16, False, True, True, True): _PACKED,
-    packed_kernel(32, 5, True, False, False, False): _PACKED,
-}
 # Registers spill where the profile is built, before the loop over columns; none in the loop.
-LOCAL_MEMORY = dict.fromkeys(KERNEL_SIGNATURES, 384)
+LOCAL_MEMORY = dict.fromkeys(MADE_KERNELS, 384)

@@ -26,8 +26,9 @@ from bwarp.alignment.matrix.scores_and_ends_cuda import MEMORY_SHARE, pair_costs
 from bwarp.alignment.scoring import LOCAL, Scoring
 from bwarp.alignment.search.database import Database, check_search
 from bwarp.gpu.cuda import cuda, int32, int64, uint8
+from bwarp.gpu.kernel import kernel
 
-__all__ = ["KERNEL_SIGNATURES", "scan_rows", "search_scores"]
+__all__ = ["scan_rows", "search_scores"]
 
 ALL = 0xFFFFFFFF
 MOST_WARPS = 16
@@ -70,8 +71,11 @@ def search_scores(
         yield scores
 
 
-@cuda.jit(cache=True)
-def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores):
+@kernel
+def scan_rows(
+    query: uint8[::1], codes: uint8[::1], offsets: int64[::1], matrix: int32[::1], gap_open: int32,
+    gap_extend: int32, edge: int32[::1], scores: int32[::1],
+):  # fmt: skip
     """One block a target; see the module. `edge` holds two words a target and query residue."""
     table = cuda.shared.array(MATRIX_WORDS, int32)
     warp_best = cuda.shared.array(BOTH_TURNS, int32)
@@ -158,9 +162,3 @@ def scan_rows(query, codes, offsets, matrix, gap_open, gap_extend, edge, scores)
         for w in range(1, warps):
             best = int32(max(best, warp_best[w]))
         scores[target] = best
-
-
-_CODES, _NUMBERS = uint8[::1], int32[::1]
-KERNEL_SIGNATURES = {
-    scan_rows: (_CODES, _CODES, int64[::1], _NUMBERS, int32, int32, _NUMBERS, _NUMBERS),
-}

@@ -34,7 +34,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bwarp.gpu.cuda import boolean, cuda, int32, int64, uint8, uint32
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import (
     add_max_lanes,
     load_shared_int32x4,
@@ -49,7 +50,6 @@ from bwarp.gpu.ptx import (
 __all__ = [
     "ALPHABET",
     "GROUP",
-    "KERNEL_SIGNATURES",
     "LOWEST_ARCHITECTURE",
     "MOST_ROWS",
     "NO_RESIDUE",
@@ -115,8 +115,8 @@ def _row_scores(query, matrix, shift, length):
     return scores
 
 
-@cuda.jit(cache=True)
-def spread_targets(codes, offsets, spread, edge):
+@kernel
+def spread_targets(codes: uint8[::1], offsets: int64[::1], spread: uint8[::1], edge: int64[::1]):
     """Put `GROUP` columns without residues before the first target and behind every one.
 
     One block a target, threads striding over its columns; reads and writes a byte a column. Target
@@ -178,8 +178,11 @@ def strip_kernel(rows, targets, first, extend):
     open_sum = -first * 0x10001
     extend_lanes, floor_lanes = both_lanes(-extend), both_lanes(first)
 
-    @cuda.jit(cache=True, max_registers=registers)
-    def align_strip(profile, codes, offsets, one, is_first, is_last, edge, best):
+    @kernel(max_registers=registers)
+    def align_strip(
+        profile: int32[::1], codes: uint8[::1], offsets: int64[::1], one: int32, is_first: bool,
+        is_last: bool, edge: int64[::1], best: int32[::1],
+    ):  # fmt: skip
         table = cuda.shared.array(table_words, int32)
         for word in range(uint32(cuda.threadIdx.x), uint32(table_words), uint32(cuda.blockDim.x)):
             table[word] = profile[word]
@@ -328,14 +331,10 @@ def strip_kernel(rows, targets, first, extend):
 
 LOWEST_ARCHITECTURE = (9, 0)
 
-_NUMBERS, _STARTS = int32[::1], int64[::1]
-_STRIP = (_NUMBERS, uint8[::1], _STARTS, int32, boolean, boolean, _STARTS, _NUMBERS)
-KERNEL_SIGNATURES = {
-    spread_targets: (uint8[::1], _STARTS, uint8[::1], _STARTS),
-    **{
-        strip_kernel(rows, targets, 12, 1): _STRIP
-        for rows, targets in ((16, 1), (MOST_ROWS[1], 1), (16, 2), (MOST_ROWS[2], 2))
-    },
-}
+#: Some of those that are made.
+MADE_KERNELS = tuple(
+    strip_kernel(rows, targets, 12, 1)
+    for rows, targets in ((16, 1), (MOST_ROWS[1], 1), (16, 2), (MOST_ROWS[2], 2))
+)
 # Where the rows are the most, compute capability 12 keeps a few registers in memory.
 LOCAL_MEMORY = {strip_kernel(rows, targets, 12, 1): 68 for targets, rows in MOST_ROWS.items()}

@@ -20,10 +20,10 @@ from bwarp.alignment.matrix.int32_kernel_cuda import (
 )
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, SOFT_CLIP
 from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32
+from bwarp.gpu.kernel import kernel
 
 __all__ = [
     "COUNT",
-    "KERNEL_SIGNATURES",
     "WRITE",
     "check_diagonals",
     "trace_diagonals",
@@ -36,21 +36,13 @@ ALL = 0xFFFFFFFF
 COUNT, WRITE = 1, 2
 
 
-@cuda.jit(cache=True)
+@kernel
 def check_diagonals(
-    queries,
-    query_starts,
-    references,
-    reference_starts,
-    matrix,
-    matrix_stride,
-    parameters,
-    scores,
-    query_ends,
-    reference_ends,
-    bands,
-    diagonals,
-):
+    queries: uint8[::1], query_starts: int64[::1], references: uint8[::1],
+    reference_starts: int64[::1], matrix: int32[::1], matrix_stride: int,
+    parameters: types.UniTuple(int64, 6), scores: int32[::1], query_ends: int32[::1],
+    reference_ends: int32[::1], bands: int32[::1], diagonals: int32[::1],
+):  # fmt: skip
     """Find the pairs whose alignment is one diagonal, and how far other pairs can stray from it.
 
     One warp a pair adds up the diagonal that ends in the end cell, 32 columns at a time, until the
@@ -103,25 +95,14 @@ def check_diagonals(
             bands[pair] = int32(min(int64(max(i, j)), max(gaps, int64(1))))
 
 
-@cuda.jit(cache=True)
+@kernel
 def trace_diagonals(
-    queries,
-    query_starts,
-    references,
-    reference_starts,
-    order,
-    query_ends,
-    reference_ends,
-    diagonals,
-    ambiguous,
-    purpose,
-    run_counts,
-    edit_distances,
-    first_rows,
-    first_columns,
-    cigar_offsets,
-    cigar,
-):
+    queries: uint8[::1], query_starts: int64[::1], references: uint8[::1],
+    reference_starts: int64[::1], order: int32[::1], query_ends: int32[::1],
+    reference_ends: int32[::1], diagonals: int32[::1], ambiguous: int32, purpose: int,
+    run_counts: uint32[::1], edit_distances: int32[::1], first_rows: int32[::1],
+    first_columns: int32[::1], cigar_offsets: uint32[::1], cigar: uint32[::1],
+):  # fmt: skip
     """The runs of = and X of alignments that are one diagonal: one warp a pair, 32 columns a step.
 
     A thread whose column differs in kind from the one before begins a run and writes the one that
@@ -212,30 +193,16 @@ def traceback_kernel(threads, gatk):
     """
     tile = threads * ROWS
 
-    @cuda.jit(cache=True)
+    @kernel
     def trace(
-        queries,
-        query_starts,
-        references,
-        reference_starts,
-        reference_lengths,
-        order,
-        query_ends,
-        reference_ends,
-        bands,
-        diagonals,
-        directions,
-        direction_starts,
-        parameters,
-        ambiguous,
-        purpose,
-        run_counts,
-        edit_distances,
-        first_rows,
-        first_columns,
-        cigar_ends,
-        cigar,
-    ):
+        queries: uint8[::1], query_starts: int64[::1], references: uint8[::1],
+        reference_starts: int64[::1], reference_lengths: int32[::1], order: int32[::1],
+        query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1],
+        diagonals: int32[::1], directions: uint32[::1], direction_starts: uint32[::1],
+        parameters: types.UniTuple(int64, 3), ambiguous: int32, purpose: int,
+        run_counts: uint32[::1], edit_distances: int32[::1], first_rows: int32[::1],
+        first_columns: int32[::1], cigar_ends: uint32[::1], cigar: uint32[::1],
+    ):  # fmt: skip
         slot = cuda.grid(1)
         if slot >= order.size:
             return
@@ -348,16 +315,5 @@ def traceback_kernel(threads, gatk):
     return trace
 
 
-_CODES, _NUMBERS, _STARTS, _WORDS = uint8[::1], int32[::1], int64[::1], uint32[::1]
-_SIDES = (_CODES, _STARTS, _CODES, _STARTS)
-_RESULTS = (int64, _WORDS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _WORDS)
-_TRACEBACK = (
-    *(*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS, _WORDS),
-    *(types.UniTuple(int64, 3), int32, *_RESULTS),
-)
-KERNEL_SIGNATURES = {
-    check_diagonals: (*_SIDES, _NUMBERS, int64, types.UniTuple(int64, 6), *[_NUMBERS] * 5),
-    trace_diagonals: (*_SIDES, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int32, *_RESULTS),
-    traceback_kernel(2, False): _TRACEBACK,
-    traceback_kernel(4, True): _TRACEBACK,
-}
+#: Some of those that are made.
+MADE_KERNELS = (traceback_kernel(2, False), traceback_kernel(4, True))

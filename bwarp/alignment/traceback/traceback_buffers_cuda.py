@@ -10,8 +10,9 @@ pair's directions from the back, until their number is known and they go where t
 from bwarp.alignment.matrix.int32_kernel_cuda import ROWS, strip_width
 from bwarp.alignment.matrix.order_by_size_cuda import device_size_bin
 from bwarp.gpu.cuda import cuda, int32, int64, uint32
+from bwarp.gpu.kernel import kernel
 
-__all__ = ["KERNEL_SIGNATURES", "bin_by_work", "gather_runs", "size_directions", "widen"]
+__all__ = ["bin_by_work", "gather_runs", "size_directions", "widen"]
 
 
 @cuda.jit(device=True)
@@ -21,8 +22,11 @@ def strips_and_width(rows, columns, band, threads):
     return int32((rows + tile - 1) // tile), strip_width(tile, int32(threads), columns, band)
 
 
-@cuda.jit(cache=True)
-def bin_by_work(query_ends, reference_ends, bands, threads, width_bins, bins):
+@kernel
+def bin_by_work(
+    query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1], threads: int,
+    width_bins: int, bins: uint32[::1],
+):  # fmt: skip
     """The bin of each pair by the size of its band; 0 without one. One thread a pair."""
     pair = cuda.grid(1)
     if pair < bins.size:
@@ -35,8 +39,11 @@ def bin_by_work(query_ends, reference_ends, bands, threads, width_bins, bins):
         bins[pair] = uint32(number)
 
 
-@cuda.jit(cache=True)
-def size_directions(slots, query_ends, reference_ends, bands, threads, sizes):
+@kernel
+def size_directions(
+    slots: int32[::1], query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1],
+    threads: int, sizes: uint32[::1],
+):  # fmt: skip
     """The words of the directions of the slot before, and of each slot's own buffer.
 
     One thread a slot, and one more. The running sum of them is where directions begin, one
@@ -58,8 +65,11 @@ def size_directions(slots, query_ends, reference_ends, bands, threads, sizes):
         sizes[slot] = uint32(words)
 
 
-@cuda.jit(cache=True)
-def gather_runs(slots, buffer_ends, buffers, offsets, cigar):
+@kernel
+def gather_runs(
+    slots: int32[::1], buffer_ends: uint32[::1], buffers: uint32[::1], offsets: uint32[::1],
+    cigar: uint32[::1],
+):  # fmt: skip
     """Bring the runs of each pair from its buffer to its CIGAR. One thread a slot."""
     slot = cuda.grid(1)
     if slot < slots.size:
@@ -70,18 +80,9 @@ def gather_runs(slots, buffer_ends, buffers, offsets, cigar):
             cigar[first + i] = buffers[buffer + i]
 
 
-@cuda.jit(cache=True)
-def widen(numbers, wide_numbers):
+@kernel
+def widen(numbers: uint32[::1], wide_numbers: int64[::1]):
     """The same numbers in 64 bits. One thread a number."""
     i = cuda.grid(1)
     if i < numbers.size:
         wide_numbers[i] = int64(numbers[i])
-
-
-_NUMBERS, _WORDS = int32[::1], uint32[::1]
-KERNEL_SIGNATURES = {
-    bin_by_work: (_NUMBERS, _NUMBERS, _NUMBERS, int64, int64, _WORDS),
-    size_directions: (_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, int64, _WORDS),
-    gather_runs: (_NUMBERS, _WORDS, _WORDS, _WORDS, _WORDS),
-    widen: (_WORDS, int64[::1]),
-}

@@ -10,10 +10,11 @@ import numpy as np
 from bwarp.composition.classes.class_numbers_cpu import number_of_classes
 from bwarp.composition.classes.classes_cpu import WindowClasses
 from bwarp.composition.tiles.tiles_cuda import DeviceReferences, window_word
-from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 
-__all__ = ["KERNEL_SIGNATURES", "count_windows"]
+__all__ = ["count_windows"]
 
 _THREADS = 256
 #: The word of a position where no window begins.
@@ -58,16 +59,19 @@ def count_windows(
     return WindowClasses(length, ranges, tables, found, most_ambiguous)
 
 
-@cuda.jit(cache=True)
-def clear(table):
+@kernel
+def clear(table: uint32[::1]):
     """Set a table to zero; one thread an element."""
     i = cuda.grid(1)
     if i < table.size:
         table[i] = uint32(0)
 
 
-@cuda.jit(cache=True)
-def number_windows(prefix, room, length, most_ambiguous, table, ambiguous):
+@kernel
+def number_windows(
+    prefix: uint32[::1], room: uint8[::1], length: uint32, most_ambiguous: uint32,
+    table: uint32[::1], ambiguous: uint64[::1],
+):  # fmt: skip
     """Count every window in the class of its histogram; one thread a window.
 
     Reads two words and a byte, writes one atomic addition to the table.
@@ -97,16 +101,3 @@ def number_windows(prefix, room, length, most_ambiguous, table, ambiguous):
                 | uint64(g) << uint64(32)
                 | uint64(t) << uint64(48)
             )
-
-
-KERNEL_SIGNATURES = {
-    clear: (types.uint32[::1],),
-    number_windows: (
-        types.uint32[::1],
-        types.uint8[::1],
-        types.uint32,
-        types.uint32,
-        types.uint32[::1],
-        types.uint64[::1],
-    ),
-}

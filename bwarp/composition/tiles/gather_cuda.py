@@ -15,13 +15,13 @@ import numpy as np
 
 from bwarp.composition.references import References
 from bwarp.composition.tiles.tiles_cuda import refuse_too_large
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint32
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint16, uint32
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "STREAMS",
     "SummedReferences",
     "count_tile_hits",
@@ -142,8 +142,8 @@ def _gather(prepared: SummedReferences, length: int) -> None:
     cuda.synchronize()
 
 
-@cuda.jit(cache=True)
-def mark_base(codes, base, row):
+@kernel
+def mark_base(codes: uint8[::1], base: int, row: uint32[::1]):
     """1 where a base stands, else 0, and a last 0; one thread a position."""
     i = cuda.grid(1)
     if i < row.size:
@@ -152,8 +152,11 @@ def mark_base(codes, base, row):
             row[i] = uint32(1)
 
 
-@cuda.jit(cache=True)
-def gather_windows(sum_a, sum_c, sum_g, sum_t, ends, length, a, c, g, t):
+@kernel
+def gather_windows(
+    sum_a: uint32[::1], sum_c: uint32[::1], sum_g: uint32[::1], sum_t: uint32[::1],
+    ends: uint32[::1], length: int, a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1],
+):  # fmt: skip
     """The counts of every window: two gathered sums a base; one thread a window."""
     i = cuda.grid(1)
     if i < ends.size:
@@ -179,10 +182,12 @@ def window_distance(a, c, g, t, query_a, query_c, query_g, query_t):
     )
 
 
-@cuda.jit(cache=True)
+@kernel
 def count_query(
-    a, c, g, t, query_a, query_c, query_g, query_t, largest, first, stop, tile_windows, row, hits
-):
+    a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1], query_a: int32, query_c: int32,
+    query_g: int32, query_t: int32, largest: int32, first: int, stop: int, tile_windows: int,
+    row: int, hits: int32[::1],
+):  # fmt: skip
     """Count one query's hits in each tile; one thread a window, 16 bytes read."""
     i = first + cuda.grid(1)
     if i < stop:
@@ -191,26 +196,14 @@ def count_query(
             cuda.atomic.add(hits, int64(row + (i - first) // tile_windows), int32(1))
 
 
-@cuda.jit(cache=True)
-def compare_query(a, c, g, t, query_a, query_c, query_g, query_t, largest, first, distances):
+@kernel
+def compare_query(
+    a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1], query_a: int32, query_c: int32,
+    query_g: int32, query_t: int32, largest: int32, first: int, distances: uint16[::1],
+):  # fmt: skip
     """The distance of one query to every window that it hits, else `NO_HIT`."""
     i = cuda.grid(1)
     if i < distances.size:
         at = first + i
         distance = window_distance(a[at], c[at], g[at], t[at], query_a, query_c, query_g, query_t)
         distances[i] = distance if distance <= largest else int32(NO_HIT)
-
-
-_COUNTS = (types.int32[::1],) * 4
-_QUERY = (types.int32,) * 5
-
-KERNEL_SIGNATURES = {
-    mark_base: (types.uint8[::1], types.int64, types.uint32[::1]),
-    gather_windows: (
-        *(types.uint32[::1],) * 5,
-        types.int64,
-        *_COUNTS,
-    ),
-    count_query: (*_COUNTS, *_QUERY, *(types.int64,) * 4, types.int32[::1]),
-    compare_query: (*_COUNTS, *_QUERY, types.int64, types.uint16[::1]),
-}

@@ -25,13 +25,13 @@ import numpy as np
 
 from bwarp.composition.references import References
 from bwarp.errors import UsageError
-from bwarp.gpu.cuda import cuda, int32, uint32
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint16, uint32
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import WARP
 from bwarp.gpu.ptx import add_byte_differences
 
 __all__ = [
     "INLINE_PTX",
-    "KERNEL_SIGNATURES",
     "LONGEST",
     "DeviceReferences",
     "count_tile_hits",
@@ -51,9 +51,6 @@ QUERIES_A_THREAD = 4
 #: Device memory to leave for counts, cursors and hits.
 _ROOM_FOR_HITS = 500_000_000
 _MOST_THREADS = 128
-
-#: The word of a position where no window begins.
-_NO_WINDOW = 0xFFFFFFFF
 
 
 class DeviceReferences(NamedTuple):
@@ -174,8 +171,11 @@ def window_word(prefix, room, at, length):
     return uint32(low ^ ((end ^ ~start) & top))
 
 
-@cuda.jit(cache=True)
-def count_tiles(prefix, room, length, words, limits, first, stop, tile_windows, hits):
+@kernel
+def count_tiles(
+    prefix: uint32[::1], room: uint8[::1], length: uint32, words: int32[::1], limits: int32[::1],
+    first: int, stop: int, tile_windows: int, hits: int32[::1],
+):  # fmt: skip
     """Count hits. One block a tile and up to 4 x blockDim queries; one thread four queries.
 
     Device memory: two words and a byte a window, once a block; one store a query.
@@ -222,10 +222,12 @@ def count_tiles(prefix, room, length, words, limits, first, stop, tile_windows, 
             hits[number * n_tiles + tile] = found[k]
 
 
-@cuda.jit(cache=True)
+@kernel
 def list_tiles(
-    prefix, room, length, words, limits, first, stop, tile_windows, cursors, positions, distances
-):
+    prefix: uint32[::1], room: uint8[::1], length: uint32, words: int32[::1], limits: int32[::1],
+    first: int, stop: int, tile_windows: int, cursors: int64[::1], positions: uint32[::1],
+    distances: uint16[::1],
+):  # fmt: skip
     """Write the hits where the cursors point. Blocks and threads as in `count_tiles`.
 
     Every thread writes its own queries' hits in order of position: no two threads share a cursor.
@@ -270,19 +272,4 @@ def list_tiles(
             i = uint32(i + uint32(1))
 
 
-_REFERENCES = (numba.types.uint32[::1], numba.types.uint8[::1], numba.types.uint32)
-_QUERIES = (numba.types.int32[::1],) * 2
-_WHERE = (numba.types.int64,) * 3
-
-KERNEL_SIGNATURES = {
-    count_tiles: (*_REFERENCES, *_QUERIES, *_WHERE, numba.types.int32[::1]),
-    list_tiles: (
-        *_REFERENCES,
-        *_QUERIES,
-        *_WHERE,
-        numba.types.int64[::1],
-        numba.types.uint32[::1],
-        numba.types.uint16[::1],
-    ),
-}
 INLINE_PTX = {count_tiles: ("vabsdiff4",), list_tiles: ("vabsdiff4",)}

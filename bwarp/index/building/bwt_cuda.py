@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, types
+from bwarp.gpu.cuda import cuda, uint8, uint32
 from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.transfers import into_host, to_host
 from bwarp.index.building.bwt_cpu import count_before_blocks
@@ -22,7 +23,7 @@ from bwarp.index.building.suffix_sample_cpu import sample_suffixes
 from bwarp.index.fm_index import BWT, COUNT_WORDS, block_words, first_rows_of
 from bwarp.runtime.threads import for_each_range
 
-__all__ = ["KERNEL_SIGNATURES", "make_bwt"]
+__all__ = ["make_bwt"]
 
 _THREADS = 256
 
@@ -95,8 +96,11 @@ def _add_sampled(part: Part, sa_rate: int, sampled: np.ndarray, threads: int) ->
     into_host(sampled[row : row + kept.size], kept, threads)
 
 
-@cuda.jit(cache=True)
-def fill_bits(codes, suffixes, first, words, found, rows, positions):
+@kernel
+def fill_bits(
+    codes: uint8[::1], suffixes: uint32[::1], first: int, words: uint32[::1], found: uint32[::1],
+    rows: uint32[::1], positions: uint32[::1],
+):  # fmt: skip
     """Make the bits of the bases before all suffixes; list those that have a separator there.
 
     A warp 32 rows that share two words, a lane a row; one read of a random byte each.
@@ -123,18 +127,9 @@ def fill_bits(codes, suffixes, first, words, found, rows, positions):
             words[2 * group + 1] = high
 
 
-@cuda.jit(cache=True)
-def take_every(suffixes, offset, rate, kept):
+@kernel
+def take_every(suffixes: uint32[::1], offset: int, rate: int, kept: uint32[::1]):
     """One thread an entry that is kept."""
     i = cuda.grid(1)
     if i < kept.size:
         kept[i] = suffixes[offset + i * rate]
-
-
-_CODES, _NUMBERS, _INTEGER = types.uint8[::1], types.uint32[::1], types.int64
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    fill_bits: (_CODES, _NUMBERS, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),
-    take_every: (_NUMBERS, _INTEGER, _INTEGER, _NUMBERS),
-}

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, types
+from bwarp.gpu.cuda import cuda, int64, uint8, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.transfers import to_gpu
 from bwarp.index.building.packed_text_cpu import PackedText
 
-__all__ = ["KERNEL_SIGNATURES", "symbols_at", "text_on_gpu"]
+__all__ = ["symbols_at", "text_on_gpu"]
 
 _THREADS = 256
 
@@ -26,8 +27,8 @@ def text_on_gpu(text: PackedText, threads: int = 1):
     return codes
 
 
-@cuda.jit(cache=True)
-def spread_bases(words, codes):
+@kernel
+def spread_bases(words: uint64[::1], codes: uint8[::1]):
     """One thread a base; neighbours read the same word."""
     i = cuda.grid(1)
     if i < codes.size:
@@ -35,8 +36,8 @@ def spread_bases(words, codes):
         codes[i] = np.uint8(code + np.uint64(1))
 
 
-@cuda.jit(cache=True)
-def put_separators(separators, codes):
+@kernel
+def put_separators(separators: int64[::1], codes: uint8[::1]):
     """One thread a separator."""
     i = cuda.grid(1)
     if i < separators.size:
@@ -56,10 +57,3 @@ def symbols_at(codes, position, count):
             symbol = np.uint64(codes[i])
         number = number * np.uint64(5) + symbol
     return number
-
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    spread_bases: (types.uint64[::1], types.uint8[::1]),
-    put_separators: (types.int64[::1], types.uint8[::1]),
-}

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, types
+from bwarp.gpu.cuda import cuda, uint8, uint32
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 
-__all__ = ["KERNEL_SIGNATURES", "prefix_table"]
+__all__ = ["prefix_table"]
 
 _THREADS = 256
 
@@ -29,8 +30,8 @@ def prefix_table(text, prefix_length: int) -> np.ndarray:
     return table.copy_to_host().reshape(kmers, 2)
 
 
-@cuda.jit(cache=True)
-def count_kmers(text, k, short, counts):
+@kernel
+def count_kmers(text: uint8[::1], k: int, short: uint32[::1], counts: uint32[::1]):
     """Count every k-mer, and every suffix cut short by a separator under its k-mer with A.
 
     One thread a suffix; neighbours read the same bases, and one atomic sum each.
@@ -48,8 +49,8 @@ def count_kmers(text, k, short, counts):
             cuda.atomic.add(short, kmer << (2 * (k - bases)), 1)
 
 
-@cuda.jit(cache=True)
-def add_neighbours(short, counts, sums):
+@kernel
+def add_neighbours(short: uint32[::1], counts: uint32[::1], sums: uint32[::1]):
     """What the first row of the next k-mer adds to that of this one. One thread a k-mer."""
     i = cuda.grid(1)
     if i < sums.size:
@@ -57,20 +58,10 @@ def add_neighbours(short, counts, sums):
         sums[i] = counts[i] + following
 
 
-@cuda.jit(cache=True)
-def fill_table(short, counts, firsts, table):
+@kernel
+def fill_table(short: uint32[::1], counts: uint32[::1], firsts: uint32[::1], table: uint32[::1]):
     """Interleave first rows and counts; k-mers that do not occur get (0, 0). One thread each."""
     i = cuda.grid(1)
     if i < counts.size:
         table[2 * i] = firsts[i] + short[0] if counts[i] else np.uint32(0)
         table[2 * i + 1] = counts[i]
-
-
-_CODES, _NUMBERS = types.uint8[::1], types.uint32[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    count_kmers: (_CODES, types.int64, _NUMBERS, _NUMBERS),
-    add_neighbours: (_NUMBERS, _NUMBERS, _NUMBERS),
-    fill_table: (_NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),
-}

@@ -20,8 +20,9 @@ import numpy as np
 
 from bwarp.gpu.append_lists import slot_in_list
 from bwarp.gpu.available_memory import require_memory
-from bwarp.gpu.cuda import cuda, types
+from bwarp.gpu.cuda import cuda, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.gpu.radix_sort import pair_sorter
@@ -34,7 +35,7 @@ from bwarp.index.building.suffix_parts_plan import BUCKET_SYMBOLS, BYTES_A_ROW
 from bwarp.index.building.suffix_sample_cpu import PERIOD
 from bwarp.runtime.ranges import bounded_ranges
 
-__all__ = ["KERNEL_SIGNATURES", "Part", "suffixes_in_parts"]
+__all__ = ["Part", "suffixes_in_parts"]
 
 #: Symbols of a first key: the most of an alphabet of five that 64 bits hold.
 FIRST_SYMBOLS = 27
@@ -178,16 +179,19 @@ def _sort_on_host(text, sample, count, keys, positions, depth, threads) -> None:
     positions[:count].copy_to_device(on_host)
 
 
-@cuda.jit(cache=True)
-def count_buckets(codes, counts):
+@kernel
+def count_buckets(codes: uint8[::1], counts: uint32[::1]):
     """Count the suffixes by their first symbols. One thread a suffix, one atomic sum each."""
     i = cuda.grid(1)
     if i < codes.size:
         cuda.atomic.add(counts, np.int64(symbols_at(codes, i, BUCKET_SYMBOLS)), 1)
 
 
-@cuda.jit(cache=True)
-def take_part(codes, low, high, keys, positions, taken):
+@kernel
+def take_part(
+    codes: uint8[::1], low: uint64, high: uint64, keys: uint64[::1], positions: uint32[::1],
+    taken: uint32[::1],
+):  # fmt: skip
     """Gather the suffixes with first keys from `low` on and below `high`, in any order.
 
     One thread a suffix, one atomic sum a warp that has some.
@@ -230,8 +234,8 @@ def is_unsorted(keys, count, j):
     return (j > 0 and keys[j - 1] == key) or (j + 1 < count and keys[j + 1] == key)
 
 
-@cuda.jit(cache=True)
-def count_unsorted(keys, count, counts):
+@kernel
+def count_unsorted(keys: uint64[::1], count: int, counts: uint32[::1]):
     """The number of unsorted elements in every tile of keys, and after the last tile 0.
 
     One warp a tile, 32 elements a step.
@@ -248,9 +252,11 @@ def count_unsorted(keys, count, counts):
             counts[tile] = found
 
 
-@cuda.jit(cache=True)
+@kernel
 def gather_unsorted(
-    keys, positions, rows, count, starts, codes, depth, next_keys, next_positions, next_rows
+    keys: uint64[::1], positions: uint32[::1], rows: uint32[::1], count: int, starts: uint32[::1],
+    codes: uint8[::1], depth: int, next_keys: uint64[::1], next_positions: uint32[::1],
+    next_rows: uint32[::1],
 ):  # fmt: skip
     """Gather the unsorted elements, with the keys of the next round:
 
@@ -278,24 +284,9 @@ def gather_unsorted(
             gathered += cuda.popc(votes)
 
 
-@cuda.jit(cache=True)
-def put_in_rows(positions, rows, count, suffixes):
+@kernel
+def put_in_rows(positions: uint32[::1], rows: uint32[::1], count: int, suffixes: uint32[::1]):
     """Put sorted elements in the rows that their groups had. One thread an element."""
     j = cuda.grid(1)
     if j < count:
         suffixes[rows[j]] = positions[j]
-
-
-_CODES, _KEYS, _NUMBERS = types.uint8[::1], types.uint64[::1], types.uint32[::1]
-_INTEGER = types.int64
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    count_buckets: (_CODES, _NUMBERS),
-    take_part: (_CODES, types.uint64, types.uint64, _KEYS, _NUMBERS, _NUMBERS),
-    count_unsorted: (_KEYS, _INTEGER, _NUMBERS),
-    gather_unsorted: (
-        _KEYS, _NUMBERS, _NUMBERS, _INTEGER, _NUMBERS, _CODES, _INTEGER, _KEYS, _NUMBERS, _NUMBERS
-    ),
-    put_in_rows: (_NUMBERS, _NUMBERS, _INTEGER, _NUMBERS),
-}  # fmt: skip

@@ -20,7 +20,8 @@ import numpy as np
 
 from bwarp.gpu import nvcomp
 from bwarp.gpu.available_memory import attempt, free_memory
-from bwarp.gpu.cuda import cuda, int64, types
+from bwarp.gpu.cuda import cuda, int64, uint8, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.bgzf_blocks import (
     FOOT_BYTES,
@@ -34,7 +35,7 @@ from bwarp.io.bam.bgzf_blocks import (
 from bwarp.io.bam.compression import WHILE_MAPPING, filled
 from bwarp.runtime.timeline import on_timeline, span
 
-__all__ = ["KERNEL_SIGNATURES", "BlocksOnGpu", "file_starts"]
+__all__ = ["BlocksOnGpu", "file_starts"]
 
 #: Threads that copy the bytes of a block.
 _THREADS = 128
@@ -205,8 +206,8 @@ def _finish_blocks(there, starts, packed, data, sizes, sums, blocks):
         finish_block(blocks, starts[i], packed[i], data, BLOCK_BYTES * i, sizes[i], sums[i])
 
 
-@cuda.jit(cache=True)
-def close_up(out, room, packed, starts, file):
+@kernel
+def close_up(out: uint8[::1], room: int, packed: uint64[::1], starts: int64[::1], file: uint8[::1]):
     """Copy what blocks were packed into to where it stands in the file. A thread block a block.
 
     What does not fit between head and foot is not used, and not copied.
@@ -218,11 +219,3 @@ def close_up(out, room, packed, starts, file):
         return
     for i in range(int64(cuda.threadIdx.x), count, int64(cuda.blockDim.x)):
         file[first + i] = out[room * block + i]
-
-
-_BYTES = types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    close_up: (_BYTES, types.int64, types.uint64[::1], types.int64[::1], _BYTES),
-}

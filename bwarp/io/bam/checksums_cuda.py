@@ -17,11 +17,12 @@ import functools
 import numba
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint32
+from bwarp.gpu.cuda import cuda, int32, int64, uint32
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 
-__all__ = ["KERNEL_SIGNATURES", "Checksums", "multiply"]
+__all__ = ["Checksums", "multiply"]
 
 #: The divisor, as the bits of a number whose highest one is the coefficient of x^0.
 _DIVISOR = 0xEDB88320
@@ -96,8 +97,10 @@ def _tables(threads: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array([*shifted, one_byte], np.uint32).ravel(), np.array(powers, np.uint32)
 
 
-@cuda.jit(cache=True)
-def sum_blocks(words, size, tables, powers, sums):
+@kernel
+def sum_blocks(
+    words: uint32[::1], size: int, tables: uint32[::1], powers: uint32[::1], sums: uint32[::1]
+):
     """The CRC-32 of every block. A thread block a block; reads it once, and looks up four numbers
     of shared memory for every four bytes."""
     shared = cuda.shared.array(_TABLES, uint32)
@@ -142,9 +145,3 @@ def sum_blocks(words, size, tables, powers, sums):
             at = _TABLES + ((total ^ byte) & 255)
             total = total >> 8 ^ int64(tables[at])
         sums[block] = total ^ _ALL_ONES
-
-
-_NUMBERS = types.uint32[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {sum_blocks: (_NUMBERS, types.int64, _NUMBERS, _NUMBERS, _NUMBERS)}

@@ -10,14 +10,15 @@ The bytes of every block are those that `bwarp.io.bam.bgzf_blocks_cuda` makes of
 import numpy as np
 
 from bwarp.gpu import nvcomp
-from bwarp.gpu.cuda import cuda, int64, types
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.workspace import cut
 from bwarp.io.bam.bgzf import BLOCK_BYTES
 from bwarp.io.bam.bgzf_blocks import FOOT_BYTES, HEAD, HEAD_BYTES, STORED_BYTES, is_stored
 from bwarp.io.bam.bgzf_blocks_cuda import file_starts
 from bwarp.io.bam.checksums_cuda import Checksums
 
-__all__ = ["KERNEL_SIGNATURES", "FinishedBlocks"]
+__all__ = ["FinishedBlocks"]
 
 #: Threads that write a block.
 _THREADS = 256
@@ -98,8 +99,11 @@ class FinishedBlocks:
         return starts[1:]
 
 
-@cuda.jit(cache=True)
-def finish_blocks(raw, size, out, room, packed, starts, sums, head, file):
+@kernel
+def finish_blocks(
+    raw: uint8[::1], size: int, out: uint8[::1], room: int, packed: uint64[::1], starts: int64[::1],
+    sums: uint32[::1], head: uint8[::1], file: uint8[::1],
+):  # fmt: skip
     """Write blocks as they are in the file: what `bgzf_blocks.finish_block` writes. A thread block
     a block; every byte is read and written once."""
     block = int64(cuda.blockIdx.x)
@@ -128,14 +132,3 @@ def finish_blocks(raw, size, out, room, packed, starts, sums, head, file):
     if thread < 4:
         file[stop - FOOT_BYTES + thread] = int64(sums[block]) >> 8 * thread & 255
         file[stop - 4 + thread] = length >> 8 * thread & 255
-
-
-_BYTES = types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    finish_blocks: (
-        _BYTES, types.int64, _BYTES, types.int64, types.uint64[::1], types.int64[::1],
-        types.uint32[::1], _BYTES, _BYTES,
-    ),
-}  # fmt: skip

@@ -13,12 +13,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types, uint32
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.io.bam.bai_index import read_locus
 
-__all__ = ["BYTES_TO_SORT", "KERNEL_SIGNATURES", "SortedRecords"]
+__all__ = ["BYTES_TO_SORT", "SortedRecords"]
 
 #: Bytes of the GPU that sorting takes for a record beside its own: 12 in `starts` and `order`, 24
 #: in what `SortedRecords` makes of them, and 4 of the other side of the sort that made `order`.
@@ -101,8 +102,10 @@ class SortedRecords:
             find_loci[blocks, threads, stream](self._data, self._sources, *rows, *loci)
 
 
-@cuda.jit(cache=True)
-def arrange(order, starts, count, sources, lengths):
+@kernel
+def arrange(
+    order: uint32[::1], starts: int64[::1], count: int, sources: int64[::1], lengths: uint32[::1]
+):
     """Where the records in order lie, and how long they are. A thread a record, and one for the
     end of all."""
     row = int64(cuda.grid(1))
@@ -115,8 +118,8 @@ def arrange(order, starts, count, sources, lengths):
         lengths[row] = 0
 
 
-@cuda.jit(cache=True)
-def count_overflows(sums, overflows):
+@kernel
+def count_overflows(sums: uint32[::1], overflows: uint32[::1]):
     """Whether the sum that follows is beyond 32 bits. A thread a sum."""
     row = int64(cuda.grid(1))
     if row < sums.size:
@@ -124,16 +127,16 @@ def count_overflows(sums, overflows):
         overflows[row] = 0 if is_last or sums[row + 1] >= sums[row] else 1
 
 
-@cuda.jit(cache=True)
-def join_sums(low, high, sums):
+@kernel
+def join_sums(low: uint32[::1], high: uint32[::1], sums: int64[::1]):
     """Sums of 64 bits. A thread a sum."""
     row = int64(cuda.grid(1))
     if row < sums.size:
         sums[row] = int64(high[row]) * _UINT32 + int64(low[row])
 
 
-@cuda.jit(cache=True)
-def find_rows(bounds, step, rows, begins):
+@kernel
+def find_rows(bounds: int64[::1], step: int, rows: int64[::1], begins: int64[::1]):
     """The first row that begins in each window or behind it. A thread a window, and one for the
     end; a binary search."""
     window = int64(cuda.grid(1))
@@ -149,8 +152,11 @@ def find_rows(bounds, step, rows, begins):
         begins[window] = bounds[low]
 
 
-@cuda.jit(cache=True)
-def copy_records(words, sources, bounds, first_row, stop_row, first, stop, out, out_words):
+@kernel
+def copy_records(
+    words: uint32[::1], sources: int64[::1], bounds: int64[::1], first_row: int, stop_row: int,
+    first: int, stop: int, out: uint8[::1], out_words: uint32[::1],
+):  # fmt: skip
     """Copy bytes ``[first, stop)`` of the stream, which are of rows ``[first_row, stop_row)``. A
     warp a piece: a binary search, then every byte is read once or, by neighbours, twice, and
     written once. Lanes read the bounds of 32 records at a time."""
@@ -198,8 +204,11 @@ def copy_records(words, sources, bounds, first_row, stop_row, first, stop, out, 
         row += WARP
 
 
-@cuda.jit(cache=True)
-def find_loci(data, sources, first_row, stop_row, contigs, firsts, stops, mapped):
+@kernel
+def find_loci(
+    data: uint8[::1], sources: int64[::1], first_row: int, stop_row: int, contigs: int32[::1],
+    firsts: int64[::1], stops: int64[::1], mapped: uint8[::1],
+):  # fmt: skip
     """Where rows ``[first_row, stop_row)`` lie on the reference. A thread a record, which reads
     what is fixed and the CIGAR."""
     i = int64(cuda.grid(1))
@@ -209,19 +218,3 @@ def find_loci(data, sources, first_row, stop_row, contigs, firsts, stops, mapped
         firsts[i] = first
         stops[i] = stop
         mapped[i] = is_mapped
-
-
-_BYTES, _COUNTS, _OFFSETS = types.uint8[::1], types.uint32[::1], types.int64[::1]
-_NUMBER = types.int64
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    arrange: (_COUNTS, _OFFSETS, _NUMBER, _OFFSETS, _COUNTS),
-    count_overflows: (_COUNTS, _COUNTS),
-    join_sums: (_COUNTS, _COUNTS, _OFFSETS),
-    find_rows: (_OFFSETS, _NUMBER, _OFFSETS, _OFFSETS),
-    copy_records: (_COUNTS, _OFFSETS, _OFFSETS, *[_NUMBER] * 4, _BYTES, _COUNTS),
-    find_loci: (
-        _BYTES, _OFFSETS, _NUMBER, _NUMBER, types.int32[::1], _OFFSETS, _OFFSETS, _BYTES,
-    ),
-}  # fmt: skip

@@ -23,7 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.gpu.available_memory import attempt
-from bwarp.gpu.cuda import cuda, driver, int64, types, uint64
+from bwarp.gpu.cuda import cuda, driver, int64, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.radix_sort import pair_sorter
 from bwarp.gpu.workspace import ALIGNMENT, cut, room_for
@@ -40,7 +41,7 @@ from bwarp.io.bam.records import Records
 from bwarp.io.bam.sorted_blocks_cuda import BLOCKS_A_WINDOW, with_memory, write_sorted
 from bwarp.runtime.timeline import on_timeline
 
-__all__ = ["KERNEL_SIGNATURES", "DeviceRecordSorter"]
+__all__ = ["DeviceRecordSorter"]
 
 #: Their numbers are uint32.
 _MOST_RECORDS = (1 << 32) - 2
@@ -233,8 +234,11 @@ def _bytes_for(count: int, n_bytes: int) -> int:
     return n_bytes + BYTES_TO_SORT * count + _BESIDE
 
 
-@cuda.jit(cache=True)
-def append_records(group_starts, group_keys, count, first, offset, last_key, table):
+@kernel
+def append_records(
+    group_starts: uint32[::1], group_keys: uint64[::1], count: int, first: int, offset: int,
+    last_key: int, table: uint64[::1],
+):  # fmt: skip
     """Add the records of a group to a table, of which `first` is the number of the first and
     `offset` where it begins. A thread a record.
 
@@ -247,8 +251,11 @@ def append_records(group_starts, group_keys, count, first, offset, last_key, tab
         table[row + 1] = uint64(offset + int64(group_starts[i]))
 
 
-@cuda.jit(cache=True)
-def list_records(table, count, end, starts, keys, numbers):
+@kernel
+def list_records(
+    table: uint64[::1], count: int, end: int, starts: int64[::1], keys: uint64[::1],
+    numbers: uint32[::1],
+):  # fmt: skip
     """What the table of `append_records` has, by columns, and the numbers of the records. A thread
     a record, and one for the end of all."""
     i = int64(cuda.grid(1))
@@ -259,13 +266,3 @@ def list_records(table, count, end, starts, keys, numbers):
         numbers[i] = i
     elif i == count:
         starts[count] = end
-
-
-_COUNTS, _OFFSETS, _KEYS = types.uint32[::1], types.int64[::1], types.uint64[::1]
-_NUMBER = types.int64
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    append_records: (_COUNTS, _KEYS, *[_NUMBER] * 4, _KEYS),
-    list_records: (_KEYS, _NUMBER, _NUMBER, _OFFSETS, _KEYS, _COUNTS),
-}

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types
+from bwarp.gpu.cuda import cuda, int64, uint32
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.loci.searching.parts import Items, Parts, item_parts
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "DeviceItems",
     "DeviceParts",
     "empty_parts",
@@ -133,8 +133,8 @@ def _at_least_one(column: np.ndarray):
     )
 
 
-@cuda.jit(cache=True)
-def add_rows(firsts, n_rows, n_items, totals):
+@kernel
+def add_rows(firsts: int64[::1], n_rows: uint32[::1], n_items: int, totals: int64[::1]):
     """One thread an item; its few intervals are neighbours."""
     item = cuda.grid(1)
     if item < n_items:
@@ -142,7 +142,3 @@ def add_rows(firsts, n_rows, n_items, totals):
         for i in range(firsts[item], firsts[item + 1]):
             total += int64(n_rows[i])
         totals[item] = total
-
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {add_rows: (types.int64[::1], types.uint32[::1], types.int64, types.int64[::1])}

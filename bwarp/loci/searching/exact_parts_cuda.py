@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex
-from bwarp.index.rank_cuda import rank_both
+from bwarp.index.rank_cuda import GROUPS, rank_both
 from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts, empty_parts
 
-__all__ = ["KERNEL_SIGNATURES", "begin_search", "search_exact_parts", "step_left"]
+__all__ = ["begin_search", "search_exact_parts", "step_left"]
 
 
 def search_exact_parts(
@@ -61,10 +62,13 @@ def step_left(words, separator_rows, groups, first_rows, both, at, first, rows):
     return uint32(first_rows[code] + start), uint32(stop - start)
 
 
-@cuda.jit(cache=True)
+@kernel
 def search_items(
-    words, separator_rows, groups, first_rows, table, table_k, both, begins, lengths, part_offsets,
-    n_items, part_items, part_starts, part_ends, firsts, n_rows, intervals, totals,
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    table: uint32[::1], table_k: int, both: uint8[::1], begins: int64[::1], lengths: int32[::1],
+    part_offsets: uint32[::1], n_items: int, part_items: uint32[::1], part_starts: int32[::1],
+    part_ends: int32[::1], firsts: uint32[::1], n_rows: uint32[::1], intervals: uint32[::1],
+    totals: int64[::1],
 ):  # fmt: skip
     """Cut and search an item, as exact_parts_cpu does. One thread an item.
 
@@ -96,19 +100,3 @@ def search_items(
         intervals[part] = part
         total += int64(rows)
     totals[item] = total
-
-
-_NUMBERS, _LONGS, _INTEGER = types.uint32[::1], types.int64[::1], types.int64
-_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    search_items: [
-        (
-            _NUMBERS, _NUMBERS, types.UniTuple(_INTEGER, n), _NUMBERS, _NUMBERS, _INTEGER, _BYTES,
-            _LONGS, _SIGNED, _NUMBERS, _INTEGER, _NUMBERS, _SIGNED, _SIGNED, _NUMBERS, _NUMBERS,
-            _NUMBERS, _LONGS,
-        )
-        for n in (2, 3)
-    ]
-}  # fmt: skip

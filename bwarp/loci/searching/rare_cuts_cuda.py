@@ -10,14 +10,16 @@ A lane computes c for one x, and a running minimum over the lanes makes best of 
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types, uint8, uint32
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.index.device_index_cuda import DeviceIndex
+from bwarp.index.rank_cuda import GROUPS
 from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts
 from bwarp.loci.searching.exact_parts_cuda import begin_search, step_left
 from bwarp.loci.searching.rare_cuts_cpu import GRID, LONGEST, MANY, MANY_ROWS, NOT_COUNTED
 
-__all__ = ["KERNEL_SIGNATURES", "cut_rarer"]
+__all__ = ["cut_rarer"]
 
 #: Bytes to work in.
 _WORK_BYTES = 256 << 20
@@ -63,10 +65,11 @@ def cut_rarer(
     return True
 
 
-@cuda.jit(cache=True)
+@kernel
 def count_cuts(
-    words, separator_rows, groups, first_rows, table, table_k, both, begins, lengths, some, n,
-    most_ends, lows, counts,
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    table: uint32[::1], table_k: int, both: uint8[::1], begins: int64[::1], lengths: int32[::1],
+    some: uint32[::1], n: int, most_ends: int, lows: uint32[::1], counts: uint32[::1],
 ):  # fmt: skip
     """Search from every grid end of an item. One warp an item, a lane every 32nd end.
 
@@ -106,10 +109,12 @@ def count_cuts(
             at -= 1
 
 
-@cuda.jit(cache=True)
+@kernel
 def choose_cuts(
-    lengths, some, n, most_ends, most_parts, lows, counts, best, come, part_offsets, part_starts,
-    part_ends, firsts, n_rows,
+    lengths: int32[::1], some: uint32[::1], n: int, most_ends: int, most_parts: int,
+    lows: uint32[::1], counts: uint32[::1], best: int64[::1], come: uint8[::1],
+    part_offsets: uint32[::1], part_starts: int32[::1], part_ends: int32[::1], firsts: uint32[::1],
+    n_rows: uint32[::1],
 ):  # fmt: skip
     """The parts of each item whose rows are the fewest in sum, if they are fewer than now.
 
@@ -174,22 +179,3 @@ def choose_cuts(
         firsts[part], n_rows[part] = lows[at], counts[at]
         x -= size
         p -= 1
-
-
-_NUMBERS, _LONGS, _INTEGER = types.uint32[::1], types.int64[::1], types.int64
-_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    count_cuts: [
-        (
-            _NUMBERS, _NUMBERS, types.UniTuple(_INTEGER, n), _NUMBERS, _NUMBERS, _INTEGER, _BYTES,
-            _LONGS, _SIGNED, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS,
-        )
-        for n in (2, 3)
-    ],
-    choose_cuts: (
-        _SIGNED, _NUMBERS, _INTEGER, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _LONGS, _BYTES,
-        _NUMBERS, _SIGNED, _SIGNED, _NUMBERS, _NUMBERS,
-    ),
-}  # fmt: skip

@@ -17,7 +17,6 @@ __all__ = [
     "room_with_gaps",
 ]
 
-KERNEL_SIGNATURES = {}
 
 _NOWHERE = -(1 << 30)
 

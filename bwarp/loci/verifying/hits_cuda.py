@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.gpu.append_lists import reserve
-from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.index.device_index_cuda import DeviceIndex
@@ -31,7 +32,6 @@ from bwarp.loci.verifying.device_text_cuda import DeviceText
 from bwarp.loci.verifying.kmer_bound_cuda import cannot_align, last_bounded
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "DeviceHits",
     "Keys",
     "KeyLayout",
@@ -201,16 +201,19 @@ def hits_on_gpu(
     return parts, DeviceHits(cuda.to_device(np.ascontiguousarray(here)), parts.intervals, count)
 
 
-@cuda.jit(cache=True)
-def count_rows(n_rows, first, n, counts):
+@kernel
+def count_rows(n_rows: uint32[::1], first: int, n: int, counts: uint32[::1]):
     """Numbers of rows as numbers to add up, and a 0 after them. One thread each."""
     i = cuda.grid(1)
     if i <= n:
         counts[i] = n_rows[first + i] if i < n else uint32(0)
 
 
-@cuda.jit(cache=True)
-def list_rows(first_rows, n_rows, of_parts, first, n, offsets, rows, parts):
+@kernel
+def list_rows(
+    first_rows: uint32[::1], n_rows: uint32[::1], of_parts: uint32[::1], first: int, n: int,
+    offsets: uint32[::1], rows: uint32[::1], parts: uint32[::1],
+):  # fmt: skip
     """The rows of intervals, and of which parts they are. One thread an interval, mostly of one row
     or none; the rows of one with more than `FEW` are listed by its warp."""
     i = int64(cuda.grid(1))
@@ -241,11 +244,13 @@ def diagonal_of(segment_text, segment_genome, segment, text_diagonal):
     return int64(segment_genome[segment]) + text_diagonal - int64(segment_text[segment])
 
 
-@cuda.jit(cache=True)
+@kernel
 def key_hits(
-    genome, reads, last, begins, lengths, edits, gaps, part_offsets, part_items, part_starts,
-    positions, parts, n_hits, segment_text, segment_genome, use_filter, spread, item_shift, keys,
-    segments, counters,
+    genome: uint32[::1], reads: uint32[::1], last: int, begins: int64[::1], lengths: int32[::1],
+    edits: int32[::1], gaps: int32[::1], part_offsets: uint32[::1], part_items: uint32[::1],
+    part_starts: int32[::1], positions: uint32[::1], parts: uint32[::1], n_hits: int,
+    segment_text: uint32[::1], segment_genome: uint32[::1], use_filter: int, spread: int,
+    item_shift: int, keys: uint64[::1], segments: uint32[::1], counters: uint32[::1],
 ):  # fmt: skip
     """Put the hits that the bound does not drop into the list of keys.
 
@@ -275,10 +280,12 @@ def key_hits(
         segments[slot] = segment
 
 
-@cuda.jit(cache=True)
+@kernel
 def bound_hits(
-    genome, reads, last, begins, lengths, edits, gaps, part_items, part_starts, positions, parts,
-    n_hits, segment_text, segment_genome, kept,
+    genome: uint32[::1], reads: uint32[::1], last: int, begins: int64[::1], lengths: int32[::1],
+    edits: int32[::1], gaps: int32[::1], part_items: uint32[::1], part_starts: int32[::1],
+    positions: uint32[::1], parts: uint32[::1], n_hits: int, segment_text: uint32[::1],
+    segment_genome: uint32[::1], kept: uint8[::1],
 ):  # fmt: skip
     """Mark the hits that the bound does not drop. One thread a hit."""
     hit = cuda.grid(1)
@@ -292,24 +299,3 @@ def bound_hits(
             begins[item], int64(lengths[item]), int64(gaps[item]), int64(edits[item]),
         )  # fmt: skip
         kept[hit] = 0 if is_dropped else 1
-
-
-_NUMBERS, _LONGS, _INTEGER = types.uint32[::1], types.int64[::1], types.int64
-_SIGNED, _BYTES, _WORDS = types.int32[::1], types.uint8[::1], types.uint64[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    count_rows: (_NUMBERS, _INTEGER, _INTEGER, _NUMBERS),
-    list_rows: (
-        _NUMBERS, _NUMBERS, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS
-    ),
-    key_hits: (
-        _NUMBERS, _NUMBERS, _INTEGER, _LONGS, _SIGNED, _SIGNED, _SIGNED, _NUMBERS, _NUMBERS,
-        _SIGNED, _NUMBERS, _NUMBERS, _INTEGER, _NUMBERS, _NUMBERS, _INTEGER, _INTEGER, _INTEGER,
-        _WORDS, _NUMBERS, _NUMBERS,
-    ),
-    bound_hits: (
-        _NUMBERS, _NUMBERS, _INTEGER, _LONGS, _SIGNED, _SIGNED, _SIGNED, _NUMBERS, _SIGNED,
-        _NUMBERS, _NUMBERS, _INTEGER, _NUMBERS, _NUMBERS, _BYTES,
-    ),
-}  # fmt: skip

@@ -6,7 +6,6 @@ from bwarp.mapping.reads.base_bits_cuda import shifted
 
 __all__ = ["cannot_align", "last_bounded"]
 
-KERNEL_SIGNATURES = {}
 
 _KMERS = 0x11111111
 

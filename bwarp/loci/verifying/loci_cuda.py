@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts
@@ -25,7 +26,7 @@ from bwarp.loci.verifying.edits_cuda import room_with_few_gaps, room_with_gaps
 from bwarp.loci.verifying.hits_cuda import PART_BITS, Keys
 from bwarp.runtime.ranges import bounded_ranges
 
-__all__ = ["KERNEL_SIGNATURES", "LOCAL_MEMORY", "FoundOnGpu", "loci_of_keys", "sorted_loci"]
+__all__ = ["LOCAL_MEMORY", "FoundOnGpu", "loci_of_keys", "sorted_loci"]
 
 #: Kinds of small clusters: the most gaps, whether they may be fewer than edits, and bytes of
 #: distances.
@@ -156,16 +157,18 @@ def is_first(keys, i, item_shift, gaps):
     return apart > 4 * int64(gaps[key >> uint64(item_shift)]) + 1
 
 
-@cuda.jit(cache=True)
-def mark_clusters(keys, n_hits, item_shift, gaps, firsts):
+@kernel
+def mark_clusters(
+    keys: uint64[::1], n_hits: int, item_shift: int, gaps: int32[::1], firsts: uint32[::1]
+):
     """1 where a cluster begins, and a 0 after the last hit. One thread a hit."""
     i = cuda.grid(1)
     if i <= n_hits:
         firsts[i] = 1 if i < n_hits and is_first(keys, i, item_shift, gaps) else 0
 
 
-@cuda.jit(cache=True)
-def list_clusters(sums, n_hits, clusters):
+@kernel
+def list_clusters(sums: uint32[::1], n_hits: int, clusters: uint32[::1]):
     """Where clusters begin, and where the last one ends. One thread a hit."""
     i = cuda.grid(1)
     if i < n_hits and sums[i + 1] != sums[i]:
@@ -183,11 +186,14 @@ def room_of(keys, clusters, cluster, item_shift, gaps):
     return (span + 2 * g + 1) * (2 * g + 1)
 
 
-@cuda.jit(cache=True)
+@kernel
 def list_large(
-    genome, reads, begins, lengths, edits, gaps, mismatches, part_offsets, part_starts, part_ends,
-    segment_text, segment_genome, keys, segments, spread, item_shift, clusters, n_clusters, most,
-    large, sizes, counters,
+    genome: uint32[::1], reads: uint32[::1], begins: int64[::1], lengths: int32[::1],
+    edits: int32[::1], gaps: int32[::1], mismatches: int32[::1], part_offsets: uint32[::1],
+    part_starts: int32[::1], part_ends: int32[::1], segment_text: uint32[::1],
+    segment_genome: uint32[::1], keys: uint64[::1], segments: uint32[::1], spread: int,
+    item_shift: int, clusters: uint32[::1], n_clusters: uint32[::1], most: int, large: uint32[::1],
+    sizes: uint32[::1], counters: uint32[::1],
 ):  # fmt: skip
     """List the clusters that take more than so many bytes, in any order. One thread a cluster."""
     cluster = cuda.grid(1)
@@ -226,11 +232,14 @@ def small_clusters(most_gaps, with_few_gaps, n_bytes):
     room = room_with_few_gaps(most_gaps) if with_few_gaps else room_with_gaps(most_gaps)
     n_sides = 2 * (2 * most_gaps + 1)
 
-    @cuda.jit(cache=True)
+    @kernel
     def find_in_small(
-        genome, reads, begins, lengths, edits, gaps, mismatches, part_offsets, part_starts,
-        part_ends, segment_text, segment_genome, keys, segments, spread, item_shift, clusters,
-        n_clusters, loci, shapes, counters,
+        genome: uint32[::1], reads: uint32[::1], begins: int64[::1], lengths: int32[::1],
+        edits: int32[::1], gaps: int32[::1], mismatches: int32[::1], part_offsets: uint32[::1],
+        part_starts: int32[::1], part_ends: int32[::1], segment_text: uint32[::1],
+        segment_genome: uint32[::1], keys: uint64[::1], segments: uint32[::1], spread: int,
+        item_shift: int, clusters: uint32[::1], n_clusters: uint32[::1], loci: uint64[::1],
+        shapes: uint32[::1], counters: uint32[::1],
     ):  # fmt: skip
         reach = cuda.local.array(room, int32)
         sides = cuda.local.array(n_sides, uint8)
@@ -253,11 +262,15 @@ def small_clusters(most_gaps, with_few_gaps, n_bytes):
     return find_in_small
 
 
-@cuda.jit(cache=True)
+@kernel
 def large_clusters(
-    genome, reads, begins, lengths, edits, gaps, mismatches, part_offsets, part_starts, part_ends,
-    segment_text, segment_genome, keys, segments, spread, item_shift, clusters, numbers, offsets,
-    reach_size, side_size, reach, sides, distances, loci, shapes, counters,
+    genome: uint32[::1], reads: uint32[::1], begins: int64[::1], lengths: int32[::1],
+    edits: int32[::1], gaps: int32[::1], mismatches: int32[::1], part_offsets: uint32[::1],
+    part_starts: int32[::1], part_ends: int32[::1], segment_text: uint32[::1],
+    segment_genome: uint32[::1], keys: uint64[::1], segments: uint32[::1], spread: int,
+    item_shift: int, clusters: uint32[::1], numbers: uint32[::1], offsets: int64[::1],
+    reach_size: int, side_size: int, reach: int32[::1], sides: uint8[::1], distances: uint8[::1],
+    loci: uint64[::1], shapes: uint32[::1], counters: uint32[::1],
 ):  # fmt: skip
     """Clusters of any size, some of them a thread, which works in global memory."""
     thread = int64(cuda.grid(1))
@@ -276,23 +289,7 @@ def large_clusters(
     count_up(counters, CONFIRMED, confirmed)
 
 
-_NUMBERS, _LONGS, _INTEGER = types.uint32[::1], types.int64[::1], types.int64
-_SIGNED, _BYTES, _WORDS = types.int32[::1], types.uint8[::1], types.uint64[::1]
-_GIVEN = (
-    _NUMBERS, _NUMBERS, _LONGS, _SIGNED, _SIGNED, _SIGNED, _SIGNED, _NUMBERS, _SIGNED, _SIGNED,
-    _NUMBERS, _NUMBERS, _WORDS, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS,
-)  # fmt: skip
-_OUT = (_WORDS, _NUMBERS, _NUMBERS)
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    mark_clusters: (_WORDS, _INTEGER, _INTEGER, _SIGNED, _NUMBERS),
-    list_clusters: (_NUMBERS, _INTEGER, _NUMBERS),
-    list_large: (*_GIVEN, _NUMBERS, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS),
-    large_clusters: (
-        *_GIVEN, _NUMBERS, _LONGS, _INTEGER, _INTEGER, _SIGNED, _BYTES, _BYTES, *_OUT,
-    ),
-} | {small_clusters(*kind): (*_GIVEN, _NUMBERS, *_OUT) for kind in SMALL}  # fmt: skip
+MADE_KERNELS = tuple(small_clusters(*kind) for kind in SMALL)
 
 #: What a thread works in, and the arguments of what it calls.
 LOCAL_MEMORY = {small_clusters(*kind): 2 * kind[2] for kind in SMALL}

@@ -7,12 +7,13 @@ host, and to drop them there, takes longer than to find them.
 import numpy as np
 
 from bwarp.gpu.append_lists import reserve
-from bwarp.gpu.cuda import cuda, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.loci.verifying.loci_cuda import FoundOnGpu
 
-__all__ = ["KERNEL_SIGNATURES", "loci_near_best"]
+__all__ = ["loci_near_best"]
 
 #: A read is two items, one a strand; an item is the upper half of a locus.
 _READ_SHIFT = 33
@@ -39,16 +40,19 @@ def loci_near_best(found: FoundOnGpu, n_items: int, strata: int) -> FoundOnGpu:
     return FoundOnGpu(loci, shapes, count, found.verified, found.confirmed)
 
 
-@cuda.jit(cache=True)
-def lower_best(loci, shapes, n_loci, best):
+@kernel
+def lower_best(loci: uint64[::1], shapes: uint32[::1], n_loci: int, best: uint32[::1]):
     """The fewest edits of the loci of each read. One thread a locus, one atomic operation each."""
     i = cuda.grid(1)
     if i < n_loci:
         cuda.atomic.min(best, loci[i] >> uint64(_READ_SHIFT), shapes[i] & uint32(_DISTANCE))
 
 
-@cuda.jit(cache=True)
-def keep_near(loci, shapes, n_loci, best, strata, kept_loci, kept_shapes, counter):
+@kernel
+def keep_near(
+    loci: uint64[::1], shapes: uint32[::1], n_loci: int, best: uint32[::1], strata: int,
+    kept_loci: uint64[::1], kept_shapes: uint32[::1], counter: uint32[::1],
+):  # fmt: skip
     """Copy the loci near the best of their reads. One thread a locus."""
     i = cuda.grid(1)
     is_kept = False
@@ -59,14 +63,3 @@ def keep_near(loci, shapes, n_loci, best, strata, kept_loci, kept_shapes, counte
     if is_kept:
         kept_loci[slot] = loci[i]
         kept_shapes[slot] = shapes[i]
-
-
-_NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    lower_best: (_WORDS, _NUMBERS, _INTEGER, _NUMBERS),
-    keep_near: (
-        _WORDS, _NUMBERS, _INTEGER, _NUMBERS, _INTEGER, _WORDS, _NUMBERS, _NUMBERS
-    ),
-}  # fmt: skip

@@ -5,10 +5,11 @@ What becomes of them the host finds out: they are few.
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types
+from bwarp.gpu.cuda import cuda, int64, uint8
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
-from bwarp.mapping.extension.gap_search import gap_costs, least_clipped
+from bwarp.mapping.extension.gap_search import GapCosts, gap_costs, least_clipped
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, READ_END, READ_START, SCORE
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
 from bwarp.mapping.extension.split_reads import (
@@ -21,7 +22,7 @@ from bwarp.mapping.extension.split_reads import (
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 
-__all__ = ["KERNEL_SIGNATURES", "mark_split_reads"]
+__all__ = ["mark_split_reads"]
 
 
 def mark_split_reads(reads: DeviceReads, hits: DeviceScoredHits, parameters: MappingParameters):
@@ -31,46 +32,36 @@ def mark_split_reads(reads: DeviceReads, hits: DeviceScoredHits, parameters: Map
         return zeros(max(1, n_reads), np.uint8)
     marks = cuda.device_array(max(1, n_reads), np.uint8)
     costs = gap_costs(parameters)
-    mark_reads[launch(n_reads)](
-        reads.offsets, hits.offsets, hits.scored, n_reads, least_part(parameters),
-        int(least_clipped.py_func(costs)), costs.gap_open + costs.gap_extend, costs.dearest,
-        costs.match, marks,
-    )  # fmt: skip
+    gap = int(least_clipped.py_func(costs))
+    mark_reads[launch(n_reads)](reads, hits, costs, least_part(parameters), gap, marks)
     return marks
 
 
-@cuda.jit(cache=True)
+@kernel
 def mark_reads(
-    offsets, hit_offsets, scored, n_reads, least, gap, shortest_gap, dearest, match, marks
-):
+    reads: DeviceReads, hits: DeviceScoredHits, costs: GapCosts, least: int, gap: int,
+    marks: uint8[::1],
+):  # fmt: skip
     """One thread a read, which reads the row of its best hit; of a read that scores far less than
     it could, up to `MOST_HITS` rows.
     """
+    scored, shortest_gap = hits.scored, costs.gap_open + costs.gap_extend
     read = cuda.grid(1)
-    if read >= n_reads:
+    if read >= reads.offsets.size - 1:
         return
-    first, last = int64(hit_offsets[read]), int64(hit_offsets[read + 1])
+    first, last = int64(hits.offsets[read]), int64(hits.offsets[read + 1])
     may_change = False
     if first < last:
-        length, row = offsets[read + 1] - offsets[read], FIELDS * first
+        length, row = reads.offsets[read + 1] - reads.offsets[read], FIELDS * first
         best = scored[row + SCORE]
         clipped = longest_clip(scored[row + READ_START], scored[row + READ_END], length)
         may_change = clips_part(clipped, least)
-        if not may_change and last - first > 1 and best + dearest < match * length:
+        if not may_change and last - first > 1 and best + costs.dearest < costs.match * length:
             for hit in range(first, min(last, first + MOST_HITS)):
                 row = FIELDS * hit
                 clipped = longest_clip(scored[row + READ_START], scored[row + READ_END], length)
-                gains = gains_by_gap(scored[row + SCORE], clipped, best, gap, shortest_gap, match)
+                gains = gains_by_gap(
+                    scored[row + SCORE], clipped, best, gap, shortest_gap, costs.match
+                )
                 may_change = may_change or gains
     marks[read] = 1 if may_change else 0
-
-
-_INTEGER = types.int64
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    mark_reads: (
-        types.int64[::1], types.uint32[::1], types.int64[::1], _INTEGER, _INTEGER, _INTEGER,
-        _INTEGER, _INTEGER, _INTEGER, types.uint8[::1],
-    ),
-}  # fmt: skip

@@ -14,8 +14,9 @@ differs from read to read, and a warp the bases and qualities, which are most of
 import numpy as np
 
 from bwarp.alignment.pairs import SOFT_CLIP
-from bwarp.gpu.cuda import cuda, int64, types
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.io.bam.device_records_cuda import DeviceRecords
@@ -34,10 +35,8 @@ from bwarp.mapping.output.alignment_records import (
 )
 from bwarp.mapping.output.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.output.record_tables_cuda import (
-    ALIGNMENTS,
-    CONSTANTS,
-    TABLES,
     HostRecords,
+    ReadTables,
     ReadTexts,
     RecordConstants,
     RecordNumbers,
@@ -56,7 +55,7 @@ from bwarp.mapping.output.record_text_cuda import (
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 
-__all__ = ["KERNEL_SIGNATURES", "plain_records"]
+__all__ = ["plain_records"]
 
 _NO_POSITION = int(NO_POSITION)
 
@@ -132,9 +131,11 @@ def _bases_begin(tables, alignments, read, ends):
     return _HEAD + max(name, int64(1)) + 1 + 4 * _cigar_count(alignments, read, length)
 
 
-@cuda.jit(cache=True)
+@kernel
 def size_records(
-    constants, tables, alignments, other_offsets, others, marks, ends, firsts, nothing, edits, sizes
+    constants: RecordConstants, tables: ReadTables, alignments: DeviceAlignments,
+    other_offsets: uint32[::1], others: DeviceAlignments, marks: uint8[::1], ends: int,
+    firsts: uint32[::1], nothing: uint8[::1], edits: int32[::1], sizes: uint32[::1],
 ):  # fmt: skip
     """The edits of plain reads and the sizes of their records. One thread a read.
 
@@ -154,10 +155,12 @@ def size_records(
     )
 
 
-@cuda.jit(cache=True)
+@kernel
 def write_heads(
-    constants, tables, alignments, other_offsets, others, marks, ends, firsts, edits, starts, data,
-    keys,
+    constants: RecordConstants, tables: ReadTables, alignments: DeviceAlignments,
+    other_offsets: uint32[::1], others: DeviceAlignments, marks: uint8[::1], ends: int,
+    firsts: uint32[::1], edits: int32[::1], starts: uint32[::1], data: uint8[::1],
+    keys: uint64[::1],
 ):  # fmt: skip
     """All of plain reads' records but bases and qualities; and the keys. One thread a read."""
     read = int64(cuda.grid(1))
@@ -256,8 +259,11 @@ def _stand(constants, stands_at):
     return constants.contig_numbers[contig], stands_at - constants.contig_starts[contig]
 
 
-@cuda.jit(cache=True)
-def write_bases(tables, alignments, marks, ends, firsts, starts, data):
+@kernel
+def write_bases(
+    tables: ReadTables, alignments: DeviceAlignments, marks: uint8[::1], ends: int,
+    firsts: uint32[::1], starts: uint32[::1], data: uint8[::1],
+):  # fmt: skip
     """The bases and qualities of plain reads. One warp a read, a lane every 32nd byte."""
     read = int64(cuda.grid(1)) // WARP
     if read >= marks.size or marks[read]:
@@ -288,16 +294,19 @@ def _bit_of(code):
     return int64(1) << int64(code) if code < 4 else int64(15)
 
 
-@cuda.jit(cache=True)
-def size_copies(data_starts, records, sizes):
+@kernel
+def size_copies(data_starts: int64[::1], records: int64[::1], sizes: uint32[::1]):
     """The sizes of the host's records. One thread a record."""
     i = cuda.grid(1)
     if i < records.size:
         sizes[records[i]] = data_starts[i + 1] - data_starts[i]
 
 
-@cuda.jit(cache=True)
-def copy_records(source, source_starts, source_keys, records, starts, data, keys):
+@kernel
+def copy_records(
+    source: uint8[::1], source_starts: int64[::1], source_keys: uint64[::1], records: int64[::1],
+    starts: uint32[::1], data: uint8[::1], keys: uint64[::1],
+):  # fmt: skip
     """Copy the host's records to where they belong. One warp a record."""
     i = int64(cuda.grid(1)) // WARP
     if i >= records.size:
@@ -308,18 +317,3 @@ def copy_records(source, source_starts, source_keys, records, starts, data, keys
         data[at + byte] = source[begin + byte]
     if cuda.laneid == 0:
         keys[record] = source_keys[i]
-
-
-_INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
-_SIGNED, _BYTES, _KEYS = types.int32[::1], types.uint8[::1], types.uint64[::1]
-
-_COMMON = CONSTANTS, TABLES, ALIGNMENTS, _NUMBERS, ALIGNMENTS, _BYTES, _INTEGER, _NUMBERS
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    size_records: (*_COMMON, _BYTES, _SIGNED, _NUMBERS),
-    write_heads: (*_COMMON, _SIGNED, _NUMBERS, _BYTES, _KEYS),
-    write_bases: (TABLES, ALIGNMENTS, _BYTES, _INTEGER, _NUMBERS, _NUMBERS, _BYTES),
-    size_copies: (_LONGS, _LONGS, _NUMBERS),
-    copy_records: (_BYTES, _LONGS, _KEYS, _LONGS, _NUMBERS, _BYTES, _KEYS),
-}

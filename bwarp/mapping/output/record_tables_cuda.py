@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, types
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
 from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.output.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
@@ -19,9 +19,6 @@ from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 from bwarp.runtime.ranges import offsets_of
 
 __all__ = [
-    "ALIGNMENTS",
-    "CONSTANTS",
-    "TABLES",
     "HostRecords",
     "ReadTables",
     "ReadTexts",
@@ -52,12 +49,12 @@ class RecordConstants(NamedTuple):
         The read group; empty for none.
     """
 
-    genome: object
-    contig_starts: object
-    contig_numbers: object
-    contig_text: object
-    contig_bounds: object
-    group: object
+    genome: uint32[::1]
+    contig_starts: int64[::1]
+    contig_numbers: int64[::1]
+    contig_text: uint8[::1]
+    contig_bounds: int64[::1]
+    group: uint8[::1]
 
 
 class ReadTexts(NamedTuple):
@@ -72,24 +69,24 @@ class ReadTexts(NamedTuple):
         As in FASTQ, where the bases are; empty for none.
     """
 
-    names: object
-    name_offsets: object
-    qualities: object
+    names: uint8[::1]
+    name_offsets: int64[::1]
+    qualities: uint8[::1]
 
 
 class ReadTables(NamedTuple):
     """What the kernels read of each read: arrays of `DeviceReads`, `ReadTexts`, `DevicePrimary`."""
 
-    codes: object
-    blocks: object
-    offsets: object
-    names: object
-    name_offsets: object
-    qualities: object
-    hits: object
-    mapping_qualities: object
-    suboptimal: object
-    proper: object
+    codes: uint8[::1]
+    blocks: uint32[::1]
+    offsets: int64[::1]
+    names: uint8[::1]
+    name_offsets: int64[::1]
+    qualities: uint8[::1]
+    hits: int32[::1]
+    mapping_qualities: uint8[::1]
+    suboptimal: int32[::1]
+    proper: uint8[::1]
 
 
 class SecondaryOfReads(NamedTuple):
@@ -176,16 +173,3 @@ def array_on_gpu(values: np.ndarray):
     if values.size:
         there[: values.size].copy_to_device(values)
     return there[: values.size]
-
-
-_LONGS, _NUMBERS = types.int64[::1], types.uint32[::1]
-_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
-
-#: What kernels that are given these tables are compiled with.
-CONSTANTS = types.NamedTuple((_NUMBERS, _LONGS, _LONGS, _BYTES, _LONGS, _BYTES), RecordConstants)
-TABLES = types.NamedTuple(
-    (_BYTES, _NUMBERS, _LONGS, _BYTES, _LONGS, _BYTES, _SIGNED, _BYTES, _SIGNED, _BYTES), ReadTables
-)
-ALIGNMENTS = types.NamedTuple(
-    (_LONGS, _BYTES, _SIGNED, _SIGNED, _SIGNED, _NUMBERS, _NUMBERS), DeviceAlignments
-)

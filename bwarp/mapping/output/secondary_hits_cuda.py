@@ -6,8 +6,9 @@ They are counted, which gives where those of each read begin, and then written.
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types
-from bwarp.gpu.launch import ALL_LANES, WARP, launch
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, SCORE
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
@@ -18,7 +19,7 @@ from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 
-__all__ = ["KERNEL_SIGNATURES", "secondary_rows"]
+__all__ = ["secondary_rows"]
 
 
 def secondary_rows(
@@ -45,51 +46,48 @@ def secondary_rows(
     """
     n_reads = reads.n_reads
     offsets = cuda.device_array(n_reads + 1, np.uint32)
-    shape = launch(WARP * (n_reads + 1))
-    count_secondary[shape](
-        reads.offsets, hits.offsets, hits.strands, hits.scored, primary.hits, marks, n_reads,
-        parameters.most_secondary, parameters.secondary_share, offsets,
-    )  # fmt: skip
+    count_secondary(
+        reads, hits, primary, marks, parameters.most_secondary, parameters.secondary_share, offsets
+    )
     n = add_up(offsets)
     if n == 0:
         return offsets, *(cuda.to_device(np.array([number], np.int32)) for number in (-1, 0))
     rows, reads_of_rows = (cuda.device_array(n, np.int32) for _ in range(2))
-    write_secondary[shape](
-        reads.offsets, hits.offsets, hits.strands, hits.scored, primary.hits, n_reads, offsets,
-        rows, reads_of_rows,
-    )  # fmt: skip
+    write_secondary(reads, hits, primary, offsets, rows, reads_of_rows)
     return offsets, rows, reads_of_rows
 
 
 @cuda.jit(device=True)
-def is_rival(strands, scored, hit, last, primary, span, length):
+def is_rival(hits, hit, last, primary, span, length):
     """Whether a hit before `last` has the same bases as the primary one, and is not that."""
     if hit >= last or hit == primary:
         return False
-    return same_bases(span, span_at(strands, scored, hit, length))
+    return same_bases(span, span_at(hits, hit, length))
 
 
-@cuda.jit(cache=True)
+@kernel(over="counts", per=WARP)
 def count_secondary(
-    offsets, hit_offsets, strands, scored, selected, marks, n_reads, most, share, counts
-):
+    reads: DeviceReads, hits: DeviceScoredHits, selection: DevicePrimary, marks: uint8[::1],
+    most: int, share: float, counts: uint32[::1],
+):  # fmt: skip
     """How many secondary hits each read has, and a 0 after them. One warp a read, a lane every
     32nd hit; as hits come best first, it ends with those that score too little.
     """
+    selected, scored = selection.hits, hits.scored
     read = int64(cuda.grid(1) // WARP)
-    if read > n_reads:
+    if read > counts.size - 1:
         return
     n = int64(0)
-    if read < n_reads and not marks[read] and selected[read] >= 0:
-        first, last = int64(hit_offsets[read]), int64(hit_offsets[read + 1])
-        primary, length = int64(selected[read]), offsets[read + 1] - offsets[read]
-        span, best = span_at(strands, scored, primary, length), scored[FIELDS * primary + SCORE]
+    if read < counts.size - 1 and not marks[read] and selected[read] >= 0:
+        first, last = int64(hits.offsets[read]), int64(hits.offsets[read + 1])
+        primary, length = int64(selected[read]), reads.offsets[read + 1] - reads.offsets[read]
+        span, best = span_at(hits, primary, length), scored[FIELDS * primary + SCORE]
         while first < last:
             hit = first + int64(cuda.laneid)
             is_good = False
             if hit < last:
                 is_good = scores_nearly_as_much(scored[FIELDS * hit + SCORE], best, share)
-            is_named = is_good and is_rival(strands, scored, hit, last, primary, span, length)
+            is_named = is_good and is_rival(hits, hit, last, primary, span, length)
             n += cuda.popc(int64(cuda.ballot_sync(ALL_LANES, is_named)) & ALL_LANES)
             good = int64(cuda.ballot_sync(ALL_LANES, is_good)) & ALL_LANES
             first = first + WARP if good == ALL_LANES and n <= most else last
@@ -97,25 +95,26 @@ def count_secondary(
         counts[read] = n if n <= most else 0
 
 
-@cuda.jit(cache=True)
+@kernel(over="starts", per=WARP)
 def write_secondary(
-    offsets, hit_offsets, strands, scored, selected, n_reads, starts, rows, reads_of_rows
-):
+    reads: DeviceReads, hits: DeviceScoredHits, selection: DevicePrimary, starts: uint32[::1],
+    rows: int32[::1], reads_of_rows: int32[::1],
+):  # fmt: skip
     """List the hits that were counted: of the rivals of a read's primary hit the first ones. One
     warp a read, a lane every 32nd hit.
     """
     read = int64(cuda.grid(1) // WARP)
-    if read >= n_reads:
+    if read >= starts.size - 1:
         return
     at, stop = int64(starts[read]), int64(starts[read + 1])
     if at == stop:
         return
     lane = int64(cuda.laneid)
-    first, last = int64(hit_offsets[read]), int64(hit_offsets[read + 1])
-    primary, length = int64(selected[read]), offsets[read + 1] - offsets[read]
-    span = span_at(strands, scored, primary, length)
+    first, last = int64(hits.offsets[read]), int64(hits.offsets[read + 1])
+    primary, length = int64(selection.hits[read]), reads.offsets[read + 1] - reads.offsets[read]
+    span = span_at(hits, primary, length)
     while at < stop:
-        is_named = is_rival(strands, scored, first + lane, last, primary, span, length)
+        is_named = is_rival(hits, first + lane, last, primary, span, length)
         lanes = int64(cuda.ballot_sync(ALL_LANES, is_named)) & ALL_LANES
         own = at + cuda.popc(lanes & ((int64(1) << lane) - 1))
         if is_named and own < stop:
@@ -124,20 +123,6 @@ def write_secondary(
         at += cuda.popc(lanes)
         first += WARP
 
-
-_INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
-_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    count_secondary: (
-        _LONGS, _NUMBERS, _BYTES, _LONGS, _SIGNED, _BYTES, _INTEGER, _INTEGER, types.float64,
-        _NUMBERS,
-    ),
-    write_secondary: (
-        _LONGS, _NUMBERS, _BYTES, _LONGS, _SIGNED, _INTEGER, _NUMBERS, _SIGNED, _SIGNED
-    ),
-}  # fmt: skip
 
 #: The share of a score is a real number; the product is compared, with nothing added to it.
 DOUBLE_PRECISION = {count_secondary}

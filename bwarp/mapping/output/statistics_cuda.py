@@ -1,11 +1,13 @@
 """Counts of what became of plain reads, made on the GPU, as statistics.py has them."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, MATCH
-from bwarp.gpu.cuda import cuda, int64, types
+from bwarp.gpu.cuda import cuda, int32, int64, uint8
 from bwarp.gpu.device_arrays import zeros
-from bwarp.gpu.launch import launch
+from bwarp.gpu.kernel import kernel
 from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.extension.scored_hits_cpu import FIELDS, GAPLESS
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
@@ -22,13 +24,21 @@ from bwarp.mapping.output.statistics import (
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 
-__all__ = ["KERNEL_SIGNATURES", "count_plain", "counts_of_plain"]
+__all__ = ["count_plain", "counts_of_plain"]
 
 #: Where each sum stands among those of `count_reads`.
 _SUMS = 9
 (
     _MAPPED, _BOTH_MAPPED, _PROPER, _CONFIDENT, _ALIGNED, _INSERTED, _EDITS, _HITS, _GAPPED,
 ) = range(_SUMS)  # fmt: skip
+
+
+class CountBegins(NamedTuple):
+    """Where each kind of counts begins: `_edges`."""
+
+    qualities: int
+    sizes: int
+    depths: int
 
 
 def count_plain(
@@ -49,10 +59,8 @@ def count_plain(
     """
     edges = _edges(genome.n_bases)
     there = zeros(edges[-1], np.int64)
-    count_reads[launch(marks.size)](
-        hits.offsets, hits.scored, *alignments, primary.qualities, primary.proper, edits, marks,
-        ends, depth_step(genome.n_bases), *edges[1:4], there,
-    )  # fmt: skip
+    begins, step = CountBegins(*edges[1:4]), depth_step(genome.n_bases)
+    count_reads(hits, alignments, primary, edits, marks, ends, step, begins, there)
     return there.copy_to_host()
 
 
@@ -114,57 +122,63 @@ def _edges(n_bases: int) -> list[int]:
 
 
 @cuda.jit(device=True)
-def _stop_of(positions, offsets, cigar, row):
+def _stop_of(alignments, row):
     """Where an alignment ends on the reference."""
-    span = reference_span(cigar, int64(offsets[row]), int64(offsets[row + 1]))
-    return positions[row] + span
+    span = reference_span(
+        alignments.cigar,
+        int64(alignments.cigar_offsets[row]),
+        int64(alignments.cigar_offsets[row + 1]),
+    )
+    return alignments.positions[row] + span
 
 
-@cuda.jit(cache=True)
+@kernel(over="marks")
 def count_reads(
-    hit_offsets, scored, positions, _strands, _read_starts, _read_ends, _scores, cigar_offsets,
-    cigar, qualities, proper, edits, marks, ends, step, qualities_at, sizes_at, depths_at, counts,
+    hits: DeviceScoredHits, alignments: DeviceAlignments, primary: DevicePrimary, edits: int32[::1],
+    marks: uint8[::1], ends: int, step: int, begins: CountBegins, counts: int64[::1],
 ):  # fmt: skip
     """Add what became of each read to the counts. One thread a read, an atomic addition a count."""
     read = int64(cuda.grid(1))
     if read >= marks.size or marks[read]:
         return
-    first, last = int64(hit_offsets[read]), int64(hit_offsets[read + 1])
+    first, last = int64(hits.offsets[read]), int64(hits.offsets[read + 1])
     gapped = int64(0)
     for hit in range(first, last):
-        gapped += 1 if scored[FIELDS * hit + GAPLESS] == 0 else 0
+        gapped += 1 if hits.scored[FIELDS * hit + GAPLESS] == 0 else 0
     cuda.atomic.add(counts, _HITS, last - first)
     cuda.atomic.add(counts, _GAPPED, gapped)
-    position = positions[read]
+    position = alignments.positions[read]
     if position < 0:
         return
-    quality = int64(qualities[read])
+    quality = int64(primary.qualities[read])
     cuda.atomic.add(counts, _MAPPED, int64(1))
-    cuda.atomic.add(counts, qualities_at + quality, int64(1))
+    cuda.atomic.add(counts, begins.qualities + quality, int64(1))
     if quality >= 30:
         cuda.atomic.add(counts, _CONFIDENT, int64(1))
     if ends == 2:
         mate = read ^ 1
-        if positions[mate] >= 0:
+        if alignments.positions[mate] >= 0:
             cuda.atomic.add(counts, _BOTH_MAPPED, int64(1))
-        if proper[read]:
+        if primary.proper[read]:
             cuda.atomic.add(counts, _PROPER, int64(1))
             if mate > read:
-                low = min(position, positions[mate])
+                low = min(position, alignments.positions[mate])
                 high = max(
-                    _stop_of(positions, cigar_offsets, cigar, read),
-                    _stop_of(positions, cigar_offsets, cigar, mate),
+                    _stop_of(alignments, read),
+                    _stop_of(alignments, mate),
                 )
                 size = min((high - low) // INSERT_BIN, int64(INSERT_BINS - 1))
-                cuda.atomic.add(counts, sizes_at + size, int64(1))
+                cuda.atomic.add(counts, begins.sizes + size, int64(1))
     aligned, inserted = int64(0), int64(0)
-    for i in range(int64(cigar_offsets[read]), int64(cigar_offsets[read + 1])):
-        length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+    for i in range(
+        int64(alignments.cigar_offsets[read]), int64(alignments.cigar_offsets[read + 1])
+    ):
+        length, operation = int64(alignments.cigar[i]) >> 4, int64(alignments.cigar[i]) & 15
         if operation == MATCH:
             aligned += length
             site = (position + step - 1) // step
             while site * step < position + length:
-                cuda.atomic.add(counts, depths_at + site, int64(1))
+                cuda.atomic.add(counts, begins.depths + site, int64(1))
                 site += 1
             position += length
         elif operation == DELETION:
@@ -174,15 +188,3 @@ def count_reads(
     cuda.atomic.add(counts, _ALIGNED, aligned)
     cuda.atomic.add(counts, _INSERTED, inserted)
     cuda.atomic.add(counts, _EDITS, int64(edits[read]))
-
-
-_INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
-_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    count_reads: (
-        _NUMBERS, _LONGS, _LONGS, _BYTES, _SIGNED, _SIGNED, _SIGNED, _NUMBERS, _NUMBERS, _BYTES,
-        _BYTES, _SIGNED, _BYTES, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS,
-    ),
-}  # fmt: skip

@@ -4,10 +4,13 @@ An 8-mer in common is eight equal bases in a row: each thread counts them on dia
 comparing 32 bases at a time; neighbouring threads read the same blocks.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint32
-from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.cuda import cuda, int32, int64, uint32
+from bwarp.gpu.device_arrays import columns, zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at
@@ -25,12 +28,29 @@ from bwarp.mapping.pairing.mate_rescue_cpu import KMER, LEAST_KMERS
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.base_bits_cuda import differing
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
-from bwarp.mapping.seeds.candidates_cpu import Candidates
+from bwarp.mapping.seeds.candidates_cuda import DeviceCandidates
 
-__all__ = ["KERNEL_SIGNATURES", "rescue_candidates"]
+__all__ = ["rescue_candidates"]
 
 #: K-mers that begin within 32 bases.
 _STEP = 25
+
+
+class MateRules(NamedTuple):
+    """Where mates lie (`InsertSize`), and which hits are good enough (`MappingParameters`)."""
+
+    lowest: int
+    highest: int
+    orientation: int
+    margin: int
+    hopeless_margin: int
+
+
+class FoundMates(NamedTuple):
+    """Of every hit, the best diagonal of its mate, and the k-mers there; 0 for none."""
+
+    diagonals: int64[::1]
+    kmers: int32[::1]
 
 
 def rescue_candidates(
@@ -39,33 +59,28 @@ def rescue_candidates(
     hits: DeviceScoredHits,
     insert: InsertSize,
     parameters: MappingParameters,
-) -> Candidates:
+) -> DeviceCandidates:
     """At most one candidate for every good hit of the mate that has no partner yet."""
     n_reads = reads.n_reads
-    diagonals = cuda.device_array(max(1, hits.count), np.int64)
-    kmers = zeros(max(1, hits.count), np.int32)
-    offsets = cuda.device_array(n_reads + 1, np.uint32)
-    find_mates[launch(n_reads * WARP)](
-        genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
-        n_reads, hits.offsets, hits.strands, hits.scored, insert.lowest, insert.highest,
-        insert.orientation, parameters.rescue_margin, parameters.hopeless_margin, diagonals, kmers,
-    )  # fmt: skip
-    count_mates[launch(n_reads + 1)](hits.offsets, kmers, n_reads, offsets)
-    n_found = add_up(offsets)
-    numbers = cuda.device_array(max(1, n_found), np.int32)
-    strands = cuda.device_array(max(1, n_found), np.uint8)
-    found = cuda.device_array(max(1, n_found), np.int64)
-    seeds = cuda.device_array(max(1, n_found), np.int32)
-    if n_found:
-        write_mates[launch(n_reads)](
-            hits.offsets, hits.strands, diagonals, kmers, n_reads, insert.orientation, offsets,
-            numbers, strands, found, seeds,
-        )  # fmt: skip
-    nothing = zeros(n_reads, np.int32)
-    searched = np.zeros(3, np.int64)
-    return Candidates(
-        numbers, strands, found, found, found, seeds, offsets, nothing, nothing, searched
+    mates = FoundMates(
+        cuda.device_array(max(1, hits.count), np.int64), zeros(max(1, hits.count), np.int32)
     )
+    offsets = cuda.device_array(n_reads + 1, np.uint32)
+    rules = MateRules(
+        insert.lowest, insert.highest, insert.orientation, parameters.rescue_margin,
+        parameters.hopeless_margin,
+    )  # fmt: skip
+    find_mates[launch(n_reads * WARP)](genome, reads, hits, rules, mates)
+    count_mates(hits, mates, offsets)
+    n_found = add_up(offsets)
+    diagonals = cuda.device_array(max(1, n_found), np.int64)
+    candidates = columns(
+        DeviceCandidates, max(1, n_found), diagonals=diagonals, lowest=diagonals,
+        highest=diagonals, offsets=offsets,
+    )  # fmt: skip
+    if n_found:
+        write_mates[launch(n_reads)](hits, mates, insert.orientation, candidates)
+    return candidates
 
 
 @cuda.jit(device=True)
@@ -88,10 +103,10 @@ def kmers_on(both, base, length, genome, start, stop, diagonal):
     return kmers
 
 
-@cuda.jit(cache=True)
+@kernel
 def find_mates(
-    genome, contig_starts, both, offsets, n_bases, n_reads, hit_offsets, strands, scored, lowest,
-    highest, orientation, margin, hopeless_margin, diagonals, kmers,
+    genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, rules: MateRules,
+    mates: FoundMates,
 ):  # fmt: skip
     """For every good hit of a read the best diagonal of its mate, and its k-mers (0: none).
 
@@ -99,19 +114,21 @@ def find_mates(
     diagonal. A hit whose mate must be looked for takes a step for 25 bases and 32 diagonals, read
     from the cache.
     """
+    offsets, contig_starts = reads.offsets, genome.contig_starts
+    strands, scored = hits.strands, hits.scored
     anchor = cuda.grid(1) // WARP
-    if anchor >= n_reads:
+    if anchor >= reads.offsets.size - 1:
         return
     mate = anchor ^ 1
-    first, last = int64(hit_offsets[anchor]), int64(hit_offsets[anchor + 1])
+    first, last = int64(hits.offsets[anchor]), int64(hits.offsets[anchor + 1])
     length = offsets[mate + 1] - offsets[mate]
     if first == last or length < KMER:
         return
-    least = scored[FIELDS * first + SCORE] - margin
-    first_of_mate, last_of_mate = int64(hit_offsets[mate]), int64(hit_offsets[mate + 1])
+    least = scored[FIELDS * first + SCORE] - rules.margin
+    first_of_mate, last_of_mate = int64(hits.offsets[mate]), int64(hits.offsets[mate + 1])
     least_of_mate = int64(0)
     if first_of_mate < last_of_mate:
-        least_of_mate = scored[FIELDS * first_of_mate + SCORE] - hopeless_margin
+        least_of_mate = scored[FIELDS * first_of_mate + SCORE] - rules.hopeless_margin
     anchor_length = offsets[anchor + 1] - offsets[anchor]
     for hit in range(first, last):
         row = FIELDS * hit
@@ -122,9 +139,15 @@ def find_mates(
             scored[row + READ_END], anchor_length,
         )  # fmt: skip
         strand, low = mate_window(
-            orientation, anchor & 1, strands[hit], first_base, lowest, highest, length
+            rules.orientation,
+            anchor & 1,
+            strands[hit],
+            first_base,
+            rules.lowest,
+            rules.highest,
+            length,
         )
-        high = low + highest - lowest
+        high = low + rules.highest - rules.lowest
         contig = contig_at(contig_starts, scored[row + START])
         has_partner = False
         for other in range(first_of_mate + cuda.laneid, last_of_mate, int64(WARP)):
@@ -140,71 +163,53 @@ def find_mates(
             continue
         base = offsets[mate]
         if strand:
-            base += n_bases
+            base += reads.n_bases
         start = max(low, contig_starts[contig])
         stop = min(high + length, contig_starts[contig + 1])
         # More k-mers first, then the lower diagonal: one number to maximise.
         best = int64(0)
-        for step in range(0, highest - lowest + 1, WARP):
+        for step in range(0, rules.highest - rules.lowest + 1, WARP):
             diagonal = step + cuda.laneid
-            if diagonal <= highest - lowest:
-                count = kmers_on(both, base, length, genome, start, stop, low + diagonal)
+            if diagonal <= rules.highest - rules.lowest:
+                count = kmers_on(
+                    reads.blocks, base, length, genome.blocks, start, stop, low + diagonal
+                )
                 best = max(best, (int64(count) << 32) - diagonal)
         for distance in (16, 8, 4, 2, 1):
             best = max(best, cuda.shfl_xor_sync(ALL_LANES, best, distance))
         count = (best + 0xFFFFFFFF) >> 32
         if cuda.laneid == 0 and count >= LEAST_KMERS:
-            diagonals[hit] = low + (count << 32) - best
-            kmers[hit] = count
+            mates.diagonals[hit] = low + (count << 32) - best
+            mates.kmers[hit] = count
 
 
-@cuda.jit(cache=True)
-def count_mates(hit_offsets, kmers, n_reads, counts):
+@kernel(over="counts")
+def count_mates(hits: DeviceScoredHits, mates: FoundMates, counts: uint32[::1]):
     """How many candidates each read's mate has found for it. One thread a read."""
     read = cuda.grid(1)
-    if read > n_reads:
+    if read > counts.size - 1:
         return
     count = int32(0)
-    if read < n_reads:
+    if read < counts.size - 1:
         anchor = read ^ 1
-        for hit in range(int64(hit_offsets[anchor]), int64(hit_offsets[anchor + 1])):
-            if kmers[hit] > 0:
+        for hit in range(int64(hits.offsets[anchor]), int64(hits.offsets[anchor + 1])):
+            if mates.kmers[hit] > 0:
                 count = int32(count + 1)
     counts[read] = count
 
 
-@cuda.jit(cache=True)
-def write_mates(
-    hit_offsets, strands, diagonals, kmers, n_reads, orientation, offsets, reads, mate_strands,
-    found, seeds,
-):  # fmt: skip
+@kernel
+def write_mates(hits: DeviceScoredHits, mates: FoundMates, orientation: int, to: DeviceCandidates):
     """The candidates of each read in the order of its mate's hits. One thread a read."""
     read = cuda.grid(1)
-    if read >= n_reads:
+    if read >= to.offsets.size - 1:
         return
     anchor = read ^ 1
-    at = int64(offsets[read])
-    for hit in range(int64(hit_offsets[anchor]), int64(hit_offsets[anchor + 1])):
-        if kmers[hit] > 0:
-            reads[at] = read
-            mate_strands[at] = mate_lies(orientation, anchor & 1, strands[hit])[0]
-            found[at] = diagonals[hit]
-            seeds[at] = kmers[hit]
+    at = int64(to.offsets[read])
+    for hit in range(int64(hits.offsets[anchor]), int64(hits.offsets[anchor + 1])):
+        if mates.kmers[hit] > 0:
+            to.reads[at] = read
+            to.strands[at] = mate_lies(orientation, anchor & 1, hits.strands[hit])[0]
+            to.diagonals[at] = mates.diagonals[hit]
+            to.seeds[at] = mates.kmers[hit]
             at += 1
-
-
-_INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
-_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    find_mates: (
-        _NUMBERS, _LONGS, _NUMBERS, _LONGS, _INTEGER, _INTEGER, _NUMBERS, _BYTES, _LONGS, _INTEGER,
-        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED,
-    ),
-    count_mates: (_NUMBERS, _SIGNED, _INTEGER, _NUMBERS),
-    write_mates: (
-        _NUMBERS, _BYTES, _LONGS, _SIGNED, _INTEGER, _INTEGER, _NUMBERS, _SIGNED, _BYTES, _LONGS,
-        _SIGNED,
-    ),
-}  # fmt: skip

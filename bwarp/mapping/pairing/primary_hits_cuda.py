@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types, uint64
+from bwarp.gpu.cuda import cuda, float64, int32, int64, uint8, uint64
+from bwarp.gpu.device_arrays import columns
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.warp_reductions import greatest, total
 from bwarp.mapping.extension.extension_cuda import DeviceGenome, contig_at
@@ -38,7 +40,7 @@ from bwarp.mapping.pairing.insert_size import (
     insert_size_scores,
 )
 from bwarp.mapping.pairing.likelihoods import likelihood
-from bwarp.mapping.pairing.primary_and_mapq_cpu import length_factor, scores_of
+from bwarp.mapping.pairing.primary_and_mapq_cpu import Scores, length_factor, scores_of
 from bwarp.mapping.pairing.primary_pairs_cpu import (
     number_of_size,
     pair_quality,
@@ -51,7 +53,7 @@ from bwarp.mapping.pairing.tie_seeds import drawn_of, pair_tie, tie_seed
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 
-__all__ = ["KERNEL_SIGNATURES", "DevicePrimary", "select_primary"]
+__all__ = ["DevicePrimary", "select_primary"]
 
 #: Where strand and contig stand in a hit's number: no genome has as many bases, and no window
 #: beyond its ends.
@@ -66,17 +68,39 @@ class DevicePrimary(NamedTuple):
 
     Attributes
     ----------
-    hits : device array, shape=(n_reads,), dtype=int32
+    hits
         The row of the primary hit, or -1.
-    qualities : device array, shape=(n_reads,), dtype=uint8
-    suboptimal : device array, shape=(n_reads,), dtype=int32
-    proper : device array, shape=(n_reads,), dtype=uint8
+    qualities, suboptimal, proper
     """
 
-    hits: object
-    qualities: object
-    suboptimal: object
-    proper: object
+    hits: int32[::1]
+    qualities: uint8[::1]
+    suboptimal: int32[::1]
+    proper: uint8[::1]
+
+
+class Known(NamedTuple):
+    """What is known of reads besides their hits, `length_factor` of numbers of bases, and the
+    number of the first template."""
+
+    unlocated: int32[::1]
+    factors: float64[::1]
+    first_template: int
+
+
+class MateDistances(NamedTuple):
+    """What distances of mates score, and where mates lie (`InsertSize`)."""
+
+    likely: int64[::1]
+    lowest: int
+    orientation: int
+
+
+class HitNumbers(NamedTuple):
+    """Of every hit the number that the module's docstring draws, and its clip-penalised score."""
+
+    keys: int64[::1]
+    penalised: int32[::1]
 
 
 def select_primary(
@@ -99,28 +123,19 @@ def select_primary(
         None, or one that is not known: there are no proper pairs.
     """
     n_reads = reads.n_reads
-    primary = DevicePrimary(
-        *(cuda.device_array(max(1, n_reads), dtype)
-          for dtype in (np.int32, np.uint8, np.int32, np.uint8))
-    )  # fmt: skip
+    primary = columns(DevicePrimary, max(1, n_reads))
     gpu = cuda.get_current_device().id
     factors = _length_factors(gpu, 1 << reads.longest.bit_length())
-    p = scores_of(parameters)
+    known, scores = Known(unlocated, factors, first_template), scores_of(parameters)
     is_paired = ends == 2 and insert is not None and insert.highest > 0
     if is_paired:
-        keys = cuda.device_array(max(1, hits.count), np.int64)
-        penalised = cuda.device_array(max(1, hits.count), np.int32)
+        likely = _insert_size_scores(gpu, insert, parameters.match)
+        mates = MateDistances(likely, insert.lowest, insert.orientation)
+        numbers = columns(HitNumbers, max(1, hits.count))
         select_pairs[launch(n_reads // 2 * WARP)](
-            genome.contig_starts, reads.offsets, unlocated, hits.offsets, hits.strands, hits.scored,
-            n_reads // 2, _insert_size_scores(gpu, insert, parameters.match), insert.lowest,
-            insert.orientation, first_template, factors, p.match, p.mismatch, p.clip, p.near, keys,
-            penalised, *primary,
-        )  # fmt: skip
-    select_reads[launch(n_reads * WARP)](
-        reads.offsets, unlocated, hits.offsets, hits.strands, hits.scored, n_reads, ends,
-        first_template, int(is_paired), factors, p.match, p.mismatch, p.clip, p.near, p.least,
-        *primary,
-    )  # fmt: skip
+            genome, reads, hits, known, mates, scores, numbers, primary
+        )
+    select_reads[launch(n_reads * WARP)](reads, hits, known, scores, ends, int(is_paired), primary)
     return primary
 
 
@@ -139,46 +154,52 @@ def _insert_size_scores(_gpu, insert: InsertSize, match: int):
 
 
 @cuda.jit(device=True)
-def pair_score(keys, penalised, strands, likely, orientation, a, b):
+def pair_score(numbers, hits, mates, a, b):
     """What two hits score as a pair, or `_NOTHING` where that is no proper one."""
-    from_low = keys[b] - keys[a]
-    if from_low < 0 or from_low >= likely.size:
+    from_low = numbers.keys[b] - numbers.keys[a]
+    if from_low < 0 or from_low >= mates.likely.size:
         return int64(_NOTHING)
-    _, side, _ = window_of_mate(orientation, int64(strands[a]), int64(0), int64(0), likely.size)
-    size = number_of_size(from_low, side, likely.size)
-    return SCORE_UNITS * (int64(penalised[a]) + int64(penalised[b])) + likely[size]
+    _, side, _ = window_of_mate(
+        mates.orientation, int64(hits.strands[a]), int64(0), int64(0), mates.likely.size
+    )
+    size = number_of_size(from_low, side, mates.likely.size)
+    return (
+        SCORE_UNITS * (int64(numbers.penalised[a]) + int64(numbers.penalised[b]))
+        + mates.likely[size]
+    )
 
 
-@cuda.jit(cache=True)
+@kernel
 def select_pairs(
-    contig_starts, offsets, unlocated, hit_offsets, strands, scored, n_pairs, likely, lowest,
-    orientation, first_template, factors, match, mismatch, clip, near_loss, keys, penalised,
-    selected, qualities, suboptimal, proper,
+    genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, known: Known,
+    mates: MateDistances, scores: Scores, numbers: HitNumbers, primary: DevicePrimary,
 ):  # fmt: skip
     """Mark the reads of proper pairs, and select their primary hits.
 
     One warp a pair, a lane every 32nd hit, then every 32nd pair of hits. Reads the rows of both
     reads once or twice; each pair of hits is looked at twice, by two numbers from the cache.
     """
+    offsets, scored = reads.offsets, hits.scored
+    keys, penalised = numbers.keys, numbers.penalised
     pair = cuda.grid(1) // WARP
-    if pair >= n_pairs:
+    if pair >= (offsets.size - 1) // 2:
         return
     lane = int64(cuda.laneid)
     a, b = 2 * int64(pair), 2 * int64(pair) + 1
-    first_a, first_b = int64(hit_offsets[a]), int64(hit_offsets[b])
-    last_b = int64(hit_offsets[b + 1])
+    first_a, first_b = int64(hits.offsets[a]), int64(hits.offsets[b])
+    last_b = int64(hits.offsets[b + 1])
     n_a, n_b = first_b - first_a, last_b - first_b
     if lane == 0:
-        proper[a] = 0
-        proper[b] = 0
+        primary.proper[a] = 0
+        primary.proper[b] = 0
     if n_a == 0 or n_b == 0:
         return
     length_a, length_b = offsets[b] - offsets[a], offsets[b + 1] - offsets[b]
     single_a, single_b = int64(0), int64(0)
     for hit in range(first_a + lane, last_b, WARP):
-        is_b, row, strand = hit >= first_b, FIELDS * hit, int64(strands[hit])
+        is_b, row, strand = hit >= first_b, FIELDS * hit, int64(hits.strands[hit])
         length = length_b if is_b else length_a
-        score = penalised_at(scored, hit, length, clip)
+        score = penalised_at(hits, hit, length, scores.clip)
         position = five_prime(
             strand, scored[row + START], scored[row + END], scored[row + READ_START],
             scored[row + READ_END], length,
@@ -187,20 +208,22 @@ def select_pairs(
             single_b = max(single_b, score)
         else:
             single_a = max(single_a, score)
-            strand, _, position = window_of_mate(orientation, strand, position, lowest, likely.size)
-        contig = int64(contig_at(contig_starts, scored[row + END] - 1))
+            strand, _, position = window_of_mate(
+                mates.orientation, strand, position, mates.lowest, mates.likely.size
+            )
+        contig = int64(contig_at(genome.contig_starts, scored[row + END] - 1))
         keys[hit] = position + (strand << _STRAND) + (contig << _CONTIG)
         penalised[hit] = score
     cuda.syncwarp()
 
     # The best pair: score, then tie number.
-    seed = tie_seed(uint64(first_template + pair))
+    seed = tie_seed(uint64(known.first_template + pair))
     best, best_tie, best_hits = int64(_NOTHING), int64(0), int64(0)
     n_found = int64(0)
     rows_a_step, rest_a_step = WARP // n_b, WARP % n_b
     i, j = lane // n_b, lane % n_b
     while i < n_a:
-        score = pair_score(keys, penalised, strands, likely, orientation, first_a + i, first_b + j)
+        score = pair_score(numbers, hits, mates, first_a + i, first_b + j)
         if score != _NOTHING:
             n_found += 1
         if score != _NOTHING and score >= best:
@@ -223,7 +246,7 @@ def select_pairs(
             best, best_tie, best_hits = score, tie, pair_of_hits
     best_a, best_b = best_hits >> 32, best_hits & 0xFFFFFFFF
     single_a, single_b = greatest(single_a), greatest(single_b)
-    unpaired = unpaired_score(single_a, single_b, match)
+    unpaired = unpaired_score(single_a, single_b, scores.match)
     if best <= unpaired:
         return
 
@@ -232,12 +255,10 @@ def select_pairs(
     if n_found > 1:
         i, j = lane // n_b, lane % n_b
         while i < n_a:
-            score = pair_score(
-                keys, penalised, strands, likely, orientation, first_a + i, first_b + j
-            )
+            score = pair_score(numbers, hits, mates, first_a + i, first_b + j)
             if score != _NOTHING:
-                beside = likelihood(best - score, match)
-                near = beside if best - score <= SCORE_UNITS * near_loss else int64(0)
+                beside = likelihood(best - score, scores.match)
+                near = beside if best - score <= SCORE_UNITS * scores.near else int64(0)
                 others_a += beside if i != best_a else int64(0)
                 others_b += beside if j != best_b else int64(0)
                 near_a += near if i != best_a else int64(0)
@@ -250,48 +271,46 @@ def select_pairs(
         others_a, others_b = total(others_a), total(others_b)
         near_a, near_b = total(near_a), total(near_b)
     best_a, best_b = best_a + first_a, best_b + first_b
-    apart = likelihood(best - unpaired, match)
+    apart = likelihood(best - unpaired, scores.match)
     others_a += apart if int64(penalised[best_a]) < single_a else int64(0)
     others_b += apart if int64(penalised[best_b]) < single_b else int64(0)
 
-    unlocated_a, unlocated_b = int64(unlocated[a]), int64(unlocated[b])
+    unlocated_a, unlocated_b = int64(known.unlocated[a]), int64(known.unlocated[b])
     alone_a, raw_a, suboptimal_a = quality_of_hit(
-        strands, scored, first_a, first_b, best_a, length_a, unlocated_a, factors, match, mismatch,
-        clip, near_loss,
-    )  # fmt: skip
+        hits, first_a, first_b, best_a, length_a, unlocated_a, known.factors, scores
+    )
     alone_b, raw_b, suboptimal_b = quality_of_hit(
-        strands, scored, first_b, last_b, best_b, length_b, unlocated_b, factors, match, mismatch,
-        clip, near_loss,
-    )  # fmt: skip
-    rivals = unlocated_rival(unlocated_a, suboptimal_a, match)
-    rivals += unlocated_rival(unlocated_b, suboptimal_b, match)
-    besides = pairs_beside(best, rivals, length_a, length_b, match, mismatch)
+        hits, first_b, last_b, best_b, length_b, unlocated_b, known.factors, scores
+    )
+    rivals = unlocated_rival(unlocated_a, suboptimal_a, scores.match)
+    rivals += unlocated_rival(unlocated_b, suboptimal_b, scores.match)
+    besides = pairs_beside(best, rivals, length_a, length_b, scores.match, scores.mismatch)
     is_short = length_a < SHORT_READ and length_b < SHORT_READ
     is_repeat_a, is_repeat_b = unlocated_a > 0, unlocated_b > 0
     if lane == 0:
-        selected[a], suboptimal[a], proper[a] = best_a, raw_a, 1
-        selected[b], suboptimal[b], proper[b] = best_b, raw_b, 1
-        qualities[a] = pair_quality(
+        primary.hits[a], primary.suboptimal[a], primary.proper[a] = best_a, raw_a, 1
+        primary.hits[b], primary.suboptimal[b], primary.proper[b] = best_b, raw_b, 1
+        primary.qualities[a] = pair_quality(
             others_a + besides, near_a, is_short, is_repeat_a, is_repeat_b, alone_a
         )
-        qualities[b] = pair_quality(
+        primary.qualities[b] = pair_quality(
             others_b + besides, near_b, is_short, is_repeat_a, is_repeat_b, alone_b
         )
 
 
 @cuda.jit(device=True)
-def lanes_with(scored, hit, last, least, best, length, clip):
+def lanes_with(hits, hit, last, best, length, scores):
     """The lanes, as bits, whose hit is reported and has this clip-penalised score."""
     is_best = False
-    if hit < last and scored[FIELDS * hit + SCORE] >= least:
-        is_best = penalised_at(scored, hit, length, clip) == best
+    if hit < last and hits.scored[FIELDS * hit + SCORE] >= scores.least:
+        is_best = penalised_at(hits, hit, length, scores.clip) == best
     return int64(cuda.ballot_sync(ALL_LANES, is_best)) & ALL_LANES
 
 
-@cuda.jit(cache=True)
+@kernel
 def select_reads(
-    offsets, unlocated, hit_offsets, strands, scored, n_reads, ends, first_template, is_paired,
-    factors, match, mismatch, clip, near_loss, least, selected, qualities, suboptimal, proper,
+    reads: DeviceReads, hits: DeviceScoredHits, known: Known, scores: Scores, ends: int,
+    is_paired: int, primary: DevicePrimary,
 ):  # fmt: skip
     """Select the primary hits of reads that are in no proper pair.
 
@@ -299,59 +318,42 @@ def select_reads(
     hit; rows are read up to four times, from the cache.
     """
     read = int64(cuda.grid(1) // WARP)
-    if read >= n_reads or (is_paired and proper[read]):
+    if read >= reads.offsets.size - 1 or (is_paired and primary.proper[read]):
         return
     lane = int64(cuda.laneid)
-    first, last = int64(hit_offsets[read]), int64(hit_offsets[read + 1])
-    if first == last or scored[FIELDS * first + SCORE] < least:
+    first, last = int64(hits.offsets[read]), int64(hits.offsets[read + 1])
+    if first == last or hits.scored[FIELDS * first + SCORE] < scores.least:
         if lane == 0:
-            selected[read], suboptimal[read] = -1, 0
-            qualities[read], proper[read] = 0, 0
+            primary.hits[read], primary.suboptimal[read] = -1, 0
+            primary.qualities[read], primary.proper[read] = 0, 0
         return
-    length = offsets[read + 1] - offsets[read]
+    length = reads.offsets[read + 1] - reads.offsets[read]
     best = int64(_NOTHING)
     for hit in range(first + lane, last, WARP):
-        if scored[FIELDS * hit + SCORE] >= least:
-            best = max(best, penalised_at(scored, hit, length, clip))
+        if hits.scored[FIELDS * hit + SCORE] >= scores.least:
+            best = max(best, penalised_at(hits, hit, length, scores.clip))
     best = greatest(best)
     equals = int64(0)
     for step in range(first, last, WARP):
-        equals += cuda.popc(lanes_with(scored, step + lane, last, least, best, length, clip))
-    drawn = drawn_of(tie_seed(uint64(first_template + read // ends)), equals)
-    primary = first
+        equals += cuda.popc(lanes_with(hits, step + lane, last, best, length, scores))
+    drawn = drawn_of(tie_seed(uint64(known.first_template + read // ends)), equals)
+    chosen = first
     for step in range(first, last, WARP):
-        lanes = lanes_with(scored, step + lane, last, least, best, length, clip)
+        lanes = lanes_with(hits, step + lane, last, best, length, scores)
         if drawn >= 0 and drawn < cuda.popc(lanes):
             # The lane before which so many others have such a hit.
             before = cuda.popc(lanes & ((int64(1) << lane) - 1))
             is_drawn = (lanes >> lane) & 1 == 1 and before == drawn
             drawn_lane = int64(cuda.ballot_sync(ALL_LANES, is_drawn)) & ALL_LANES
-            primary = step + int64(cuda.ffs(drawn_lane)) - 1
+            chosen = step + int64(cuda.ffs(drawn_lane)) - 1
         drawn -= cuda.popc(lanes)
     quality, raw, _ = quality_of_hit(
-        strands, scored, first, last, primary, length, int64(unlocated[read]), factors, match,
-        mismatch, clip, near_loss,
-    )  # fmt: skip
+        hits, first, last, chosen, length, int64(known.unlocated[read]), known.factors, scores
+    )
     if lane == 0:
-        selected[read], suboptimal[read] = primary, raw
-        qualities[read], proper[read] = quality, 0
+        primary.hits[read], primary.suboptimal[read] = chosen, raw
+        primary.qualities[read], primary.proper[read] = quality, 0
 
-
-_INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
-_SIGNED, _BYTES, _DOUBLES = types.int32[::1], types.uint8[::1], types.float64[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    select_pairs: (
-        _LONGS, _LONGS, _SIGNED, _NUMBERS, _BYTES, _LONGS, _INTEGER, _LONGS, _INTEGER, _INTEGER,
-        _INTEGER, _DOUBLES, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _LONGS, _SIGNED, _SIGNED,
-        _BYTES, _SIGNED, _BYTES,
-    ),
-    select_reads: (
-        _LONGS, _SIGNED, _NUMBERS, _BYTES, _LONGS, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _DOUBLES,
-        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _SIGNED, _BYTES, _SIGNED, _BYTES,
-    ),
-}  # fmt: skip
 
 #: bwa's mapping quality is a formula of real numbers.
 DOUBLE_PRECISION = {select_pairs, select_reads}

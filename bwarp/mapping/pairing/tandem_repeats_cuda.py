@@ -5,7 +5,8 @@ those of its 32 reads in turn. A lane compares a read with itself for each perio
 it with the genome.
 """
 
-from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, int64, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.warp_reductions import total
@@ -24,7 +25,7 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.base_bits_cuda import differing, shifted
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 
-__all__ = ["KERNEL_SIGNATURES", "lower_tandem_repeats"]
+__all__ = ["lower_tandem_repeats"]
 
 
 def lower_tandem_repeats(
@@ -36,10 +37,8 @@ def lower_tandem_repeats(
 ) -> None:
     """Lower the mapping qualities of reads of proper pairs that lie periods farther as well."""
     lower_repeats[launch(reads.n_reads)](
-        genome.blocks, genome.contig_starts, reads.blocks, reads.offsets, reads.both.size // 2,
-        reads.n_reads, hits.strands, hits.scored, primary.hits, primary.suboptimal, primary.proper,
-        parameters.match, parameters.match - parameters.mismatch, parameters.most_loss,
-        primary.qualities,
+        genome, reads, hits, primary, parameters.match, parameters.match - parameters.mismatch,
+        parameters.most_loss,
     )  # fmt: skip
 
 
@@ -93,54 +92,43 @@ def differences_on(genome, diagonal, both, first, length):
     return total(differences)
 
 
-@cuda.jit(cache=True)
+@kernel
 def lower_repeats(
-    genome, contig_starts, both, offsets, n_bases, n_reads, strands, scored, selected, suboptimal,
-    proper, match, loss, margin, qualities,
+    genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, primary: DevicePrimary,
+    match: int, loss: int, margin: int,
 ):  # fmt: skip
     """One thread a read, which reads a number of it or two. For each that has another hit about as
     good the whole warp reads the read a dozen times, from the cache, and the genome twice.
     """
+    offsets, contig_starts, scored = reads.offsets, genome.contig_starts, hits.scored
     own = int64(cuda.grid(1))
     may_repeat = False
-    if own < n_reads and proper[own]:
-        score = scored[FIELDS * int64(selected[own]) + SCORE]
-        may_repeat = int64(suboptimal[own]) + margin >= score
+    if own < offsets.size - 1 and primary.proper[own]:
+        score = scored[FIELDS * int64(primary.hits[own]) + SCORE]
+        may_repeat = int64(primary.suboptimal[own]) + margin >= score
     lanes = int64(cuda.ballot_sync(ALL_LANES, may_repeat)) & ALL_LANES
     while lanes != 0:
         read = own - int64(cuda.laneid) + int64(cuda.ffs(lanes)) - 1
         lanes &= lanes - 1
-        hit = int64(selected[read])
+        hit = int64(primary.hits[read])
         row = FIELDS * hit
         length = offsets[read + 1] - offsets[read]
         first = offsets[read]
-        if strands[hit]:
-            first += n_bases
-        period = period_of(both, first, length)
+        if hits.strands[hit]:
+            first += reads.n_bases
+        period = period_of(reads.blocks, first, length)
         if period == 0:
             continue
         contig = contig_at(contig_starts, scored[row + START])
         low, high = contig_starts[contig], contig_starts[contig + 1]
         here = scored[row + START] - scored[row + READ_START]
         shift = shift_of_period(period)
-        quality = int64(qualities[read])
+        quality = int64(primary.qualities[read])
         for side in range(-1, 2, 2):
             diagonal = here + side * shift
             if diagonal >= low and diagonal + length <= high:
-                differences = differences_on(genome, diagonal, both, first, length)
+                differences = differences_on(genome.blocks, diagonal, reads.blocks, first, length)
                 less = scored[row + SCORE] - score_farther(length, differences, match, loss)
                 quality = min(quality, quality_beside(less, match))
         if cuda.laneid == 0:
-            qualities[read] = quality
-
-
-_INTEGER, _LONGS, _NUMBERS = types.int64, types.int64[::1], types.uint32[::1]
-_SIGNED, _BYTES = types.int32[::1], types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    lower_repeats: (
-        _NUMBERS, _LONGS, _NUMBERS, _LONGS, _INTEGER, _INTEGER, _BYTES, _LONGS, _SIGNED, _SIGNED,
-        _BYTES, _INTEGER, _INTEGER, _INTEGER, _BYTES,
-    ),
-}  # fmt: skip
+            primary.qualities[read] = quality

@@ -8,8 +8,9 @@ A block is one load of 16 bytes; 32 bases that begin anywhere take two neighbour
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
@@ -18,7 +19,6 @@ from bwarp.gpu.warp_reductions import greatest
 from bwarp.gpu.workspace import cut
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "base_at",
     "base_blocks",
     "bits_at",
@@ -91,8 +91,8 @@ def copy_bases(blocks, starts, lengths):
     return codes, copied_starts, longest
 
 
-@cuda.jit(cache=True)
-def turn_words(packed, n_bases, n_blocks, blocks):
+@kernel
+def turn_words(packed: uint64[::1], n_bases: int, n_blocks: int, blocks: uint32[::1]):
     """Blocks of packed bases. One thread a block: a word read, a block written.
 
     The first base of a word is in its two highest bits, and in a block's lowest.
@@ -127,8 +127,8 @@ def even_bits(word):
     return uint32(word | (word >> uint64(16)))
 
 
-@cuda.jit(cache=True)
-def mark_ambiguous(starts, stops, blocks):
+@kernel
+def mark_ambiguous(starts: int64[::1], stops: int64[::1], blocks: uint32[::1]):
     """Mark stretches of bases. One block of threads a stretch, a thread some of its blocks.
 
     Two stretches may begin and end in one block, so bits are set by atomic operations.
@@ -144,8 +144,8 @@ def mark_ambiguous(starts, stops, blocks):
         cuda.atomic.or_(blocks, 4 * i + 2, marked)
 
 
-@cuda.jit(cache=True)
-def count_bases(lengths, counts, longest):
+@kernel
+def count_bases(lengths: int32[::1], counts: uint32[::1], longest: uint32[::1]):
     """Lengths as numbers to add up, and the greatest of them. One thread each, and one atomic
     operation a warp."""
     i = cuda.grid(1)
@@ -158,8 +158,11 @@ def count_bases(lengths, counts, longest):
         cuda.atomic.max(longest, 0, uint32(length))
 
 
-@cuda.jit(cache=True)
-def write_bases(blocks, starts, lengths, sums, codes, copied_starts):
+@kernel
+def write_bases(
+    blocks: uint32[::1], starts: int64[::1], lengths: int32[::1], sums: uint32[::1],
+    codes: uint8[::1], copied_starts: int64[::1],
+):  # fmt: skip
     """Write the bases of stretches. One warp a stretch, a thread every 32nd base; the threads of a
     warp read one block or two."""
     i = cuda.grid(1) // WARP
@@ -182,8 +185,8 @@ def base_at(blocks, at):
     return uint8(4) if (ambiguous >> bit) & uint32(1) else uint8(code)
 
 
-@cuda.jit(cache=True)
-def fill_blocks(codes, n_blocks, blocks):
+@kernel
+def fill_blocks(codes: uint8[::1], n_blocks: int, blocks: uint32[::1]):
     """One warp a block, a thread a base."""
     i = cuda.grid(1)
     if i // WARP >= n_blocks:
@@ -248,17 +251,3 @@ def differing(blocks, at, others, other_at):
         other_ambiguous, ambiguous_next, other_shift
     )
     return uint32(low | high | ambiguous)
-
-
-_NUMBERS = types.uint32[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    turn_words: (types.uint64[::1], types.int64, types.int64, _NUMBERS),
-    mark_ambiguous: (types.int64[::1], types.int64[::1], _NUMBERS),
-    count_bases: (types.int32[::1], _NUMBERS, _NUMBERS),
-    write_bases: (
-        _NUMBERS, types.int64[::1], types.int32[::1], _NUMBERS, types.uint8[::1], types.int64[::1]
-    ),
-    fill_blocks: (types.uint8[::1], types.int64, _NUMBERS),
-}  # fmt: skip

@@ -18,25 +18,27 @@ first, then those whose first key comes first.
             MOST_SEEDS - seeds      where its key is       0 of a group, 1 of one more diagonal
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int64, types, uint64
-from bwarp.gpu.device_arrays import zeros
-from bwarp.gpu.launch import ALL_LANES, WARP, launch
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
+from bwarp.gpu.device_arrays import columns, zeros
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.gpu.list_sort import sort_list
 from bwarp.gpu.prefix_sum import add_up
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 from bwarp.mapping.seeds.candidates_cpu import (
-    Candidates,
     diagonal_of,
     differences_of_rest,
     put_bounds,
 )
 from bwarp.mapping.seeds.seed_selection_cuda import SeedKeys, find_keys, hits_of
 
-__all__ = ["KERNEL_SIGNATURES", "find_candidates"]
+__all__ = ["DeviceCandidates", "FoundCandidates", "ScoreBounds", "find_candidates"]
 
 #: The low half of a number.
 _LOW = 0xFFFFFFFF
@@ -48,6 +50,50 @@ MOST_SEEDS = (1 << 31) - 1
 _DIAGONAL, _GROUP = 1, 2
 
 
+class DeviceCandidates(NamedTuple):
+    """The rows of `Candidates`, and where those of each read begin, on the GPU."""
+
+    reads: int32[::1]
+    strands: uint8[::1]
+    diagonals: int64[::1]
+    lowest: int64[::1]
+    highest: int64[::1]
+    seeds: int32[::1]
+    offsets: uint32[::1]
+
+
+class ScoreBounds(NamedTuple):
+    """Of every read, as `Candidates` has them."""
+
+    score_bounds: int32[::1]
+    unlocated: int32[::1]
+
+
+class FoundCandidates(NamedTuple):
+    """Candidates, and what else is known of the reads; `searched` as in `Candidates`."""
+
+    candidates: DeviceCandidates
+    bounds: ScoreBounds
+    searched: np.ndarray
+
+
+class Grouped(NamedTuple):
+    """The candidates of each read where its keys are; and main diagonals (`list_groups`)."""
+
+    entries: uint64[::1]
+    longest: int64[::1]
+
+
+class GroupRules(NamedTuple):
+    """Bases of a seed; what one group may span, candidates of a read; a match, the least loss."""
+
+    k: int
+    largest_gap: int
+    most: int
+    match: int
+    loss: int
+
+
 def find_candidates(
     device: DeviceIndex,
     reads: DeviceReads,
@@ -55,63 +101,40 @@ def find_candidates(
     n_wanted: int,
     seeds: SeedRound,
     parameters: MappingParameters,
-) -> Candidates:
-    """The candidates of some reads from exact seeds, as arrays on the GPU.
+) -> FoundCandidates:
+    """The candidates of some reads from exact seeds.
 
     Parameters
     ----------
     wanted : device array, shape=(n_wanted,), dtype=int32
         The reads to search, in order; the others have no candidates.
-
-    Returns
-    -------
-    candidates : Candidates
-        With `offsets` of dtype uint32; `searched` is on the host.
     """
     keys = find_keys(device, reads, wanted, n_wanted, seeds)
-    return group(keys, reads, wanted, n_wanted, seeds.length, parameters)
+    return group(keys, reads, wanted, seeds.length, parameters)
 
 
 def group(
     found: SeedKeys,
     reads: DeviceReads,
     wanted,
-    n_wanted: int,
     k: int,
     parameters: MappingParameters,
-) -> Candidates:
+) -> FoundCandidates:
     """The candidates that keys of seeds of k bases make."""
     n_reads = reads.n_reads
-    entries = cuda.device_array(max(1, found.n_hits), np.uint64)
-    longest = cuda.device_array(max(1, found.n_hits), np.int64)
+    grouped = columns(Grouped, max(1, found.n_hits))
     offsets = zeros(n_reads + 1, np.uint32)
-    score_bounds, unlocated = (zeros(n_reads, np.int32) for _ in range(2))
-    group_keys[launch(n_wanted * WARP)](
-        found.keys, found.seed_firsts, found.read_positions, found.n_rows, found.hit_firsts,
-        reads.offsets, wanted, n_wanted, k, found.differences, parameters.largest_gap,
-        parameters.candidates_a_read, parameters.match,
-        parameters.least_loss, entries, found.spare, longest, offsets, score_bounds, unlocated,
+    bounds = ScoreBounds(*(zeros(n_reads, np.int32) for _ in range(2)))
+    rules = GroupRules(
+        k, parameters.largest_gap, parameters.candidates_a_read, parameters.match,
+        parameters.least_loss,
     )  # fmt: skip
+    group_keys(found, reads, wanted, rules, grouped, offsets, bounds)
     n_found = add_up(offsets)
-    candidates = Candidates(
-        reads=cuda.device_array(max(1, n_found), np.int32),
-        strands=cuda.device_array(max(1, n_found), np.uint8),
-        diagonals=cuda.device_array(max(1, n_found), np.int64),
-        lowest=cuda.device_array(max(1, n_found), np.int64),
-        highest=cuda.device_array(max(1, n_found), np.int64),
-        seeds=cuda.device_array(max(1, n_found), np.int32),
-        offsets=offsets,
-        score_bounds=score_bounds,
-        unlocated=unlocated,
-        searched=np.array([found.n_seeds, found.n_hits, n_found]),
-    )
+    candidates = columns(DeviceCandidates, max(1, n_found), offsets=offsets)
     if n_found:
-        write_candidates[launch(n_wanted * WARP)](
-            entries, longest, found.keys, found.seed_firsts, found.hit_firsts, wanted, n_wanted,
-            offsets, candidates.reads, candidates.strands, candidates.diagonals, candidates.lowest,
-            candidates.highest, candidates.seeds,
-        )  # fmt: skip
-    return candidates
+        write_candidates(found, grouped, wanted, candidates)
+    return FoundCandidates(candidates, bounds, np.array([found.n_seeds, found.n_hits, n_found]))
 
 
 @cuda.jit(device=True)
@@ -207,90 +230,79 @@ def list_more(keys, begin, end, largest_gap, longest, entries, n_listed):
     return n_listed
 
 
-@cuda.jit(cache=True)
+@kernel(over="found.differences", per=WARP)
 def group_keys(
-    keys, firsts, read_positions, n_rows, hit_firsts, offsets, wanted, n_wanted, k, differences,
-    largest_gap, most, match, loss, entries, spare, longest, counts, score_bounds, unlocated,
+    found: SeedKeys, reads: DeviceReads, wanted: int32[::1], rules: GroupRules, grouped: Grouped,
+    counts: uint32[::1], bounds: ScoreBounds,
 ):  # fmt: skip
     """Group the keys of every read into candidates by the rules of candidates_cpu, and sort those.
 
     One warp a read, its candidates where its keys are: there are never more. Reads every key once,
     or twice where a group has several diagonals.
     """
+    keys, firsts, hit_firsts = found.keys, found.seed_firsts, found.hit_firsts
     i = cuda.grid(1) // WARP
-    if i >= n_wanted:
+    if i >= found.differences.size:
         return
     begin = int64(hit_firsts[2 * int64(firsts[i])])
     end = int64(hit_firsts[2 * int64(firsts[i + 1])])
-    n_found, has_more = list_groups(keys, begin, end, largest_gap, entries, longest)
+    n_found, has_more = list_groups(
+        keys, begin, end, rules.largest_gap, grouped.entries, grouped.longest
+    )
     if has_more:
         cuda.syncwarp()
-        n_found = list_more(keys, begin, end, largest_gap, longest, entries, n_found)
+        n_found = list_more(
+            keys, begin, end, rules.largest_gap, grouped.longest, grouped.entries, n_found
+        )
     if n_found > 1:
         cuda.syncwarp()
-        sort_list(entries, spare, begin, begin + n_found)
+        sort_list(grouped.entries, found.spare, begin, begin + n_found)
     is_left_out = False
     for item in range(2 * int64(firsts[i]) + cuda.laneid, 2 * int64(firsts[i + 1]), int64(WARP)):
         taken = int64(hit_firsts[item + 1]) - int64(hit_firsts[item])
-        is_left_out = is_left_out or taken != hits_of(read_positions, n_rows, item)
+        is_left_out = is_left_out or taken != hits_of(found, item)
     is_left_out = cuda.any_sync(ALL_LANES, is_left_out)
     if cuda.laneid > 0:
         return
     read = wanted[i]
     n_seeds = int64(firsts[i + 1]) - int64(firsts[i])
-    length = offsets[read + 1] - offsets[read]
-    n_different = int64(differences[i])
-    if n_found > most:
-        n_shared = MOST_SEEDS - (int64(entries[begin + most]) >> 32)
+    length = reads.offsets[read + 1] - reads.offsets[read]
+    n_different = int64(found.differences[i])
+    if n_found > rules.most:
+        n_shared = MOST_SEEDS - (int64(grouped.entries[begin + rules.most]) >> 32)
         n_different = differences_of_rest(
-            n_different, not is_left_out, n_seeds, n_shared, length, k
+            n_different, not is_left_out, n_seeds, n_shared, length, rules.k
         )
         is_left_out = True
-        n_found = int64(most)
+        n_found = int64(rules.most)
     counts[read] = n_found
-    put_bounds(read, length, n_different, not is_left_out, match, loss, score_bounds, unlocated)
+    put_bounds(
+        read, length, n_different, not is_left_out, rules.match, rules.loss, bounds.score_bounds,
+        bounds.unlocated,
+    )  # fmt: skip
 
 
-@cuda.jit(cache=True)
-def write_candidates(
-    entries, longest, keys, firsts, hit_firsts, wanted, n_wanted, offsets, reads, strands,
-    diagonals, lowest, highest, seeds,
-):  # fmt: skip
+@kernel(over="found.differences", per=WARP)
+def write_candidates(found: SeedKeys, grouped: Grouped, wanted: int32[::1], to: DeviceCandidates):
     """Write candidates out to where the running sums say. One warp a read, a lane a candidate."""
     i = cuda.grid(1) // WARP
-    if i >= n_wanted:
+    if i >= found.differences.size:
         return
     read = wanted[i]
-    begin = int64(hit_firsts[2 * int64(firsts[i])])
-    first = int64(offsets[read])
-    for read_position in range(first + cuda.laneid, int64(offsets[read + 1]), int64(WARP)):
-        entry = int64(entries[begin + read_position - first])
+    begin = int64(found.hit_firsts[2 * int64(found.seed_firsts[i])])
+    first = int64(to.offsets[read])
+    for read_position in range(first + cuda.laneid, int64(to.offsets[read + 1]), int64(WARP)):
+        entry = int64(grouped.entries[begin + read_position - first])
         n_keys = MOST_SEEDS - (entry >> 32)
         at = begin + ((entry & _LOW) >> 1)
-        key = keys[at]
+        key = found.keys[at]
         main, last = key, key
         if entry & 1 == 0:
-            main = keys[begin + _LOW - (longest[at] & _LOW)]
-            last = keys[at + n_keys - 1]
-        reads[read_position] = read
-        strands[read_position] = (key >> uint64(35)) & uint64(1)
-        diagonals[read_position] = diagonal_of(main)
-        lowest[read_position] = diagonal_of(key)
-        highest[read_position] = diagonal_of(last)
-        seeds[read_position] = n_keys
-
-
-_INTEGER, _LONGS, _WORDS = types.int64, types.int64[::1], types.uint64[::1]
-_NUMBERS, _SIGNED, _BYTES = types.uint32[::1], types.int32[::1], types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    group_keys: (
-        _WORDS, _NUMBERS, _SIGNED, _NUMBERS, _NUMBERS, _LONGS, _SIGNED, _INTEGER, _INTEGER, _SIGNED,
-        _INTEGER, _INTEGER, _INTEGER, _INTEGER, _WORDS, _WORDS, _LONGS, _NUMBERS, _SIGNED, _SIGNED,
-    ),
-    write_candidates: (
-        _WORDS, _LONGS, _WORDS, _NUMBERS, _NUMBERS, _SIGNED, _INTEGER, _NUMBERS, _SIGNED, _BYTES,
-        _LONGS, _LONGS, _LONGS, _SIGNED,
-    ),
-}  # fmt: skip
+            main = found.keys[begin + _LOW - (grouped.longest[at] & _LOW)]
+            last = found.keys[at + n_keys - 1]
+        to.reads[read_position] = read
+        to.strands[read_position] = (key >> uint64(35)) & uint64(1)
+        to.diagonals[read_position] = diagonal_of(main)
+        to.lowest[read_position] = diagonal_of(key)
+        to.highest[read_position] = diagonal_of(last)
+        to.seeds[read_position] = n_keys

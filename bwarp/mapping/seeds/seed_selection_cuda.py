@@ -9,11 +9,12 @@ Seeds and hits, whose number has no bound, are counted first, and written where 
 say.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.list_sort import sort_list
 from bwarp.gpu.prefix_sum import add_up
@@ -26,7 +27,7 @@ from bwarp.mapping.seeds.seed_selection_cpu import seed_count, seed_kmer, seed_p
 from bwarp.seeding.algorithms.exact_cuda import LOCATED, exact_intervals
 from bwarp.sequence import reverse_complement_kmer
 
-__all__ = ["KERNEL_SIGNATURES", "SeedKeys", "find_keys", "hits_of"]
+__all__ = ["SeedKeys", "find_keys", "hits_of"]
 
 #: Hits of an item that a thread lists alone.
 FEW = 4
@@ -38,37 +39,52 @@ _ITEM = (1 << 31) - 1
 _IS_LOCATED = 1 << 63
 
 
-@dataclass(frozen=True)
-class SeedKeys:
+class Seeds(NamedTuple):
+    """Seeds of some reads to search: the k-mers of both strands, and whose they are."""
+
+    items: uint64[::1]
+    read_positions: int32[::1]
+    owners: int32[::1]
+
+
+class SearchedSeeds(NamedTuple):
+    """Seeds that have been searched; as `SeedKeys` and `Seeds` have them."""
+
+    seed_firsts: uint32[::1]
+    read_positions: int32[::1]
+    owners: int32[::1]
+    first_rows: uint32[::1]
+    n_rows: uint32[::1]
+
+
+class SeedKeys(NamedTuple):
     """The located hits of some reads' seeds; device arrays.
 
     An item is a seed on a strand: 2 * seed, or 2 * seed + 1 for its reverse complement.
 
     Attributes
     ----------
-    seed_firsts : shape=(n_wanted + 1,), dtype=uint32
+    seed_firsts : shape=(n_wanted + 1,)
         Where the seeds of each read begin.
-    read_positions : shape=(n_seeds,), dtype=int32
+    read_positions : shape=(n_seeds,)
         Where in its read each seed begins; -1 for one over an ambiguous base.
-    n_rows : shape=(2 * n_seeds,), dtype=uint32
+    n_rows : shape=(2 * n_seeds,)
         Hits of each item, as `hits_of` reads them.
-    hit_firsts : shape=(2 * n_seeds + 1,), dtype=uint32
+    hit_firsts : shape=(2 * n_seeds + 1,)
         Where the keys of each item's hits were, and those of each read are.
-    differences : shape=(n_wanted,), dtype=int32
+    differences : shape=(n_wanted,)
         Of every locus that is not located, at least.
-    keys : shape=(n_hits,), dtype=uint64
-    spare : shape=(n_hits,), dtype=uint64
-        Memory to sort in.
-    n_hits, n_seeds : int
+    keys, spare : shape=(n_hits,)
+        `spare` is memory to sort in.
     """
 
-    seed_firsts: object
-    read_positions: object
-    n_rows: object
-    hit_firsts: object
-    differences: object
-    keys: object
-    spare: object
+    seed_firsts: uint32[::1]
+    read_positions: int32[::1]
+    n_rows: uint32[::1]
+    hit_firsts: uint32[::1]
+    differences: int32[::1]
+    keys: uint64[::1]
+    spare: uint64[::1]
     n_hits: int
     n_seeds: int
 
@@ -79,95 +95,90 @@ def find_keys(
     """Search the seeds of some reads (device array, dtype=int32), and locate their hits."""
     k = seeds.length
     firsts = cuda.device_array(n_wanted + 1, np.uint32)
-    count_seeds[launch(n_wanted + 1)](reads.offsets, wanted, n_wanted, k, seeds.step, firsts)
+    count_seeds(reads, wanted, k, seeds.step, firsts)
     n_seeds = add_up(firsts)
     items = cuda.device_array(2 * n_seeds + 1, np.uint64)
     read_positions, owners = (cuda.device_array(max(1, n_seeds), np.int32) for _ in range(2))
     first_rows, n_rows = (cuda.device_array(max(1, 2 * n_seeds), np.uint32) for _ in range(2))
     if n_seeds:
         cut_seeds[launch(n_wanted * WARP)](
-            reads.both, reads.offsets, wanted, n_wanted, k, firsts, items, read_positions, owners
+            reads, wanted, k, firsts, Seeds(items, read_positions, owners)
         )
         exact_intervals(device, items, 2 * n_seeds, 1, k, first_rows, n_rows)
     hit_firsts = cuda.device_array(2 * n_seeds + 1, np.uint32)
     differences = cuda.device_array(n_wanted, np.int32)
     # The seeds themselves have been searched: their memory is free.
     spare_items = cuda.device_array(2 * n_seeds + 1, np.uint64)
-    select_hits[launch(n_wanted * WARP)](
-        n_wanted, firsts, read_positions, k, n_rows, seeds.hits, seeds.least_hits, items,
-        spare_items, hit_firsts, differences,
-    )  # fmt: skip
+    found = SearchedSeeds(firsts, read_positions, owners, first_rows, n_rows)
+    select_hits(found, k, seeds.hits, seeds.least_hits, items, spare_items, hit_firsts, differences)
     n_hits = add_up(hit_firsts)
     keys, spare = (cuda.device_array(max(1, n_hits), np.uint64) for _ in range(2))
     if n_hits:
         rows, steps = (cuda.device_array(n_hits, np.uint32) for _ in range(2))
-        list_hits[launch(2 * n_seeds)](
-            first_rows, n_rows, hit_firsts, owners, read_positions, reads.offsets, wanted, k,
-            2 * n_seeds, rows, keys,
-        )  # fmt: skip
+        list_hits(found, reads, wanted, k, hit_firsts, rows, keys)
         rate = device.plan.suffix_rate
         step_to_sampled(device.forward, device.first_rows, rate, rows, steps, n_hits)
         locate_hits[launch(n_hits)](
             device.suffixes, rate, device.forward.n_rows, device.segment_text,
             device.segment_genome, rows, steps, n_hits, keys,
         )  # fmt: skip
-        sort_keys[launch(n_wanted * WARP)](keys, spare, firsts, hit_firsts, n_wanted)
+        sort_keys[launch(n_wanted * WARP)](keys, spare, firsts, hit_firsts)
     return SeedKeys(
         firsts, read_positions, n_rows, hit_firsts, differences, keys, spare, n_hits, n_seeds
     )
 
 
-@cuda.jit(cache=True)
-def count_seeds(offsets, wanted, n_wanted, k, step, counts):
+@kernel(over="counts")
+def count_seeds(reads: DeviceReads, wanted: int32[::1], k: int, step: int, counts: uint32[::1]):
     """How many seeds each read has, as candidates_cpu counts them. One thread a read."""
     i = cuda.grid(1)
-    if i <= n_wanted:
+    if i < counts.size:
         n = int64(0)
-        if i < n_wanted:
-            n = seed_count(offsets[wanted[i] + 1] - offsets[wanted[i]], k, step)
+        if i < counts.size - 1:
+            n = seed_count(reads.offsets[wanted[i] + 1] - reads.offsets[wanted[i]], k, step)
         counts[i] = n
 
 
-@cuda.jit(cache=True)
-def cut_seeds(codes, offsets, wanted, n_wanted, k, firsts, items, read_positions, owners):
+@kernel
+def cut_seeds(reads: DeviceReads, wanted: int32[::1], k: int, firsts: uint32[::1], seeds: Seeds):
     """Pack the seeds of reads and their reverse complements.
 
     One warp a read, a thread every 32nd seed; k bytes are read a seed, most from the cache.
     """
     i = cuda.grid(1) // WARP
-    if i >= n_wanted:
+    if i >= firsts.size - 1:
         return
     read = wanted[i]
-    length = offsets[read + 1] - offsets[read]
+    length = reads.offsets[read + 1] - reads.offsets[read]
     first, last = int64(firsts[i]), int64(firsts[i + 1])
     for seed in range(first + cuda.laneid, last, WARP):
         read_position = seed_position(seed - first, last - first, length, k)
-        kmer, worst = seed_kmer(codes, offsets[read] + read_position, k)
+        kmer, worst = seed_kmer(reads.both, reads.offsets[read] + read_position, k)
         shift = uint64(64 - 2 * k)
-        items[2 * seed] = uint64(kmer << shift)
-        items[2 * seed + 1] = uint64(uint64(reverse_complement_kmer(kmer, k)) << shift)
-        read_positions[seed] = read_position if worst < 4 else -1
-        owners[seed] = i
+        seeds.items[2 * seed] = uint64(kmer << shift)
+        seeds.items[2 * seed + 1] = uint64(uint64(reverse_complement_kmer(kmer, k)) << shift)
+        seeds.read_positions[seed] = read_position if worst < 4 else -1
+        seeds.owners[seed] = i
 
 
 @cuda.jit(device=True)
-def hits_of(read_positions, n_rows, item):
+def hits_of(seeds, item):
     """The hits of an item; a seed over an ambiguous base has none, whatever was found."""
-    if read_positions[item >> 1] < 0:
+    if seeds.read_positions[item >> 1] < 0:
         return int64(0)
-    rows = n_rows[item]
+    rows = seeds.n_rows[item]
     return int64(1) if rows == uint32(LOCATED) else int64(rows)
 
 
 @cuda.jit(device=True)
-def take_rarest(read_positions, n_rows, first, last, most, least, order, spare, taken):
+def take_rarest(seeds, first, last, most, least, order, spare, taken):
     """Take all hits of the rarest items while they fit in `most`. A whole warp calls it.
 
     If fewer than `least` are taken, the next item fills the rest, evenly spread over its rows.
     """
     lane = int64(cuda.laneid)
     for item in range(first + lane, last, WARP):
-        order[item] = (hits_of(read_positions, n_rows, item) << 31) | (item - first)
+        order[item] = (hits_of(seeds, item) << 31) | (item - first)
         taken[item] = 0
     cuda.syncwarp()
     sort_list(order, spare, first, last)
@@ -193,31 +204,32 @@ def take_rarest(read_positions, n_rows, first, last, most, least, order, spare, 
             break
 
 
-@cuda.jit(cache=True)
+@kernel(over="differences", per=WARP)
 def select_hits(
-    n_wanted, firsts, read_positions, k, n_rows, most, least, order, spare, taken, differences
-):
+    seeds: SearchedSeeds, k: int, most: int, least: int, order: uint64[::1], spare: uint64[::1],
+    taken: uint32[::1], differences: int32[::1],
+):  # fmt: skip
     """How many hits of each item to locate: of the rarest all, until a read has `most`.
 
     One warp a read. The element of `taken` after the last is set to 0; `order` and `spare` have a
     number an item.
     """
     i = cuda.grid(1) // WARP
-    if i >= n_wanted:
+    if i >= differences.size:
         return
     lane = int64(cuda.laneid)
-    first, last = 2 * int64(firsts[i]), 2 * int64(firsts[i + 1])
-    if i == n_wanted - 1 and lane == 0:
+    first, last = 2 * int64(seeds.seed_firsts[i]), 2 * int64(seeds.seed_firsts[i + 1])
+    if i == differences.size - 1 and lane == 0:
         taken[last] = 0
     total = int64(0)
     for item in range(first + lane, last, WARP):
-        count = hits_of(read_positions, n_rows, item)
+        count = hits_of(seeds, item)
         taken[item] = count
         total += count
     for distance in (16, 8, 4, 2, 1):
         total += cuda.shfl_xor_sync(ALL_LANES, total, distance)
     if total > most:
-        take_rarest(read_positions, n_rows, first, last, most, least, order, spare, taken)
+        take_rarest(seeds, first, last, most, least, order, spare, taken)
     cuda.syncwarp()
     # A locus that is not found differs in every seed located in full that overlaps no other.
     n_different, end = int32(0), int64(0)
@@ -225,9 +237,9 @@ def select_hits(
         item = step + 2 * lane
         read_position = int64(-1)
         if item < last:
-            is_full = taken[item] == hits_of(read_positions, n_rows, item)
-            if is_full and taken[item + 1] == hits_of(read_positions, n_rows, item + 1):
-                read_position = int64(read_positions[item >> 1])
+            is_full = taken[item] == hits_of(seeds, item)
+            if is_full and taken[item + 1] == hits_of(seeds, item + 1):
+                read_position = int64(seeds.read_positions[item >> 1])
         while True:
             waiting = int64(cuda.ballot_sync(ALL_LANES, read_position >= end)) & ALL_LANES
             if waiting == 0:
@@ -244,10 +256,11 @@ def hit_row(first_row, count, n, hit):
     return first_row + (hit if n == count else hit * count // n)
 
 
-@cuda.jit(cache=True)
+@kernel(over="hit_firsts")
 def list_hits(
-    item_rows, n_rows, hit_firsts, owners, read_positions, offsets, wanted, k, n_items, rows, keys
-):
+    seeds: SearchedSeeds, reads: DeviceReads, wanted: int32[::1], k: int, hit_firsts: uint32[::1],
+    rows: uint32[::1], keys: uint64[::1],
+):  # fmt: skip
     """The rows of the hits to locate, evenly spread over an item's, and the keys that they begin.
 
     One thread an item, mostly of no hit or one; the hits of one with more than `FEW` are listed by
@@ -256,18 +269,18 @@ def list_hits(
     """
     item = int64(cuda.grid(1))
     first_hit, n = int64(0), int64(0)
-    if item < n_items:
+    if item < hit_firsts.size - 1:
         first_hit = int64(hit_firsts[item])
         n = int64(hit_firsts[item + 1]) - first_hit
     key, first_row, count = int64(0), int64(0), int64(0)
     if n > 0:
-        i = int64(owners[item >> 1])
-        offset = int64(read_positions[item >> 1])
+        i = int64(seeds.owners[item >> 1])
+        offset = int64(seeds.read_positions[item >> 1])
         if item & 1:
             read = wanted[i]
-            offset = offsets[read + 1] - offsets[read] - k - offset
+            offset = reads.offsets[read + 1] - reads.offsets[read] - k - offset
         key = ((2 * i + (item & 1)) << 35) | (DIAGONAL_SHIFT - offset)
-        first_row, count = int64(item_rows[item]), int64(n_rows[item])
+        first_row, count = int64(seeds.first_rows[item]), int64(seeds.n_rows[item])
         if count == LOCATED:
             rows[first_hit] = 0
             keys[first_hit] = uint64(key + first_row) | uint64(_IS_LOCATED)
@@ -289,10 +302,12 @@ def list_hits(
             keys[first_hit_of + hit] = key_of
 
 
-@cuda.jit(cache=True)
+@kernel
 def locate_hits(
-    sampled, rate, text_length, segment_text, segment_genome, rows, steps, n_hits, keys
-):
+    sampled: uint32[::1], rate: int, text_length: int, segment_text: uint32[::1],
+    segment_genome: uint32[::1], rows: uint32[::1], steps: uint32[::1], n_hits: int,
+    keys: uint64[::1],
+):  # fmt: skip
     """Add their genome positions to keys. One thread a hit; one random read, and the segments."""
     hit = cuda.grid(1)
     if hit >= n_hits:
@@ -305,36 +320,12 @@ def locate_hits(
     keys[hit] = key + uint64(genome_position(segment_text, segment_genome, position))
 
 
-@cuda.jit(cache=True)
-def sort_keys(keys, spare, firsts, hit_firsts, n_wanted):
+@kernel
+def sort_keys(keys: uint64[::1], spare: uint64[::1], firsts: uint32[::1], hit_firsts: uint32[::1]):
     """Put the keys of every read in order. One warp a read."""
     i = cuda.grid(1) // WARP
-    if i < n_wanted:
+    if i < firsts.size - 1:
         begin = int64(hit_firsts[2 * int64(firsts[i])])
         end = int64(hit_firsts[2 * int64(firsts[i + 1])])
         if end - begin > 1:
             sort_list(keys, spare, begin, end)
-
-
-_INTEGER, _LONGS, _WORDS = types.int64, types.int64[::1], types.uint64[::1]
-_NUMBERS, _SIGNED, _BYTES = types.uint32[::1], types.int32[::1], types.uint8[::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    count_seeds: (_LONGS, _SIGNED, _INTEGER, _INTEGER, _INTEGER, _NUMBERS),
-    cut_seeds: (
-        _BYTES, _LONGS, _SIGNED, _INTEGER, _INTEGER, _NUMBERS, _WORDS, _SIGNED, _SIGNED
-    ),
-    select_hits: (
-        _INTEGER, _NUMBERS, _SIGNED, _INTEGER, _NUMBERS, _INTEGER, _INTEGER, _WORDS, _WORDS,
-        _NUMBERS, _SIGNED,
-    ),
-    list_hits: (
-        _NUMBERS, _NUMBERS, _NUMBERS, _SIGNED, _SIGNED, _LONGS, _SIGNED, _INTEGER, _INTEGER,
-        _NUMBERS, _WORDS,
-    ),
-    locate_hits: (
-        _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, _INTEGER, _WORDS
-    ),
-    sort_keys: (_WORDS, _WORDS, _NUMBERS, _NUMBERS, _INTEGER),
-}  # fmt: skip

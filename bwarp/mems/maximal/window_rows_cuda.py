@@ -4,15 +4,16 @@ A window is `size` bases of the query; window w is base w - counts[run] of its r
 window's string whose preceding base is not the query's begin a match.
 """
 
-from bwarp.gpu.cuda import cuda, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.locate_cuda import segment_of
-from bwarp.index.rank_cuda import base_at, rank_both
+from bwarp.index.rank_cuda import GROUPS, base_at, rank_both
 from bwarp.mems.device_text_cuda import text_position
 from bwarp.mems.packed_extension import equal_after, most_after
 from bwarp.sequence import kmer_at
 
-__all__ = ["KERNEL_SIGNATURES", "locate_rows", "search_windows", "write_rows"]
+__all__ = ["locate_rows", "search_windows", "write_rows"]
 
 #: Windows with fewer rows add up to less than 2**32.
 _MANY = 250
@@ -33,24 +34,13 @@ def base_before(query, run_start, position):
     return uint32(kmer_at(query, uint64(position) - uint64(1), 1))
 
 
-@cuda.jit(cache=True)
+@kernel
 def search_windows(
-    words,
-    separator_rows,
-    groups,
-    first_rows,
-    table,
-    table_k,
-    query,
-    run_starts,
-    window_counts,
-    first,
-    size,
-    firsts,
-    n_rows,
-    offsets,
-    many,
-):
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    table: uint32[::1], table_k: int, query: uint64[::1], run_starts: uint32[::1],
+    window_counts: uint32[::1], first: int, size: int, firsts: uint32[::1], n_rows: uint32[::1],
+    offsets: uint32[::1], many: uint64[::1],
+):  # fmt: skip
     """Search a window a thread: its rows, and how many of them begin a match.
 
     One read of the table, then one or two sectors a base; a last step counts the rows to leave
@@ -85,20 +75,12 @@ def search_windows(
         cuda.atomic.add(many, 0, uint64(beginning))
 
 
-@cuda.jit(cache=True)
+@kernel
 def write_rows(
-    words,
-    separator_rows,
-    groups,
-    query,
-    run_starts,
-    window_counts,
-    first,
-    firsts,
-    n_rows,
-    offsets,
-    keys,
-):
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, query: uint64[::1],
+    run_starts: uint32[::1], window_counts: uint32[::1], first: int, firsts: uint32[::1],
+    n_rows: uint32[::1], offsets: uint32[::1], keys: uint64[::1],
+):  # fmt: skip
     """Write the rows that begin a match, each under its window's number. One thread a window; 32
     rows of a window lie in one sector."""
     i = cuda.grid(1)
@@ -116,28 +98,14 @@ def write_rows(
             slot = uint32(slot + uint32(1))
 
 
-@cuda.jit(cache=True)
+@kernel
 def locate_rows(
-    words,
-    separator_rows,
-    groups,
-    first_rows,
-    text_start,
-    suffixes,
-    rate,
-    genome,
-    segment_text,
-    segment_genome,
-    query,
-    run_starts,
-    run_stops,
-    window_counts,
-    first,
-    min_length,
-    size,
-    keys,
-    lengths,
-):
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    text_start: int, suffixes: uint32[::1], rate: int, genome: uint64[::1],
+    segment_text: uint32[::1], segment_genome: uint32[::1], query: uint64[::1],
+    run_starts: uint32[::1], run_stops: uint32[::1], window_counts: uint32[::1], first: int,
+    min_length: int, size: int, keys: uint64[::1], lengths: uint32[::1],
+):  # fmt: skip
     """Replace each row by its genome position, and extend it to the right; a match that stays
     shorter than `min_length` gets length 0. One thread a match; one read of the suffix array, one
     or two of the genome."""
@@ -159,33 +127,3 @@ def locate_rows(
     length = uint32(uint32(size) + uint32(right))
     lengths[i] = length if length >= uint32(min_length) else uint32(0)
     keys[i] = uint64((key >> uint64(32)) << uint64(32)) | uint64(base)
-
-
-_NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
-_GROUPS = [types.UniTuple(_INTEGER, n) for n in (2, 3)]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    search_windows: [
-        (
-            _NUMBERS, _NUMBERS, groups, _NUMBERS, _NUMBERS, _INTEGER, _WORDS, _NUMBERS, _NUMBERS,
-            _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS, _WORDS,
-        )
-        for groups in _GROUPS
-    ],
-    write_rows: [
-        (
-            _NUMBERS, _NUMBERS, groups, _WORDS, _NUMBERS, _NUMBERS, _INTEGER, _NUMBERS, _NUMBERS,
-            _NUMBERS, _WORDS,
-        )
-        for groups in _GROUPS
-    ],
-    locate_rows: [
-        (
-            _NUMBERS, _NUMBERS, groups, _NUMBERS, _INTEGER, _NUMBERS, _INTEGER, _WORDS, _NUMBERS,
-            _NUMBERS, _WORDS, _NUMBERS, _NUMBERS, _NUMBERS, _INTEGER, _INTEGER, _INTEGER, _WORDS,
-            _NUMBERS,
-        )
-        for groups in _GROUPS
-    ],
-}  # fmt: skip

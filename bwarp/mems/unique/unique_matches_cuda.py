@@ -11,20 +11,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.prefix_sum import exclusive_sum
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.locate_cuda import segment_of
-from bwarp.index.rank_cuda import rank_both
+from bwarp.index.rank_cuda import GROUPS, rank_both
 from bwarp.mems.device_text_cuda import DeviceReference, put_text, text_position
 from bwarp.mems.matches import Matches
 from bwarp.mems.packed_extension import equal_after, equal_before, most_after, most_before
 from bwarp.mems.query_text import QueryText
 from bwarp.sequence import kmer_at
 
-__all__ = ["KERNEL_SIGNATURES", "unique_matches"]
+__all__ = ["unique_matches"]
 
 #: Positions of a run that a thread takes on.
 _PIECE = 256
@@ -95,32 +96,15 @@ def base_at_text(query, position):
     return uint32((word >> uint64(62 - 2 * (position & uint32(31)))) & uint64(3))
 
 
-@cuda.jit(cache=True)
+@kernel
 def search_pieces(
-    words,
-    separator_rows,
-    reverse_words,
-    reverse_separator_rows,
-    groups,
-    first_rows,
-    text_start,
-    table,
-    table_k,
-    suffixes,
-    rate,
-    genome,
-    segment_text,
-    segment_genome,
-    query,
-    run_starts,
-    run_stops,
-    pieces,
-    piece_size,
-    min_length,
-    offsets,
-    found,
-    limit,
-):
+    words: uint32[::1], separator_rows: uint32[::1], reverse_words: uint32[::1],
+    reverse_separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1], text_start: int,
+    table: uint32[::1], table_k: int, suffixes: uint32[::1], rate: int, genome: uint64[::1],
+    segment_text: uint32[::1], segment_genome: uint32[::1], query: uint64[::1],
+    run_starts: uint32[::1], run_stops: uint32[::1], pieces: uint32[::1], piece_size: int,
+    min_length: int, offsets: uint32[::1], found: uint32[::1], limit: int,
+):  # fmt: skip
     """Search a piece a thread; write its matches' run, start, genome position and length.
 
     With `limit` 0 the matches are counted into `offsets`; otherwise those say where
@@ -234,18 +218,3 @@ def search_pieces(
         window = uint32(stop + uint32(1) - size)
     if limit == 0:
         offsets[piece] = n
-
-
-_NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    search_pieces: [
-        (
-            _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, types.UniTuple(_INTEGER, n), _NUMBERS,
-            _INTEGER, _NUMBERS, _INTEGER, _NUMBERS, _INTEGER, _WORDS, _NUMBERS, _NUMBERS, _WORDS,
-            _NUMBERS, _NUMBERS, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS, _INTEGER,
-        )
-        for n in (2, 3)
-    ]
-}  # fmt: skip

@@ -2,19 +2,22 @@
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int8, int64, types, uint8, uint32, uint64
+from bwarp.gpu.cuda import cuda, int8, int32, int64, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.offtargets.sites.alignments import TABLE_SHAPE, best_alignment
 from bwarp.offtargets.sites.planes_cuda import site_planes
 
-__all__ = ["KERNEL_SIGNATURES", "THREADS", "align_pairs"]
+__all__ = ["THREADS", "align_pairs"]
 
 THREADS = 128
 
 
-@cuda.jit(cache=True)
+@kernel
 def align_pairs(
-    blocks, sites, available, backward, guide_low, guide_high, lengths, mismatches, dna_bulge,
-    rna_bulge, found, n_found, borders, guides, gaps, edits, rooms,
+    blocks: uint32[::1], sites: int32[::1], available: uint8[::1], backward: bool,
+    guide_low: uint64[::1], guide_high: uint64[::1], lengths: int64[::1], mismatches: int,
+    dna_bulge: int, rna_bulge: int, found: uint64[::1], n_found: int, borders: int32[::1],
+    guides: int32[::1], gaps: uint32[::1], edits: uint32[::1], rooms: uint8[::1],
 ):  # fmt: skip
     """Align pairs, as `site_filter_cuda` lists them. One thread a pair.
 
@@ -41,15 +44,6 @@ def align_pairs(
     gaps[i] = uint32(where)
     edits[i] = uint32(best | dna << 8 | rna << 16) if best >= 0 else uint32(255)
 
-
-KERNEL_SIGNATURES = {
-    align_pairs: (
-        *(types.uint32[::1], types.int32[::1], types.uint8[::1], types.boolean),
-        *(types.uint64[::1], types.uint64[::1], types.int64[::1], *[types.int64] * 3),
-        *(types.uint64[::1], types.int64, types.int32[::1], types.int32[::1], types.uint32[::1]),
-        *(types.uint32[::1], types.uint8[::1]),
-    )
-}
 
 #: The table of an alignment, of which a thread reads a few bytes a base.
 LOCAL_MEMORY = {align_pairs: 384}

@@ -1,10 +1,11 @@
 """Where PAMs stand, on a GPU: 32 positions a thread; see `pam_sites_cpu` for what a site is."""
 
 from bwarp.gpu.append_lists import reserve
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import load_uint32x4
 
-__all__ = ["KERNEL_SIGNATURES", "THREADS", "list_sites"]
+__all__ = ["THREADS", "list_sites"]
 
 THREADS = 128
 
@@ -53,10 +54,11 @@ def bases_there(position, length, forward, start, stop, least):
     return room if room >= least else int64(-1)
 
 
-@cuda.jit(cache=True)
+@kernel
 def list_sites(
-    blocks, origin, first, last, segment_starts, segment_stops, allowed, n_pams, length, forward,
-    least, sites, available, counters,
+    blocks: uint32[::1], origin: int, first: int, last: int, segment_starts: int64[::1],
+    segment_stops: int64[::1], allowed: uint8[::1], n_pams: int, length: int, forward: bool,
+    least: int, sites: int32[::1], available: uint8[::1], counters: uint32[::1],
 ):  # fmt: skip
     """List the sites whose PAM begins from `first` up to, and without, `last`.
 
@@ -107,12 +109,3 @@ def list_sites(
             sites[slot] = int32(border - origin)
             available[slot] = uint8(min(room, int64(64)))
         slot = uint32(slot + uint32(1))
-
-
-KERNEL_SIGNATURES = {
-    list_sites: (
-        *(types.uint32[::1], types.int64, types.int64, types.int64, types.int64[::1]),
-        *(types.int64[::1], types.uint8[::1], types.int64, types.int64, types.boolean),
-        *(types.int64, types.int32[::1], types.uint8[::1], types.uint32[::1]),
-    )
-}

@@ -3,9 +3,7 @@
 from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x4
 
-__all__ = ["KERNEL_SIGNATURES", "site_planes"]
-
-KERNEL_SIGNATURES = {}
+__all__ = ["site_planes"]
 
 
 @cuda.jit(device=True)

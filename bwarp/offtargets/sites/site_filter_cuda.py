@@ -13,12 +13,13 @@ register of its own.
 
 import functools
 
-from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.offtargets.sites.alignments import BULGES_EACH, LONGEST_GUIDE
 from bwarp.offtargets.sites.planes_cuda import site_planes
 
-__all__ = ["BLOCK_SITES", "FEW_BASES", "GUIDES_A_BLOCK", "KERNEL_SIGNATURES", "filter_kernel"]
+__all__ = ["BLOCK_SITES", "FEW_BASES", "GUIDES_A_BLOCK", "filter_kernel"]
 
 THREADS = 64
 
@@ -59,10 +60,11 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
     # In front, bases that states of more RNA bulges than bases read, and that change nothing.
     n_words = (rna_bulge + most_bases) * a_base
 
-    @cuda.jit(cache=True)
+    @kernel
     def fit_sites(
-        blocks, sites, first, last, backward, guides, lengths, first_guide, last_guide, n_bases,
-        found, counters,
+        blocks: uint32[::1], sites: int32[::1], first: int, last: int, backward: bool,
+        guides: uint64[::1], lengths: int64[::1], first_guide: int, last_guide: int, n_bases: int,
+        found: uint64[::1], counters: uint64[::1],
     ):  # fmt: skip
         differing = cuda.shared.array(n_words, uint32)
         states = cuda.local.array(n_states, uint32)
@@ -149,14 +151,8 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
     return fit_sites
 
 
-_FILTER = (
-    *(types.uint32[::1], types.int32[::1], types.int64, types.int64, types.boolean),
-    *(types.uint64[::1], types.int64[::1], types.int64, types.int64, types.int64),
-    *(types.uint64[::1], types.uint64[::1]),
-)
-
 #: The limits asked for most, and those with the most states.
-KERNEL_SIGNATURES = {
-    filter_kernel(*limits, few_bases): _FILTER
+MADE_KERNELS = tuple(
+    filter_kernel(*limits, few_bases)
     for limits, few_bases in (((4, 0, 0), True), ((4, 1, 1), True), ((6, 2, 2), False))
-}
+)

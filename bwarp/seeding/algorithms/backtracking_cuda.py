@@ -6,13 +6,14 @@ the four longer strings, which of them is tried next, the mismatches so far and 
 """
 
 from bwarp.gpu.append_lists import INTERVALS
-from bwarp.gpu.cuda import cuda, types, uint8, uint32, uint64
+from bwarp.gpu.cuda import cuda, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.index.device_index_cuda import DeviceIndex
-from bwarp.index.rank_cuda import rank_both, ranks_both
+from bwarp.index.rank_cuda import GROUPS, rank_both, ranks_both
 from bwarp.seeding.algorithms.both_strands_cuda import base_of
 
-__all__ = ["KERNEL_SIGNATURES", "search_backtracking"]
+__all__ = ["search_backtracking"]
 
 LONGEST = 64
 _STRINGS = 4 * LONGEST
@@ -64,23 +65,13 @@ def least_mismatches(
     return needed
 
 
-@cuda.jit(cache=True)
+@kernel
 def backtrack(
-    forward,
-    forward_separators,
-    reverse,
-    reverse_separators,
-    groups,
-    first_rows,
-    items,
-    words_an_item,
-    k,
-    n_items,
-    mismatches,
-    capacity,
-    intervals,
-    counters,
-):
+    forward: uint32[::1], forward_separators: uint32[::1], reverse: uint32[::1],
+    reverse_separators: uint32[::1], groups: GROUPS, first_rows: uint32[::1], items: uint64[::1],
+    words_an_item: int, k: int, n_items: int, mismatches: int, capacity: int,
+    intervals: uint32[::1], counters: uint32[::1],
+):  # fmt: skip
     """Search a k-mer and its reverse complement. One thread; two sectors a node it enters."""
     firsts = cuda.local.array(_STRINGS, uint32)
     firsts_reverse = cuda.local.array(_STRINGS, uint32)
@@ -147,19 +138,6 @@ def backtrack(
             errors[depth] = uint8(with_this)
             entering = True
 
-
-_NUMBERS, _INTEGER = types.uint32[::1], types.int64
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    backtrack: [
-        (
-            _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS, types.UniTuple(_INTEGER, n), _NUMBERS,
-            types.uint64[::1], _INTEGER, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS,
-        )
-        for n in (2, 3)
-    ]
-}  # fmt: skip
 
 #: The stack.
 LOCAL_MEMORY = {backtrack: 3 * 4 * _STRINGS + 3 * LONGEST}

@@ -6,11 +6,12 @@ so that one piece of code searches either strand.
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
-__all__ = ["KERNEL_SIGNATURES", "base_of", "make_items"]
+__all__ = ["base_of", "make_items"]
 
 _THREADS = 256
 
@@ -38,8 +39,10 @@ def base_of(items, words_an_item, item, position):
     return uint32((word >> uint64(62 - 2 * (position & 31))) & uint64(3))
 
 
-@cuda.jit(cache=True)
-def make_both_strands(flat, words_a_kmer, k, n_items, items):
+@kernel
+def make_both_strands(
+    flat: uint64[::1], words_a_kmer: int, k: int, n_items: int, items: uint64[::1]
+):
     """One thread an item, and one for the word after the last."""
     item = cuda.grid(1)
     if item > n_items:
@@ -58,11 +61,3 @@ def make_both_strands(flat, words_a_kmer, k, n_items, items):
                 else:
                     bits = flat[(item >> 1) * words_a_kmer + part]
             items[at] = bits
-
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    make_both_strands: (
-        types.uint64[::1], types.int64, types.int64, types.int64, types.uint64[::1]
-    )
-}  # fmt: skip

@@ -10,16 +10,17 @@ are compared there. So a long k-mer costs no more reads than a short one:
 """
 
 from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
-from bwarp.gpu.cuda import cuda, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.locate_cuda import segment_of
-from bwarp.index.rank_cuda import rank_both
+from bwarp.index.rank_cuda import GROUPS, rank_both
 from bwarp.seeding.algorithms.both_strands_cuda import base_of
 from bwarp.sequence import kmer_at
 
-__all__ = ["KERNEL_SIGNATURES", "exact_intervals", "search_exact"]
+__all__ = ["exact_intervals", "search_exact"]
 
 #: What stands for a number of rows where `first` is the genome position of the only hit.
 LOCATED = 0xFFFFFFFF
@@ -94,26 +95,13 @@ def in_text(text, segment_text, segment_genome, items, words_an_item, item, k, c
     return uint32(segment_genome[segment] + begin - segment_text[segment])
 
 
-@cuda.jit(cache=True)
+@kernel
 def search_items(
-    words,
-    separator_rows,
-    groups,
-    first_rows,
-    table,
-    length,
-    items,
-    words_an_item,
-    k,
-    n_items,
-    few,
-    suffixes,
-    text,
-    segment_text,
-    segment_genome,
-    firsts,
-    n_rows,
-):
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    table: uint32[::1], length: int, items: uint64[::1], words_an_item: int, k: int, n_items: int,
+    few: int, suffixes: uint32[::1], text: uint64[::1], segment_text: uint32[::1],
+    segment_genome: uint32[::1], firsts: uint32[::1], n_rows: uint32[::1],
+):  # fmt: skip
     """Search items, as the module says. One thread an item; `few` is 1 where there is a text.
 
     A strand of a k-mer and the other one are neighbours: one pair of threads serves both.
@@ -147,8 +135,11 @@ def search_items(
     n_rows[item] = rows
 
 
-@cuda.jit(cache=True)
-def collect(firsts, n_rows, n_items, capacity, intervals, keys, values, counters):
+@kernel
+def collect(
+    firsts: uint32[::1], n_rows: uint32[::1], n_items: int, capacity: int, intervals: uint32[::1],
+    keys: uint64[::1], values: uint32[::1], counters: uint32[::1],
+):  # fmt: skip
     """Put what was found into the lists. One thread an item; everything in order."""
     item = cuda.grid(1)
     first = rows = uint32(0)
@@ -167,22 +158,5 @@ def collect(firsts, n_rows, n_items, capacity, intervals, keys, values, counters
         intervals[uint64(2 * capacity) + slot] = rows
         intervals[uint64(3 * capacity) + slot] = uint32(0)
 
-
-_NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    search_items: [
-        (
-            _NUMBERS, _NUMBERS, types.UniTuple(_INTEGER, n), _NUMBERS, _NUMBERS, _INTEGER, _WORDS,
-            _INTEGER, _INTEGER, _INTEGER, _INTEGER, _NUMBERS, _WORDS, _NUMBERS, _NUMBERS, _NUMBERS,
-            _NUMBERS,
-        )
-        for n in (2, 3)
-    ],
-    collect: (
-        _NUMBERS, _NUMBERS, _INTEGER, _INTEGER, _NUMBERS, _WORDS, _NUMBERS, _NUMBERS
-    ),
-}  # fmt: skip
 
 INLINE_PTX = {search_items: ("ld.global.nc.v4.u32",)}

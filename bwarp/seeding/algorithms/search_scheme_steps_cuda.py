@@ -11,15 +11,15 @@ as many nodes as a counter on the GPU says, and leave what they find by
 """
 
 from bwarp.gpu.append_lists import INTERVALS, KEYS, reserve
-from bwarp.gpu.cuda import cuda, types, uint32, uint64
+from bwarp.gpu.cuda import cuda, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.locate_cuda import segment_of
-from bwarp.index.rank_cuda import ranks_both
+from bwarp.index.rank_cuda import GROUPS, ranks_both
 from bwarp.seeding.algorithms.both_strands_cuda import base_of
 from bwarp.sequence import kmer_at
 
 __all__ = [
-    "KERNEL_SIGNATURES",
     "MOST_ITEMS",
     "check_rows",
     "finish_nodes",
@@ -55,23 +55,12 @@ def put_checks(checks, slot, leftmost, item, first, rows):
             checks[uint64(slot) + uint64(row)] = head | uint64(first + uint32(row))
 
 
-@cuda.jit(cache=True)
+@kernel
 def start_nodes(
-    table,
-    items,
-    words_an_item,
-    length,
-    first_base,
-    flips,
-    codes,
-    n_items,
-    few,
-    capacity,
-    nodes,
-    checks,
-    counters,
-    counter,
-):
+    table: uint32[::1], items: uint64[::1], words_an_item: int, length: int, first_base: int,
+    flips: uint64[::1], codes: uint32[::1], n_items: int, few: int, capacity: int,
+    nodes: uint32[::1], checks: uint64[::1], counters: uint32[::1], counter: int,
+):  # fmt: skip
     """The nodes of all items. One thread an item and string of it; one look into the table."""
     total = uint64(n_items) * uint64(flips.size)
     for block_start in range(
@@ -97,29 +86,14 @@ def start_nodes(
             put_checks(checks, slot, first_base, item, first, wanted)
 
 
-@cuda.jit(cache=True)
+@kernel
 def grow_nodes(
-    words,
-    separator_rows,
-    groups,
-    first_rows,
-    items,
-    words_an_item,
-    position,
-    grown,
-    weight,
-    alive,
-    step,
-    few,
-    leftmost,
-    capacity,
-    nodes,
-    longer,
-    checks,
-    counters,
-    counter,
-    node_counter,
-):
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    items: uint64[::1], words_an_item: int, position: int, grown: int, weight: int,
+    alive: uint8[:, ::1], step: int, few: int, leftmost: int, capacity: int, nodes: uint32[::1],
+    longer: uint32[::1], checks: uint64[::1], counters: uint32[::1], counter: int,
+    node_counter: int,
+):  # fmt: skip
     """Grow every node by one base in the BWT whose first row is column `grown`.
 
     One thread a node: it reads one or two sectors of the BWT, and leaves up to four nodes
@@ -185,25 +159,13 @@ def grow_nodes(
                 other_row = uint32(other_row + count)
 
 
-@cuda.jit(cache=True)
+@kernel
 def check_rows(
-    suffixes,
-    text,
-    segment_text,
-    segment_genome,
-    items,
-    words_an_item,
-    k,
-    mismatches,
-    masks,
-    weights,
-    alive,
-    checks,
-    keys,
-    values,
-    counters,
-    counter,
-):
+    suffixes: uint32[::1], text: uint64[::1], segment_text: uint32[::1],
+    segment_genome: uint32[::1], items: uint64[::1], words_an_item: int, k: int, mismatches: int,
+    masks: uint64[::1], weights: uint32[::1], alive: uint8[:, ::1], checks: uint64[::1],
+    keys: uint64[::1], values: uint32[::1], counters: uint32[::1], counter: int,
+):  # fmt: skip
     """Compare a k-mer with the text where a row says that it would begin; keep what is a hit.
 
     One thread a check: a read of the suffix array, then one or two sectors of the text.
@@ -241,8 +203,11 @@ def check_rows(
             values[slot] = errors
 
 
-@cuda.jit(cache=True)
-def finish_nodes(mismatches, capacity, nodes, intervals, counters, node_counter):
+@kernel
+def finish_nodes(
+    mismatches: uint8[::1], capacity: int, nodes: uint32[::1], intervals: uint32[::1],
+    counters: uint32[::1], node_counter: int,
+):  # fmt: skip
     """Put the nodes of the last step into the list of intervals. One thread a node."""
     n_nodes = min(counters[node_counter], uint32(capacity))
     column = uint64(capacity)
@@ -258,28 +223,3 @@ def finish_nodes(mismatches, capacity, nodes, intervals, counters, node_counter)
             intervals[slot + uint64(2) * column] = nodes[i + uint64(3) * column]
             code = nodes[i + uint64(4) * column]
             intervals[slot + uint64(3) * column] = uint32(mismatches[code])
-
-
-_NUMBERS, _WORDS, _INTEGER = types.uint32[::1], types.uint64[::1], types.int64
-_BYTES, _ALIVE = types.uint8[::1], types.uint8[:, ::1]
-
-#: The argument types that every kernel is compiled with.
-KERNEL_SIGNATURES = {
-    start_nodes: (
-        _NUMBERS, _WORDS, _INTEGER, _INTEGER, _INTEGER, _WORDS, _NUMBERS, _INTEGER, _INTEGER,
-        _INTEGER, _NUMBERS, _WORDS, _NUMBERS, _INTEGER,
-    ),
-    grow_nodes: [
-        (
-            _NUMBERS, _NUMBERS, types.UniTuple(_INTEGER, n), _NUMBERS, _WORDS, _INTEGER, _INTEGER,
-            _INTEGER, _INTEGER, _ALIVE, _INTEGER, _INTEGER, _INTEGER, _INTEGER, _NUMBERS, _NUMBERS,
-            _WORDS, _NUMBERS, _INTEGER, _INTEGER,
-        )
-        for n in (2, 3)
-    ],
-    check_rows: (
-        _NUMBERS, _WORDS, _NUMBERS, _NUMBERS, _WORDS, _INTEGER, _INTEGER, _INTEGER, _WORDS,
-        _NUMBERS, _ALIVE, _WORDS, _WORDS, _NUMBERS, _NUMBERS, _INTEGER,
-    ),
-    finish_nodes: (_BYTES, _INTEGER, _NUMBERS, _NUMBERS, _NUMBERS, _INTEGER),
-}  # fmt: skip

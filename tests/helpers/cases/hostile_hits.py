@@ -3,9 +3,11 @@
 import numpy as np
 
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.device_arrays import columns
 from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
 from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
+from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 
 #: One contig is empty, one shorter than a read.
 CONTIG_STARTS = np.array([0, 3000, 3000, 3150, 7000, 20_000])
@@ -69,7 +71,14 @@ def hits_on_gpu(hits: ScoredHits) -> DeviceScoredHits:
     arrays = (np.append(hits.strands, np.uint8(0)), np.append(rows, 0), hits.offsets)
     types = (np.uint8, np.int64, np.uint32)
     there = (cuda.to_device(a.astype(t)) for a, t in zip(arrays, types, strict=True))
-    return DeviceScoredHits(*there, len(hits.offsets) - 1, n)
+    return DeviceScoredHits(*there, n)
+
+
+def reads_on_gpu(lengths) -> DeviceReads:
+    """Reads on the GPU of which only the lengths are known."""
+    offsets = cuda.to_device(np.concatenate([[0], np.cumsum(lengths)]))
+    n_bases, longest = int(lengths.sum()), int(lengths.max())
+    return columns(DeviceReads, 1, offsets=offsets, n_bases=n_bases, longest=longest)
 
 
 def primary_on_gpu(primary) -> DevicePrimary:

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.kernel import Kernel
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.emulated_cuda import WARP, never_written
 
@@ -104,6 +105,23 @@ def _copy_number(number, array, index):
     number[0] = array[index]
 
 
+def _parts(arguments):
+    """What arguments are, those within tuples one by one."""
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            yield from _parts(argument)
+        else:
+            yield argument
+
+
+def _plain(argument):
+    """An argument whose types are those of one on a GPU."""
+    if isinstance(argument, tuple):
+        parts = map(_plain, argument)
+        return type(argument)(*parts) if hasattr(argument, "_fields") else tuple(parts)
+    return argument.view(np.ndarray) if isinstance(argument, DeviceArray) else argument
+
+
 class Launcher:
     """``kernel[blocks, threads](...)`` without a GPU."""
 
@@ -114,8 +132,10 @@ class Launcher:
         grid, block = map(int, configuration[:2])
 
         def run(*arguments):
+            if isinstance(self.kernel, Kernel):
+                self.kernel.require([*map(_plain, arguments)])
             arguments = [a.item() if isinstance(a, np.generic) else a for a in arguments]
-            for array in arguments:
+            for array in _parts(arguments):
                 if isinstance(array, DeviceArray):
                     assert array.gpu == _current_id(), "an array of another GPU"
             emulated_cuda.launch(self.kernel, grid, block, *arguments)
@@ -160,10 +180,8 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
         if hasattr(module, "BLOCK"):
             monkeypatch.setattr(module, "BLOCK", WARP)
 
-    from bwarp.gpu.cuda import CUDADispatcher
-
     memory = types.SimpleNamespace(free=free_bytes, total=free_bytes)
-    monkeypatch.setattr(CUDADispatcher, "__getitem__", lambda kernel, grid: Launcher(kernel)[grid])
+    monkeypatch.setattr(Kernel, "__getitem__", lambda kernel, grid: Launcher(kernel)[grid])
     from bwarp.gpu.cuda import driver
 
     monkeypatch.setattr(driver, "host_to_device", _copy_bytes)

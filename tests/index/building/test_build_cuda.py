@@ -57,6 +57,7 @@ def test_millions_of_letters(n_contigs):
 
 def test_kernels_are_launched_with_the_types_they_state():
     from bwarp.gpu import prefix_sum
+    from bwarp.gpu.kernel import kernels_in
     from bwarp.index.building import (
         build_cuda,
         bwt_cuda,
@@ -69,10 +70,11 @@ def test_kernels_are_launched_with_the_types_they_state():
     build_cuda.build_forward(reference, IndexParameters(64, 4, 3))
     build_cuda.build_reverse(reference, 64)
     for module in (bwt_cuda, packed_text_cuda, prefix_sum, prefix_table_cuda, suffix_array_cuda):
-        for kernel, types in module.KERNEL_SIGNATURES.items():
+        for kernel in kernels_in(module):
+            [types] = kernel.signatures
             # Texts that are this short have a single tile, and none to add.
             launched = set() if kernel is prefix_sum.add_tiles else {types}
-            assert launched <= set(kernel.overloads) <= {types}, kernel.py_func.__name__
+            assert launched <= set(kernel.dispatcher.overloads) <= {types}, kernel.py_func.__name__
 
 
 def test_a_text_that_does_not_fit_the_gpu(monkeypatch):

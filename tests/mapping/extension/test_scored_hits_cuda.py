@@ -31,7 +31,7 @@ def random_hits(rng, counts):
 def on_device(counts, strands, rows):
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
     arrays = (cuda.to_device(array) for array in (strands, rows.ravel(), offsets))
-    return DeviceScoredHits(*arrays, len(counts), len(rows))
+    return DeviceScoredHits(*arrays, len(rows))
 
 
 def ranked(rng, counts, least):

@@ -1,19 +1,17 @@
 """Reads that may be split, marked by the GPU's kernel as the CPU lists them."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from bwarp.gpu.cuda import cuda
 from bwarp.mapping.extension.gap_search import gap_costs
 from bwarp.mapping.extension.split_reads import _list_hits, least_part
 from bwarp.mapping.extension.split_reads_cuda import mark_split_reads
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from tests.helpers.cases.hostile_hits import hits_on_gpu, hostile_hits
+from tests.helpers.cases.hostile_hits import hits_on_gpu, hostile_hits, reads_on_gpu
 
 PARAMETERS = {
     "default": MappingParameters(),
@@ -25,9 +23,7 @@ PARAMETERS = {
 
 
 def marks_of(hits, lengths, parameters):
-    offsets = cuda.to_device(np.concatenate([[0], np.cumsum(lengths)]))
-    reads = SimpleNamespace(offsets=offsets, n_reads=lengths.size)
-    marks = mark_split_reads(reads, hits_on_gpu(hits), parameters)
+    marks = mark_split_reads(reads_on_gpu(lengths), hits_on_gpu(hits), parameters)
     assert marks.dtype == np.uint8
     return marks.copy_to_host()
 

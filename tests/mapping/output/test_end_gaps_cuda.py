@@ -5,7 +5,8 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from bwarp.gpu.cuda import cuda
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32
+from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.mapping.output.end_gaps import EndCosts, end_costs
 from bwarp.mapping.output.end_gaps import gap_may_gain as gap_may_gain_cpu
@@ -20,15 +21,18 @@ from tests.mapping.output.test_end_gaps import (
 )
 
 
-@cuda.jit
-def find_gains(blocks, read_blocks, numbers, low, high, n, costs, gains):
+@kernel
+def find_gains(
+    blocks: uint32[::1], read_blocks: uint32[::1], numbers: int64[::1], low: int, high: int, n: int,
+    costs: EndCosts, gains: uint8[::1],
+):  # fmt: skip
     """One thread a stretch: where its read begins, its length, diagonal, begin and end."""
     i = cuda.grid(1)
     if i < n:
         at = 5 * i
         gains[i] = gap_may_gain(
             blocks, read_blocks, numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3],
-            numbers[at + 4], low, high, EndCosts(*costs),
+            numbers[at + 4], low, high, costs,
         )  # fmt: skip
 
 
@@ -61,7 +65,7 @@ def test_the_same_stretches_may_gain(device, name):
     gains = cuda.to_device(np.full(len(reads), 7, np.uint8))
     find_gains[launch(len(reads))](
         base_blocks(cuda.to_device(bases)), base_blocks(cuda.to_device(codes)),
-        cuda.to_device(np.array(numbers, np.int64).ravel()), low, high, len(reads), tuple(costs),
+        cuda.to_device(np.array(numbers, np.int64).ravel()), low, high, len(reads), costs,
         gains,
     )  # fmt: skip
     assert gains.copy_to_host().tolist() == expected

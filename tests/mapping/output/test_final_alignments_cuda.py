@@ -38,7 +38,7 @@ def on_gpu(hits):
     ], axis=1).astype(np.int64)  # fmt: skip
     arrays = hits.strands, np.append(rows, 0), hits.offsets.astype(np.uint32)
     there = (cuda.to_device(np.ascontiguousarray(array)) for array in arrays)
-    return DeviceScoredHits(*there, len(hits.offsets) - 1, len(rows))
+    return DeviceScoredHits(*there, len(rows))
 
 
 def aligned_by_both(reference, reads, hits, selected, parameters):

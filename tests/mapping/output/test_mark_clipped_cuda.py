@@ -1,7 +1,6 @@
 """Reads that clip much, marked by the GPU's kernel, against what the CPU's engine looks at."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,11 +8,14 @@ import pytest
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.device_arrays import columns
 from bwarp.mapping.extension.gap_search import gap_costs, least_clipped
 from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
 from bwarp.mapping.extension.split_reads import MICROHOMOLOGY
-from bwarp.mapping.output.final_alignments_cuda import mark_clipped
+from bwarp.mapping.output.final_alignments_cuda import DeviceAlignments, mark_clipped
+from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from tests.helpers.cases.hostile_hits import reads_on_gpu
 
 PARAMETERS = {
     "default": MappingParameters(),
@@ -22,6 +24,12 @@ PARAMETERS = {
     "doubled": MappingParameters(match=2, mismatch=-8, gap_open=12, gap_extend=2, least_score=61),
     "dear clipping": MappingParameters(clip=100),
 }
+
+
+def hits_of_counts(firsts):
+    """Hits of which only their numbers are known."""
+    offsets = cuda.to_device(firsts.astype(np.uint32))
+    return columns(DeviceScoredHits, 1, offsets=offsets, count=int(firsts[-1]))
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -37,15 +45,14 @@ def test_reads_that_clip_much_are_marked(device, name):
     primary = np.where((counts > 0) & (rng.random(n) < 0.9), firsts[:-1], -1)
     begins, ends = np.where(primary < 0, 0, begins), np.where(primary < 0, 0, ends)
 
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    columns = (cuda.to_device(array.astype(np.int32)) for array in (primary, begins, ends))
-    primary_hits, read_starts, read_ends = columns
+    there = (cuda.to_device(array.astype(np.int32)) for array in (primary, begins, ends))
+    primary_hits, read_starts, read_ends = there
     marks = cuda.to_device(before)
     mark_clipped(
-        SimpleNamespace(offsets=cuda.to_device(offsets), n_reads=n),
-        DeviceScoredHits(None, None, cuda.to_device(firsts.astype(np.uint32)), n, firsts[-1]),
-        SimpleNamespace(hits=primary_hits),
-        SimpleNamespace(read_starts=read_starts, read_ends=read_ends),
+        reads_on_gpu(lengths),
+        hits_of_counts(firsts),
+        columns(DevicePrimary, 1, hits=primary_hits),
+        columns(DeviceAlignments, 1, read_starts=read_starts, read_ends=read_ends),
         parameters,
         marks,
     )
@@ -65,12 +72,15 @@ def test_where_every_clipped_base_counts(device):
     marks = cuda.to_device(np.zeros(3, np.uint8))
     numbers = np.array([0, 1, 2], np.int32)
     mark_clipped(
-        SimpleNamespace(offsets=cuda.to_device(np.array([0, 20, 40, 60])), n_reads=3),
-        DeviceScoredHits(None, None, cuda.to_device(np.array([0, 2, 4, 5], np.uint32)), 3, 5),
-        SimpleNamespace(hits=cuda.to_device(np.array([0, 2, 4], np.int32))),
-        SimpleNamespace(
-            read_starts=cuda.to_device(numbers), read_ends=cuda.to_device(np.full(3, 20, np.int32))
-        ),
+        reads_on_gpu(np.full(3, 20)),
+        hits_of_counts(np.array([0, 2, 4, 5])),
+        columns(DevicePrimary, 1, hits=cuda.to_device(np.array([0, 2, 4], np.int32))),
+        columns(
+            DeviceAlignments,
+            1,
+            read_starts=cuda.to_device(numbers),
+            read_ends=cuda.to_device(np.full(3, 20, np.int32)),
+        ),  # fmt: skip
         replace(parameters, mode=END_TO_END),
         marks,
     )

@@ -1,7 +1,6 @@
 """Secondary hits listed by the GPU's kernels, as by the CPU."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +12,12 @@ from bwarp.mapping.output.secondary_hits_cuda import secondary_rows
 from bwarp.mapping.output.supplementary_and_secondary import _find_secondary
 from bwarp.mapping.pairing.primary_and_mapq_cpu import no_selection
 from bwarp.mapping.parameters import MappingParameters
-from tests.helpers.cases.hostile_hits import hits_on_gpu, hostile_hits, primary_on_gpu
+from tests.helpers.cases.hostile_hits import (
+    hits_on_gpu,
+    hostile_hits,
+    primary_on_gpu,
+    reads_on_gpu,
+)
 
 
 def found_by_both(seed, parameters, share_marked=0.2, share_selected=0.9, counts=None):
@@ -37,10 +41,9 @@ def found_by_both(seed, parameters, share_marked=0.2, share_selected=0.9, counts
     starts = np.concatenate([[0], np.cumsum(np.bincount(of_rows, minlength=n_reads))])
     expected = starts.tolist(), rows[:n].tolist(), of_rows.tolist()
 
-    offsets = cuda.to_device(np.concatenate([[0], np.cumsum(lengths)]))
     found = secondary_rows(
-        SimpleNamespace(offsets=offsets, n_reads=n_reads), hits_on_gpu(hits),
-        primary_on_gpu(primary), cuda.to_device(marks), parameters,
+        reads_on_gpu(lengths), hits_on_gpu(hits), primary_on_gpu(primary),
+        cuda.to_device(marks), parameters,
     )  # fmt: skip
     assert [column.dtype for column in found] == [np.uint32, np.int32, np.int32]
     return expected, tuple(column.copy_to_host().tolist() for column in found)

@@ -1,7 +1,6 @@
 """Primary hits by the GPU's kernels, against those of the CPU: all results to the last bit."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +8,8 @@ import pytest
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.device_arrays import columns
+from bwarp.mapping.extension.extension_cuda import DeviceGenome
 from bwarp.mapping.extension.scored_hits_cpu import hits_at
 from bwarp.mapping.pairing.insert_size import InsertSize
 from bwarp.mapping.pairing.primary_and_mapq_cpu import select_single
@@ -17,7 +18,12 @@ from bwarp.mapping.pairing.primary_pairs_cpu import select_paired
 from bwarp.mapping.parameters import ORIENTATIONS, MappingParameters
 from bwarp.mapping.pipeline import tie_seeds
 from bwarp.mapping.reads.read_chunks import ReadChunk
-from tests.helpers.cases.hostile_hits import CONTIG_STARTS, hits_on_gpu, hostile_hits
+from tests.helpers.cases.hostile_hits import (
+    CONTIG_STARTS,
+    hits_on_gpu,
+    hostile_hits,
+    reads_on_gpu,
+)
 
 PARAMETERS = {
     "default": MappingParameters(),
@@ -45,13 +51,11 @@ def unlocated_of(rng, lengths, match):
 
 
 def found_on_gpu(hits, lengths, unlocated, insert, ends, first_template, parameters):
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    contig_starts = cuda.to_device(CONTIG_STARTS)
+    genome = columns(DeviceGenome, 1, contig_starts=contig_starts, n_bases=int(CONTIG_STARTS[-1]))
     return select_primary(
-        SimpleNamespace(contig_starts=cuda.to_device(CONTIG_STARTS)),
-        SimpleNamespace(
-            offsets=cuda.to_device(offsets), n_reads=lengths.size, longest=int(lengths.max())
-        ),
-        hits_on_gpu(hits), cuda.to_device(unlocated), insert, ends, first_template, parameters,
+        genome, reads_on_gpu(lengths), hits_on_gpu(hits), cuda.to_device(unlocated), insert, ends,
+        first_template, parameters,
     )  # fmt: skip
 
 

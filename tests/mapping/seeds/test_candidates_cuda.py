@@ -12,13 +12,14 @@ import pytest
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.device_arrays import columns
 from bwarp.gpu.launch import launch
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.reads.device_reads_cuda import DeviceReads
 from bwarp.mapping.seeds import candidates_cuda, seed_selection_cuda
 from bwarp.mapping.seeds.candidates_cpu import DIAGONAL_SHIFT, _group, _list_rows, _make_keys
 from bwarp.mapping.seeds.seed_selection_cpu import SeedRows, _select_hits
-from bwarp.mapping.seeds.seed_selection_cuda import LOCATED, SeedKeys
+from bwarp.mapping.seeds.seed_selection_cuda import LOCATED, SearchedSeeds, SeedKeys
 
 K = 20
 GAP = MappingParameters().largest_gap
@@ -128,26 +129,26 @@ def by_the_gpu(case, parameters):
         to_gpu(hit_firsts, np.uint32), to_gpu(differences, np.int32), to_gpu(keys, np.uint64),
         to_gpu(keys, np.uint64), keys.size, int(firsts[-1]),
     )  # fmt: skip
-    reads = DeviceReads(None, None, cuda.to_device(offsets), None, offsets.size - 1, 0)
+    reads = columns(DeviceReads, 1, offsets=cuda.to_device(offsets), n_bases=0, longest=0)
     seed_selection_cuda.sort_keys[launch(32 * n_wanted)](
-        found.keys, found.spare, found.seed_firsts, found.hit_firsts, n_wanted
+        found.keys, found.spare, found.seed_firsts, found.hit_firsts
     )
     assert found.keys.copy_to_host()[: keys.size].tolist() == np.sort(keys).tolist()
-    candidates = candidates_cuda.group(
-        found, reads, to_gpu(wanted, np.int32), n_wanted, K, parameters
+    candidates, bounds, searched = candidates_cuda.group(
+        found, reads, to_gpu(wanted, np.int32), K, parameters
     )
     offsets_found = candidates.offsets.copy_to_host()
     n_found = int(offsets_found[-1])
-    assert candidates.searched.tolist() == [firsts[-1], keys.size, n_found]
-    columns = [
+    assert searched.tolist() == [firsts[-1], keys.size, n_found]
+    rows = [
         getattr(candidates, name).copy_to_host()[:n_found]
         for name in ("reads", "strands", "diagonals", "lowest", "highest", "seeds")
     ]
-    assert np.array_equal(offsets_found, np.searchsorted(columns[0], np.arange(offsets.size)))
+    assert np.array_equal(offsets_found, np.searchsorted(rows[0], np.arange(offsets.size)))
     return (
-        np.stack([column.astype(np.int64) for column in columns], axis=1),
-        candidates.score_bounds.copy_to_host(),
-        candidates.unlocated.copy_to_host(),
+        np.stack([column.astype(np.int64) for column in rows], axis=1),
+        bounds.score_bounds.copy_to_host(),
+        bounds.unlocated.copy_to_host(),
     )
 
 
@@ -203,17 +204,15 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(device, most, least, h
     taken, differences = np.zeros(counts.size, np.uint32), np.zeros(n_wanted, np.int32)
     seeds = SeedRows(firsts, read_positions, starts, counts, taken, differences)
     _select_hits(seeds, K, most, least)
-    on_device = [
-        to_gpu(firsts, np.uint32),
-        to_gpu(read_positions, np.int32),
-        to_gpu(found, np.uint32),
-    ]
+    owners = np.repeat(wanted, n_seeds)
+    searched = SearchedSeeds(
+        to_gpu(firsts, np.uint32), to_gpu(read_positions, np.int32), to_gpu(owners, np.int32),
+        to_gpu(starts, np.uint32), to_gpu(found, np.uint32),
+    )  # fmt: skip
     order, spare = (cuda.device_array(counts.size, np.uint64) for _ in range(2))
     selected = cuda.device_array(counts.size + 1, np.uint32)
     different = cuda.device_array(n_wanted, np.int32)
-    seed_selection_cuda.select_hits[launch(32 * n_wanted)](
-        n_wanted, *on_device[:2], K, on_device[2], most, least, order, spare, selected, different
-    )
+    seed_selection_cuda.select_hits(searched, K, most, least, order, spare, selected, different)
     assert selected.copy_to_host().tolist() == [*taken.tolist(), 0]
     assert different.copy_to_host().tolist() == differences.tolist()
 
@@ -223,13 +222,11 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(device, most, least, h
     # Rows pass for positions, and all lie in one segment: what is located later is their position.
     segment = np.array([0, 2**33]), np.array([0])
     _make_keys(offsets, wanted, K, seeds, rows, *segment, keys)
-    owners = np.repeat(wanted, n_seeds)
+    reads = columns(DeviceReads, 1, offsets=cuda.to_device(offsets), n_bases=0, longest=0)
     listed, begun = to_gpu(rows * 0, np.uint32), to_gpu(keys * 0, np.uint64)
-    seed_selection_cuda.list_hits[launch(counts.size)](
-        to_gpu(starts, np.uint32), on_device[2], to_gpu(hit_firsts, np.uint32),
-        to_gpu(owners, np.int32), on_device[1], cuda.to_device(offsets), to_gpu(wanted, np.int32),
-        K, counts.size, listed, begun,
-    )  # fmt: skip
+    seed_selection_cuda.list_hits(
+        searched, reads, to_gpu(wanted, np.int32), K, to_gpu(hit_firsts, np.uint32), listed, begun
+    )
     is_located = np.repeat(found == LOCATED, taken)
     listed, begun = (array.copy_to_host()[: rows.size] for array in (listed, begun))
     assert listed.tolist() == np.where(is_located, 0, rows).tolist()
