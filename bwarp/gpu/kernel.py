@@ -116,7 +116,7 @@ class Kernel:
     def signatures(self) -> list[tuple]:
         """The types of the arguments: one tuple, or one for each that may be."""
         hints = inspect.get_annotations(self.py_func)
-        return _choices([hints[name] for name in inspect.signature(self.py_func).parameters])
+        return _variants([hints[name] for name in inspect.signature(self.py_func).parameters])
 
     def __call__(self, *arguments) -> None:
         array = arguments[self._over]
@@ -165,8 +165,8 @@ def _is_like(found, stated) -> bool:
     return found == stated
 
 
-def _choices(hints: Sequence) -> list[tuple]:
-    """The types that annotations stand for; several where any of them is a choice."""
+def _variants(hints: Sequence) -> list[tuple]:
+    """The types that annotations stand for; several where one of them has several."""
     kinds = [_types_of(hint) for hint in hints]
     most = max(map(len, kinds), default=1)
     return [tuple(kind[min(i, len(kind) - 1)] for kind in kinds) for i in range(most)]
@@ -179,7 +179,7 @@ def _types_of(hint) -> list:
         return list(hint)
     if hasattr(hint, "_fields"):
         fields = inspect.get_annotations(hint)
-        parts = _choices([fields[name] for name in hint._fields])
+        parts = _variants([fields[name] for name in hint._fields])
         return [types.BaseTuple.from_types(part, hint) for part in parts]
     return [_NUMBERS[hint]]
 

@@ -33,7 +33,7 @@ _SUMS = 9
 ) = range(_SUMS)  # fmt: skip
 
 
-class CountPlaces(NamedTuple):
+class CountBegins(NamedTuple):
     """Where each kind of counts begins: `_edges`."""
 
     qualities: int
@@ -59,8 +59,8 @@ def count_plain(
     """
     edges = _edges(genome.n_bases)
     there = zeros(edges[-1], np.int64)
-    places, step = CountPlaces(*edges[1:4]), depth_step(genome.n_bases)
-    count_reads(hits, alignments, primary, edits, marks, ends, step, places, there)
+    begins, step = CountBegins(*edges[1:4]), depth_step(genome.n_bases)
+    count_reads(hits, alignments, primary, edits, marks, ends, step, begins, there)
     return there.copy_to_host()
 
 
@@ -135,7 +135,7 @@ def _stop_of(alignments, row):
 @kernel(over="marks")
 def count_reads(
     hits: DeviceScoredHits, alignments: DeviceAlignments, primary: DevicePrimary, edits: int32[::1],
-    marks: uint8[::1], ends: int, step: int, places: CountPlaces, counts: int64[::1],
+    marks: uint8[::1], ends: int, step: int, begins: CountBegins, counts: int64[::1],
 ):  # fmt: skip
     """Add what became of each read to the counts. One thread a read, an atomic addition a count."""
     read = int64(cuda.grid(1))
@@ -152,7 +152,7 @@ def count_reads(
         return
     quality = int64(primary.qualities[read])
     cuda.atomic.add(counts, _MAPPED, int64(1))
-    cuda.atomic.add(counts, places.qualities + quality, int64(1))
+    cuda.atomic.add(counts, begins.qualities + quality, int64(1))
     if quality >= 30:
         cuda.atomic.add(counts, _CONFIDENT, int64(1))
     if ends == 2:
@@ -168,7 +168,7 @@ def count_reads(
                     _stop_of(alignments, mate),
                 )
                 size = min((high - low) // INSERT_BIN, int64(INSERT_BINS - 1))
-                cuda.atomic.add(counts, places.sizes + size, int64(1))
+                cuda.atomic.add(counts, begins.sizes + size, int64(1))
     aligned, inserted = int64(0), int64(0)
     for i in range(
         int64(alignments.cigar_offsets[read]), int64(alignments.cigar_offsets[read + 1])
@@ -178,7 +178,7 @@ def count_reads(
             aligned += length
             site = (position + step - 1) // step
             while site * step < position + length:
-                cuda.atomic.add(counts, places.depths + site, int64(1))
+                cuda.atomic.add(counts, begins.depths + site, int64(1))
                 site += 1
             position += length
         elif operation == DELETION:
