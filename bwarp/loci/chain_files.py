@@ -35,10 +35,10 @@ from bwarp.loci.verifying.read_blocks import blocks_of
 from bwarp.mapping.extension.extension_cpu import both_strands
 from bwarp.mapping.reads.read_chunks import ReadChunk
 from bwarp.mapping.reads.stored_reads import chunk_tag, stored_reads
+from bwarp.options.finding import MOST_MISMATCHES
 from bwarp.options.mapping import MOST_EDITS
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
-from bwarp.seeding.hits import MOST_MISMATCHES
 
 __all__ = [
     "Frame",
