@@ -116,7 +116,7 @@ def made_again(targets, samples=("a", "b"), sheet=SHEET) -> set:
 
 def changes_of_keys():
     """One of each key of the schema."""
-    schema = yaml.safe_load((CHECKOUT / "workflow/schemas/config.schema.yaml").read_text())
+    schema = configuration_schema()
     for key, rule in keys(schema):
         section, _, name = key.rpartition(".")
         value = CONFIG[section].get(name, rule.get("default")) if section else CONFIG[key]
