@@ -40,8 +40,7 @@ from types import ModuleType
 
 import numpy as np
 
-from bwarp.gpu.cuda import DeviceNDArray, types
-from bwarp.gpu.kernel_loading import compiled_kernel
+from bwarp.gpu.cuda import DeviceNDArray, cuda, types
 from bwarp.gpu.launch import launch
 from bwarp.gpu.queued_calls import current_device, launch_kernel
 
@@ -76,7 +75,7 @@ def kernel(
     per : int
         Threads a number of that array: 32 for a warp.
     **options
-        Those of ``cuda.jit``.
+        Those of ``cuda.jit``; `cache` is True unless said otherwise.
     """
     if function is None:
         return lambda function: Kernel(function, over, per, options)
@@ -106,7 +105,7 @@ class Kernel:
     def __init__(self, function: Callable, over: str | None, per: int, options: dict):
         functools.update_wrapper(self, function)
         self.py_func = function
-        self.dispatcher = compiled_kernel(function, **options)
+        self.dispatcher = cuda.jit(**{"cache": True} | options)(function)
         self._per, self._plans = per, {}
         if over is not None:
             name, *self._fields = over.split(".")
@@ -156,13 +155,17 @@ class Kernel:
 
 
 def _is_like(found, stated) -> bool:
-    """Whether types are the same but for the lengths of tuples of whole numbers."""
+    """Whether types are the same but for the widths of numbers, gaps between those of an array, and
+    the lengths of tuples of whole numbers: for these numba-cuda compiles the kernel anew."""
+    if isinstance(found, types.UniTuple) and isinstance(stated, types.UniTuple):
+        return found.dtype == stated.dtype
     if isinstance(found, types.BaseTuple) and isinstance(stated, types.BaseTuple):
-        if isinstance(found, types.UniTuple) and isinstance(stated, types.UniTuple):
-            return found.dtype == stated.dtype
         is_same = getattr(found, "instance_class", None) is getattr(stated, "instance_class", None)
         return is_same and len(found) == len(stated) and all(map(_is_like, found, stated))
-    return found == stated
+    if isinstance(found, types.Array) and isinstance(stated, types.Array):
+        return (found.dtype, found.ndim) == (stated.dtype, stated.ndim)
+    numbers = types.Number, types.Boolean
+    return isinstance(found, numbers) and isinstance(stated, numbers)
 
 
 def _variants(hints: Sequence) -> list[tuple]:

@@ -1,8 +1,10 @@
 """Kernels: their types, their tables, and what they are launched with."""
 
 import pickle
+import re
 import struct
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -73,6 +75,16 @@ def test_a_module_has_the_kernels_it_defines_and_makes():
     assert kernels_in(SimpleNamespace(__name__="elsewhere", one=add_ends)) == []
 
 
+def test_every_kernel_of_the_package_is_made_so():
+    """What is compiled ahead, and by the tests, is found by the decorator."""
+    sources = Path(kernels.__file__).parents[1].rglob("*.py")
+    found = [
+        path.name for path in sources
+        if re.search(r"^ *@cuda\.jit(?!\(device=True)", path.read_text(), re.MULTILINE)
+    ]  # fmt: skip
+    assert found == []
+
+
 def test_a_table_is_one_argument_and_says_how_many_threads_there_are(monkeypatch):
     pretend_gpu(monkeypatch, [])
     launched = []
@@ -102,8 +114,10 @@ def test_what_is_not_stated_is_refused(monkeypatch):
     swapped = some_hits()._replace(score=some_hits().ends.begin)
     with pytest.raises(TypeError, match="add_ends: hits is of type Hits"):
         add_ends(swapped, Costs(2, 5), sums)
-    # Blocks of an index have other geometries, too.
-    count_groups.require(((1, 2, 3, 4), np.uint32(1)))
+    with pytest.raises(TypeError, match="count_groups: groups is of type int64, not UniTuple"):
+        count_groups[1, 32](1, np.uint32(1))
+    # Blocks of an index have other geometries, too, and numbers other widths.
+    count_groups.require(((1, 2, 3, 4), 1))
 
 
 class Dispatcher:

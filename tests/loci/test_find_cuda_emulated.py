@@ -109,9 +109,9 @@ def test_clusters_of_any_size(monkeypatch):
     monkeypatch.setattr(loci_cuda, "_SCRATCH_BYTES", 2000)
     find_in_large, n_clusters = loci_cuda._find_in_large, []
 
-    def count(given, items, large, sizes, n_large, out):
+    def count(given, items, large, n_large, out):
         n_clusters.append(n_large)
-        find_in_large(given, items, large, sizes, n_large, out)
+        find_in_large(given, items, large, n_large, out)
 
     monkeypatch.setattr(loci_cuda, "_find_in_large", count)
     for edits, gaps in ((2, 2), (3, 1), (9, 9), (6, 5), (2, 0)):

@@ -2,13 +2,19 @@
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.rank_cuda import GROUPS, rank_both
-from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts, empty_parts
+from bwarp.loci.searching.device_parts_cuda import (
+    DeviceItems,
+    DeviceParts,
+    ItemArrays,
+    PartArrays,
+    empty_parts,
+)
 
 __all__ = ["begin_search", "search_exact_parts", "step_left"]
 
@@ -29,8 +35,7 @@ def search_exact_parts(
     length = device.index.prefix_length
     search_items[launch(items.count)](
         *device.forward.arrays, device.first_rows, device.table(length), length, both,
-        items.begins, items.lengths, parts.offsets, items.count, parts.items, parts.starts,
-        parts.ends, parts.first_rows, parts.n_rows, parts.intervals, totals,
+        items.arrays, parts.arrays, totals,
     )  # fmt: skip
     return parts, totals.copy_to_host()[: items.count]
 
@@ -65,9 +70,7 @@ def step_left(words, separator_rows, groups, first_rows, both, at, first, rows):
 @kernel
 def search_items(
     words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
-    table: uint32[::1], table_k: int, both: uint8[::1], begins: int64[::1], lengths: int32[::1],
-    part_offsets: uint32[::1], n_items: int, part_items: uint32[::1], part_starts: int32[::1],
-    part_ends: int32[::1], firsts: uint32[::1], n_rows: uint32[::1], intervals: uint32[::1],
+    table: uint32[::1], table_k: int, both: uint8[::1], items: ItemArrays, parts: PartArrays,
     totals: int64[::1],
 ):  # fmt: skip
     """Cut and search an item, as exact_parts_cpu does. One thread an item.
@@ -75,13 +78,13 @@ def search_items(
     A part takes one look into the table, and one or two sectors for every base more.
     """
     item = cuda.grid(1)
-    if item >= n_items:
+    if item >= items.begins.size:
         return
-    begin = begins[item]
-    at = begin + int64(lengths[item])
-    last_part = int64(part_offsets[item + 1])
+    begin = items.begins[item]
+    at = begin + int64(items.lengths[item])
+    last_part = int64(parts.offsets[item + 1])
     total = int64(0)
-    for part in range(int64(part_offsets[item]), last_part):
+    for part in range(int64(parts.offsets[item]), last_part):
         end = at
         share = uint32(at - begin) // uint32(last_part - part)
         limit = at - int64(share)
@@ -92,11 +95,11 @@ def search_items(
                 words, separator_rows, groups, first_rows, both, at, first, rows
             )
             at -= 1
-        part_items[part] = item
-        part_starts[part] = at - begin
-        part_ends[part] = end - begin
-        firsts[part] = first
-        n_rows[part] = rows
-        intervals[part] = part
+        parts.items[part] = item
+        parts.starts[part] = at - begin
+        parts.ends[part] = end - begin
+        parts.first_rows[part] = first
+        parts.n_rows[part] = rows
+        parts.intervals[part] = part
         total += int64(rows)
     totals[item] = total

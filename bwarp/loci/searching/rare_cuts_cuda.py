@@ -10,12 +10,17 @@ A lane computes c for one x, and a running minimum over the lanes makes best of 
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.rank_cuda import GROUPS
-from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts
+from bwarp.loci.searching.device_parts_cuda import (
+    DeviceItems,
+    DeviceParts,
+    ItemArrays,
+    PartArrays,
+)
 from bwarp.loci.searching.exact_parts_cuda import begin_search, step_left
 from bwarp.loci.searching.rare_cuts_cpu import GRID, LONGEST, MANY, MANY_ROWS, NOT_COUNTED
 
@@ -53,33 +58,32 @@ def cut_rarer(
         lows, counts = (cuda.device_array(n * most_ends * LONGEST + 1, np.uint32) for _ in range(2))
         count_cuts[launch(n * WARP)](
             *device.forward.arrays, device.first_rows, device.table(device.index.prefix_length),
-            device.index.prefix_length, both, items.begins, items.lengths, some, n, most_ends,
+            device.index.prefix_length, both, items.arrays, some, most_ends,
             lows, counts,
         )  # fmt: skip
         best = cuda.device_array(n * 2 * (most_ends + 1), np.int64)
         come = cuda.device_array(n * (most_parts + 1) * (most_ends + 1), np.uint8)
         choose_cuts[launch(n * WARP)](
-            items.lengths, some, n, most_ends, most_parts, lows, counts, best, come, parts.offsets,
-            parts.starts, parts.ends, parts.first_rows, parts.n_rows,
-        )  # fmt: skip
+            items.arrays, some, most_ends, most_parts, lows, counts, best, come, parts.arrays
+        )
     return True
 
 
 @kernel
 def count_cuts(
     words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
-    table: uint32[::1], table_k: int, both: uint8[::1], begins: int64[::1], lengths: int32[::1],
-    some: uint32[::1], n: int, most_ends: int, lows: uint32[::1], counts: uint32[::1],
+    table: uint32[::1], table_k: int, both: uint8[::1], items: ItemArrays, some: uint32[::1],
+    most_ends: int, lows: uint32[::1], counts: uint32[::1],
 ):  # fmt: skip
     """Search from every grid end of an item. One warp an item, a lane every 32nd end.
 
     One or two sectors of the BWT a step, about twenty steps an end.
     """
     i = cuda.grid(1) // WARP
-    if i >= n:
+    if i >= some.size:
         return
     item = some[i]
-    begin, length = begins[item], int64(lengths[item])
+    begin, length = items.begins[item], int64(items.lengths[item])
     for number in range(int64(cuda.laneid), length // GRID, int64(WARP)):
         out = (int64(i) * most_ends + number) * LONGEST
         for k in range(LONGEST):
@@ -111,26 +115,24 @@ def count_cuts(
 
 @kernel
 def choose_cuts(
-    lengths: int32[::1], some: uint32[::1], n: int, most_ends: int, most_parts: int,
-    lows: uint32[::1], counts: uint32[::1], best: int64[::1], come: uint8[::1],
-    part_offsets: uint32[::1], part_starts: int32[::1], part_ends: int32[::1], firsts: uint32[::1],
-    n_rows: uint32[::1],
+    items: ItemArrays, some: uint32[::1], most_ends: int, most_parts: int, lows: uint32[::1],
+    counts: uint32[::1], best: int64[::1], come: uint8[::1], parts: PartArrays,
 ):  # fmt: skip
     """The parts of each item whose rows are the fewest in sum, if they are fewer than now.
 
     One warp an item, a lane every 32nd grid end.
     """
     i = cuda.grid(1) // WARP
-    if i >= n:
+    if i >= some.size:
         return
     lane = int64(cuda.laneid)
     item = some[i]
-    n_ends = int64(lengths[item]) // GRID
-    begin = int64(part_offsets[item])
-    n_parts = int64(part_offsets[item + 1]) - begin
+    n_ends = int64(items.lengths[item]) // GRID
+    begin = int64(parts.offsets[item])
+    n_parts = int64(parts.offsets[item + 1]) - begin
     total = int64(0)
     for part in range(begin, begin + n_parts):
-        total += int64(n_rows[part])
+        total += int64(parts.n_rows[part])
     width = int64(most_ends) + 1
     cuts = int64(i) * most_ends * LONGEST
     row, above = 2 * int64(i) * width, (2 * int64(i) + 1) * width
@@ -173,9 +175,9 @@ def choose_cuts(
         size = int64(come[from_ + p * width + x])
         at = cuts + (x - size) * LONGEST + size - 1
         part = begin + p - 1
-        end = int64(lengths[item]) - GRID * (x - size)
-        part_ends[part] = end
-        part_starts[part] = end - GRID * size
-        firsts[part], n_rows[part] = lows[at], counts[at]
+        end = int64(items.lengths[item]) - GRID * (x - size)
+        parts.ends[part] = end
+        parts.starts[part] = end - GRID * size
+        parts.first_rows[part], parts.n_rows[part] = lows[at], counts[at]
         x -= size
         p -= 1

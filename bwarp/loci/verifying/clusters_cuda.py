@@ -56,65 +56,69 @@ def is_best_start(distances, begin, n_starts, row, k, gaps):
 
 
 @cuda.jit(device=True)
-def put_loci(item, gaps, distances, begin, low, high, loci, shapes, counters):
+def put_loci(item, gaps, distances, begin, low, high, out):
     """Write the loci among the stretches that begin from `low` to `high`."""
     width = 2 * gaps + 1
     for row in range(high - low):
         k = best_end(distances, begin + row * width, gaps)
         if k <= gaps and is_best_start(distances, begin, high - low, row, k, gaps):
-            slot = cuda.atomic.add(counters, LOCI, uint32(1))
-            if slot < loci.size:
-                loci[slot] = uint64(item) << uint64(32) | uint64(low + row)
+            slot = cuda.atomic.add(out.counters, LOCI, uint32(1))
+            if slot < out.loci.size:
+                out.loci[slot] = uint64(item) << uint64(32) | uint64(low + row)
                 distance = uint32(distances[begin + row * width + gaps + k])
-                shapes[slot] = uint32(k + LONGER) << uint32(8) | distance
+                out.shapes[slot] = uint32(k + LONGER) << uint32(8) | distance
 
 
 @cuda.jit(device=True)
 def find_in_cluster(
-    genome, reads, begins, lengths, edits, gaps, mismatches, part_offsets, part_starts, part_ends,
-    segment_text, segment_genome, keys, segments, spread, item_shift, first_hit, last_hit, reach,
-    reach_at, sides, sides_at, distances, distances_at, loci, shapes, counters,
+    text, reads, items, parts, hits, first_hit, last_hit, reach, reach_at, sides, sides_at,
+    distances, distances_at, out,
 ):  # fmt: skip
     """Verify the hits of a cluster and write its loci; how many were verified, and confirmed.
 
     What `loci_cpu.find_loci` does with the hits of an item. It works in `reach` (int32), `sides`
     and `distances` (uint8), from a number of each on.
     """
-    key = keys[first_hit]
-    item = uint32(key >> uint64(item_shift))
-    segment = segments[first_hit]
-    begin, length = begins[item], int64(lengths[item])
-    e, g = int64(edits[item]), int64(gaps[item])
-    first_part, may_differ = int64(part_offsets[item]), mismatches[item] > 0
+    key = hits.keys[first_hit]
+    item = uint32(key >> uint64(hits.layout.item_shift))
+    segment = hits.segments[first_hit]
+    begin, length = items.begins[item], int64(items.lengths[item])
+    e, g = int64(items.edits[item]), int64(items.gaps[item])
+    first_part, may_differ = int64(parts.offsets[item]), items.mismatches[item] > 0
     width = 2 * g + 1
     before, after = sides_at, sides_at + width
-    from_ = int64(segment_genome[segment])
-    to = from_ + int64(segment_text[segment + 1]) - int64(segment_text[segment]) - 1
-    zero = (uint64(item) << uint64(item_shift - PART_BITS)) + uint64(
-        (int64(segment) + 1) * int64(spread)
+    from_ = int64(text.segment_genome[segment])
+    to = from_ + int64(text.segment_text[segment + 1]) - int64(text.segment_text[segment]) - 1
+    zero = (uint64(item) << uint64(hits.layout.item_shift - PART_BITS)) + uint64(
+        (int64(segment) + 1) * int64(hits.layout.spread)
     )
     low = high = int64(-1)
     run, run_start = uint64(0), int64(0)
     verified, confirmed = uint32(0), uint32(0)
     for i in range(first_hit, last_hit):
-        key = keys[i]
+        key = hits.keys[i]
         part = first_part + int64(key & uint64(_PART))
         order = int64(key & uint64(_PART))
-        a, b = int64(part_starts[part]), int64(part_ends[part])
+        a, b = int64(parts.starts[part]), int64(parts.ends[part])
         on_diagonal = key >> uint64(PART_BITS)
         if on_diagonal == run and a >= run_start:
             continue  # parts are listed from the read's end
         verified = uint32(verified + uint32(1))
-        diagonal = diagonal_of(segment_text, segment_genome, segment, int64(on_diagonal - zero))
+        diagonal = diagonal_of(text, segment, int64(on_diagonal - zero))
         wrong = int64(0)
         if may_differ:
-            wrong = count_mismatches(genome, diagonal + a, reads, begin + a, b - a)
+            wrong = count_mismatches(text.blocks, diagonal + a, reads, begin + a, b - a)
         if wrong == 0:
             a -= agreeing(
-                genome, diagonal + a, reads, begin + a, min(a, diagonal + a - from_), LEFT
+                text.blocks, diagonal + a, reads, begin + a, min(a, diagonal + a - from_), LEFT
             )
             b += agreeing(
-                genome, diagonal + b, reads, begin + b, min(length - b, to - diagonal - b), RIGHT
+                text.blocks,
+                diagonal + b,
+                reads,
+                begin + b,
+                min(length - b, to - diagonal - b),
+                RIGHT,
             )
             run, run_start = on_diagonal, a
         most = e - wrong - order
@@ -122,7 +126,7 @@ def find_in_cluster(
             continue
         at = diagonal + a
         left = distances_to(
-            genome, at, at - from_, reads, begin + a, a, most, g, LEFT, reach, reach_at, sides,
+            text.blocks, at, at - from_, reads, begin + a, a, most, g, LEFT, reach, reach_at, sides,
             before,
         )  # fmt: skip
         # A stretch that begins within the run: the bases before its start are inserted.
@@ -133,7 +137,7 @@ def find_in_cluster(
         at = diagonal + b
         most = e - wrong - left
         right = distances_to(
-            genome, at, to - at, reads, begin + b, length - b, most, g, RIGHT, reach, reach_at,
+            text.blocks, at, to - at, reads, begin + b, length - b, most, g, RIGHT, reach, reach_at,
             sides, after,
         )  # fmt: skip
         if right > most:
@@ -145,13 +149,24 @@ def find_in_cluster(
         # Stretches with one end begin no farther apart than this.
         if low < 0 or start > high + 2 * g:
             if low >= 0:
-                put_loci(item, g, distances, distances_at, low, high, loci, shapes, counters)
+                put_loci(item, g, distances, distances_at, low, high, out)
             low = high = start
         for at in range(high, stop):
             row = distances_at + (at - low) * width
             if 0 < g < e:
                 distances_with_few_gaps(
-                    genome, at, to - at, reads, begin, length, e, g, reach, reach_at, distances, row
+                    text.blocks,
+                    at,
+                    to - at,
+                    reads,
+                    begin,
+                    length,
+                    e,
+                    g,
+                    reach,
+                    reach_at,
+                    distances,
+                    row,
                 )
             else:
                 for k in range(width):
@@ -168,5 +183,5 @@ def find_in_cluster(
                         if d <= e and d < distances[row + g + u - s]:
                             distances[row + g + u - s] = uint8(d)
     if low >= 0:
-        put_loci(item, g, distances, distances_at, low, high, loci, shapes, counters)
+        put_loci(item, g, distances, distances_at, low, high, out)
     return verified, confirmed

@@ -1,47 +1,51 @@
 """The genome and its segments on the GPU, and reads as they are compared with it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.gpu.cuda import cuda
+from bwarp.gpu.cuda import cuda, uint32
 from bwarp.mapping.extension.extension_cuda import genome_on_gpu
 from bwarp.reference import Reference
 
-__all__ = ["DeviceText", "blocks_on_gpu", "text_on_gpu"]
+__all__ = ["DeviceText", "TextArrays", "blocks_on_gpu", "text_on_gpu"]
 
 
-@dataclass(frozen=True)
-class DeviceText:
+class TextArrays(NamedTuple):
+    """The genome in the blocks of base_bits_cuda; where segments begin in the text, and where that
+    ends; and where they begin in the genome."""
+
+    blocks: uint32[::1]
+    segment_text: uint32[::1]
+    segment_genome: uint32[::1]
+
+
+class DeviceText(NamedTuple):
     """What hits are verified against.
 
     Attributes
     ----------
-    blocks : device array, dtype=uint32
-        Of the genome, in the blocks of base_bits_cuda.
-    segment_text, segment_genome : device array, dtype=uint32
-        Where segments begin in the text, and where that ends; where they begin in the genome.
-    n_bases, length : int
+    n_bases, length
         Of the genome, and of the text.
-    sort_pairs : function
+    sort_pairs
         As `bwarp.gpu.radix_sort.pair_sorter` makes it.
     """
 
-    blocks: object = field(repr=False)
-    segment_text: object = field(repr=False)
-    segment_genome: object = field(repr=False)
+    arrays: TextArrays
     n_bases: int
     length: int
-    sort_pairs: Callable = field(repr=False)
+    sort_pairs: Callable
 
 
 def text_on_gpu(reference: Reference, sort_pairs: Callable, threads: int = 1) -> DeviceText:
     """Copy the genome and its segments to the GPU."""
     segments = reference.segment_text, reference.segment_genome
     return DeviceText(
-        genome_on_gpu(reference, threads).blocks,
-        *(cuda.to_device(array.astype(np.uint32)) for array in segments),
+        TextArrays(
+            genome_on_gpu(reference, threads).blocks,
+            *(cuda.to_device(array.astype(np.uint32)) for array in segments),
+        ),
         reference.n_bases,
         reference.text_length,
         sort_pairs,

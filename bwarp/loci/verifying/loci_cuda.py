@@ -10,18 +10,23 @@ Loci are written in any order, and sorted afterwards: most clusters have one, so
 """
 
 import functools
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
-from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.device_arrays import columns, number_at, zeros
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, launch
 from bwarp.gpu.prefix_sum import exclusive_sum
-from bwarp.loci.searching.device_parts_cuda import DeviceItems, DeviceParts
+from bwarp.loci.searching.device_parts_cuda import (
+    DeviceItems,
+    DeviceParts,
+    ItemArrays,
+    PartArrays,
+)
 from bwarp.loci.verifying.clusters_cuda import CONFIRMED, LARGE, VERIFIED, find_in_cluster
-from bwarp.loci.verifying.device_text_cuda import DeviceText
+from bwarp.loci.verifying.device_text_cuda import DeviceText, TextArrays
 from bwarp.loci.verifying.edits_cuda import room_with_few_gaps, room_with_gaps
 from bwarp.loci.verifying.hits_cuda import PART_BITS, Keys
 from bwarp.runtime.ranges import bounded_ranges
@@ -42,8 +47,41 @@ _MORE_LOCI = 1024
 _LARGE_THREADS = 1 << 13
 
 
-@dataclass(frozen=True)
-class FoundOnGpu:
+class FoundLoci(NamedTuple):
+    """Where loci are written, and how many there are (`clusters_cuda`)."""
+
+    loci: uint64[::1]
+    shapes: uint32[::1]
+    counters: uint32[::1]
+
+
+class Clusters(NamedTuple):
+    """Where clusters of hits begin, and where the last one ends; and how many there are."""
+
+    firsts: uint32[::1]
+    count: uint32[::1]
+
+
+class LargeClusters(NamedTuple):
+    """Their numbers, and the bytes that each takes."""
+
+    numbers: uint32[::1]
+    sizes: uint32[::1]
+
+
+class WorkRoom(NamedTuple):
+    """What threads with large clusters work in: distances from an offset a cluster on, and shares
+    of the other arrays a thread."""
+
+    offsets: int64[::1]
+    distances: uint8[::1]
+    reach: int32[::1]
+    sides: uint8[::1]
+    reach_size: int
+    side_size: int
+
+
+class FoundOnGpu(NamedTuple):
     """Loci of items, and what it took.
 
     Attributes
@@ -75,40 +113,27 @@ def loci_of_keys(
         (one for one in SMALL if most_gaps <= one[0] and (one[1] or not has_few)), (0, False, 0)
     )
     ends = cuda.device_array(hits.count + 1, np.uint32)
-    mark_clusters[launch(hits.count + 1)](
-        hits.keys, hits.count, hits.layout.item_shift, items.gaps, ends
-    )
+    mark_clusters(hits, items.arrays, ends)
     exclusive_sum(ends)
-    clusters = cuda.device_array(hits.count + 1, np.uint32)
-    list_clusters[launch(hits.count + 1)](ends, hits.count, clusters)
-    n_clusters = ends[hits.count :]
-    given = (
-        text.blocks, reads, items.begins, items.lengths, items.edits, items.gaps,
-        items.mismatches, parts.offsets, parts.starts, parts.ends, text.segment_text,
-        text.segment_genome,
-        hits.keys, hits.segments, hits.layout.spread, hits.layout.item_shift, clusters,
-    )  # fmt: skip
-    large, sizes = (cuda.device_array(hits.count, np.uint32) for _ in range(2))
+    clusters = Clusters(cuda.device_array(hits.count + 1, np.uint32), ends[hits.count :])
+    list_clusters(ends, clusters.firsts)
+    given = text.arrays, reads, items.arrays, parts.arrays, hits, clusters
+    large = columns(LargeClusters, hits.count)
     capacity = max(hits.count + _MORE_LOCI, 1)
     while True:
-        loci, shapes = (
-            cuda.device_array(capacity, np.uint64),
-            cuda.device_array(capacity, np.uint32),
-        )
-        counters = zeros(4, np.uint32)
-        out = loci, shapes, counters
-        list_large[launch(hits.count)](*given, n_clusters, kind[2], large, sizes, counters)
+        found = columns(FoundLoci, capacity, counters=zeros(4, np.uint32))
+        list_large(hits, items.arrays, clusters, kind[2], large, found.counters)
         if kind[2]:
-            small_clusters(*kind)[launch(hits.count)](*given, n_clusters, *out)
-        n_large = number_at(counters, LARGE)
+            small_clusters(*kind)[launch(hits.count)](*given, found)
+        n_large = number_at(found.counters, LARGE)
         if n_large:
-            _find_in_large(given, items, large, sizes, n_large, out)
-        count, verified, confirmed, _ = counters.copy_to_host().tolist()
+            _find_in_large(given, items, large, n_large, found)
+        count, verified, confirmed, _ = found.counters.copy_to_host().tolist()
         if count <= capacity:
             break
         # Seldom: in tandem repeats a hit may lie in several loci.
         capacity = count
-    return FoundOnGpu(loci, shapes, count, verified, confirmed)
+    return FoundOnGpu(found.loci, found.shapes, count, verified, confirmed)
 
 
 def sorted_loci(text: DeviceText, n_items: int, found: FoundOnGpu) -> FoundOnGpu:
@@ -121,16 +146,15 @@ def sorted_loci(text: DeviceText, n_items: int, found: FoundOnGpu) -> FoundOnGpu
     (loci, _), (shapes, _) = text.sort_pairs(
         (found.loci, spare[0]), (found.shapes, spare[1]), found.count, bits
     )
-    return replace(found, loci=loci, shapes=shapes)
+    return found._replace(loci=loci, shapes=shapes)
 
 
-def _find_in_large(given, items: DeviceItems, large, sizes, n_large: int, out) -> None:
+def _find_in_large(given, items: DeviceItems, large: LargeClusters, n_large: int, out) -> None:
     """Look at large clusters, as many at a time as have room."""
-    order = np.argsort(large[:n_large].copy_to_host(), kind="stable")
-    numbers = large[:n_large].copy_to_host()[order]
-    offsets = np.concatenate(
-        [[0], np.cumsum(sizes[:n_large].copy_to_host()[order], dtype=np.int64)]
-    )
+    numbers, sizes = (column[:n_large].copy_to_host() for column in large)
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    offsets = np.concatenate([[0], np.cumsum(sizes[order], dtype=np.int64)])
     most_gaps = int(items.on_host.gaps.max())
     reach_size = room_with_few_gaps(most_gaps)
     n_threads = min(_LARGE_THREADS, n_large)
@@ -141,36 +165,34 @@ def _find_in_large(given, items: DeviceItems, large, sizes, n_large: int, out) -
     for first, last in bounded_ranges(offsets, _SCRATCH_BYTES):
         here = offsets[first : last + 1] - offsets[first]
         distances = cuda.device_array(max(1, int(here[-1])), np.uint8)
-        large_clusters[shape](
-            *given, cuda.to_device(numbers[first:last]), cuda.to_device(here), reach_size,
-            2 * most_gaps + 1, reach, sides, distances, *out,
-        )  # fmt: skip
+        room = WorkRoom(
+            cuda.to_device(here), distances, reach, sides, reach_size, 2 * most_gaps + 1
+        )
+        large_clusters[shape](*given, cuda.to_device(numbers[first:last]), room, out)
 
 
 @cuda.jit(device=True)
-def is_first(keys, i, item_shift, gaps):
+def is_first(hits, i, gaps):
     """Whether a cluster begins at a hit: no locus of one before it can be compared with its."""
     if i == 0:
         return True
-    key = keys[i]
-    apart = int64((key >> uint64(PART_BITS)) - (keys[i - 1] >> uint64(PART_BITS)))
-    return apart > 4 * int64(gaps[key >> uint64(item_shift)]) + 1
+    key = hits.keys[i]
+    apart = int64((key >> uint64(PART_BITS)) - (hits.keys[i - 1] >> uint64(PART_BITS)))
+    return apart > 4 * int64(gaps[key >> uint64(hits.layout.item_shift)]) + 1
 
 
-@kernel
-def mark_clusters(
-    keys: uint64[::1], n_hits: int, item_shift: int, gaps: int32[::1], firsts: uint32[::1]
-):
+@kernel(over="firsts")
+def mark_clusters(hits: Keys, items: ItemArrays, firsts: uint32[::1]):
     """1 where a cluster begins, and a 0 after the last hit. One thread a hit."""
     i = cuda.grid(1)
-    if i <= n_hits:
-        firsts[i] = 1 if i < n_hits and is_first(keys, i, item_shift, gaps) else 0
+    if i <= hits.count:
+        firsts[i] = 1 if i < hits.count and is_first(hits, i, items.gaps) else 0
 
 
-@kernel
-def list_clusters(sums: uint32[::1], n_hits: int, clusters: uint32[::1]):
+@kernel(over="sums")
+def list_clusters(sums: uint32[::1], clusters: uint32[::1]):
     """Where clusters begin, and where the last one ends. One thread a hit."""
-    i = cuda.grid(1)
+    i, n_hits = cuda.grid(1), sums.size - 1
     if i < n_hits and sums[i + 1] != sums[i]:
         clusters[sums[i]] = i
     if i == n_hits:
@@ -178,31 +200,27 @@ def list_clusters(sums: uint32[::1], n_hits: int, clusters: uint32[::1]):
 
 
 @cuda.jit(device=True)
-def room_of(keys, clusters, cluster, item_shift, gaps):
+def room_of(hits, clusters, cluster, gaps):
     """Bytes of the distances of a cluster: a row for every start, a column for every length."""
-    first, last = keys[clusters[cluster]], keys[clusters[cluster + 1] - 1]
-    g = int64(gaps[first >> uint64(item_shift)])
+    first, last = hits.keys[clusters.firsts[cluster]], hits.keys[clusters.firsts[cluster + 1] - 1]
+    g = int64(gaps[first >> uint64(hits.layout.item_shift)])
     span = int64((last >> uint64(PART_BITS)) - (first >> uint64(PART_BITS)))
     return (span + 2 * g + 1) * (2 * g + 1)
 
 
-@kernel
+@kernel(over="large.numbers")
 def list_large(
-    genome: uint32[::1], reads: uint32[::1], begins: int64[::1], lengths: int32[::1],
-    edits: int32[::1], gaps: int32[::1], mismatches: int32[::1], part_offsets: uint32[::1],
-    part_starts: int32[::1], part_ends: int32[::1], segment_text: uint32[::1],
-    segment_genome: uint32[::1], keys: uint64[::1], segments: uint32[::1], spread: int,
-    item_shift: int, clusters: uint32[::1], n_clusters: uint32[::1], most: int, large: uint32[::1],
-    sizes: uint32[::1], counters: uint32[::1],
+    hits: Keys, items: ItemArrays, clusters: Clusters, most: int, large: LargeClusters,
+    counters: uint32[::1],
 ):  # fmt: skip
     """List the clusters that take more than so many bytes, in any order. One thread a cluster."""
     cluster = cuda.grid(1)
-    if cluster < n_clusters[0]:
-        room = room_of(keys, clusters, cluster, item_shift, gaps)
+    if cluster < clusters.count[0]:
+        room = room_of(hits, clusters, cluster, items.gaps)
         if room > most:
             slot = cuda.atomic.add(counters, LARGE, uint32(1))
-            large[slot] = cluster
-            sizes[slot] = room
+            large.numbers[slot] = cluster
+            large.sizes[slot] = room
 
 
 @cuda.jit(device=True)
@@ -234,12 +252,8 @@ def small_clusters(most_gaps, with_few_gaps, n_bytes):
 
     @kernel
     def find_in_small(
-        genome: uint32[::1], reads: uint32[::1], begins: int64[::1], lengths: int32[::1],
-        edits: int32[::1], gaps: int32[::1], mismatches: int32[::1], part_offsets: uint32[::1],
-        part_starts: int32[::1], part_ends: int32[::1], segment_text: uint32[::1],
-        segment_genome: uint32[::1], keys: uint64[::1], segments: uint32[::1], spread: int,
-        item_shift: int, clusters: uint32[::1], n_clusters: uint32[::1], loci: uint64[::1],
-        shapes: uint32[::1], counters: uint32[::1],
+        text: TextArrays, reads: uint32[::1], items: ItemArrays, parts: PartArrays, hits: Keys,
+        clusters: Clusters, out: FoundLoci,
     ):  # fmt: skip
         reach = cuda.local.array(room, int32)
         sides = cuda.local.array(n_sides, uint8)
@@ -247,30 +261,23 @@ def small_clusters(most_gaps, with_few_gaps, n_bytes):
         cluster = cuda.grid(1)
         verified, confirmed = uint32(0), uint32(0)
         is_small = False
-        if cluster < n_clusters[0]:
-            is_small = room_of(keys, clusters, cluster, item_shift, gaps) <= n_bytes
+        if cluster < clusters.count[0]:
+            is_small = room_of(hits, clusters, cluster, items.gaps) <= n_bytes
         if is_small:
             verified, confirmed = find_in_cluster(
-                genome, reads, begins, lengths, edits, gaps, mismatches, part_offsets,
-                part_starts, part_ends, segment_text, segment_genome, keys, segments, spread,
-                item_shift, int64(clusters[cluster]), int64(clusters[cluster + 1]), reach, 0,
-                sides, 0, distances, 0, loci, shapes, counters,
+                text, reads, items, parts, hits, int64(clusters.firsts[cluster]),
+                int64(clusters.firsts[cluster + 1]), reach, 0, sides, 0, distances, 0, out,
             )  # fmt: skip
-        count_up(counters, VERIFIED, verified)
-        count_up(counters, CONFIRMED, confirmed)
+        count_up(out.counters, VERIFIED, verified)
+        count_up(out.counters, CONFIRMED, confirmed)
 
     return find_in_small
 
 
 @kernel
 def large_clusters(
-    genome: uint32[::1], reads: uint32[::1], begins: int64[::1], lengths: int32[::1],
-    edits: int32[::1], gaps: int32[::1], mismatches: int32[::1], part_offsets: uint32[::1],
-    part_starts: int32[::1], part_ends: int32[::1], segment_text: uint32[::1],
-    segment_genome: uint32[::1], keys: uint64[::1], segments: uint32[::1], spread: int,
-    item_shift: int, clusters: uint32[::1], numbers: uint32[::1], offsets: int64[::1],
-    reach_size: int, side_size: int, reach: int32[::1], sides: uint8[::1], distances: uint8[::1],
-    loci: uint64[::1], shapes: uint32[::1], counters: uint32[::1],
+    text: TextArrays, reads: uint32[::1], items: ItemArrays, parts: PartArrays, hits: Keys,
+    clusters: Clusters, numbers: uint32[::1], room: WorkRoom, out: FoundLoci,
 ):  # fmt: skip
     """Clusters of any size, some of them a thread, which works in global memory."""
     thread = int64(cuda.grid(1))
@@ -278,15 +285,14 @@ def large_clusters(
     for i in range(thread, numbers.size, int64(cuda.gridsize(1))):
         cluster = numbers[i]
         more_verified, more_confirmed = find_in_cluster(
-            genome, reads, begins, lengths, edits, gaps, mismatches, part_offsets, part_starts,
-            part_ends, segment_text, segment_genome, keys, segments, spread, item_shift,
-            int64(clusters[cluster]), int64(clusters[cluster + 1]), reach, thread * reach_size,
-            sides, thread * 2 * side_size, distances, offsets[i], loci, shapes, counters,
+            text, reads, items, parts, hits, int64(clusters.firsts[cluster]),
+            int64(clusters.firsts[cluster + 1]), room.reach, thread * room.reach_size, room.sides,
+            thread * 2 * room.side_size, room.distances, room.offsets[i], out,
         )  # fmt: skip
         verified = uint32(verified + more_verified)
         confirmed = uint32(confirmed + more_confirmed)
-    count_up(counters, VERIFIED, verified)
-    count_up(counters, CONFIRMED, confirmed)
+    count_up(out.counters, VERIFIED, verified)
+    count_up(out.counters, CONFIRMED, confirmed)
 
 
 MADE_KERNELS = tuple(small_clusters(*kind) for kind in SMALL)
