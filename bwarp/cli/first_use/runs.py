@@ -111,6 +111,7 @@ FURTHER = {
         "pairs --references database.fa --queries database.fa -o proteins.tsv --matrix BLOSUM62",
     ),
     "map": (
+        f"map --index index {_PAIRS} -o unit.bam",
         *_lines(
             "map --index index",
             (
@@ -126,14 +127,13 @@ FURTHER = {
         ),
         *_lines(
             f"map --index index {_PAIRS}",
-            ("-o o.bam --sort", "-o o.sam", "-o o.paf"),
+            ("-o o.bam --sort", "-o o.paf"),
             (
                 "--all",
                 "--all --max-secondary 1 --eqx",
-                "--soft-clip --eqx",
+                "--eqx",
                 "--hic",
                 "--regions regions.bed",
-                "--read-group @RG\\tID:1\\tSM:s",
                 "--insert-size 400,40",
                 "--orientation RF",
                 "--orientation FF",
@@ -145,10 +145,18 @@ FURTHER = {
         ),
         *_lines(
             f"map --index index {_SINGLE}",
-            ("-o o.bam --sort", "-o o.sam", "-o o.paf"),
-            ("--all", "--eqx", "--soft-clip", "--alt contig_1", "--mode end-to-end --all"),
+            ("-o o.bam --sort", "-o o.paf"),
+            ("--all", "--eqx", "--alt contig_1", "--mode end-to-end --all"),
         ),
-        f"map --index index {_PAIRS} -o o.bam --mark-duplicates --sort --sort-memory 1M",
+        *_lines(
+            f"map --index index {_PAIRS} -o o.bam --sort",
+            (
+                "--soft-clip --all",
+                "--read-group @RG\\tID:1\\tSM:s",
+                "--mark-duplicates --sort-memory 1",
+            ),
+        ),
+        f"map --index index {_SINGLE} -o o.bam --soft-clip",
         "map --index index -1 comments.1.fq -2 comments.2.fq -o o.bam --sort --comments",
         "map --index index -1 comments.1.fq -2 comments.2.fq -o o.bam --sort --comments"
         " --mark-duplicates --barcode-tag RX",
@@ -208,14 +216,17 @@ FURTHER = {
             ("-o 0.bam --stats 0.stats.json", "-o 0.tsv", "-o 0.paf"),
         ),
         "merge-loci 0.bam 0.bam -o chain.bam",
-        "seed-reads --index index --reads batches/0.reads --after 0.loci -o 0.2.seeds --edits 4"
-        " --report best",
         "batch-reads -1 single.fq -o alone --batch-size 1000",
-        "seed-reads --index index --reads alone/0.reads -o 1.seeds --edits 5% --seed-mismatches 1",
+        # Two rounds.
+        "seed-reads --index index --reads alone/0.reads -o 1.seeds --edits 4 --report best",
         "locate-seeds --index index --seeds 1.seeds -o 1.hits",
         "extend-candidates --index index --reads alone/0.reads --candidates 1.hits -o 1.loci",
+        "seed-reads --index index --reads alone/0.reads -o 2.seeds --edits 4 --report best"
+        " --after 1.loci",
+        "locate-seeds --index index --seeds 2.seeds -o 2.hits",
+        "extend-candidates --index index --reads alone/0.reads --candidates 2.hits -o 2.loci",
         *_lines(
-            "write-alignments --index index --reads alone/0.reads --loci 1.loci -o 1.bam",
+            "write-alignments --index index --reads alone/0.reads --loci 1.loci 2.loci -o 1.bam",
             ("", "--extension local", "--extension semiglobal", "--xa"),
         ),
     ),
@@ -303,8 +314,5 @@ FURTHER = {
         "simulate-genome -o demo.fa --length 20000 --iupac-letters 3 --lower-case-repeats",
         "simulate-reads --reference demo.fa.gz -1 demo_1.fq.gz -2 demo_2.fq.gz --pairs 200",
         "simulate-reads --reference demo.fa -1 demo.fq --reads 200 --vcf demo.vcf",
-        "index demo.fa.gz -o demo.index",
-        "map --index demo.index -1 demo_1.fq.gz -2 demo_2.fq.gz -o demo.bam --sort --stats d.json",
-        "count-correct demo.bam -o truth.json",
     ),
 }
