@@ -111,7 +111,6 @@ FURTHER = {
         "pairs --references database.fa --queries database.fa -o proteins.tsv --matrix BLOSUM62",
     ),
     "map": (
-        f"map --index index {_PAIRS} -o unit.bam",
         *_lines(
             "map --index index",
             (
@@ -121,7 +120,6 @@ FURTHER = {
                 f"{_PAIRS} -U single.fq",
                 "-1 long.fq",
                 "-1 1.fq.gz -2 2.fq.gz",
-                "-1 unit.bam",
             ),
             ("-o o.sam", "-o o.bam --sort", "-o o.paf", "-o o.cram --sort"),
         ),
