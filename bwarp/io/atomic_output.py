@@ -70,12 +70,17 @@ def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterat
 
 
 @contextmanager
-def _full_disk_named(path: str | os.PathLike) -> Iterator[None]:
-    """Name the output if there is no room for it: the error of a write names no file."""
+def _full_disk_named(path: str | os.PathLike, part: Path | None = None) -> Iterator[None]:
+    """Name the output if there is no room for it, not a file in its private folder `part`.
+
+    The error of a write names no file.
+    """
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno in _NO_ROOM:
+        inside = part and isinstance(error.filename, str)
+        inside = inside and Path(error.filename).absolute().is_relative_to(part.absolute())
+        if (error.filename is None or inside) and error.errno in _NO_ROOM:
             error.filename = "standard output" if is_standard_output(path) else str(path)
         raise
 
@@ -179,7 +184,7 @@ def part_folder(path: Path) -> Iterator[Path]:
             os.replace(part, gone)
         shutil.rmtree(gone, ignore_errors=True)
 
-    with undone_if_ended(remove), _full_disk_named(path):
+    with undone_if_ended(remove), _full_disk_named(path, part):
         with not_ended():
             part.mkdir(mode=0o700)
         try:

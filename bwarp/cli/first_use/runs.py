@@ -121,7 +121,6 @@ FURTHER = {
                 f"{_PAIRS} -U single.fq",
                 "-1 long.fq",
                 "-1 1.fq.gz -2 2.fq.gz",
-                "-1 unit.bam",
             ),
             ("-o o.sam", "-o o.bam --sort", "-o o.paf", "-o o.cram --sort"),
         ),
@@ -314,8 +313,5 @@ FURTHER = {
         "simulate-genome -o demo.fa --length 20000 --iupac-letters 3 --lower-case-repeats",
         "simulate-reads --reference demo.fa.gz -1 demo_1.fq.gz -2 demo_2.fq.gz --pairs 200",
         "simulate-reads --reference demo.fa -1 demo.fq --reads 200 --vcf demo.vcf",
-        "index demo.fa.gz -o demo.index",
-        "map --index demo.index -1 demo_1.fq.gz -2 demo_2.fq.gz -o demo.bam --sort --stats d.json",
-        "count-correct demo.bam -o truth.json",
     ),
 }

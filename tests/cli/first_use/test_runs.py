@@ -61,7 +61,6 @@ def prepare(data, run_program):
     """Make what the runs of other groups read."""
     if not (data / "index").exists():
         run_lines(data, run_program, *RUNS[INDEXING], *FURTHER["indexes"])
-        run_lines(data, run_program, "map --index index -1 1.fq -2 2.fq -o unit.bam --sort")
 
 
 def run_lines(folder, run_program, *lines):
