@@ -40,7 +40,8 @@ from types import ModuleType
 
 import numpy as np
 
-from bwarp.gpu.cuda import DeviceNDArray, cuda, types
+from bwarp.gpu.cuda import DeviceNDArray, types
+from bwarp.gpu.kernel_loading import compiled_kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.queued_calls import current_device, launch_kernel
 
@@ -75,7 +76,7 @@ def kernel(
     per : int
         Threads a number of that array: 32 for a warp.
     **options
-        Those of ``cuda.jit``; `cache` is True unless said otherwise.
+        Those of ``cuda.jit``.
     """
     if function is None:
         return lambda function: Kernel(function, over, per, options)
@@ -105,7 +106,7 @@ class Kernel:
     def __init__(self, function: Callable, over: str | None, per: int, options: dict):
         functools.update_wrapper(self, function)
         self.py_func = function
-        self.dispatcher = cuda.jit(**{"cache": True} | options)(function)
+        self.dispatcher = compiled_kernel(function, **options)
         self._per, self._plans = per, {}
         if over is not None:
             name, *self._fields = over.split(".")

@@ -6,13 +6,13 @@ import pytest
 
 import bwarp
 from bwarp.cli.commands import align_pairs, find_mems, list_guides
-from bwarp.cli.commands.align_pairs import PAIR_MODES
 from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.io.output_names import TABLE_FORMATS
-from bwarp.loci.options import EXTENSIONS
 from bwarp.loci.output.locus_tables import FORMATS as LOCUS_FORMATS
 from bwarp.mapping.output.alignment_file import ENDINGS as ALIGNMENT_ENDINGS
 from bwarp.offtargets.output.site_text import LAYOUTS
+from bwarp.options.aligning import PAIRS as PAIRS_TASK
+from bwarp.options.mapping import ALLMAP
 from bwarp.primers.product_tables import ENDINGS as PRODUCT_ENDINGS
 from tests.helpers.cases.every_writer import INPUTS, PREPARATIONS, READ, command
 from tests.helpers.programs.programs_here import run_here
@@ -72,7 +72,7 @@ COMMANDS = [
         for reads, name, extension in itertools.product(
             (("-1", "IN/r.fq"), ("-1", "IN/r.fq", "-2", "IN/m.fq", "-I", "100,20")),
             one_for_each(LOCUS_FORMATS),
-            EXTENSIONS,
+            ALLMAP["extension"].value.words,
         )
     ),
     (*LOCI, "-1", "IN/r.fq", "-o", "OUT/o.tsv", "--max-places", "1"),
@@ -81,7 +81,7 @@ COMMANDS = [
     *((*MEMS, "-o", name) for name in one_for_each([*find_mems.FORMATS, ".mums", ".mums.gz"])),
     *(
         (*PAIRS, "-o", name, "--mode", mode)
-        for name, mode in itertools.product(one_for_each(align_pairs.FORMATS), PAIR_MODES)
+        for name, mode in itertools.product(one_for_each(align_pairs.FORMATS), PAIRS_TASK["mode"].value.words)
         if mode != "gatk" or name.endswith(".tsv")
     ),
     SEARCH,

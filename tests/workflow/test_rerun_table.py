@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from bwarp.index.parameters import choose_parameters
+from bwarp.options.configuration import configuration_schema
 from tests.conftest import CHECKOUT
 
 # Files of the same names lie in other/: results have the names of files without their folders.
