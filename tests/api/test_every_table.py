@@ -10,8 +10,8 @@ from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.io.output_names import TABLE_FORMATS
 from bwarp.loci.output.locus_tables import FORMATS as LOCUS_FORMATS
 from bwarp.mapping.output.alignment_file import ENDINGS as ALIGNMENT_ENDINGS
-from bwarp.offtargets.output.site_text import LAYOUTS
 from bwarp.options.aligning import PAIRS as PAIRS_TASK
+from bwarp.options.finding import OFFTARGETS
 from bwarp.options.mapping import ALLMAP
 from bwarp.primers.product_tables import ENDINGS as PRODUCT_ENDINGS
 from tests.helpers.cases.every_writer import INPUTS, PREPARATIONS, READ, command
@@ -60,8 +60,10 @@ COMMANDS = [
     (*SEEDS, "-o", "OUT/o.tsv.gz", "--max-hits", "1"),
     (*SEEDS, "-o", "OUT/o.tsv", "--site-sequence"),
     (*SEEDS, "-o", "OUT/o.tsv", "--count-only"),
-    *((*SITES, "-o", "OUT/o.tsv", "--format", layout) for layout in LAYOUTS if layout != "bed"),
-    *((*SITES, "-o", "OUT/o.bed", "--format", layout) for layout in LAYOUTS if layout == "bed"),
+    *(
+        (*SITES, "-o", "OUT/o.bed" if layout == "bed" else "OUT/o.tsv", "--format", layout)
+        for layout in OFFTARGETS["format"].value.words
+    ),
     (*SITES, "-o", "OUT/o.tsv", "--all-alignments", "--annotation", "IN/genes.bed"),
     (*SITES, "-o", "OUT/o.tsv", "--pam", "none", "--format", "crispor"),
     *((*SCAN, "-o", name) for name in one_for_each(TABLE_FORMATS)),

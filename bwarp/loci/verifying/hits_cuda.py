@@ -33,9 +33,9 @@ from bwarp.loci.searching.device_parts_cuda import (
     parts_on_gpu,
 )
 from bwarp.loci.searching.parts import PartHits, Parts
-from bwarp.loci.searching.seeding_rule import MOST_EDITS
 from bwarp.loci.verifying.device_text_cuda import DeviceText, TextArrays
 from bwarp.loci.verifying.kmer_bound_cuda import cannot_align, last_bounded
+from bwarp.options.mapping import MOST_EDITS
 
 __all__ = [
     "DeviceHits",
