@@ -108,8 +108,8 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
 def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
     """Yield a private folder whose files become the index's when the block ends well.
 
-    Until then, and while they are moved, the index is as it was. An index that has taken its place
-    is left alone.
+    Until then, and while they are moved, the index is as it was. Another index that was written
+    there meanwhile is left alone.
     """
     folder = stored.folder
 

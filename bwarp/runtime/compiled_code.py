@@ -19,7 +19,6 @@ import functools
 import hashlib
 import json
 import os
-import pickle
 import stat
 import sys
 import tempfile
@@ -31,9 +30,9 @@ from pathlib import Path
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from bwarp.runtime.machine_code import rebuilt, reduced
 from bwarp.runtime.source_digest import files_digest, program_digest
 
 __all__ = [
@@ -69,7 +68,7 @@ def compiled(function: Callable | None = None, **options):
         return functools.partial(compiled, **options)
     # The entry for callers in C, which there are not, would be a fifth of what LLVM compiles.
     dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
-    dispatcher._cache = KeptCode(function, "", _reduced, _rebuilt)
+    dispatcher._cache = KeptCode(function, "", reduced, rebuilt)
     return dispatcher
 
 
@@ -132,17 +131,6 @@ class KeptCode:
             str(tuple(getattr(signature, "args", signature))),
             str(codegen.magic_tuple()),
         )
-
-
-def _reduced(result: CompileResult) -> bytes | None:
-    if result.lifted or result.library.has_dynamic_globals:
-        return None
-    return dumps(result._reduce())
-
-
-def _rebuilt(context, content: bytes) -> CompileResult:
-    context.refresh()
-    return CompileResult._rebuild(context, *pickle.loads(content))
 
 
 def _digest_of(source: str) -> str:

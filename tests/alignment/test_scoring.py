@@ -134,6 +134,6 @@ def test_scores_beyond_the_bound_are_refused():
     with pytest.raises(InputError) as error:
         element_type(nucleotide_scoring(10_000, -4, 6, 1), LOCAL, 60_000, 70_000)
     assert str(error.value) == (
-        "60000 against 70000 residues can score 600010000 or -11, beyond the 536870912 that fits: "
+        "60000 against 70,000 residues can score 600010000 or -11, beyond the 536870912 that fits: "
         "use smaller scores and gap costs, or shorter sequences"
     )

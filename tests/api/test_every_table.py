@@ -83,7 +83,9 @@ COMMANDS = [
     *((*MEMS, "-o", name) for name in one_for_each([*find_mems.FORMATS, ".mums", ".mums.gz"])),
     *(
         (*PAIRS, "-o", name, "--mode", mode)
-        for name, mode in itertools.product(one_for_each(align_pairs.FORMATS), PAIRS_TASK["mode"].value.words)
+        for name, mode in itertools.product(
+            one_for_each(align_pairs.FORMATS), PAIRS_TASK["mode"].value.words
+        )
         if mode != "gatk" or name.endswith(".tsv")
     ),
     SEARCH,

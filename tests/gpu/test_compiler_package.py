@@ -19,6 +19,8 @@ KEEPS_CODE = {
     "bwarp/cli/first_use/type_text.py",
     "bwarp/cli/program.py",
     "bwarp/runtime/compiled_code.py",
+    "bwarp/runtime/inner_functions.py",
+    "bwarp/runtime/machine_code.py",
 }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.index import store
 from bwarp.index.store import load_index, new_index_folder, save_index
@@ -145,8 +146,8 @@ def test_truncated_longer_empty_and_missing_arrays(copy, name):
         with pytest.raises(InputError) as error:
             load_all(copy)
         assert str(error.value) == (
-            f"{path}: the file has {len(wrong):,} bytes where {len(whole):,} were written: "
-            "build the index again"
+            f"{path}: the file has {counted(len(wrong), 'byte')} where {len(whole):,} were "
+            "written: build the index again"
         )
     path.write_bytes(b"")
     with pytest.raises(InputError) as error:

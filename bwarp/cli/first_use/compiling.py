@@ -29,6 +29,7 @@ from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
 from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
 from bwarp.runtime.compiled_code import code_folder, keep, kept, package_state, remove_unused
+from bwarp.runtime.inner_functions import leave_inner_functions_to_callers
 from bwarp.runtime.progress import duration, say, status_line
 from bwarp.runtime.signals import not_ended, undone_if_ended
 
@@ -195,6 +196,7 @@ def _work(lines: Iterable[str]) -> None:
     """What a worker does: compile what it reads of, and say when each is done."""
     # Much is made, and little of it in circles: collecting takes a fifth of the time.
     gc.set_threshold(1_000_000)
+    leave_inner_functions_to_callers()
     compilers = {"function": _compile_function, "kernel": _compile_kernel}
     for line in lines:
         what, *words = json.loads(line)
@@ -204,7 +206,10 @@ def _work(lines: Iterable[str]) -> None:
 
 
 def _compile_function(function: str, text: str) -> None:
-    _dispatcher(function).compile(types_of_text(text))
+    dispatcher, types = _dispatcher(function), types_of_text(text)
+    # As part of another function it has no code of its own.
+    dispatcher.overloads.pop(types, None)
+    dispatcher.compile(types)
 
 
 def _compile_kernel(module: str, number: int, capability: list[int]) -> None:

@@ -170,8 +170,7 @@ FURTHER = {
             for part in (1, 2)
         ),
         "merge part1.bam part2.bam -o sample.bam",
-        "merge part1.bam part2.bam -o sample.cram --index index --mark-duplicates",
-        "merge part1.bam part2.bam -o sample.bam --units one one --mark-duplicates",
+        "merge part1.bam part2.bam -o sample.bam --units one one",
     ),
     "allmap": (
         *_lines(
@@ -181,7 +180,7 @@ FURTHER = {
             (
                 "",
                 "--report best",
-                "--report best:1",
+                "--report strata:1",
                 "--max-places 2",
                 "--gaps 0",
                 "--seed-mismatches 1",

@@ -222,8 +222,8 @@ def few_mapped(reads: int, mapped: int) -> str | None:
         return None
     share = 100 * mapped / reads
     return (
-        f"only {mapped:,} of {reads:,} reads ({share:.1f} %) are mapped: check that this is the "
-        "reference of these reads"
+        f"only {mapped:,} of {counted(reads, 'read')} ({share:.1f} %) are mapped: check that this "
+        "is the reference of these reads"
     )
 
 

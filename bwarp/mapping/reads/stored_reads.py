@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.bam.sam_names import LONGEST_READ_NAME
 from bwarp.io.checksum import crc32
@@ -100,7 +101,7 @@ def _check(reader: ChunkFileReader, kind: str, arrays: dict[str, np.ndarray]) ->
     reader.check(arrays, numbers=Column(np.int64, (3,), most=1 << 40))
     ends, _, n = arrays["numbers"].tolist()
     if not (1 <= ends <= 2 and n):
-        raise reader.unlike(f"numbers: {n} templates of {ends} reads")
+        raise reader.unlike(f"numbers: {counted(n, 'template')} of {counted(ends, 'read')}")
     reader.check(
         arrays,
         lengths=Column(np.int32, (ends * n,), most=LONGEST_READ),

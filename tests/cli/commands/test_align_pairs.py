@@ -223,7 +223,7 @@ def test_a_matrix_without_a_letter_and_scores_beyond_the_bound_are_refused(run_p
     )  # fmt: skip
     assert (done.rc, done.stderr) == (
         1,
-        "align_pairs.py: error: 60000 against 60000 residues can score 600010000 or -120023, "
+        "align_pairs.py: error: 60000 against 60,000 residues can score 600010000 or -120023, "
         "beyond the 536870912 that fits: use smaller scores and gap costs, or shorter sequences\n",
     )
 

@@ -77,6 +77,7 @@ SKIPPED = "query\tkmer_start\treason\n" + "".join(
 def test_tables_and_what_is_said(run_program, index, queries, tmp_path):
     hits, over = rows_by_comparing(1, 20)
     output = tmp_path / "new_folder" / "out.tsv"
+    output.parent.mkdir()
     arguments = ("--index", index, "--queries", queries, "-o", output, "--mismatches", 1)
     for more in (("--threads", 1), ("--threads", 3), ("--algorithm", "backtracking")):
         done = run_program(SCRIPT, *arguments, "--max-hits", 20, "--backend", "cpu", *more)

@@ -82,6 +82,7 @@ def test_help_version_and_a_whole_run(run_program, fasta, tmp_path):
 def test_options_and_a_compressed_file(index_reference, fasta, tmp_path):
     (tmp_path / "r.fa.gz").write_bytes(gzip.compress(FASTA))
     options = ("--occ-rate", 96, "--sa-rate", 1, "--prefix-length", 0, "--backend", "cpu")
+    (tmp_path / "deep/er").mkdir(parents=True)
     answer = index_reference("r.fa.gz", "-o", "deep/er/r.index", *options)
     assert answer.rc == 0
     index = load_index("deep/er/r.index")

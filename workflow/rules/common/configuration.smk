@@ -39,10 +39,8 @@ DEMO_READS = ["resources/demo/reads_1.fq.gz", "resources/demo/reads_2.fq.gz"]
 
 # What the configuration may hold, and a row of the sample sheet. PyYAML's own parser takes long.
 SCHEMA = configuration_schema()
-SHEET_SCHEMA = yaml.load(
-    (CHECKOUT / "workflow" / "schemas" / "samples.schema.yaml").read_text(),
-    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),
-)
+SHEET_TEXT = (CHECKOUT / "workflow" / "schemas" / "samples.schema.yaml").read_text()
+SHEET_SCHEMA = yaml.load(SHEET_TEXT, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def config_files():

@@ -126,7 +126,7 @@ def test_a_wrong_reference_is_told(run_program, map_reads, folder, tmp_path):
         assert (done.rc, done.stderr.splitlines()[-1]) == (0, ends)
         done = run_program("merge_alignments.py", f"{name}.bam", "-o", "merged.bam", cwd=tmp_path)
         assert done.stderr.splitlines()[-1] == (
-            warning if name == "few" else "merged.bam: 1 units merged"
+            warning if name == "few" else "merged.bam: 1 unit merged"
         )
         done = run_program(
             "find_alignments.py", "--index", folder / "index", "-1", f"{name}.fq", "--edits", 1,
