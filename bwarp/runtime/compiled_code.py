@@ -129,7 +129,8 @@ class KeptCode:
             _digest_of(code.co_filename),
             cells.hexdigest(),
             str(tuple(getattr(signature, "args", signature))),
-            str(codegen.magic_tuple()),
+            # As JSON: a GPU's compute capability is a tuple of this kind or that.
+            json.dumps(codegen.magic_tuple()),
         )
 
 

@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import threading
+from typing import NamedTuple
 
 import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.gpu import kernel_loading
-from bwarp.gpu.kernel_loading import load_in_turn
+from bwarp.gpu.kernel_loading import compiled_kernel, load_in_turn
 from tests.conftest import CHECKOUT
 from tests.helpers.gpu.cuda_compiler import missing_compiler
 
@@ -54,6 +55,24 @@ def test_threads_wait_for_one_another(monkeypatch):
 def test_what_numba_cuda_loads_with_is_there():
     for owner, name in kernel_loading._LOADING:
         assert callable(getattr(owner, name))
+
+
+def test_what_was_compiled_ahead_is_found_on_a_gpu_whose_capability_is_a_tuple_with_names():
+    """As CUDA's own package gives it; what compiles ahead gets a plain tuple."""
+
+    class Capability(NamedTuple):
+        major: int
+        minor: int
+
+    class Codegen:
+        def __init__(self, capability):
+            self.capability = capability
+
+        def magic_tuple(self):
+            return (13, 0), self.capability
+
+    code = compiled_kernel(lambda: None)._cache
+    assert code._words((), Codegen((9, 0))) == code._words((), Codegen(Capability(9, 0)))
 
 
 LOAD = """
