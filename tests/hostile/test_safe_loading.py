@@ -19,7 +19,7 @@ from tests.helpers.programs.programs_here import run_here
 
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
 #: Compiled code is pickled, as Numba keeps it, in files that nobody else may write.
-PICKLES_CODE = {"bwarp/runtime/compiled_code.py", "bwarp/gpu/kernel_loading.py"}
+PICKLES_CODE = {"bwarp/runtime/machine_code.py", "bwarp/gpu/kernel_loading.py"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 
 

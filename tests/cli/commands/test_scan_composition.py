@@ -127,8 +127,8 @@ def test_threads_change_nothing(scan):
          "use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"),
         (("-o", "out.bed", "--count-only"), "--count-only has no positions for BED: "
          "write .tsv or .parquet"),
-        (("-o", "out.tsv", "--max-hits", "3"), "11 hits (about 340 bytes) are more than "
-         "--max-hits 3: raise --similarity, or ask for --best N or --count-only, "
+        (("-o", "out.tsv", "--max-hits", "3"), "--max-hits 3 is less than 11 hits (about 340 "
+         "bytes): raise --similarity, or ask for --best N or --count-only, "
          "or raise --max-hits"),
     ],
 )  # fmt: skip

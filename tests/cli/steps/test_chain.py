@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from bwarp.counted import counted
 from bwarp.index.store import save_index
 from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.programs.programs_here import run_here
@@ -462,6 +463,6 @@ def test_batches_are_made_again(folder, tmp_path):
     for size, n_batches in ((10, 6), (60, 1), (20, 3)):
         made = ("-o", tmp_path / "b", "--batch-size", size)
         said = program("batch_reads", "-1", folder / "r.fq", *made, folder=tmp_path)
-        assert said == f"{N_READS} reads: {n_batches} batches"
+        assert said == f"{N_READS} reads: {counted(n_batches, 'batch')}"
         names = sorted(path.name for path in (tmp_path / "b").iterdir())
         assert names == [f"{number}.reads" for number in range(n_batches)]
