@@ -43,13 +43,12 @@ help:
 	@echo
 	@echo "Each sets itself up in .venv first. ARGS='...' is handed on: make test ARGS='-k errors'"
 
-run: $(installed)
-	@$(MAKE) --no-print-directory -j 2 compiled $(ready_to_run)
+run: $(ready_to_run)
 	@echo "== Running the workflow ..."
 	@.venv/bin/python -m snakemake $(ARGS)
 
-# While pip, on one core, installs what the report or the tests need.
-compile ?= index map seeds
+# While pip, on one core, installs what the tests need.
+compile ?= --backend cpu
 .PHONY: compiled
 compiled: $(installed)
 	@.venv/bin/python scripts/compile_programs.py $(compile) || echo "== Each step compiles what it needs, then."
@@ -60,7 +59,7 @@ doctor: $(ready_to_run)
 # Test files run side by side; a file stays in one process, with what its tests share. What all
 # programs need is compiled before, unless some tests are chosen.
 test: $(if $(ARGS),$(ready_to_test),$(installed))
-	@$(if $(ARGS),,$(MAKE) -s --no-print-directory -j 2 compiled $(ready_to_test) compile="--backend cpu")
+	@$(if $(ARGS),,$(MAKE) -s --no-print-directory -j 2 compiled $(ready_to_test))
 	@echo "== Running the tests. What else they call is compiled as they go."
 	@.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
