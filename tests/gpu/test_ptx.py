@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from bwarp.gpu import ptx_reference
 from tests.helpers.gpu.cuda_compiler import compile_ptx
@@ -9,7 +10,7 @@ from tests.helpers.gpu.cuda_compiler import compile_ptx
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.gpu import ptx
-from bwarp.gpu.cuda import TypingError, cuda, types
+from bwarp.gpu.cuda import cuda, types
 
 #: Loads of neighbours: element type, elements, instruction.
 LOADS = {
