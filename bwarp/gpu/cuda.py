@@ -23,8 +23,7 @@ from numba.cuda import api, cgutils, dispatcher, types
 from numba.cuda.args import ArgHint
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.compiler import _compile_pyfunc_with_fixup as compile_typed
-from numba.cuda.core import caching, config, event
-from numba.cuda.core.caching import Cache
+from numba.cuda.core import config, event
 from numba.cuda.core.errors import TypingError
 from numba.cuda.cudadrv import devices, driver
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
@@ -48,9 +47,9 @@ from numba.cuda.typing import signature
 from numba_cuda import __version__ as version
 
 __all__ = [
-    "ArgHint", "AutoFreePointer", "CUDACodeLibrary", "CUDADispatcher", "Cache", "CompiledKernel",
+    "ArgHint", "AutoFreePointer", "CUDACodeLibrary", "CUDADispatcher", "CompiledKernel",
     "CudaAPIError", "CudaSupportError", "DeviceNDArray", "MemoryInfo", "NumbaCUDAMemoryManager",
-    "TypingError", "api", "as_dtype", "binding", "boolean", "caching", "cgutils", "compile_typed",
+    "TypingError", "api", "as_dtype", "binding", "boolean", "cgutils", "compile_typed",
     "config", "cuda", "device_pointer", "devices", "dispatcher", "driver", "driver_calls", "dumps",
     "event",
     "float32", "float64", "from_dtype", "int8", "int16", "int32", "int64", "intrinsic", "ir",
