@@ -15,11 +15,10 @@ CUDA := $(filter 12 13,$(shell nvidia-smi 2>/dev/null \
 endif
 
 comma := ,
+# --no-compile: Python makes the bytecode of what it imports, which is a small part.
 pins := envs/constraints.txt $(if $(CUDA),envs/constraints-cu$(CUDA).txt)
 pip := .venv/bin/python -m pip --disable-pip-version-check -qq install --no-compile \
 	$(addprefix -c ,$(pins))
-# pip would make the bytecode on one core, and that of every package's tests as well.
-bytecode := .venv/bin/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib || true
 installed := .venv/installed$(CUDA)
 ready_to_run := .venv/ready-to-run$(CUDA)
 ready_to_test := .venv/ready-to-test$(CUDA)
@@ -43,11 +42,12 @@ help:
 	@echo
 	@echo "Each sets itself up in .venv first. ARGS='...' is handed on: make test ARGS='-k errors'"
 
-run: $(ready_to_run)
+run: $(installed)
+	@$(MAKE) --no-print-directory -j 2 compiled $(ready_to_run) compile=--demo
 	@echo "== Running the workflow ..."
 	@.venv/bin/python -m snakemake $(ARGS)
 
-# While pip, on one core, installs what the tests need.
+# While pip, on one core, installs what the report or the tests need.
 compile ?= --backend cpu
 .PHONY: compiled
 compiled: $(installed)
@@ -85,25 +85,21 @@ bench: $(ready_to_test)
 $(installed): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp and what it runs on into .venv (half a minute) ..."
 	@$(pip) -e '.$(if $(CUDA),[gpu-cu$(CUDA)])'
-	@$(bytecode)
 	@touch $@
 
 $(ready_to_run): $(installed)
 	@echo "== Installing MultiQC and matplotlib, for the report ..."
 	@$(pip) -e '.[report$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
-	@$(bytecode)
 	@touch $@
 
 $(ready_to_test): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp, what it runs on and its test tools into .venv (about a minute) ..."
 	@$(pip) -e '.[test$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
-	@$(bytecode)
 	@touch $@
 
 $(ready_for_docs): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp and what makes the site into .venv (about a minute) ..."
 	@$(pip) -e '.[docs]'
-	@$(bytecode)
 	@touch $@
 
 .venv/bin/pip:

@@ -8,7 +8,11 @@ with the same kind of processor, and of GPU.
 """
 
 from bwarp.cli.first_use.compiling import compile_missing
-from bwarp.cli.first_use.listed_functions import functions_of_programs, programs_of_table
+from bwarp.cli.first_use.listed_functions import (
+    functions_of_kind,
+    functions_of_programs,
+    programs_of_table,
+)
 from bwarp.cli.program import choose_engine, program_parser
 from bwarp.errors import UsageError
 from bwarp.runtime.backend import gpu_capability
@@ -20,6 +24,12 @@ bwarp compile index map
 bwarp compile --backend cpu
 """
 
+#: The kinds of run that `make run` consists of.
+DEMO = (
+    "simulate-genome", "index both", "simulate-reads", "map pairs local bam", "merge",
+    "seeds exact tsv",
+)  # fmt: skip
+
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
@@ -27,6 +37,9 @@ def parse_options():
         "programs", nargs="*", metavar="PROGRAM",
         help=f"any of {', '.join(programs_of_table())} (default: all)",
     )  # fmt: skip
+    parser.add_argument(
+        "--demo", action="store_true", help="only what the demo's programs call on a CPU"
+    )
     return parser
 
 
@@ -40,6 +53,10 @@ def main(options):
             "compiled code cannot be kept: no folder for it can be written: set NUMBA_CACHE_DIR "
             "to one that you alone may write"
         )
+    if options.demo:
+        functions = dict.fromkeys(one for kind in DEMO for one in functions_of_kind(kind))
+        compile_missing(list(functions), [], options.threads)
+        return
     programs = options.programs or known
     capability = gpu_capability() if choose_engine(options.backend) == "cuda" else None
     functions = functions_of_programs(programs)

@@ -3,7 +3,7 @@
 import pytest
 
 from bwarp.cli.commands import compile_programs as program
-from bwarp.cli.first_use.listed_functions import functions_of_programs
+from bwarp.cli.first_use.listed_functions import functions_of_programs, listed_functions
 from tests.helpers.programs.programs_here import run_here
 
 
@@ -39,3 +39,13 @@ def test_where_no_code_can_be_kept_nothing_is_compiled(compiled, tmp_path, monke
         "error: compiled code cannot be kept: no folder for it can be written: set NUMBA_CACHE_DIR "
         "to one that you alone may write"
     )
+
+
+def test_the_demo_needs_less(compiled, tmp_path):
+    assert run_here("compile_programs", "--demo", folder=tmp_path).rc == 0
+    [(functions, kernels, _)] = compiled
+    known = {kind for one in listed_functions() for kind in one.kinds}
+    assert known >= set(program.DEMO)
+    assert all(set(one.kinds) & set(program.DEMO) for one in functions)
+    assert len(functions) == len(set(functions)) > 50
+    assert not kernels
