@@ -30,13 +30,13 @@ from parts.alignment_checks import (
 )
 from parts.alignment_pairs import BASES, mixed_pairs, random_pairs, rows_of
 
-from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS
+from bwarp.alignment.gatk_cpu import GATK_PARAMETERS
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.scoring import FITTING, matrix_scoring, nucleotide_scoring
-from bwarp.alignment.search.database import Database, sorted_database
 from bwarp.gpu.cuda import cuda
 from bwarp.runtime.backend import choose_backend
 from bwarp.runtime.threads import available_threads
+from bwarp.search.database import Database, sorted_database
 
 #: Threads that bring batches to the GPU.
 THREADS = available_threads()
@@ -95,11 +95,10 @@ class Report:
 
 def time_pairs(columns, mode_name, count, gapped):
     """Score, ends and alignments of reads of 150 bases; on the GPU, and with transfers."""
-    from bwarp.alignment.matrix.device_batch_cuda import device_batch
-    from bwarp.alignment.matrix.scores_and_ends_cuda import pair_costs
-    from bwarp.alignment.pairwise import pairs_cuda
-    from bwarp.alignment.traceback.traceback_cuda import trace_alignments
-    from bwarp.gpu.workspace import work_space
+    from bwarp.alignment import pair_ends_cuda as pairs_cuda
+    from bwarp.alignment.device_batch_cuda import device_batch, pair_costs
+    from bwarp.alignment.traceback_cuda import trace_alignments
+    from bwarp.gpu.memory import work_space
 
     pairs = random_pairs(count, 150, columns, 8, gapped)
     mode, scoring = MODES[mode_name], nucleotide_scoring(1, -4, 6, 1)
@@ -248,9 +247,9 @@ def main():
     wanted = arguments.only.split(",")
     numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
-    from bwarp.alignment.gatk import gatk_cuda, gatk_run_lengths_cuda
-    from bwarp.alignment.pairwise import pairs_cuda
-    from bwarp.alignment.search import prefix_scan_cuda, search_cuda
+    from bwarp.alignment import gatk_cuda, gatk_run_lengths_cuda
+    from bwarp.alignment import pair_ends_cuda as pairs_cuda
+    from bwarp.search import prefix_scan_cuda, search_cuda
 
     report = Report(arguments.output)
 

@@ -122,10 +122,10 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
     """When chunks of a run in this process are done, without what comes after the last one."""
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.loci import engine
+    from bwarp.loci import find as engine
     from bwarp.loci.find import find_chunks
-    from bwarp.loci.output.locus_records import locus_records
-    from bwarp.mapping.reads.read_chunks import read_chunks
+    from bwarp.loci.locus_bam import locus_records
+    from bwarp.reads.read_chunks import read_chunks
     from bwarp.runtime.threads import read_ahead
 
     start, marks = time.perf_counter(), []
@@ -162,7 +162,8 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
 
 
 def loci_options(report: str, options):
-    from bwarp.loci.options import ALL, LocusOptions
+    from bwarp.loci.options import LocusOptions
+    from bwarp.options.mapping import ALL
 
     return LocusOptions(options.edits, strata=ALL if report == "all" else 0)
 
@@ -174,13 +175,13 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
 
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.loci import engine
+    from bwarp.loci import find as engine
     from bwarp.loci.alignments_cpu import align_loci
+    from bwarp.loci.candidates_cpu import blocks_of
     from bwarp.loci.find import FoundChunk
-    from bwarp.loci.output.locus_records import locus_records
-    from bwarp.loci.verifying.read_blocks import blocks_of
-    from bwarp.mapping.extension.extension_cpu import both_strands
-    from bwarp.mapping.reads.read_chunks import read_chunks
+    from bwarp.loci.locus_bam import locus_records
+    from bwarp.mapping.extension_cpu import both_strands
+    from bwarp.reads.read_chunks import read_chunks
 
     step = StepClock()
     index = step("load the index", load_index, folder / "index")

@@ -21,19 +21,18 @@ from frame.options import add_threads, new_parser, read_options
 from frame.peers import found
 from frame.results import overwrite
 
-from bwarp.io.bam.bam_file import bam_file, indexed_bam_file
-from bwarp.io.bam.external_sort import RecordSorter
-from bwarp.io.bam.header import BamHeader
+from bwarp.bam.external_sort import RecordSorter
+from bwarp.bam.header import BamHeader
+from bwarp.bam.sorted_file import bam_file, indexed_bam_file
 from bwarp.io.names import Names
-from bwarp.mapping.extension.extension_cpu import Genome, both_strands, genome_of
-from bwarp.mapping.output.bam_records import bam_records
-from bwarp.mapping.output.comment_tags import no_tags
-from bwarp.mapping.output.final_alignments import MappedReads
-from bwarp.mapping.output.record_layout import alignment_records
-from bwarp.mapping.output.sam_records import sam_records
-from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
-from bwarp.mapping.reads.base_bits_cpu import copy_bases
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.extension_cpu import Genome, both_strands, genome_of
+from bwarp.mapping.final_alignments import MappedReads
+from bwarp.mapping.primary_hits_cpu import PrimarySelection
+from bwarp.reads.base_bits_cpu import copy_bases
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.comment_tags import no_tags
+from bwarp.records.record_layout import alignment_records
+from bwarp.records.record_writer import bam_records, sam_records
 from bwarp.reference import make_reference
 
 LENGTH = 150

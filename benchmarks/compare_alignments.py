@@ -19,8 +19,7 @@ from frame.references import contigs_of
 from frame.simulated import make_genome, make_index, make_reads, run_script
 from frame.timing import run_program
 
-from bwarp.evaluation.agreement import Alignment, kind_of, primary_alignments
-from bwarp.evaluation.truth import NEAR, true_origin
+from bwarp.evaluation.agreement import NEAR, Alignment, kind_of, primary_alignments, true_origin
 from bwarp.mapping.parameters import MappingParameters
 
 #: Qualities are counted by these steps.

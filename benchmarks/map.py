@@ -28,7 +28,7 @@ from frame.simulated import make_genome, run_script
 from frame.timing import Used, in_turn, run_program
 from parts.mappers import commands, counts_of, make_indexes, mapper_version
 
-from bwarp.evaluation.truth import count_correct
+from bwarp.evaluation.agreement import count_correct
 
 
 def parse_options():

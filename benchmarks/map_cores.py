@@ -27,16 +27,18 @@ from frame.simulated import run_script
 from frame.stage_clock import StageClock
 from frame.timing import run_program
 
+from bwarp.bam import bgzf as bgzf_blocks
+from bwarp.bam import block_writer, external_sort
+from bwarp.bam.bgzf import END_OF_FILE, compressed_blocks
 from bwarp.index.store import load_index
-from bwarp.io.bam import bgzf_blocks, block_writer, external_sort
-from bwarp.io.bam.bgzf import END_OF_FILE
-from bwarp.io.bam.bgzf_blocks import compressed_blocks
 from bwarp.mapping import pipeline
 from bwarp.mapping.engine import load, map_chunks
-from bwarp.mapping.output import alignment_file, chunk_writer
-from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.reads import counted_records, read_chunks
+from bwarp.reads import read_chunks
+from bwarp.reads import read_chunks as counted_records
+from bwarp.records import alignment_file
+from bwarp.records import alignment_file as chunk_writer
+from bwarp.records.output_options import AlignmentOutput, default_sort_bytes
 from bwarp.runtime.threads import read_ahead
 
 FORMS = ("fq", "bgzf.gz", "gzip.gz")

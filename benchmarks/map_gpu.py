@@ -93,8 +93,7 @@ def reads_of(folder: Path, name: str) -> tuple[Path, Path]:
 
 def repack(folder: Path) -> None:
     """The reads once more as BGZF."""
-    from bwarp.io.bam.bgzf import BLOCK_BYTES, END_OF_FILE
-    from bwarp.io.bam.bgzf_blocks import compressed_blocks
+    from bwarp.bam.bgzf import BLOCK_BYTES, END_OF_FILE, compressed_blocks
 
     def one(path: Path, packed: Path) -> None:
         with open(path, "rb") as text, open(packed, "wb") as blocks:
@@ -149,13 +148,13 @@ def compare(folder: Path, name: str, threads: int) -> dict:
 
 def timeline(folder: Path, threads: int, gpus: int = 1, name: str = "") -> dict:
     """When chunks of a run in this process are done, and how fast its second half is."""
+    from bwarp.bam.compression import compression_for
     from bwarp.index.store import load_index
-    from bwarp.io.bam.compression import compression_for
     from bwarp.mapping.engine import load, map_chunks, reads_a_chunk, sort_bytes_on_gpu
-    from bwarp.mapping.output.chunk_writer import write_mapped
-    from bwarp.mapping.output.output_options import AlignmentOutput, default_sort_bytes
     from bwarp.mapping.parameters import MappingParameters
-    from bwarp.mapping.reads.read_chunks import read_chunks
+    from bwarp.reads.read_chunks import read_chunks
+    from bwarp.records.alignment_file import write_mapped
+    from bwarp.records.output_options import AlignmentOutput, default_sort_bytes
     from bwarp.runtime.backend import choose_backend
     from bwarp.runtime.threads import read_ahead
 
@@ -204,20 +203,19 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     """Seconds of every step of the first chunks, one after the other, and of every kernel."""
     from frame.gpu_timing import KernelClock, StepClock, microseconds_each
 
-    from bwarp.gpu.pinned_memory import PinnedBuffer
+    from bwarp.gpu.transfers import PinnedBuffer
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
     from bwarp.mapping import pipeline, pipeline_cuda, plain_reads_cuda, seeding_rounds_cuda
-    from bwarp.mapping.extension.extension_cpu import both_strands, genome_of
-    from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
-    from bwarp.mapping.output.bam_records import bam_records
-    from bwarp.mapping.output.chunk_records import chunk_records
-    from bwarp.mapping.output.chunk_writer import EncodedChunk
-    from bwarp.mapping.output.comment_tags import no_tags
-    from bwarp.mapping.output.record_tables_cuda import record_constants, record_numbers
+    from bwarp.mapping.chunk_records import chunk_records
+    from bwarp.mapping.extension_cpu import both_strands, genome_of
     from bwarp.mapping.parameters import MappingParameters, of_ends
-    from bwarp.mapping.reads.chunk_parts import joined_chunks
-    from bwarp.mapping.reads.read_chunks import paired_chunks
+    from bwarp.mapping.scored_hits_cuda import hits_on_host
+    from bwarp.reads.read_chunks import joined_chunks, paired_chunks
+    from bwarp.records.alignment_file import EncodedChunk
+    from bwarp.records.bam_records_cuda import record_constants, record_numbers
+    from bwarp.records.comment_tags import no_tags
+    from bwarp.records.record_writer import bam_records
     from bwarp.runtime.backend import choose_backend
 
     choose_backend("cuda")

@@ -28,7 +28,7 @@ from frame.simulated import run_script
 from frame.timing import run_program
 from parts.mappers import commands, counts_of, make_indexes, mapper_version
 
-from bwarp.evaluation.truth import TruthCounts, count_correct
+from bwarp.evaluation.agreement import TruthCounts, count_correct
 
 MAPPERS = ("bwa mem", "minimap2", "bwarp")
 

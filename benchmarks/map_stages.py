@@ -20,14 +20,14 @@ from frame.simulated import make_genome, make_index, make_reads
 from frame.stage_clock import StageClock
 
 from bwarp.index.store import load_index
-from bwarp.mapping import pipeline
+from bwarp.mapping import extension_cpu, pipeline, split_reads
+from bwarp.mapping import seeds_cpu as candidates_cpu
 from bwarp.mapping.engine import load, map_chunks
-from bwarp.mapping.extension import extension_cpu, split_reads
-from bwarp.mapping.output import alignment_file, chunk_writer
-from bwarp.mapping.output.output_options import AlignmentOutput
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.reads import read_chunks
-from bwarp.mapping.seeds import candidates_cpu
+from bwarp.reads import read_chunks
+from bwarp.records import alignment_file
+from bwarp.records import alignment_file as chunk_writer
+from bwarp.records.output_options import AlignmentOutput
 
 READS_A_CHUNK = 8192
 

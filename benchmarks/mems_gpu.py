@@ -19,11 +19,10 @@ from frame.options import new_parser, read_options, skip_without_gpu
 from frame.results import Results
 from frame.timing import timed
 
-from bwarp.index.building.build import build_index
+from bwarp.index.build import build_index
 from bwarp.index.parameters import choose_parameters
 from bwarp.mems.find import KINDS, find_matches
-from bwarp.mems.matches import join_matches
-from bwarp.mems.query_text import make_query_text
+from bwarp.mems.query_text import join_matches, make_query_text
 from bwarp.reference import make_reference
 
 READ_LENGTH = 100
@@ -105,7 +104,7 @@ def check_digests(backend: str, threads: int) -> dict:
     lengths = np.append(np.full(3000, READ_LENGTH), genome.size)
     index = index_of(codes, backend, threads)
     if backend == "cuda":
-        from bwarp.mems.device_text_cuda import prepare
+        from bwarp.mems.maximal_cuda import prepare
 
         index = prepare(index, with_reverse=True)
     digests = {}
@@ -124,7 +123,7 @@ def check_digests(backend: str, threads: int) -> dict:
 
 def time_reads(n_bases: int, n_reads: int, threads: int):
     from bwarp.gpu.cuda import cuda
-    from bwarp.mems.device_text_cuda import prepare
+    from bwarp.mems.maximal_cuda import prepare
 
     rng = np.random.default_rng(2)
     started = time.perf_counter()

@@ -28,9 +28,8 @@ from frame.simulated import script
 from frame.timing import in_turn, run_program
 
 from bwarp.offtargets.find import find_sites
-from bwarp.offtargets.guides import guides_of, read_guides
+from bwarp.offtargets.guides import guides_of, parse_pam, read_guides
 from bwarp.offtargets.hits import SiteOptions, joined_hits
-from bwarp.offtargets.pam import parse_pam
 from bwarp.reference import codes_of, make_reference, read_reference
 from bwarp.sequence import decode, reverse_complement
 

@@ -118,9 +118,8 @@ def inside(folder: Path, count: int, limits: tuple, threads: int) -> dict:
 
     from bwarp.index.store import load_index
     from bwarp.offtargets.find import find_sites
-    from bwarp.offtargets.guides import read_guides
+    from bwarp.offtargets.guides import parse_pam, read_guides
     from bwarp.offtargets.hits import SiteOptions
-    from bwarp.offtargets.pam import parse_pam
     from bwarp.runtime.backend import choose_backend
 
     backend = choose_backend("cuda")

@@ -31,7 +31,7 @@ from frame.peers import found
 from frame.results import Results
 from frame.timing import median_seconds
 
-from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
+from bwarp.alignment.gatk_cpu import GATK_PARAMETERS, OVERHANGS
 from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
 from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL, SEMIGLOBAL, nucleotide_scoring
 
@@ -48,11 +48,11 @@ REN_TABLE_3 = {"situation 2": (1.86, 3.15, 44.55), "situation 3": (0.64, 10.93, 
 def engine(backend):
     """pair_scores, pair_alignments and gatk_alignments of an engine."""
     if backend == "cuda":
-        from bwarp.alignment.gatk import gatk_cuda as gatk
-        from bwarp.alignment.pairwise import pairs_cuda as pairs
+        from bwarp.alignment import gatk_cuda as gatk
+        from bwarp.alignment import pair_ends_cuda as pairs
     else:
-        from bwarp.alignment.gatk import gatk_cpu as gatk
-        from bwarp.alignment.pairwise import pairs_cpu as pairs
+        from bwarp.alignment import gatk_cpu as gatk
+        from bwarp.alignment import pair_ends_cpu as pairs
     return pairs.pair_scores, pairs.pair_alignments, gatk.gatk_alignments
 
 
@@ -282,7 +282,7 @@ def check_parasail(options, results):
 def check_gatk(job):
     """How many of some random pairs get another answer than the translation gives."""
     backend, seed, count, name, overhang = job
-    from tests.alignment.gatk.test_gatk_cpu import as_batch, random_haplotypes
+    from tests.alignment.test_gatk_cpu import as_batch, random_haplotypes
     from tests.helpers.oracles.gatk_oracle import gatk_align
 
     pairs = random_haplotypes(np.random.default_rng([104, seed]), count)

@@ -134,9 +134,9 @@ def best(options, results, references, groups):
 
 
 def kernel(results, references, groups):
-    from bwarp.composition.similarity import largest_distance
-    from bwarp.composition.tiles import tiles_cuda
-    from bwarp.composition.tiles.tile_scan import TileScan
+    from bwarp.composition import tiles_cuda
+    from bwarp.composition.histogram import largest_distance
+    from bwarp.composition.scan import TileScan
     from bwarp.gpu.cuda import cuda
 
     placed = tiles_cuda.prepare_references(references, np.uint8)
@@ -168,8 +168,8 @@ def kernel(results, references, groups):
 
 
 def streams(results, references, groups):
-    from bwarp.composition.similarity import largest_distance
-    from bwarp.composition.tiles import gather_cuda
+    from bwarp.composition import gather_cuda
+    from bwarp.composition.histogram import largest_distance
 
     placed = gather_cuda.prepare_references(references, np.uint32)
     group = groups[len(groups) // 2]

@@ -38,7 +38,7 @@ from parts.seed_sweep import sweep
 
 import bwarp
 from bwarp.counted import counted
-from bwarp.index.building.build import build_index
+from bwarp.index.build import build_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import choose_parameters
 from bwarp.index.store import load_index, save_index

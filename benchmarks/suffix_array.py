@@ -24,13 +24,13 @@ from parts.seed_data_on_gpu import reference_of_text
 
 from bwarp.gpu.available_memory import free_memory
 from bwarp.gpu.cuda import cuda
-from bwarp.index.building.build_cuda import build_forward
-from bwarp.index.building.packed_text_cpu import PackedText, pack_text
-from bwarp.index.building.suffix_array_cuda import suffixes_in_parts
-from bwarp.index.building.suffix_parts_plan import suffixes_at_once
-from bwarp.index.building.suffix_sample_cpu import sample_suffixes
+from bwarp.index.build import suffixes_at_once
+from bwarp.index.build_cuda import build_forward
+from bwarp.index.packed_text_cpu import PackedText, pack_text
 from bwarp.index.parameters import choose_parameters
-from bwarp.index.rank_cpu import lf_step
+from bwarp.index.rank import lf_step
+from bwarp.index.suffix_array_cpu import sample_suffixes
+from bwarp.index.suffix_array_cuda import suffixes_in_parts
 from bwarp.runtime.threads import available_threads
 
 COMPARED_BASES = 100_000

@@ -1,7 +1,5 @@
 """A count with its noun, as messages print it."""
 
-__all__ = ["counted"]
-
 
 def counted(count: int, one: str, many: str | None = None) -> str:
     """A count and a noun, in the plural but for one.

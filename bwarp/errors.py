@@ -4,8 +4,6 @@ Every message is one sentence that says what is wrong, where (file, line or reco
 what to type or do instead. The programs print it as their last line and exit with `exit_code`.
 """
 
-__all__ = ["BwarpError", "GpuMemoryError", "InputError", "UsageError"]
-
 
 class BwarpError(Exception):
     """A problem the user can mend; never a bug in bwarp."""

@@ -20,23 +20,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.io.fastx_text import lone_return_error, not_fasta_error
+from bwarp.io.fastx import lone_return_error, not_fasta_error
 from bwarp.io.file_blocks import read_blocks
 from bwarp.io.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
-
-__all__ = [
-    "Reference",
-    "ambiguous_stretches",
-    "check_size",
-    "codes_between",
-    "codes_of",
-    "make_reference",
-    "read_reference",
-    "text_of",
-]
 
 #: SA rows and positions in the genome are 32-bit numbers.
 LONGEST_TEXT = 2**32 - 2

@@ -14,19 +14,6 @@ import numpy as np
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 
-__all__ = [
-    "AMBIGUOUS",
-    "CODE_OF_BYTE",
-    "LETTERS",
-    "decode",
-    "encode",
-    "kmer_at",
-    "pack",
-    "reverse_complement",
-    "reverse_complement_kmer",
-    "unpack",
-]
-
 AMBIGUOUS = 4
 LETTERS = b"ACGTN"
 IUPAC = b"ACGTURYSWKMBDHVN"

@@ -25,9 +25,9 @@ PRELOADED = (
         for room in ("commands", "steps", "reports")
         for path in sorted(CHECKOUT.glob(f"bwarp/cli/{room}/[!_]*.py"))
     ),
-    "bwarp.alignment.search.search_cpu",
-    "bwarp.index.building.build_cpu",
-    "bwarp.seeding.algorithms.backtracking_cpu",
+    "bwarp.search.search_cpu",
+    "bwarp.index.build_cpu",
+    "bwarp.seeding.backtracking_cpu",
     "bwarp.seeding.find_cpu",
     "numba.core.entrypoints:init_all",
 )

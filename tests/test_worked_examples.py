@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from bwarp.alignment.scoring import matrix_scoring
-from bwarp.alignment.search import search_cpu
-from bwarp.alignment.search.database import sorted_database
 from bwarp.composition.histogram import count_bases
 from bwarp.index.locate_cpu import locate
-from bwarp.index.rank_cpu import extend_left
+from bwarp.index.rank import extend_left
+from bwarp.search import search_cpu
+from bwarp.search.database import sorted_database
 from bwarp.sequence import CODE_OF_BYTE
 from tests.helpers.oracles.index_oracle import index_of
 
@@ -55,7 +55,7 @@ def test_score_of_chang_and_chen(monkeypatch, algorithm):
     database = sorted_database([other], [""])
     engine = search_cpu
     if algorithm == "prefix-scan":
-        from bwarp.alignment.search import prefix_scan_cuda as engine
+        from bwarp.search import prefix_scan_cuda as engine
         from tests.helpers.gpu.emulated_alignment import pretend
 
         pretend(monkeypatch)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from frame.simulated import make_proteins
 
-from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS, OVERHANGS
+from bwarp.alignment.gatk_cpu import GATK_PARAMETERS, OVERHANGS
 from bwarp.alignment.scoring import (
     FITTING,
     GLOBAL,
@@ -14,7 +14,7 @@ from bwarp.alignment.scoring import (
     matrix_scoring,
     nucleotide_scoring,
 )
-from bwarp.alignment.search.database import sorted_database
+from bwarp.search.database import sorted_database
 from parts.alignment_pairs import BASES, mixed_pairs, random_pairs
 
 __all__ = [
@@ -72,9 +72,9 @@ def expected_answers(path):
     """The CPU engine's answers to all checks; from the file where it is there already."""
     if path and Path(path).exists():
         return dict(np.load(path))
-    from bwarp.alignment.gatk.gatk_cpu import gatk_alignments
-    from bwarp.alignment.pairwise.pairs_cpu import pair_alignments
-    from bwarp.alignment.search.search_cpu import search_scores
+    from bwarp.alignment.gatk_cpu import gatk_alignments
+    from bwarp.alignment.pair_ends_cpu import pair_alignments
+    from bwarp.search.search_cpu import search_scores
 
     answers = {}
     for name, pairs, scoring, mode in check_cases():
@@ -100,7 +100,7 @@ def comparison(expected, name, answer):
 
 
 def check_pairs_case(expected, name, pairs, scoring, mode):
-    from bwarp.alignment.pairwise.pairs_cuda import pair_alignments, pair_scores
+    from bwarp.alignment.pair_ends_cuda import pair_alignments, pair_scores
 
     scores = pair_scores(pairs, scoring, mode)
     alignments = pair_alignments(pairs, scoring, mode)

@@ -8,7 +8,7 @@ from frame.simulated import script
 from frame.timing import run_program
 
 import bwarp
-from bwarp.evaluation.truth import TruthCounts
+from bwarp.evaluation.agreement import TruthCounts
 
 __all__ = ["built_mark", "commands", "counts_of", "make_indexes", "mapper_version"]
 

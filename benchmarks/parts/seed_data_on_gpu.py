@@ -3,13 +3,13 @@
 import numpy as np
 
 from bwarp.gpu.cuda import cuda, uint32, uint64
-from bwarp.index.building.build_cuda import build_forward, build_reverse
+from bwarp.index.build_cuda import build_forward, build_reverse
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import Reference
 from bwarp.seeding import find_cuda
-from bwarp.seeding.algorithms.both_strands_cuda import make_items
+from bwarp.seeding.exact_cuda import make_items
 from bwarp.seeding.hits import SeedOptions
 from bwarp.sequence import kmer_at, pack
 from parts.genome_on_gpu import THREADS, blocks, random_bits, simulated_genome

@@ -9,9 +9,8 @@ from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.rank_cuda import block_of, rank_both
-from bwarp.seeding import find_cuda
-from bwarp.seeding.algorithms import exact_cuda, search_schemes_cuda
-from bwarp.seeding.algorithms.both_strands_cuda import base_of, make_items
+from bwarp.seeding import exact_cuda, find_cuda, search_schemes_cuda
+from bwarp.seeding.exact_cuda import base_of, make_items
 from bwarp.sequence import kmer_at
 from parts.genome_on_gpu import THREADS, blocks
 from parts.seed_data_on_gpu import simulated_kmers

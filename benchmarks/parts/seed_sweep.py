@@ -7,13 +7,12 @@ import numpy as np
 from frame.results import Results
 from frame.timing import median_seconds
 
-from bwarp.index.building.bwt_cpu import make_bwt
-from bwarp.index.building.packed_text_cpu import pack_text
-from bwarp.index.building.prefix_table_cpu import prefix_table
+from bwarp.index.bwt_cpu import make_bwt, prefix_table
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
+from bwarp.index.packed_text_cpu import pack_text
 from bwarp.reference import codes_of
-from bwarp.seeding.algorithms.exact_cpu import exact_intervals
+from bwarp.seeding.exact_cpu import exact_intervals
 from parts.seed_kmers import kmers_of_reads, packed
 
 __all__ = ["sweep"]

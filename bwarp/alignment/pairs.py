@@ -60,23 +60,6 @@ import numpy as np
 from bwarp.counted import counted
 from bwarp.errors import InputError
 
-__all__ = [
-    "DELETION",
-    "EQUAL",
-    "INSERTION",
-    "MATCH",
-    "MISMATCH",
-    "SOFT_CLIP",
-    "Alignments",
-    "Ends",
-    "PairBatch",
-    "Sequences",
-    "check_pairs",
-    "cigar_text",
-    "sequences_of",
-    "sums_of_cigars",
-]
-
 MATCH, INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 0, 1, 2, 4, 7, 8
 _OPERATIONS = "MIDNSHP=X"
 

@@ -27,24 +27,6 @@ from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, LETTERS
 
-__all__ = [
-    "AMINO_ACIDS",
-    "FITTING",
-    "GLOBAL",
-    "LOCAL",
-    "MATRIX_SCORE",
-    "MODES",
-    "SEMIGLOBAL",
-    "MOST_SCORE",
-    "Mode",
-    "Scoring",
-    "element_type",
-    "highest_score",
-    "lowest_score",
-    "matrix_scoring",
-    "nucleotide_scoring",
-]
-
 #: The codes of protein sequences.
 AMINO_ACIDS = b"ARNDCQEGHILKMFPSTWYVBZX*J"
 

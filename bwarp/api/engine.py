@@ -8,8 +8,6 @@ from bwarp.options.common import THREADS
 from bwarp.runtime.backend import choose_backend, or_on_cpu
 from bwarp.runtime.threads import available_threads
 
-__all__ = ["prepared", "threads_or_all"]
-
 Result = TypeVar("Result")
 
 

@@ -14,14 +14,12 @@ from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.sequences import Sequences, batch_of, given_sequences, is_file, refuse_nothing
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
-from bwarp.index.building.build import build_index, build_reverse
+from bwarp.index.build import build_index, build_reverse
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import choose_parameters
 from bwarp.index.store import StoredIndex, load_index, save_index
 from bwarp.reference import Reference, check_size, make_reference, read_reference
 from bwarp.sequence import decode
-
-__all__ = ["Index", "arrays_of"]
 
 
 class Index:

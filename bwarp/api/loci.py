@@ -7,26 +7,22 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from bwarp.alignment.pair_text import cigar_texts
 from bwarp.alignment.pairs import DELETION, INSERTION
-from bwarp.alignment.pairwise.pair_text import cigar_texts
 from bwarp.api.engine import prepared, threads_or_all
-from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
-from bwarp.api.reads import chunks_of_reads
-from bwarp.api.sequences import Sequences
+from bwarp.api.sequences import Sequences, chunks_of_reads
+from bwarp.api.tables import frame, named
 from bwarp.counted import counted
 from bwarp.loci.alignments_cpu import LocusAlignments
-from bwarp.loci.engine import load, reads_a_chunk
-from bwarp.loci.find import FoundChunk, find_chunks, what_is_searched
+from bwarp.loci.find import FoundChunk, find_chunks, load, reads_a_chunk, what_is_searched
+from bwarp.loci.locus_text import loci_header
 from bwarp.loci.options import LocusOptions, extension_of
-from bwarp.loci.output.locus_text import loci_header
 from bwarp.loci.pairs_cpu import PairOptions
-from bwarp.mapping.pairing.insert_size import given_insert_size
+from bwarp.mapping.insert_size import given_insert_size
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.mapping import ALLMAP, parse_edits, parse_report
 from bwarp.reference import Reference
-
-__all__ = ["find_loci"]
 
 
 def find_loci(

@@ -12,25 +12,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bwarp.alignment.pairwise.pair_text import cigar_texts
+from bwarp.alignment.pair_text import cigar_texts
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
-from bwarp.api.reads import chunks_of_reads
-from bwarp.api.sequences import Sequences
+from bwarp.api.sequences import Sequences, chunks_of_reads
 from bwarp.counted import counted
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.fm_index import FMIndex
+from bwarp.mapping.chunk_records import chunk_records
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
-from bwarp.mapping.output.alignment_records import SECONDARY, SUPPLEMENTARY
-from bwarp.mapping.output.chunk_records import chunk_records
 from bwarp.mapping.parameters import mapping_parameters, secondary_records
 from bwarp.mapping.pipeline import MappedChunk
 from bwarp.options.mapping import MAP
+from bwarp.records.alignment_records import SECONDARY, SUPPLEMENTARY
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["MappedRecords", "Mapper"]
 
 
 @dataclass(frozen=True, repr=False)

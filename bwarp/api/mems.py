@@ -6,17 +6,14 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
-from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, sequence_batches
+from bwarp.api.tables import frame, named
 from bwarp.io.names import names_of
 from bwarp.mems.find import find_matches, prepare
-from bwarp.mems.output.match_columns import match_columns
-from bwarp.mems.output.match_table import COLUMNS
+from bwarp.mems.match_text import COLUMNS, match_columns
 from bwarp.mems.query_text import STRANDS, make_query_text
 from bwarp.options.finding import MEMS
-
-__all__ = ["find_mems"]
 
 MATCHES = COLUMNS.decode().split()
 

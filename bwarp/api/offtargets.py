@@ -7,18 +7,15 @@ import numpy as np
 import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
-from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, given_sequences, is_file
+from bwarp.api.tables import frame, named
 from bwarp.errors import InputError, UsageError
 from bwarp.offtargets.find import find_sites, stretch_to_search
-from bwarp.offtargets.guides import Guides, guides_of, pam_left_on, read_guides
+from bwarp.offtargets.guides import Guides, Pam, guides_of, pam_left_on, parse_pam, read_guides
 from bwarp.offtargets.hits import SiteOptions, joined_hits, taken_hits
-from bwarp.offtargets.output.site_rows import describe
-from bwarp.offtargets.pam import Pam, parse_pam
+from bwarp.offtargets.site_rows import describe
 from bwarp.options.finding import OFFTARGETS
-
-__all__ = ["find_offtargets"]
 
 SITES = (
     *("guide", "guide_aligned", "site_aligned", "pam", "contig", "start", "end", "strand", "cut"),

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from bwarp.alignment.pairwise.pair_aligner import pair_aligner
-from bwarp.alignment.pairwise.pair_files import side_by_side
-from bwarp.alignment.pairwise.pair_text import TSV_HEADER, tsv_columns
+from bwarp.alignment.pair_aligner import pair_aligner, side_by_side
+from bwarp.alignment.pair_text import TSV_HEADER, tsv_columns
 from bwarp.api.engine import prepared, threads_or_all
-from bwarp.api.frames import frame
 from bwarp.api.sequences import Sequences, sequence_batches
+from bwarp.api.tables import frame
 from bwarp.options.aligning import PAIRS
-
-__all__ = ["align_pairs"]
 
 ALIGNMENTS = TSV_HEADER.split()
 

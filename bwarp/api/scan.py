@@ -7,26 +7,23 @@ import numpy as np
 import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
-from bwarp.api.frames import frame, named
 from bwarp.api.sequences import Sequences, refuse_nothing, sequence_batches
-from bwarp.composition.histogram import QueryGroups, group_queries
-from bwarp.composition.hit_blocks import HitBlock, join_regions
-from bwarp.composition.output.hit_rows import rows_of_block
-from bwarp.composition.output.hit_text import COUNT_HEADER, tsv_header
+from bwarp.api.tables import frame, named
+from bwarp.composition.histogram import QueryGroups, group_queries, parse_similarity
+from bwarp.composition.hit_text import COUNT_HEADER, rows_of_block, tsv_header
+from bwarp.composition.references import HitBlock, join_regions
 from bwarp.composition.scan import (
     Scan,
     count_hits,
     hits_of_queries,
     scan_best,
     scan_hits,
+    scan_queries,
+    scan_references,
 )
-from bwarp.composition.scan_inputs import scan_queries, scan_references
-from bwarp.composition.similarity import parse_similarity
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.options.finding import SCAN
-
-__all__ = ["scan"]
 
 COUNTS = COUNT_HEADER.decode().split()
 

@@ -5,28 +5,29 @@ import os
 import pandas as pd
 
 from bwarp.alignment.scoring import Scoring
-from bwarp.alignment.search.best_hits import (
+from bwarp.api.engine import prepared, threads_or_all
+from bwarp.api.sequences import Sequences, is_file, refuse_nothing, sequence_batches
+from bwarp.api.tables import frame, named
+from bwarp.errors import UsageError
+from bwarp.options.aligning import SEARCH
+from bwarp.search.best_hits import (
+    COLUMNS,
     MATRIX,
+    SIGNIFICANCE,
     end_hits,
     find_best_hits,
+    hit_pairs,
     search_scoring,
+    significance,
 )
-from bwarp.alignment.search.database import (
+from bwarp.search.database import (
     Database,
     gather_sequences,
     load_database,
     read_database,
     sorted_database,
 )
-from bwarp.alignment.search.evalue import karlin_altschul
-from bwarp.alignment.search.top_hits import COLUMNS, SIGNIFICANCE, hit_pairs, significance
-from bwarp.api.engine import prepared, threads_or_all
-from bwarp.api.frames import frame, named
-from bwarp.api.sequences import Sequences, is_file, refuse_nothing, sequence_batches
-from bwarp.errors import UsageError
-from bwarp.options.aligning import SEARCH
-
-__all__ = ["search"]
+from bwarp.search.evalue import karlin_altschul
 
 
 def search(

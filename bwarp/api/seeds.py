@@ -7,23 +7,18 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
-from bwarp.api.frames import frame, named
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, sequence_batches
+from bwarp.api.tables import frame, named
 from bwarp.counted import counted
 from bwarp.index.fm_index import FMIndex
 from bwarp.io.names import Names
 from bwarp.options.finding import SEEDS
-from bwarp.seeding.degenerate_queries import CODE_OF_LETTER
-from bwarp.seeding.find import prepare
+from bwarp.seeding.find import count_sites, find_sites, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.kmers import REASONS, KmerBatch
-from bwarp.seeding.output.hit_columns import HitColumns, hit_columns
-from bwarp.seeding.output.seed_tables import HITS_HEADER, NUMBER_HEADER
-from bwarp.seeding.queries import kmers_of, kmers_to_cut
-from bwarp.seeding.sites import count_sites, find_sites
-
-__all__ = ["find_seeds"]
+from bwarp.seeding.queries import CODE_OF_LETTER, kmers_of, kmers_to_cut
+from bwarp.seeding.seed_tables import HITS_HEADER, NUMBER_HEADER, HitColumns, hit_columns
 
 HITS = HITS_HEADER.decode().split()
 COUNTS = NUMBER_HEADER.decode().split()

@@ -15,19 +15,111 @@ import csv
 import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from bwarp.api.frames import DTYPES
-from bwarp.api.statistics_frame import statistics_frame
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.file_blocks import read_blocks
+from bwarp.loci.find import Certificate
+from bwarp.records.statistics import empty_statistics, parse_statistics
+from bwarp.report.mapping_summary import summarise
 
-__all__ = ["read_table"]
+# --------------------------------------------------------------------------------------------------
+# Data frames with the columns of the tables: texts are str, whole numbers int64.
+
+
+#: The columns of all tables with a header, and what they hold.
+DTYPES = {
+    **dict.fromkeys(("query", "strand", "contig", "reference", "target"), "str"),
+    **dict.fromkeys(("cigar", "reason", "site"), "str"),
+    **dict.fromkeys(("guide", "guide_aligned", "site_aligned", "pam", "annotation"), "str"),
+    **dict.fromkeys(("sequence", "complete"), "str"),
+    **dict.fromkeys(("left", "right", "forward", "reverse"), "str"),
+    **dict.fromkeys(("step", "counted"), "str"),
+    **dict.fromkeys(("kmer_start", "position", "mismatches", "hits", "pair", "score"), "int64"),
+    **dict.fromkeys(("query_start", "query_end", "target_end", "start", "end"), "int64"),
+    **dict.fromkeys(("length", "windows", "distance", "locus_edits"), "int64"),
+    **dict.fromkeys(("insertions", "deletions", "loci"), "int64"),
+    **dict.fromkeys(("cut", "dna_bulge", "rna_bulge", "seed_mismatches", "alignment"), "int64"),
+    **dict.fromkeys(("sites", "products", "forward_sites", "reverse_sites", "number"), "int64"),
+    **dict.fromkeys(("left_mismatches", "right_mismatches"), "int64"),
+    **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), "float64"),
+    **dict.fromkeys(("similarity", "evalue", "bits"), "float64"),
+}
+
+
+def frame(columns: Sequence[str], parts: Iterable[Sequence]) -> pd.DataFrame:
+    """A frame of parts, each with an array or a list for every column, one under the other."""
+    whole = list(zip(*parts, strict=True)) or [[] for _ in columns]
+    return pd.DataFrame(
+        {name: _series(name, column) for name, column in zip(columns, whole, strict=True)}
+    )
+
+
+def _series(name: str, parts: Sequence) -> pd.Series:
+    kind = object if DTYPES[name] == "str" else DTYPES[name]
+    values = np.concatenate([np.asarray(part, kind) for part in ((), *parts)])
+    return pd.Series(values, dtype=DTYPES[name])
+
+
+def named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+    """The name of every number, shape=(n,), dtype=object."""
+    return np.array([*names, ""], object)[numbers]
+
+
+# --------------------------------------------------------------------------------------------------
+# The statistics of map as a data frame, a row a unit, and those of allmap, a row.
+
+
+#: Counts that are one number.
+_NUMBERS = [name for name, none in empty_statistics().items() if isinstance(none, int)]
+
+_INSERT_SIZE = ("mean", "standard_deviation")
+
+
+def statistics_frame(path: str | os.PathLike) -> pd.DataFrame:
+    """The counts of map, and what follows from them, or the counts of allmap.
+
+    Raises
+    ------
+    InputError
+        For a file of anything else.
+    """
+    try:
+        counts = parse_statistics(Path(path).read_bytes())
+        units = counts.get("units", {Path(path).name.removesuffix(".stats.json"): counts})
+        rows = [_row(unit, statistics) for unit, statistics in units.items()]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return _of_loci(path)
+    return pd.DataFrame(rows)
+
+
+def _of_loci(path: str | os.PathLike) -> pd.DataFrame:
+    try:
+        return pd.DataFrame([asdict(Certificate.read(path))])
+    except InputError:
+        raise InputError(
+            f"{path}: not the statistics of map_reads.py or find_alignments.py: read other JSON "
+            "with json.load"
+        ) from None
+
+
+def _row(unit: str, statistics: dict) -> dict:
+    summary, size = summarise(statistics), statistics["insert_size"] or {}
+    return {
+        "unit": unit,
+        **{name: statistics[name] for name in _NUMBERS},
+        "duplicates": float("nan") if summary.duplicates is None else statistics["duplicates"],
+        "error_rate": summary.errors / 100,
+        "mean_depth": summary.depth or 0.0,
+        **{f"insert_size_{name}": size.get(name, float("nan")) for name in _INSERT_SIZE},
+    }
+
 
 BED = ("contig", "start", "end", "name", "score", "strand")
 PAF = (

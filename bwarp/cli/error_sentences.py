@@ -5,8 +5,6 @@ import errno
 from bwarp.errors import BwarpError
 from bwarp.runtime.backend import is_gpu_memory_error
 
-__all__ = ["explanation"]
-
 _FULL = "the disk is full: free some space, or write elsewhere, and run again"
 _NOT_ALLOWED = "no permission: choose a folder or file you may use"
 _TOO_MANY = "too many files are open at once: raise the limit (ulimit -n)"

@@ -8,32 +8,23 @@ from dataclasses import asdict
 
 import numpy as np
 
+from bwarp.bam.compression import ON_HOST, Compression
+from bwarp.bam.header import files_of_reads, program_record
 from bwarp.cli.options import read_files, sort_bytes
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
-from bwarp.io.bam.compression import ON_HOST, Compression
-from bwarp.io.program_record import files_of_reads, program_record
 from bwarp.loci.find import Certificate
+from bwarp.loci.locus_bam import BamOptions, open_bam
+from bwarp.loci.locus_text import SIBLINGS, format_of, open_tables
 from bwarp.loci.options import Extension, LocusOptions, extension_of
-from bwarp.loci.output.locus_bam import BamOptions, open_bam
-from bwarp.loci.output.locus_tables import SIBLINGS, format_of, open_tables
 from bwarp.loci.pairs_cpu import PairOptions
-from bwarp.mapping.output.output_options import parse_read_group
-from bwarp.mapping.pairing.insert_size import given_insert_size
+from bwarp.mapping.insert_size import given_insert_size
 from bwarp.mapping.parameters import mapping_parameters
-from bwarp.mapping.reads.read_files import holds_pairs
 from bwarp.options.mapping import ALL, SCORES
+from bwarp.reads.read_files import holds_pairs
+from bwarp.records.output_options import parse_read_group
 from bwarp.reference import Reference
-from bwarp.seeding.output.seed_tables import sibling
-
-__all__ = [
-    "given_extension",
-    "locus_options",
-    "open_locus_output",
-    "outputs_of",
-    "pair_options",
-    "write_certificate",
-]
+from bwarp.seeding.seed_tables import sibling
 
 
 def given_extension(options: argparse.Namespace) -> Extension | None:

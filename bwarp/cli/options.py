@@ -4,36 +4,21 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from bwarp.cli.program import say
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import named_like_alt
-from bwarp.mapping.output.cram_reference import is_readable_by_samtools
-from bwarp.mapping.output.output_options import (
+from bwarp.mapping.parameters import MappingParameters, mapping_parameters, secondary_records
+from bwarp.options.mapping import ALIGNMENT
+from bwarp.reads.read_files import ReadFiles, holds_pairs
+from bwarp.records.output_options import (
     AlignmentOutput,
     default_sort_bytes,
+    is_readable_by_samtools,
     parse_read_group,
 )
-from bwarp.mapping.output.statistics import few_mapped
-from bwarp.mapping.parameters import (
-    MappingParameters,
-    mapping_parameters,
-    secondary_records,
-)
-from bwarp.mapping.reads.read_files import ReadFiles, holds_pairs
-from bwarp.options.mapping import ALIGNMENT
+from bwarp.records.statistics import few_mapped
 from bwarp.reference import Reference
-
-__all__ = [
-    "MOST_NAMED",
-    "mapping_options",
-    "output_options",
-    "read_files",
-    "sort_bytes",
-    "warn_of_names_like_alt",
-    "warn_of_unmapped_reads",
-    "warn_of_unnamed_reference",
-]
+from bwarp.runtime.progress import say
 
 #: Contigs named in one warning.
 MOST_NAMED = 5

@@ -16,14 +16,13 @@ import numba.core.event
 from bwarp import __version__
 from bwarp.cli.error_sentences import explanation
 from bwarp.cli.first_use.compiling import compile_once
-from bwarp.cli.first_use.kinds import kind_of
-from bwarp.cli.option_names import NEGATIVE_NUMBER, unknown_option
+from bwarp.cli.first_use.listed_functions import kind_of
+from bwarp.cli.main import NEGATIVE_NUMBER, unknown_option
 from bwarp.cli.starting import begin_work, leave
 from bwarp.cli.subcommands import as_called, subcommand_name
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
-from bwarp.gpu.device_selection import claim_gpu, release_gpu
-from bwarp.gpu.early_start import give_up_cuda
+from bwarp.gpu.device import claim_gpu, give_up_cuda, release_gpu
 from bwarp.io.standard_streams import (
     drop_standard_output,
     fill_closed_streams,
@@ -35,14 +34,6 @@ from bwarp.runtime.backend import choose_backend, gpu_capability, gpu_problem
 from bwarp.runtime.progress import announce_compilation, quietly, say, write_line
 from bwarp.runtime.signals import ended_by_signals
 from bwarp.runtime.threads import available_threads
-
-__all__ = [
-    "choose_engine",
-    "compile_first",
-    "program_parser",
-    "run_program",
-    "say",
-]
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

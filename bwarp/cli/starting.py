@@ -11,10 +11,8 @@ import signal
 import sys
 
 from bwarp.cli.subcommands import subcommand_name
-from bwarp.gpu.early_start import begin_cuda
+from bwarp.gpu.device import begin_cuda
 from bwarp.runtime.progress import LONG_TO_COMPILE, compiling_took, say, seconds_of_compiling
-
-__all__ = ["begin_work", "guard", "leave"]
 
 #: Whether this process is one program and nothing else: `guard` was called.
 _is_program = False

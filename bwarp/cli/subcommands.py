@@ -5,14 +5,6 @@ import re
 import sys
 from typing import NamedTuple
 
-__all__ = [
-    "GROUPS",
-    "SUBCOMMANDS",
-    "Subcommand",
-    "as_called",
-    "subcommand_name",
-]
-
 
 class Subcommand(NamedTuple):
     """A module of `bwarp.cli` with `parse_options` and `main`, and what it is good for."""

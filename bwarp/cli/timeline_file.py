@@ -14,8 +14,6 @@ from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
 from bwarp.runtime.timeline import Span, record
 
-__all__ = ["timeline_to"]
-
 _BEGINNING = '{"traceEvents": ['
 
 

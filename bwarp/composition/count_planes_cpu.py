@@ -28,8 +28,6 @@ import numpy as np
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import add, fill, greater, load, mask_bits, minimum, population_count
 
-__all__ = ["N_PLANES", "count_type", "hits_in_planes", "list_hits", "set_query"]
-
 N_PLANES = 6
 
 

@@ -5,33 +5,191 @@ shortest length to the longest, of one length in the order of the file; each que
 reference and position, or nearest first where only the best are wanted.
 """
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from types import ModuleType
 
 import numpy as np
 
-from bwarp.composition.classes import classes_cpu
-from bwarp.composition.classes.class_numbers_cpu import number_of_classes
-from bwarp.composition.classes.class_scan import ClassScan, CountedClassScan
-from bwarp.composition.histogram import QueryGroups
-from bwarp.composition.hit_blocks import HitBlock, best_hits
-from bwarp.composition.references import References, window_count
-from bwarp.composition.similarity import largest_distance
-from bwarp.composition.tiles import gather_cpu, tiles_cpu
-from bwarp.composition.tiles.tile_scan import TileScan
+from bwarp.composition import classes_cpu, gather_cpu, tiles_cpu
+from bwarp.composition.class_hits_cpu import find_class_hits, find_nearest
+from bwarp.composition.classes_cpu import (
+    ClassPlanes,
+    WindowClasses,
+    count_class_hits,
+    find_limits,
+    number_of_classes,
+)
+from bwarp.composition.histogram import LONGEST_QUERY, QueryGroups, count_bases, largest_distance
+from bwarp.composition.references import (
+    HitBlock,
+    References,
+    best_hits,
+    gather_references,
+    window_count,
+)
+from bwarp.errors import InputError
+from bwarp.io.fastx import SequenceBatch, not_fasta_error
+from bwarp.io.names import refuse_nameless
 from bwarp.options.finding import SCAN
-from bwarp.runtime.ranges import bounded_ranges
+from bwarp.runtime.threads import bounded_ranges
 
-__all__ = [
-    "ALGORITHMS",
-    "LONGEST_REFERENCES",
-    "Scan",
-    "count_hits",
-    "hits_of_queries",
-    "scan_best",
-    "scan_hits",
-]
+# --------------------------------------------------------------------------------------------------
+# One length of a scan by an engine that meets windows tile by tile (tiles or gather).
+#
+# An engine is a module with `count_type`, `prepare_references`, `count_tile_hits` and
+# `find_tile_hits`; `tiles_cpu` documents them.
+
+
+#: Counts are kept for at most about this many tiles of the references.
+_MOST_TILES = 2048
+_SMALLEST_TILE = 4096
+#: How much longer the references are up to the end of each part than up to the end of the one
+#: before, where the best hits are wanted.
+_GROWTH = 32
+#: Comparisons in the first part, which may all be hits.
+_FIRST_COMPARISONS = 1 << 23
+
+
+@dataclass(frozen=True)
+class TileScan:
+    """Every query of one length against every window.
+
+    Attributes
+    ----------
+    engine : module
+    prepared : object
+        The references as the engine's `prepare_references` made them.
+    n_positions : int
+        Bases of all references.
+    length : int
+    threads : int
+    """
+
+    engine: ModuleType
+    prepared: object
+    n_positions: int
+    length: int
+    threads: int
+
+    def count(self, counts, largest):
+        """How many windows each query hits: int64[n_groups]."""
+        return self._count(counts, largest, 0, self.n_positions).sum(axis=1, dtype=np.int64)
+
+    def find(self, counts, largest):
+        """All hits: how many each query has, and their positions and distances, in order."""
+        return self._find(counts, largest, 0, self.n_positions)
+
+    def find_nearest(self, counts, largest, wanted):
+        """The `wanted` nearest hits of each query, ties by position; see `find`.
+
+        The references are looked through in parts, each much longer than all before. A query that
+        has as many hits as are wanted goes on with only what is nearer than the worst of them,
+        since a later one at the same distance loses the tie, and it stops where nothing is nearer.
+        So there are few hits in any part, and most queries stop early.
+        """
+        limits = largest.copy()
+        found = (np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint16))
+        tiles = max(1, _FIRST_COMPARISONS // (_SMALLEST_TILE * max(1, len(counts))))
+        first, stop = 0, min(_SMALLEST_TILE * tiles, self.n_positions)
+        while first < self.n_positions:
+            active = np.flatnonzero(limits >= 0)
+            if not active.size:
+                break
+            hits, *rows = self._find(counts[active], limits[active], first, stop)
+            new = (np.repeat(active, hits), *rows)
+            found = [np.concatenate(pair) for pair in zip(found, new, strict=True)]
+            found, limits = _keep_best(*found, wanted, largest)
+            first, stop = stop, min(_GROWTH * stop, self.n_positions)
+        groups, positions, distances = found
+        return np.bincount(groups, minlength=len(counts)), positions, distances
+
+    def _tile_windows(self, first: int, stop: int) -> int:
+        tiles = -(-(stop - first) // _SMALLEST_TILE)
+        return _SMALLEST_TILE * -(-tiles // _MOST_TILES)
+
+    def _count(self, counts, largest, first, stop):
+        return self.engine.count_tile_hits(
+            self.prepared, self.length, counts, largest, first, stop,
+            self._tile_windows(first, stop), self.threads,
+        )  # fmt: skip
+
+    def _find(self, counts, largest, first, stop):
+        hits = self._count(counts, largest, first, stop)
+        positions, distances = self.engine.find_tile_hits(
+            self.prepared, self.length, counts, largest, first, stop,
+            self._tile_windows(first, stop), hits, self.threads,
+        )  # fmt: skip
+        return hits.sum(axis=1, dtype=np.int64), positions, distances
+
+
+def _keep_best(groups, positions, distances, wanted, largest):
+    """The best of some hits, and the distance up to which each query can still use more."""
+    order = np.argsort(groups, kind="stable")
+    hits = np.bincount(groups, minlength=len(largest))
+    hits, positions, distances = best_hits(hits, positions[order], distances[order], wanted)
+    limits = largest.copy()
+    full = hits == wanted
+    worst = np.cumsum(hits)[full] - 1
+    limits[full] = distances[worst].astype(np.int32) - 1
+    return (np.repeat(np.arange(len(hits)), hits), positions, distances), limits
+
+
+# --------------------------------------------------------------------------------------------------
+# One length of a scan by the classes of its windows.
+
+
+@dataclass(frozen=True)
+class ClassScan:
+    """Queries against classes of windows; hits are handed on to windows in a second pass."""
+
+    references: References
+    classes: WindowClasses
+    planes: ClassPlanes
+    threads: int
+
+    def count(self, counts, largest):
+        """How many windows each query hits: int64[n_groups]."""
+        return count_class_hits(self.planes, self.planes.times, counts, largest, self.threads)
+
+    def find(self, counts, largest):
+        """All hits: how many each query has, and their positions and distances, in order."""
+        return find_class_hits(
+            self.references.codes, self.references.starts, self.classes, self.planes, counts,
+            largest, self.threads,
+        )  # fmt: skip
+
+    def find_nearest(self, counts, largest, wanted):
+        """At least the `wanted` nearest hits of each query, if it has so many; see `find`."""
+        limits, nearer = find_limits(self.planes, counts, largest, wanted, self.threads)
+        return find_nearest(
+            self.references.codes, self.references.starts, self.classes, self.planes, counts,
+            limits, nearer, wanted, self.threads,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CountedClassScan:
+    """Queries against classes that a GPU counted, which also lists the hits, tile by tile."""
+
+    planes: ClassPlanes
+    tiles: TileScan
+    threads: int
+
+    def count(self, counts, largest):
+        """How many windows each query hits: int64[n_groups]."""
+        return count_class_hits(self.planes, self.planes.times, counts, largest, self.threads)
+
+    def find(self, counts, largest):
+        """All hits: how many each query has, and their positions and distances, in order."""
+        return self.tiles.find(counts, largest)
+
+    def find_nearest(self, counts, largest, wanted):
+        """The `wanted` nearest hits of each query, ties by position; see `find`."""
+        return self.tiles.find_nearest(counts, largest, wanted)
+
 
 ALGORITHMS = SCAN["algorithm"].value.words
 
@@ -187,8 +345,7 @@ class _Lengths:
         return ClassScan(references, classes, classes_cpu.class_planes(classes), threads)
 
     def _of_cuda(self, group: QueryGroups, by_classes: bool) -> CountedClassScan | TileScan:
-        from bwarp.composition.classes import classes_cuda
-        from bwarp.composition.tiles import gather_cuda, tiles_cuda
+        from bwarp.composition import classes_cuda, gather_cuda, tiles_cuda
 
         if self._scan.algorithm == "gather":
             return self._tiles(gather_cuda, group)
@@ -224,3 +381,47 @@ class _Lengths:
         fewest = int(group.counts.sum(axis=1, dtype=np.int64).min())
         distance = largest_distance(self._scan.similarity, group.length)
         return min(group.length, group.length - fewest + distance)
+
+
+# --------------------------------------------------------------------------------------------------
+# What a scan compares, gathered from files or from memory, and refused where it cannot be.
+
+
+def scan_references(where: str | os.PathLike, batches: Iterable[SequenceBatch]) -> References:
+    """The references of a scan; errors name `where` they are from."""
+    references = gather_references(_fasta(where, batches))
+    if references.codes.size > LONGEST_REFERENCES:
+        raise InputError(
+            f"{where}: {references.codes.size:,} bases are more than the {LONGEST_REFERENCES:,} "
+            "that one scan can hold: split the file"
+        )
+    refuse_nameless(where, references.names)
+    return references
+
+
+def _fasta(where: str | os.PathLike, batches: Iterable[SequenceBatch]) -> Iterator[SequenceBatch]:
+    for batch in batches:
+        if batch.qualities is not None:
+            raise not_fasta_error(f"{where}: ")
+        yield batch
+
+
+def scan_queries(
+    where: str | os.PathLike, batches: Iterable[SequenceBatch]
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Names, lengths (int64) and base counts (uint16[n, 4]) of queries, whose bases go."""
+    names: list[str] = []
+    lengths = [np.zeros(0, np.int64)]
+    counts = [np.zeros((0, 4), np.uint16)]
+    for batch in batches:
+        lengths.append(np.diff(batch.offsets))
+        if lengths[-1].max() > LONGEST_QUERY:
+            longest = int(lengths[-1].argmax())
+            raise InputError(
+                f"{where}: query {batch.name(longest)!r} has {lengths[-1][longest]:,} bases; "
+                f"{LONGEST_QUERY:,} is the most"
+            )
+        names += batch.names()
+        counts.append(count_bases(batch.codes, batch.offsets))
+    refuse_nameless(where, names)
+    return names, np.concatenate(lengths), np.concatenate(counts)

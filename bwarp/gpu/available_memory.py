@@ -8,19 +8,10 @@ from functools import partial
 from typing import TypeVar
 
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu import workspace
+from bwarp.gpu import memory as workspace
 from bwarp.gpu.cuda import cuda, require_context
-from bwarp.gpu.queued_calls import current_device
+from bwarp.gpu.launch import current_device
 from bwarp.runtime.backend import is_gpu_memory_error
-
-__all__ = [
-    "Pieces",
-    "affordable",
-    "attempt",
-    "free_memory",
-    "require_memory",
-    "total_memory",
-]
 
 Result = TypeVar("Result")
 

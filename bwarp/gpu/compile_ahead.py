@@ -13,29 +13,27 @@ from pathlib import Path
 import bwarp
 from bwarp.runtime.source_digest import imported_sources
 
-__all__ = ["SECONDS", "compile_kernel", "kernels_of", "pretend_to_have", "stated_types"]
-
 _PACKAGE = Path(bwarp.__file__).parent
 
 #: Seconds that the slowest kernel of a module takes to compile, where it is two or more.
 SECONDS = {
-    "bwarp.alignment.gatk.gatk_run_lengths_cuda": 2,
-    "bwarp.alignment.matrix.int32_kernel_cuda": 3,
-    "bwarp.alignment.matrix.packed_int16_kernel_cuda": 3,
-    "bwarp.loci.verifying.loci_cuda": 4,
-    "bwarp.mapping.output.bam_records_cuda": 6,
-    "bwarp.mapping.pairing.primary_hits_cuda": 3,
-    "bwarp.mapping.seeds.candidates_cuda": 2,
-    "bwarp.seeding.algorithms.search_scheme_steps_cuda": 2,
+    "bwarp.alignment.gatk_run_lengths_cuda": 2,
+    "bwarp.alignment.int32_kernel_cuda": 3,
+    "bwarp.alignment.packed_int16_kernel_cuda": 3,
+    "bwarp.loci.verify_cuda": 4,
+    "bwarp.records.bam_records_cuda": 6,
+    "bwarp.mapping.primary_hits_cuda": 3,
+    "bwarp.mapping.candidates_cuda": 2,
+    "bwarp.seeding.search_schemes_cuda": 2,
 }
 
 #: What functions of modules make besides `MADE_KERNELS`: what `map` launches for reads of 150
 #: bases, for many pairs at once and for few.
 MADE = {
-    "bwarp.alignment.matrix.int32_kernel_cuda": (
+    "bwarp.alignment.int32_kernel_cuda": (
         "full_matrix_kernel", [(8, True, False, False)],
     ),
-    "bwarp.alignment.matrix.packed_int16_kernel_cuda": (
+    "bwarp.alignment.packed_int16_kernel_cuda": (
         "packed_kernel", [(32, 5, True, True, False, True)],
     ),
 }  # fmt: skip

@@ -10,10 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bwarp.gpu import queued_calls
+from bwarp.gpu import launch as queued_calls
 from bwarp.gpu.cuda import as_dtype, cuda, driver, driver_calls, types
-
-__all__ = ["columns", "number_at", "zeros"]
 
 
 def zeros(size: int, dtype):

@@ -41,11 +41,7 @@ from types import ModuleType
 import numpy as np
 
 from bwarp.gpu.cuda import DeviceNDArray, types
-from bwarp.gpu.kernel_loading import compiled_kernel
-from bwarp.gpu.launch import launch
-from bwarp.gpu.queued_calls import current_device, launch_kernel
-
-__all__ = ["Kernel", "kernel", "kernels_in"]
+from bwarp.gpu.launch import compiled_kernel, current_device, launch, launch_kernel
 
 #: Of cuLaunchKernel's `extra`: what follows is a buffer of all arguments, its size, the end.
 _BUFFER, _SIZE, _END = 1, 2, 0

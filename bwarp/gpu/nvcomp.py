@@ -11,8 +11,6 @@ import numpy as np
 from bwarp.errors import UsageError
 from bwarp.gpu.cuda import cuda
 
-__all__ = ["addresses", "deflate", "is_installed", "room_of", "scratch_bytes"]
-
 #: Of nvCOMP's levels the one that packs as tightly as libdeflate's first, at 8 GB/s on an H200.
 _ALGORITHM = 2
 

@@ -5,12 +5,11 @@ be SAM, as that of bwa.kit.
 """
 
 import os
+from pathlib import Path
 
 from bwarp.errors import InputError, UsageError
 from bwarp.io.file_blocks import read_blocks
 from bwarp.reference import Reference
-
-__all__ = ["chosen_alt_contigs", "listed_alt_contigs", "named_like_alt"]
 
 
 def listed_alt_contigs(path: str | os.PathLike, reference: Reference) -> tuple[int, ...]:
@@ -65,3 +64,21 @@ def chosen_alt_contigs(typed: str | None, reference: Reference) -> tuple[int, ..
 def named_like_alt(names: tuple[str, ...]) -> list[str]:
     """Those names that ALT contigs of GRCh38 and of bwa.kit have."""
     return [name for name in names if name.endswith("_alt") or name.startswith("HLA-")]
+
+
+# --------------------------------------------------------------------------------------------------
+# The list of ALT contigs beside a reference, as bwa has it: genome.fa.alt.
+#
+# The workflow asks for it, too: nothing is imported here that takes long.
+
+
+#: Endings of compressed references; the list may be named without.
+_COMPRESSED = (".gz", ".bgz", ".bz2", ".xz", ".zst")
+
+
+def alt_list_beside(path: str | os.PathLike) -> Path | None:
+    """The list of ALT contigs beside a reference, if there is one."""
+    path = Path(path)
+    names = [path.name, path.stem] if path.suffix in _COMPRESSED else [path.name]
+    lists = [path.with_name(f"{name}.alt") for name in names]
+    return next((file for file in lists if file.is_file()), None)

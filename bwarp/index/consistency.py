@@ -7,13 +7,11 @@ These checks are made of every index that is opened, in one pass over what is be
 import numpy as np
 
 from bwarp.index.fm_index import BWT, COUNT_WORDS
-from bwarp.index.rank_cpu import load_counts, load_planes
+from bwarp.index.rank import load_counts, load_planes
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.threads import for_each_range
-
-__all__ = ["counts_add_up", "intervals_below", "segments_in_order"]
 
 
 def segments_in_order(reference: Reference) -> bool:

@@ -12,17 +12,9 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.index.fm_index import block_words
-from bwarp.io.checksum import PIECE_BYTES, text_sum
+from bwarp.io.chunk_files import PIECE_BYTES, text_sum
 from bwarp.options.mapping import INDEX
 from bwarp.reference import LONGEST_TEXT
-
-__all__ = [
-    "FORMAT",
-    "FORMAT_VERSIONS",
-    "array_types",
-    "canonical",
-    "parsed_description",
-]
 
 FORMAT = "bwarp index"
 #: With both BWTs, and without the reverse.

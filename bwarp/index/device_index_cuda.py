@@ -14,22 +14,13 @@ from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
-from bwarp.gpu.radix_sort import pair_sorter
+from bwarp.gpu.sums_and_sorts import pair_sorter
 from bwarp.gpu.transfers import to_gpu
 from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.locate_cuda import packed_text, whole_suffix_array
 from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
 from bwarp.index.rank_cuda import GROUPS, ranks_both
 from bwarp.runtime.timeline import on_timeline
-
-__all__ = [
-    "DeviceIndex",
-    "DeviceBWT",
-    "Workspace",
-    "make_device_index",
-    "search_needs",
-    "upload",
-]
 
 #: Elements of the working space: as many as pay, nearly as fast, and as few as do not pay.
 MOST_ELEMENTS = 1 << 27
@@ -117,7 +108,7 @@ class DeviceIndex:
     tables : dict of int to device array
         See `table`.
     sort_pairs : function
-        As `bwarp.gpu.radix_sort.pair_sorter` makes it; loading it takes milliseconds.
+        As `bwarp.gpu.sums_and_sorts.pair_sorter` makes it; loading it takes milliseconds.
     """
 
     index: FMIndex = field(repr=False)

@@ -23,8 +23,6 @@ import numpy as np
 
 from bwarp.reference import Reference
 
-__all__ = ["BWT", "BWTArrays", "FMIndex", "block_words", "first_rows_of"]
-
 COUNT_WORDS = 4
 
 
@@ -98,7 +96,7 @@ class FMIndex:
         Of the text: searches from a pattern's last base to its first.
     reverse : BWT or None
         Of the text read backwards: searches from a pattern's first base to its last. None where
-        it was not asked for; `bwarp.index.reverse` refuses searches that need it.
+        it was not asked for; `bwarp.index.store` refuses searches that need it.
     prefix_table : ndarray, shape=(4**prefix_length, 2), dtype=uint32
         First row and number of rows, in the forward BWT, of every k-mer of that length.
     suffix_array : ndarray, shape=(ceil(n_rows / sa_rate),), dtype=uint32

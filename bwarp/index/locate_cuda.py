@@ -15,16 +15,6 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.index.rank_cuda import GROUPS, lf_step
 
-__all__ = [
-    "genome_position",
-    "look_up",
-    "packed_text",
-    "position_of",
-    "segment_of",
-    "step_to_sampled",
-    "whole_suffix_array",
-]
-
 _THREADS = 256
 
 

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from bwarp.errors import GpuMemoryError
 from bwarp.index.fm_index import FMIndex
 
-__all__ = ["MemoryNeeds", "MemoryPlan", "plan_memory"]
-
 #: Strings of at most so many bases are in the table; of fewer in a text too short for them.
 LONGEST_STRING = 15
 SHORTEST_STRING = 4

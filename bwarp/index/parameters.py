@@ -1,10 +1,10 @@
 """What a user may choose of an index, and the defaults that depend on the size."""
 
+import re
 from dataclasses import dataclass
 
+from bwarp.index.fm_index import FMIndex
 from bwarp.options.mapping import INDEX
-
-__all__ = ["IndexParameters", "choose_parameters"]
 
 
 @dataclass(frozen=True)
@@ -35,3 +35,83 @@ def choose_parameters(
         while prefix_length < 13 and 8 * 4 ** (prefix_length + 1) <= 2.2 * text_length:
             prefix_length += 1
     return IndexParameters(occ_rate, sa_rate, prefix_length)
+
+
+# --------------------------------------------------------------------------------------------------
+# What an index takes: each part's bytes, beside what the paper's formulas give.
+
+
+@dataclass(frozen=True)
+class PartSize:
+    """Bytes of a part; `formula` is the paper's, None for what the paper does not have."""
+
+    name: str
+    size: int
+    formula: int | None
+    on_gpu: str
+
+
+def part_sizes(index: FMIndex) -> list[PartSize]:
+    """The parts of an index.
+
+    The formulas are Liu & Schmidt's, for a text G of n bases with numbers of ceil(log2 n) bits:
+    4 n ceil(log2 n) / q + 2 n bits for ROcc and B of one direction, n ceil(log2 n) / p for RSA.
+    """
+    n = index.forward.n_rows
+    bits = max(1, (n - 1).bit_length())
+    one_direction = round((4 * n * bits / index.occ_rate + 2 * n) / 8)
+    suffixes = round(n * bits / index.sa_rate / 8)
+    reference = index.reference
+    genome = reference.packed.nbytes + reference.segment_genome.nbytes + 8 * reference.n_segments
+    bwts = [PartSize("forward BWT", _bwt_bytes(index.forward), one_direction, "yes")]
+    if index.has_reverse:
+        bwts.append(PartSize("reverse BWT", _bwt_bytes(index.reverse), one_direction, "yes"))
+    return [
+        *bwts,
+        PartSize("suffix array", index.suffix_array.nbytes, suffixes, "to locate there"),
+        PartSize("prefix table", index.prefix_table.nbytes, None, "yes"),
+        PartSize("packed genome", genome, None, "yes"),
+    ]
+
+
+def size_table(index: FMIndex) -> str:
+    """A table for people: parameters, and of every part the bytes and the paper's formula."""
+    n = index.forward.n_rows
+    reference = index.reference
+    parts = part_sizes(index)
+    total = PartSize(
+        "total", sum(part.size for part in parts), sum(part.formula or 0 for part in parts), ""
+    )
+    lines = [
+        f"contigs {len(reference.names):,}   bases {reference.n_bases:,}   "
+        f"segments {reference.n_segments:,}   rows {n:,}",
+        f"occ_rate (q) {index.occ_rate}   sa_rate (p) {index.sa_rate}   "
+        f"prefix_length {index.prefix_length}",
+        "",
+        f"{'part':<18}{'bytes':>16}{'a base':>9}{'paper':>16}   on a GPU",
+    ]
+    for part in [*parts, total]:
+        paper = "-" if part.formula is None else f"{part.formula:,}"
+        lines.append(
+            f"{part.name:<18}{part.size:>16,}{part.size / n:>9.3f}{paper:>16}   {part.on_gpu}"
+            .rstrip()
+        )  # fmt: skip
+    return "\n".join(lines)
+
+
+def parse_size_table(table: str) -> list[PartSize]:
+    """The parts in what `size_table` returned, without their total."""
+    rows = re.findall(r"^([A-Za-z ]{18}) +([\d,]+) +[\d.]+ +([\d,]+|-)(.*)$", table, re.MULTILINE)
+    return [
+        PartSize(name.strip(), _number(size), _number(formula), on_gpu.strip())
+        for name, size, formula, on_gpu in rows
+        if name.strip() != "total"
+    ]
+
+
+def _number(text: str) -> int | None:
+    return None if text == "-" else int(text.replace(",", ""))
+
+
+def _bwt_bytes(bwt) -> int:
+    return bwt.blocks.nbytes + bwt.separator_rows.nbytes

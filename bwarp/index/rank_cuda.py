@@ -13,8 +13,6 @@ from bwarp.gpu.cuda import cuda, int64, types, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x2, load_uint32x4
 from bwarp.index.rank import rank_functions
 
-__all__ = ["GROUPS", "base_at", "block_of", "lf_step", "rank", "rank_both", "ranks_both"]
-
 
 @cuda.jit(device=True)
 def load_pair(words, at):

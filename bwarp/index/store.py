@@ -20,6 +20,7 @@ its descriptor: who has opened an index goes on with it, whatever has its name b
 
 import json
 import os
+import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,20 +33,10 @@ from bwarp.errors import InputError, UsageError
 from bwarp.index.consistency import counts_add_up, intervals_below, segments_in_order
 from bwarp.index.description import FORMAT, array_types, canonical, parsed_description
 from bwarp.index.fm_index import BWT, FMIndex
-from bwarp.io.atomic_folder import added_to_folder, atomic_folder
-from bwarp.io.checksum import checked_array, map_file, save_with_sums, text_sum
+from bwarp.io.atomic_output import added_to_folder, atomic_folder
+from bwarp.io.chunk_files import checked_array, map_file, save_with_sums, text_sum
 from bwarp.reference import LONGEST_TEXT, Reference
 from bwarp.runtime.threads import available_threads, run_together
-
-__all__ = [
-    "StoredIndex",
-    "added_to_index",
-    "load_index",
-    "new_index_folder",
-    "save_index",
-    "write_index",
-    "write_reverse",
-]
 
 _ARRAYS = (
     "genome",
@@ -344,3 +335,23 @@ class StoredIndex:
     @cached_property
     def suffix_array(self) -> np.ndarray:
         return self._array("suffix_array")
+
+
+# --------------------------------------------------------------------------------------------------
+# Searches that need the BWT of the reversed text, and indexes that were made without it.
+
+
+def require_reverse(index: FMIndex | StoredIndex, search: str) -> None:
+    """Refuse a search, such as ``"a search with mismatches"``, of an index without the reverse."""
+    if index.has_reverse:
+        return
+    if isinstance(index, StoredIndex):
+        folder = index.folder
+        raise UsageError(
+            f"{folder} has no reverse BWT, which {search} needs: add it with: "
+            f"scripts/index_reference.py -o {shlex.quote(str(folder))} --with-reverse"
+        )
+    raise UsageError(
+        f"the index has no reverse BWT, which {search} needs: build it with with_reverse=True, "
+        "or add it with its add_reverse()"
+    )

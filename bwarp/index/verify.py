@@ -14,17 +14,15 @@ the row where the one before it began.
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.index.building.packed_text_cpu import pack_text
-from bwarp.index.building.prefix_table_cpu import prefix_table
+from bwarp.index.bwt_cpu import prefix_table
 from bwarp.index.consistency import counts_add_up, segments_in_order
 from bwarp.index.fm_index import BWT, FMIndex
-from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step
+from bwarp.index.packed_text_cpu import pack_text
+from bwarp.index.rank import base_at, block_start, extend_left, lf_step
 from bwarp.reference import Reference, codes_of, make_reference, text_of
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
-
-__all__ = ["verify_index"]
 
 _PIECES = 256
 _LONGEST_SEARCH = 1000

@@ -5,12 +5,14 @@ A killed run leaves at most a hidden `.NAME.PID.part`, which the next run of
 the same output removes once its process is gone. Until it is complete nobody else may read it.
 """
 
+import ctypes
 import errno
+import fcntl
 import io
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -20,19 +22,6 @@ from deflate import gzip_compress
 from bwarp.errors import InputError, UsageError
 from bwarp.io.standard_streams import flush_standard_output, standard_output
 from bwarp.runtime.signals import naming_outputs, not_ended, undone_if_ended
-
-__all__ = [
-    "atomic_file",
-    "atomic_files",
-    "check_writable",
-    "is_standard_output",
-    "part_folder",
-    "private_folder",
-    "real_path",
-    "refuse_folder",
-    "usual_mode",
-]
-
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -277,3 +266,230 @@ def _alive_elsewhere(process: int) -> bool:
     except OSError:  # it has gone meanwhile, or there is no such file system
         return True
     return state not in (b"Z", b"X")
+
+
+# --------------------------------------------------------------------------------------------------
+# A folder of output that appears when it is complete, and replaces nothing but its own kind.
+#
+# Replacing a folder removes what is in it, so it is done only where every file in it is one that
+# the
+# program itself makes: a mistyped name must not delete anything else. Files that are added later
+# come
+# one by one, and last the one that speaks of them. Nobody else who writes a folder of that name
+# does
+# so meanwhile. Where the disk can, a folder and the one that
+# replaces it change names at one moment: who opens it by its name finds one of them.
+
+
+#: Snakemake leaves this file in the folders that rules make.
+_SNAKEMAKE = ".snakemake_timestamp"
+
+#: Of renameat2(2): AT_FDCWD and RENAME_EXCHANGE.
+_HERE, _EXCHANGE = -100, 2
+
+
+@contextmanager
+def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]:
+    """Yield a private folder to fill; it becomes `path` when the block ends well.
+
+    Parameters
+    ----------
+    path : path
+        An older folder of that name is replaced, and only when the block has ended well.
+    own : sequence of str
+        The names of all files that such a folder may hold. By the first one it is known: a folder
+        that has files and not this one is of another kind.
+
+    Raises
+    ------
+    UsageError
+        Where `path` cannot be replaced or is not of this kind.
+    """
+    path = real_path(path)
+    _check(path, own)
+    with part_folder(path) as part:
+        yield part
+        part.chmod(usual_mode(0o777))
+        old = part.with_suffix(".old")
+        with _locked(path), naming_outputs():
+            # Making an index takes hours, in which somebody may have put a file there.
+            _check(path, own)
+            if path.exists() and exchange(part, path):
+                os.replace(part, old)
+            else:
+                if path.exists():
+                    os.replace(path, old)
+                os.replace(part, path)
+            _remove_own(old, own)
+
+
+@contextmanager
+def added_to_folder(
+    path: str | os.PathLike, last: str, check: Callable[[], None]
+) -> Iterator[Path]:
+    """Yield a private folder to fill; its files go into the folder `path` when the block ends well.
+
+    Parameters
+    ----------
+    path : path
+        A folder that is there. Files of the same names are replaced, and no other is touched.
+    last : str
+        The file that goes there last: it tells which of the others count.
+    check : function
+        Called before the files are moved, while nobody else changes the folder. It raises where
+        the folder is no more what the files were made for, and the folder stays as it is.
+    """
+    path = real_path(path)
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise InputError(f"{path}: no permission to write in this folder")
+    with part_folder(path) as part:
+        yield part
+        with _locked(path), naming_outputs():
+            check()
+            for name in sorted(os.listdir(part), key=lambda name: (name == last, name)):
+                os.replace(part / name, path / name)
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Give each of two folders the other's name, at one moment; whether the disk can do that."""
+    swap = getattr(ctypes.CDLL(None), "renameat2", None)
+    return swap is not None and not swap(
+        _HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE
+    )
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Wait until nobody else changes a folder, and let nobody do so until the block ends.
+
+    The lock is a file beside the folder, for the folder itself may be replaced. A disk without
+    locks has none.
+    """
+    name = path.with_name(f".{path.name}.lock")
+    while True:
+        lock = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        # Whoever had the lock before has removed its file, and others may have made a new one.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(lock), os.stat(name)):
+                break
+        os.close(lock)
+    try:
+        yield
+    finally:
+        name.unlink(missing_ok=True)
+        with suppress(OSError):
+            # To close it is not enough where this process was forked meanwhile.
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        os.close(lock)
+
+
+def _check(path: Path, own: Sequence[str]) -> None:
+    """Refuse a path that is no folder to replace."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise UsageError(f"{path}: is a file; give the name of a folder to create")
+    if os.path.samefile(path, "."):
+        raise UsageError(f"{path}: is the folder you are in: give the name of a folder in it")
+    if os.path.ismount(path):
+        raise UsageError(f"{path}: is where a disk is mounted: give the name of a folder in it")
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise InputError(f"{path}: no permission to replace this folder: choose another output")
+    found = sorted(set(os.listdir(path)) - {_SNAKEMAKE})
+    if found and not (path / own[0]).is_file():
+        raise UsageError(
+            f"{path}: holds other files, and no {own[0]}; "
+            "give the name of a new folder, or of one to replace"
+        )
+    for name in found:
+        if name not in own or (path / name).is_dir():
+            raise UsageError(
+                f"{path}: holds {name}, which was not made with the rest and would be lost: "
+                "move it away, or give the name of a new folder"
+            )
+
+
+def _remove_own(folder: Path, own: Sequence[str]) -> None:
+    """Remove a folder and the files in it that are ours; with any other file it stays."""
+    for name in (*own, _SNAKEMAKE):
+        with suppress(OSError):
+            (folder / name).unlink()
+    with suppress(OSError):
+        folder.rmdir()
+
+
+# --------------------------------------------------------------------------------------------------
+# Names of outputs, checked before any work: none may overwrite an input or another output.
+
+
+TABLE_FORMATS = ("tsv", "bed", "parquet")
+
+
+def table_format(path: str | os.PathLike) -> str:
+    """``"tsv"``, ``"bed"`` or ``"parquet"``, by a file's ending; ``-``, standard output, is TSV.
+
+    Raises
+    ------
+    UsageError
+        For an ending that says none of these.
+    """
+    if str(path) == "-":
+        return "tsv"
+    name = Path(path).name
+    ending = Path(name.removesuffix(".gz")).suffix[1:]
+    if ending not in TABLE_FORMATS or name.endswith(".parquet.gz"):
+        raise UsageError(
+            f"{path}: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
+        )
+    return ending
+
+
+def check_outputs(
+    outputs: Iterable[str | os.PathLike | None],
+    inputs: Iterable[str | os.PathLike | None],
+    folder: str | os.PathLike | None = None,
+) -> None:
+    """Refuse an output that cannot be written, or would overwrite an input or another output.
+
+    So would one that has the name of another, lies in one, or holds one. In a folder that is an
+    input a new file may be written, but none that is there.
+
+    Parameters
+    ----------
+    outputs : iterable of path or None
+        All files that are written, those as well that nobody named, such as the index of a BAM
+        file; None for one that is not written. Devices and pipes may be named again.
+    inputs : iterable of path or None
+    folder : path, optional
+        An output that is a folder.
+    """
+    inputs = {_resolved(file): file for file in inputs if file and str(file) != "-"}
+    taken = dict(inputs)
+    for file in filter(None, [*outputs, folder]):
+        path = _resolved(file)
+        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+            continue
+        if path in taken:
+            raise UsageError(
+                f"{file} is taken by another file of this run: every file needs a name of its own"
+            )
+        for other_path, other in taken.items():
+            if _holds(other_path, path) and (other_path not in inputs or os.path.exists(path)):
+                raise UsageError(f"{file} lies in {other}, which this run needs: write elsewhere")
+            if _holds(path, other_path):
+                raise UsageError(f"{file} holds {other}, which this run needs: write elsewhere")
+        taken[path] = file
+        if path != "-":
+            if file != folder:
+                refuse_folder(file)
+            check_writable(real_path(file))
+
+
+def _resolved(file: str | os.PathLike) -> str:
+    return "-" if is_standard_output(file) else os.path.realpath(file)
+
+
+def _holds(folder: str, path: str) -> bool:
+    return Path(folder) in Path(path).parents

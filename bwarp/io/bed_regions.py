@@ -8,8 +8,6 @@ from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_blocks
 from bwarp.reference import Reference
 
-__all__ = ["read_regions"]
-
 
 def read_regions(path: str | os.PathLike, reference: Reference) -> list[tuple[int, int]]:
     """Regions from BED, as positions of the genome.

@@ -22,17 +22,6 @@ from bwarp.runtime.simd import (
     store,
 )
 
-__all__ = [
-    "SLACK",
-    "copy_between",
-    "count_byte",
-    "encode_line",
-    "find_blank",
-    "find_byte",
-    "letter_table",
-    "line_end",
-]
-
 #: Arrays written to need this many elements more than what is written.
 SLACK = VECTOR_BYTES
 

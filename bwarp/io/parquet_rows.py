@@ -11,8 +11,6 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["ParquetRows"]
-
 ROWS_A_GROUP = 1 << 20
 
 

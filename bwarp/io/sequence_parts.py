@@ -9,6 +9,7 @@ records are looked at before they are cut: errors name lines of the whole file.
 """
 
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
@@ -18,13 +19,10 @@ import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import InputError
-from bwarp.io.fastx import SequenceBatch, parse_records
-from bwarp.io.fastx_text import RecordText, cut_records
+from bwarp.io.fastx import RecordText, SequenceBatch, cut_records, parse_records
 from bwarp.io.file_blocks import read_blocks
 from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import CODE_OF_BYTE
-
-__all__ = ["write_parts", "write_parts_by_length"]
 
 #: What reads all sequences of a file, and refuses some.
 Check = Callable[[Iterator[SequenceBatch]], object]
@@ -179,3 +177,49 @@ def _cuts(
         cuts.append(at)
         part, least = part + 1, at + 1
     return cuts
+
+
+# --------------------------------------------------------------------------------------------------
+# About how many reads a file has, by its size and its first ones: to plan before it is read.
+
+
+#: What is looked at of a file.
+_HEAD_BYTES = 1 << 18
+
+#: Bytes that a read takes in files whose first reads are not looked at: bz2, xz, zstd, BAM, CRAM.
+_PACKED_READ = 100
+
+
+def estimated_reads(path: str | os.PathLike) -> int:
+    """The reads of a FASTQ or FASTA file, plain or compressed, if they are all like the first ones.
+
+    Of an empty file none, of any other one at least.
+    """
+    size = os.path.getsize(path)
+    with open(path, "rb") as file:
+        head = file.read(_HEAD_BYTES)
+    text, used = _inflated(head) if head.startswith(b"\x1f\x8b") else (head, len(head))
+    reads = _reads_in(text)
+    bytes_a_read = used / reads if reads else _PACKED_READ
+    return -int(-size // bytes_a_read)
+
+
+def _inflated(head: bytes) -> tuple[bytes, int]:
+    """What the first streams of a gz file hold, and how many bytes of it that took."""
+    parts, left = [], head
+    while left:
+        stream = zlib.decompressobj(31)
+        try:
+            parts.append(stream.decompress(left))
+        except zlib.error:
+            break
+        left = stream.unused_data
+    return b"".join(parts), len(head) - len(left)
+
+
+def _reads_in(text: bytes) -> float:
+    if text.startswith(b"@"):
+        return text.count(b"\n") / 4
+    if text.startswith(b">"):
+        return text.count(b"\n>") + 1
+    return 0

@@ -15,18 +15,6 @@ from typing import IO, BinaryIO
 
 from bwarp.errors import UsageError
 
-__all__ = [
-    "drop_standard_output",
-    "fill_closed_streams",
-    "flush_standard_output",
-    "is_stream",
-    "may_look_at",
-    "open_input",
-    "standard_input",
-    "standard_output",
-    "start_of_stream",
-]
-
 _STDIN, _STDOUT = 0, 1
 
 #: Of pipes by their names: an open file, and what has been taken from it to look at it.

@@ -26,34 +26,19 @@ import numpy as np
 from bwarp.errors import InputError, UsageError
 from bwarp.index.fm_index import FMIndex
 from bwarp.io.chunk_files import ChunkFileReader, Column
+from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.find_cpu import Segments
-from bwarp.loci.options import ALL, LocusOptions
+from bwarp.loci.options import LocusOptions
+from bwarp.loci.parts_cpu import Items, PartHits, items_of, some_items
 from bwarp.loci.rounds import FoundRound
-from bwarp.loci.searching.parts import Items, PartHits, items_of, some_items
-from bwarp.loci.verifying.loci_cpu import COUNTS
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
-from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.mapping.reads.stored_reads import chunk_tag, stored_reads
+from bwarp.loci.verify_cpu import COUNTS
+from bwarp.mapping.extension_cpu import both_strands
 from bwarp.options.finding import MOST_MISMATCHES
-from bwarp.options.mapping import MOST_EDITS
+from bwarp.options.mapping import ALL, MOST_EDITS
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.reads.stored_reads import chunk_tag, stored_reads
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
-
-__all__ = [
-    "Frame",
-    "SearchedChunk",
-    "check_all_loci",
-    "found_rounds",
-    "frame_of_hits",
-    "frame_of_loci",
-    "frame_of_searched",
-    "hits_of_frame",
-    "options_of_file",
-    "rows_of_frame",
-    "searched_chunks",
-    "stored_options",
-]
 
 _COUNTED = Column(np.int64, (len(COUNTS),), most=1 << 48)
 

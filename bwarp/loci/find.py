@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
+from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
@@ -15,10 +17,11 @@ import numpy as np
 from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
-from bwarp.loci.alignments_cpu import LocusAlignments, align_loci
-from bwarp.loci.engine import loci_finder
+from bwarp.loci import find_cpu
+from bwarp.loci.alignments_cpu import LocusAlignments, align_by_score, align_loci
+from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.find_cpu import TextAndGenome
-from bwarp.loci.options import ALL, Extension, FoundLoci, LocusOptions
+from bwarp.loci.options import Extension, FoundLoci, LocusOptions
 from bwarp.loci.pairs_cpu import (
     LocusPairs,
     PairOptions,
@@ -26,17 +29,82 @@ from bwarp.loci.pairs_cpu import (
     pair_loci,
     single_insert_sizes,
 )
-from bwarp.loci.scored_alignments import align_by_score
-from bwarp.loci.verifying.loci_cpu import COUNTS
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
-from bwarp.mapping.pairing.insert_size import FIRST_PAIRS, InsertSize
+from bwarp.loci.verify_cpu import COUNTS
+from bwarp.mapping.extension_cpu import both_strands
+from bwarp.mapping.insert_size import FIRST_PAIRS, InsertSize
 from bwarp.mapping.pipeline import first_chunks
-from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.runtime.threads import in_order
+from bwarp.options.mapping import ALL
+from bwarp.reads.read_chunks import READS_A_CHUNK, ReadChunk
+from bwarp.runtime.threads import in_order, run_together
 from bwarp.runtime.timeline import on_timeline
 
-__all__ = ["Certificate", "FoundChunk", "find_chunks", "finish_chunk", "what_is_searched"]
+# --------------------------------------------------------------------------------------------------
+# The engine that finds loci: what it keeps for that, and how many reads it takes at a time.
+
+
+#: Reads of a chunk where all their loci are wanted: in a large genome that is hundreds a read, and
+#: many chunks are in work.
+READS_WITH_ALL = 1 << 13
+
+
+def reads_a_chunk(backend: str, options: LocusOptions) -> int:
+    """Reads of a chunk that keep an engine busy."""
+    if options.strata == ALL:
+        return READS_WITH_ALL
+    if backend == "cuda":
+        from bwarp.loci import find_cuda
+
+        return find_cuda.READS_A_CHUNK
+    return READS_A_CHUNK
+
+
+def load(
+    index: FMIndex, backend: str = "cpu", threads: int = 1, gpus: int = 1
+) -> tuple[TextAndGenome, list | None]:
+    """What loci are verified against and, at the same time, what each of `gpus` GPUs keeps."""
+    make_genome = partial(find_cpu.load, index.reference, threads)
+    if backend == "cuda":
+        from bwarp.gpu.device import on_each
+        from bwarp.loci import find_cuda
+
+        prepare = partial(find_cuda.prepare, index, threads)
+        return tuple(run_together([make_genome, partial(on_each, prepare, gpus)], 2))
+    return make_genome(), None
+
+
+def loci_finder(
+    index: FMIndex, genome: TextAndGenome, options: LocusOptions, kept: list | None = None
+) -> Callable:
+    """A function that finds all loci of a batch of reads, for several threads at once.
+
+    ``find(both, blocks, offsets)`` takes and returns what `bwarp.loci.find_cpu.find_batch` does,
+    with either engine the same.
+
+    Parameters
+    ----------
+    kept : list, optional
+        What `load` has returned with the genome: with it, loci are found on the GPUs.
+    """
+    if kept is None:
+        return lambda both, blocks, offsets: find_cpu.find_batch(
+            index, genome, both, blocks, offsets, options
+        )
+    from bwarp.gpu.device import LeastBusy
+    from bwarp.loci.find_cuda import LociFinder
+
+    finders = LeastBusy([LociFinder(index, genome, device, options) for device in kept])
+
+    def find(both, blocks, offsets):
+        with finders.lent() as finder:
+            return finder.find_batch(both, blocks, offsets)
+
+    return find
+
+
+def steps_of(backend: str) -> ModuleType:
+    """The steps of the chain, each alone: `bwarp.loci.find_cpu` or its twin."""
+    return import_module(f"bwarp.loci.find_{backend}")
+
 
 Result = TypeVar("Result")
 
@@ -180,7 +248,7 @@ def find_chunks(
     then : function
         What else is done with a chunk in its thread, such as making text of it.
     kept : optional
-        What `bwarp.loci.engine.load` has returned for GPUs: the loci are the same.
+        What `bwarp.loci.find.load` has returned for GPUs: the loci are the same.
     pairing : PairOptions, optional
         For chunks of pairs; without, their ends are reported one by one. Where the insert size is
         estimated, from the first `FIRST_PAIRS` pairs, the others wait for it.

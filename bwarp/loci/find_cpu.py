@@ -10,18 +10,28 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.index import locate_cpu
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import locate
+from bwarp.loci import candidates_cpu
+from bwarp.loci import parts_cpu as search_cpu
+from bwarp.loci import verify_cpu as loci_cpu
 from bwarp.loci.options import FoundLoci, LocusOptions
+from bwarp.loci.parts_cpu import (
+    Items,
+    PartHits,
+    Parts,
+    hits_of,
+    items_of,
+    search_parts,
+    seed_mismatches,
+    some_items,
+)
 from bwarp.loci.rounds import search_rounds
-from bwarp.loci.searching.parts import Parts, hits_of, items_of, some_items
-from bwarp.loci.searching.search_cpu import search_parts, seed_mismatches
-from bwarp.loci.verifying.loci_cpu import COUNTS, find_loci
-from bwarp.mapping.extension.extension_cpu import genome_of
+from bwarp.loci.verify_cpu import COUNTS, find_loci
+from bwarp.mapping.extension_cpu import genome_of
 from bwarp.reference import Reference
-from bwarp.runtime.ranges import bounded_ranges
-
-__all__ = ["Segments", "TextAndGenome", "find_batch", "find_round", "hit_ranges", "load"]
+from bwarp.runtime.threads import bounded_ranges
 
 #: Hits that are located and verified at a time: their rows, positions and keys are 16 bytes each.
 _HITS_AT_ONCE = 1 << 20
@@ -112,3 +122,53 @@ def find_round(index, genome, both, blocks, offsets, reads, edits, options, coun
     rows = np.concatenate(found) if found else np.empty((0, 4), np.int64)
     rows[:, 0] = 2 * reads[rows[:, 0] >> 1] + (rows[:, 0] & 1)
     return rows
+
+
+# --------------------------------------------------------------------------------------------------
+# The steps of the chain on the CPU, each alone, from arrays to arrays.
+
+
+class SeedingSteps:
+    """Searches parts, and takes their rows to sampled ones."""
+
+    def __init__(self, index: FMIndex):
+        self._index = index
+
+    def search_parts(self, both: np.ndarray, items: Items) -> Parts:
+        """See `bwarp.loci.parts_cpu.search_parts`."""
+        return search_cpu.search_parts(self._index, both, items)
+
+    def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `bwarp.index.locate_cpu.step_to_sampled`."""
+        return locate_cpu.step_to_sampled(self._index, rows)
+
+
+class VerifyingSteps:
+    """Drops hits that a bound proves to have no locus, and finds the loci of hits."""
+
+    def __init__(self, reference: Reference, threads: int = 1):
+        self._genome = load(reference, threads)
+
+    def may_have_loci(
+        self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
+    ) -> np.ndarray:
+        """See `bwarp.loci.candidates_cpu.may_have_loci`."""
+        genome = self._genome
+        return candidates_cpu.may_have_loci(
+            genome.blocks, reads, items, hits, positions, genome.segments
+        )
+
+    def find_loci(
+        self,
+        reads: np.ndarray,
+        items: Items,
+        hits: PartHits,
+        positions: np.ndarray,
+        use_filter: bool,
+        counts: np.ndarray,
+    ) -> np.ndarray:
+        """See `bwarp.loci.verify_cpu.find_loci`."""
+        genome = self._genome
+        return loci_cpu.find_loci(
+            genome.blocks, reads, items, hits, positions, genome.segments, use_filter, counts
+        )

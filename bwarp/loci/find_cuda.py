@@ -10,44 +10,57 @@ Where the GPU's memory is too small for a batch it is searched in parts, and so 
 """
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu.available_memory import Pieces
-from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
+from bwarp.gpu.cuda import cuda
+from bwarp.gpu.sums_and_sorts import pair_sorter
+from bwarp.gpu.transfers import PinnedBuffer, PinnedBuffers
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
+from bwarp.index.locate_cuda import step_to_sampled
 from bwarp.index.memory_plan import MemoryNeeds
+from bwarp.loci.clusters_cuda import LONGER
+from bwarp.loci.device_text_cuda import DeviceText, blocks_on_gpu, text_on_gpu
 from bwarp.loci.find_cpu import TextAndGenome, find_round
-from bwarp.loci.options import ALL, FoundLoci, LocusOptions
-from bwarp.loci.rounds import search_rounds
-from bwarp.loci.searching.device_parts_cuda import (
+from bwarp.loci.hits_cuda import hits_on_gpu, keys_of_hits, located_hits, mark_hits
+from bwarp.loci.near_best_cuda import loci_near_best
+from bwarp.loci.options import FoundLoci, LocusOptions, parts_needed
+from bwarp.loci.parts_cpu import (
+    Items,
+    PartHits,
+    Parts,
+    item_parts,
+    items_of,
+    merge_parts,
+    search_by_mismatches,
+    search_mismatch_parts,
+    seed_mismatches,
+    some_items,
+)
+from bwarp.loci.parts_cuda import (
     DeviceItems,
     DeviceParts,
+    cut_rarer,
     items_on_gpu,
     parts_on_gpu,
+    parts_on_host,
     rows_of_items,
+    search_exact_parts,
 )
-from bwarp.loci.searching.exact_parts_cuda import search_exact_parts
-from bwarp.loci.searching.mismatch_parts_cpu import search_mismatch_parts
-from bwarp.loci.searching.parts import Items, item_parts, items_of, some_items
-from bwarp.loci.searching.rare_cuts_cuda import cut_rarer
-from bwarp.loci.searching.search_cpu import seed_mismatches
-from bwarp.loci.searching.seeding_rule import parts_needed
-from bwarp.loci.verifying.clusters_cuda import LONGER
-from bwarp.loci.verifying.device_text_cuda import DeviceText, text_on_gpu
-from bwarp.loci.verifying.hits_cuda import keys_of_hits, located_hits
-from bwarp.loci.verifying.loci_cpu import COUNTS
-from bwarp.loci.verifying.loci_cuda import FoundOnGpu, loci_of_keys, sorted_loci
-from bwarp.loci.verifying.near_best_cuda import loci_near_best
-from bwarp.mapping.extension.extension_cuda import genome_bytes
-from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands
+from bwarp.loci.rounds import search_rounds
+from bwarp.loci.verify_cpu import COUNTS
+from bwarp.loci.verify_cuda import FoundOnGpu, loci_of_keys, sorted_loci
+from bwarp.mapping.extension_cuda import genome_bytes
+from bwarp.options.mapping import ALL
+from bwarp.reads.device_reads_cuda import DeviceReads, both_strands
+from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.ranges import bounded_ranges
-
-__all__ = ["READS_A_CHUNK", "DeviceData", "LociFinder", "pieces_of", "prepare", "rows_of"]
+from bwarp.runtime.threads import bounded_ranges
 
 #: Reads that are brought to the GPU at once: enough that launching its kernels, dozens, takes a
 #: small part of the time, and few enough that many threads have work; what is nearly as fast; and
@@ -281,3 +294,141 @@ def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
     reads = np.concatenate([first + loci.reads for first, loci in found])
     _, *others = map(np.concatenate, columns)
     return FoundLoci(reads, *others)
+
+
+# --------------------------------------------------------------------------------------------------
+# The steps of the chain on a GPU, each alone, from arrays on the host to such on the host.
+#
+#     search_parts, step_to_sampled     the index is on the GPU
+#     may_have_loci, find_loci          the genome is
+#
+# They are called by several threads, and take turns. What does not fit into the memory of the GPU
+# is
+# done in pieces.
+
+
+class SeedingSteps:
+    """Searches parts, and takes their rows to sampled ones: as the functions of the CPU do.
+
+    Parameters
+    ----------
+    index : FMIndex
+    """
+
+    def __init__(self, index: FMIndex):
+        needs = MemoryNeeds(
+            with_reverse=False,
+            with_suffixes="no",
+            bytes_an_element=BYTES_A_READ,
+            fewest=FEWEST_READS,
+            enough=ENOUGH_READS,
+            most=READS_A_CHUNK,
+            beside=16 * 4**index.prefix_length,
+        )
+        self._index, self._device = index, make_device_index(index, needs, with_lists=False)
+        self._turn = threading.Lock()
+
+    def search_parts(self, both: np.ndarray, items: Items) -> Parts:
+        """As `search_cpu.search_parts`; parts with mismatches are searched there."""
+        return search_by_mismatches(self._index, both, items, self._search_exact)
+
+    def _search_exact(self, both: np.ndarray, items: Items, n_parts: np.ndarray) -> Parts:
+        def search(first: int, last: int) -> Parts:
+            some = items_on_gpu(some_items(items, slice(first, last)))
+            codes = cuda.to_device(both)
+            parts, rows = search_exact_parts(self._device, codes, some, n_parts[first:last])
+            cut_rarer(self._device, codes, some, parts, rows)
+            return parts_on_host(parts)
+
+        found = _in_pieces(search, len(n_parts), self._turn)
+        if len(found) == 1:
+            return found[0]
+        sizes = [len(parts.offsets) - 1 for parts in found]
+        return merge_parts(np.split(np.arange(len(n_parts)), np.cumsum(sizes)[:-1]), found)
+
+    def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `bwarp.index.locate_cpu.step_to_sampled`."""
+
+        def walk(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+            sampled = cuda.to_device(rows[first:last])
+            steps = cuda.device_array(last - first, np.uint32)
+            step_to_sampled(
+                self._device.forward, self._device.first_rows, self._index.sa_rate, sampled, steps,
+                last - first,
+            )  # fmt: skip
+            return sampled.copy_to_host(), steps.copy_to_host()
+
+        found = _in_pieces(walk, rows.size, self._turn)
+        columns = zip(np.empty((2, 0), np.uint32), *found, strict=True)
+        sampled, steps = (np.concatenate(column) for column in columns)
+        return sampled, steps
+
+
+class VerifyingSteps:
+    """Drops hits that a bound proves to have no locus, and finds the loci of hits: as the CPU does.
+
+    Parameters
+    ----------
+    reference : Reference
+    """
+
+    def __init__(self, reference: Reference, threads: int = 1):
+        self._text = text_on_gpu(reference, pair_sorter(), threads)
+        self._turn = threading.Lock()
+        self._pinned = PinnedBuffer()
+        self._reads = self._blocks = None
+
+    def may_have_loci(
+        self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
+    ) -> np.ndarray:
+        """As `bwarp.loci.candidates_cpu.may_have_loci`, without the genome."""
+
+        def bound(first: int, last: int) -> np.ndarray:
+            on_gpu = items_on_gpu(some_items(items, slice(first, last)))
+            parts, some = hits_on_gpu(hits, positions, first, last)
+            kept = mark_hits(self._text, self._blocks_of(reads), on_gpu, parts, some)
+            return kept.copy_to_host()[: some.count].astype(bool)
+
+        found = _in_pieces(bound, len(items.begins), self._turn)
+        return np.concatenate([np.empty(0, bool), *found])
+
+    def find_loci(
+        self,
+        reads: np.ndarray,
+        items: Items,
+        hits: PartHits,
+        positions: np.ndarray,
+        use_filter: bool,
+        counts: np.ndarray,
+    ) -> np.ndarray:
+        """As `bwarp.loci.verify_cpu.find_loci`, without the genome."""
+
+        def find(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+            on_gpu = items_on_gpu(some_items(items, slice(first, last)))
+            parts, some = hits_on_gpu(hits, positions, first, last)
+            blocks = self._blocks_of(reads)
+            keys = keys_of_hits(self._text, blocks, on_gpu, parts, some, use_filter)
+            loci = loci_of_keys(self._text, blocks, on_gpu, parts, keys)
+            loci = sorted_loci(self._text, on_gpu.count, loci)
+            rows = rows_of(loci, on_gpu.on_host.lengths, self._pinned)
+            rows[:, 0] += first
+            return rows, np.array([some.count - keys.count, loci.verified, loci.confirmed])
+
+        found = _in_pieces(find, len(items.begins), self._turn)
+        for _, of_piece in found:
+            counts[COUNTS.index("dropped") :] += of_piece
+        return np.concatenate([np.empty((0, 4), np.int64), *(rows for rows, _ in found)])
+
+    def _blocks_of(self, reads: np.ndarray):
+        """The reads of a chunk on the GPU, where they stay for all frames of its hits."""
+        if reads is not self._reads:
+            # Those of two chunks may be too much.
+            self._reads = self._blocks = None
+            self._reads, self._blocks = reads, blocks_on_gpu(reads)
+        return self._blocks
+
+
+def _in_pieces(work: Callable, count: int, turn: threading.Lock) -> list:
+    """``work(first, last)`` of ranges of items, as few as fit into the memory of the GPU."""
+    with turn:
+        return pieces_of(count).each(work, count) if count else []

@@ -13,18 +13,17 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from bwarp.loci.options import ALL, FoundLoci
-from bwarp.mapping.pairing.insert_size import (
+from bwarp.loci.options import FoundLoci
+from bwarp.mapping.insert_size import (
     LARGEST,
     InsertSize,
     five_prime,
     insert_size_of,
     mate_lies,
 )
+from bwarp.options.mapping import ALL
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.uncounted import uncounted
-
-__all__ = ["LocusPairs", "PairOptions", "estimate_insert_size", "pair_loci", "single_insert_sizes"]
+from bwarp.runtime.machine_code import uncounted
 
 #: Both ends together have no more edits.
 _MOST_EDITS = 64

@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.loci.options import ALL, FoundLoci, LocusOptions
+from bwarp.loci.options import FoundLoci, LocusOptions
+from bwarp.options.mapping import ALL
 from bwarp.runtime.compiled_code import compiled
-
-__all__ = ["FoundRound", "following_round", "joined_rounds", "search_rounds"]
-
 
 #: Of a read without a locus.
 _FAR = 1 << 30

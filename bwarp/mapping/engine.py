@@ -5,14 +5,11 @@ from functools import partial
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping import pipeline
-from bwarp.mapping.extension.extension_cpu import Genome, genome_of
-from bwarp.mapping.output.output_options import RecordForm
+from bwarp.mapping.extension_cpu import Genome, genome_of
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.reads.read_chunks import READS_A_CHUNK, ReadChunk
+from bwarp.reads.read_chunks import READS_A_CHUNK, ReadChunk
+from bwarp.records.output_options import RecordForm
 from bwarp.runtime.threads import run_together
-
-__all__ = ["load", "map_chunks", "reads_a_chunk", "sort_bytes_on_gpu"]
-
 
 #: Reads of a chunk for each thread, of two at least: few threads seldom wait for Python's lock, and
 #: all they keep but the index is chunks.
@@ -47,7 +44,7 @@ def load(
     """
     make_genome = partial(genome_of, index.reference, threads)
     if backend == "cuda":
-        from bwarp.gpu.several_gpus import on_each
+        from bwarp.gpu.device import on_each
         from bwarp.mapping import seeding_rounds_cuda
 
         prepare = partial(seeding_rounds_cuda.prepare, index, threads)

@@ -5,22 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.options.common import MOST_SCORE, ORIENTATIONS
+from bwarp.options.common import MOST_SCORE
 from bwarp.options.mapping import MAP, MODES
-
-__all__ = [
-    "ALL",
-    "END_TO_END",
-    "LOCAL",
-    "ORIENTATIONS",
-    "MappingParameters",
-    "SHORT_READ",
-    "SeedRound",
-    "good_scores",
-    "mapping_parameters",
-    "of_ends",
-    "secondary_records",
-]
 
 #: Records of secondary hits without a limit.
 ALL = 1 << 30

@@ -13,60 +13,46 @@ from itertools import chain, islice
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.mapping.extension.extension_cpu import Genome, both_strands, extend
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, best_scores, hits_at, merge, without
-from bwarp.mapping.extension.split_reads import with_split_reads
-from bwarp.mapping.output.alignment_records import (
-    SecondaryHits,
-    SecondaryRecords,
-    Supplementary,
-)
-from bwarp.mapping.output.alt_records import with_alt_hits
-from bwarp.mapping.output.final_alignments import MappedReads, align_hits
-from bwarp.mapping.output.long_gaps import across_long_gaps
-from bwarp.mapping.output.supplementary_and_secondary import (
-    recorded_of,
-    secondary_of,
-    supplementary_of,
-)
-from bwarp.mapping.pairing.alt_hits_cpu import (
-    alt_hits,
-    assembly_rows,
-    on_alt_contigs,
-    unlocated_on_assembly,
-)
-from bwarp.mapping.pairing.five_prime_first_cpu import five_prime_first
-from bwarp.mapping.pairing.insert_size import (
+from bwarp.mapping.alt_records import with_alt_hits
+from bwarp.mapping.extension_cpu import Genome, both_strands, extend
+from bwarp.mapping.final_alignments import MappedReads, across_long_gaps, align_hits
+from bwarp.mapping.insert_size import (
     FIRST_PAIRS,
     InsertSize,
     given_insert_size,
     insert_size_of,
     unambiguous_insert_sizes,
 )
-from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
-from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection, select_single
-from bwarp.mapping.pairing.primary_pairs_cpu import select_paired
-from bwarp.mapping.pairing.tandem_repeats import lower_tandem_repeats
-from bwarp.mapping.pairing.tie_seeds import seeds_of_templates
+from bwarp.mapping.mate_rescue_cpu import rescue_candidates
 from bwarp.mapping.parameters import MappingParameters, good_scores, of_ends
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.primary_hits_cpu import (
+    PrimarySelection,
+    alt_hits,
+    assembly_rows,
+    five_prime_first,
+    on_alt_contigs,
+    seeds_of_templates,
+    select_single,
+    unlocated_on_assembly,
+)
+from bwarp.mapping.primary_pairs_cpu import select_paired
+from bwarp.mapping.scored_hits_cpu import ScoredHits, best_scores, hits_at, merge, without
+from bwarp.mapping.secondary_hits import (
+    recorded_of,
+    secondary_of,
+    supplementary_of,
+)
 from bwarp.mapping.seeding_rounds import SECOND, needs_round, rounds_of, take_bounds
-from bwarp.mapping.seeds.candidates_cpu import Candidates, find_candidates
+from bwarp.mapping.seeds_cpu import Candidates, find_candidates
+from bwarp.mapping.split_reads import with_split_reads
+from bwarp.mapping.tandem_repeats import lower_tandem_repeats
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_records import (
+    SecondaryHits,
+    SecondaryRecords,
+    Supplementary,
+)
 from bwarp.runtime.threads import in_order
-
-__all__ = [
-    "MappedChunk",
-    "ScoredChunk",
-    "UnscoredChunk",
-    "estimate_insert_size",
-    "finish_chunk",
-    "finish_chunks",
-    "first_chunks",
-    "first_insert_size",
-    "itself",
-    "map_chunks",
-    "score_chunk",
-]
 
 
 @dataclass(frozen=True)

@@ -34,25 +34,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.bam.sorted_blocks_cuda import records_on_host
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu.available_memory import Pieces
-from bwarp.gpu.pinned_memory import PinnedBuffer, PinnedBuffers
-from bwarp.gpu.several_gpus import LeastBusy
+from bwarp.gpu.device import LeastBusy
+from bwarp.gpu.transfers import PinnedBuffer, PinnedBuffers
 from bwarp.index.fm_index import FMIndex
-from bwarp.io.bam.device_records_cuda import records_on_host
-from bwarp.mapping.extension.extension_cpu import Genome, both_strands
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits, joined, part_of
-from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
-from bwarp.mapping.output.chunk_writer import EncodedChunk
-from bwarp.mapping.output.output_options import RecordForm
-from bwarp.mapping.output.record_tables_cuda import (
-    RecordConstants,
-    record_constants,
-    record_numbers,
-)
-from bwarp.mapping.output.statistics import add_counts
-from bwarp.mapping.output.statistics_cuda import counts_of_plain
-from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
+from bwarp.mapping.extension_cpu import Genome, both_strands
+from bwarp.mapping.insert_size import InsertSize, given_insert_size
 from bwarp.mapping.parameters import MappingParameters, of_ends
 from bwarp.mapping.pipeline import (
     ScoredChunk,
@@ -73,23 +62,32 @@ from bwarp.mapping.plain_reads_cuda import (
     texts_of,
     write_records,
 )
-from bwarp.mapping.reads.chunk_parts import (
-    chunk_parts,
-    go_together,
-    joined_chunks,
-    parts_between,
-)
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.scored_hits_cpu import ScoredHits, joined, part_of
+from bwarp.mapping.scored_hits_cuda import hits_on_host
 from bwarp.mapping.seeding_rounds_cuda import (
     DeviceData,
     add_mates,
     prepare,
     score_reads,
 )
+from bwarp.reads.read_chunks import (
+    ReadChunk,
+    chunk_parts,
+    go_together,
+    joined_chunks,
+    parts_between,
+)
+from bwarp.records.alignment_file import EncodedChunk
+from bwarp.records.bam_records_cuda import (
+    RecordConstants,
+    record_constants,
+    record_numbers,
+)
+from bwarp.records.output_options import RecordForm
+from bwarp.records.statistics import add_counts
+from bwarp.records.statistics_cuda import counts_of_plain
 from bwarp.runtime.threads import in_order, read_ahead_in_lists
 from bwarp.runtime.timeline import on_timeline, span
-
-__all__ = ["READS_A_CHUNK", "map_chunks"]
 
 #: Reads that a thread maps at a time: with fewer, sixteen threads wait for Python's lock.
 READS_A_CHUNK = 1 << 18

@@ -13,52 +13,37 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bwarp.bam.sorted_blocks_cuda import DeviceRecords
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.pinned_memory import PinnedBuffer
-from bwarp.io.bam.device_records_cuda import DeviceRecords
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
-from bwarp.mapping.extension.scored_hits_cuda import hits_on_host, without
-from bwarp.mapping.extension.split_reads_cuda import mark_split_reads
-from bwarp.mapping.output.bam_records_cuda import plain_records
-from bwarp.mapping.output.chunk_writer import EncodedChunk
-from bwarp.mapping.output.final_alignments_cuda import (
+from bwarp.gpu.transfers import PinnedBuffer
+from bwarp.mapping.final_alignments_cuda import (
     DeviceAlignments,
     align_hits,
     mark_clipped,
 )
-from bwarp.mapping.output.record_tables_cuda import (
+from bwarp.mapping.insert_size import InsertSize
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.pipeline import ScoredChunk
+from bwarp.mapping.primary_hits_cuda import DevicePrimary, lower_tandem_repeats, select_primary
+from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.mapping.scored_hits_cuda import hits_on_host, without
+from bwarp.mapping.secondary_hits_cuda import secondary_rows
+from bwarp.mapping.seeding_rounds_cuda import DeviceData, ScoredReads
+from bwarp.mapping.split_reads_cuda import mark_split_reads
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_file import EncodedChunk
+from bwarp.records.bam_records_cuda import (
     HostRecords,
     ReadTexts,
     RecordConstants,
     RecordNumbers,
     SecondaryOfReads,
     array_on_gpu,
+    plain_records,
 )
-from bwarp.mapping.output.secondary_hits_cuda import secondary_rows
-from bwarp.mapping.output.statistics_cuda import count_plain
-from bwarp.mapping.pairing.insert_size import InsertSize
-from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary, select_primary
-from bwarp.mapping.pairing.tandem_repeats_cuda import lower_tandem_repeats
-from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.pipeline import ScoredChunk
-from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.mapping.seeding_rounds_cuda import DeviceData, ScoredReads
-from bwarp.runtime.ranges import joined_stretches
+from bwarp.records.statistics_cuda import count_plain
+from bwarp.runtime.threads import joined_stretches
 from bwarp.runtime.timeline import on_timeline
-
-__all__ = [
-    "MOST_BASES",
-    "NO_RECORDS",
-    "PlainReads",
-    "are_plain",
-    "can_finish",
-    "finish_reads",
-    "hits_of_marked",
-    "marked_reads",
-    "records_of_host",
-    "texts_of",
-    "write_records",
-]
 
 #: Of longer reads the host finishes all: records of a group are to be less than 4 GB.
 MOST_BASES = 500

@@ -14,10 +14,8 @@
 import numpy as np
 
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters, SeedRound
-from bwarp.mapping.seeds.candidates_cpu import likely_score
+from bwarp.mapping.seeds_cpu import likely_score
 from bwarp.runtime.compiled_code import compiled
-
-__all__ = ["SECOND", "bounds_after", "needs_round", "rounds_of", "take_bounds"]
 
 #: The rounds after the first.
 SECOND, LONG, MORE_HITS, SHORT = range(4)

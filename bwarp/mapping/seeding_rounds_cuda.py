@@ -14,30 +14,21 @@ from bwarp.gpu.kernel import kernel
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.memory_plan import MemoryNeeds
-from bwarp.mapping.extension.extension_cuda import (
+from bwarp.mapping.candidates_cuda import ScoreBounds, find_candidates
+from bwarp.mapping.extension_cuda import (
     DeviceGenome,
     extend,
     genome_bytes,
     genome_on_gpu,
 )
-from bwarp.mapping.extension.scored_hits_cpu import FIELDS, SCORE
-from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits, merge
-from bwarp.mapping.pairing.insert_size import InsertSize
-from bwarp.mapping.pairing.mate_rescue_cuda import rescue_candidates
+from bwarp.mapping.insert_size import InsertSize
+from bwarp.mapping.mate_rescue_cuda import rescue_candidates
 from bwarp.mapping.parameters import MappingParameters, good_scores, of_ends
-from bwarp.mapping.reads.device_reads_cuda import DeviceReads, both_strands, marked_reads
+from bwarp.mapping.scored_hits_cpu import FIELDS, SCORE
+from bwarp.mapping.scored_hits_cuda import DeviceScoredHits, merge
 from bwarp.mapping.seeding_rounds import SECOND, bounds_after, needs_round, rounds_of
-from bwarp.mapping.seeds.candidates_cuda import ScoreBounds, find_candidates
+from bwarp.reads.device_reads_cuda import DeviceReads, both_strands, marked_reads
 from bwarp.runtime.timeline import on_timeline
-
-__all__ = [
-    "MOST_READS",
-    "DeviceData",
-    "ScoredReads",
-    "add_mates",
-    "prepare",
-    "score_reads",
-]
 
 #: Reads that are scored at once: so many that launching kernels takes a small part of the time;
 #: with so many it takes no more than the host does; and as few as small GPUs take.

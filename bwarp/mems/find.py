@@ -3,14 +3,11 @@
 from collections.abc import Iterator
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.reverse import require_reverse
-from bwarp.mems.matches import Matches, join_matches
-from bwarp.mems.maximal.kmer_table_cpu import KmerTable, table_matches
-from bwarp.mems.query_text import QueryText
-from bwarp.mems.unique.uniqueness import unique_in_query, unique_in_reference
+from bwarp.index.store import require_reverse
+from bwarp.mems.kmer_table_cpu import KmerTable, table_matches
+from bwarp.mems.query_text import Matches, QueryText, join_matches
+from bwarp.mems.unique_cpu import unique_in_query, unique_in_reference
 from bwarp.options.finding import MEMS
-
-__all__ = ["KINDS", "find_matches", "find_table_matches", "prepare"]
 
 #: MUMmer's names: all matches; those unique in the reference; those unique in the query as well.
 KINDS = MEMS["kind"].value.words
@@ -21,7 +18,7 @@ def prepare(index: FMIndex, kind: str, backend: str) -> FMIndex:
     if kind != "maxmatch":
         require_reverse(index, "a search for unique matches")
     if backend == "cuda":
-        from bwarp.mems.device_text_cuda import prepare as put_on_gpu
+        from bwarp.mems.maximal_cuda import prepare as put_on_gpu
 
         return put_on_gpu(index, with_reverse=kind != "maxmatch")
     return index
@@ -48,11 +45,11 @@ def find_matches(
         the reference; of the kind mum by where they begin in the reference.
     """
     if backend == "cuda":
-        from bwarp.mems.maximal.maximal_matches_cuda import maximal_matches
-        from bwarp.mems.unique.unique_matches_cuda import unique_matches
+        from bwarp.mems.maximal_cuda import maximal_matches
+        from bwarp.mems.unique_cuda import unique_matches
     else:
-        from bwarp.mems.maximal.maximal_matches_cpu import maximal_matches
-        from bwarp.mems.unique.unique_matches_cpu import unique_matches
+        from bwarp.mems.maximal_cpu import maximal_matches
+        from bwarp.mems.unique_cpu import unique_matches
     if kind == "maxmatch":
         yield from maximal_matches(index, text, min_length, threads)
     elif kind == "mumreference":

@@ -3,13 +3,11 @@
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.rank_cpu import block_start, extend_left
+from bwarp.index.rank import block_start, extend_left
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at
-
-__all__ = ["kmer_rows"]
 
 # Searches that advance together, so that their cache misses overlap.
 _TOGETHER = 64

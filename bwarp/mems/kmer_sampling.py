@@ -18,8 +18,6 @@ import numpy as np
 from bwarp.mems.query_text import QueryText
 from bwarp.runtime.compiled_code import compiled
 
-__all__ = ["Samples", "choose_kmer_length", "sample_counts", "sample_slice"]
-
 #: K-mers are numbers of 64 bits.
 LONGEST_KMER = 32
 

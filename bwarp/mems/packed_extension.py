@@ -12,17 +12,6 @@ import numpy as np
 from bwarp.reference import Reference
 from bwarp.sequence import kmer_at
 
-__all__ = [
-    "GenomeText",
-    "bases_before",
-    "equal_after",
-    "equal_before",
-    "genome_text",
-    "most_after",
-    "most_before",
-    "segment_of",
-]
-
 _u64 = np.uint64
 
 

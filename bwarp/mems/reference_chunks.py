@@ -18,19 +18,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bwarp.index.building.build import build_index
+from bwarp.index.build import build_index
 from bwarp.index.parameters import choose_parameters
 from bwarp.mems.find import find_matches
-from bwarp.mems.matches import Matches, join_matches, sorted_matches, take_matches
-from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table, table_matches
+from bwarp.mems.kmer_table_cpu import build_kmer_table, table_matches
 from bwarp.mems.packed_extension import equal_after, genome_text, most_after, segment_of
-from bwarp.mems.query_text import QueryText
-from bwarp.mems.unique.uniqueness import least_dominated, unique_in_query, unique_in_reference
+from bwarp.mems.query_text import Matches, QueryText, join_matches, sorted_matches, take_matches
+from bwarp.mems.unique_cpu import least_dominated, unique_in_query, unique_in_reference
 from bwarp.reference import Reference, codes_between, make_reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.sequence import AMBIGUOUS, kmer_at
-
-__all__ = ["Chunk", "cut_reference", "find_in_chunks"]
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def _all_matches(
     chunk: Chunk, text: QueryText, min_length: int, backend: str, threads: int
 ) -> Iterator[Matches]:
     if backend == "cuda":
-        from bwarp.mems.device_text_cuda import prepare
+        from bwarp.mems.maximal_cuda import prepare
 
         parameters = choose_parameters(chunk.reference.text_length)
         index = build_index(chunk.reference, parameters, backend, threads)

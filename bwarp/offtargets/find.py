@@ -5,13 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from bwarp.offtargets.guides import Guides
+from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
-from bwarp.offtargets.pam import Pam
 from bwarp.offtargets.search import each_once, hits_of_rows, in_order_of_sites, search_of
 from bwarp.reference import Reference
-
-__all__ = ["find_sites", "stretch_to_search"]
 
 #: Starts of sites are as far from where their PAM begins at most.
 _FARTHEST = 64

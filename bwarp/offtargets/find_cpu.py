@@ -5,28 +5,22 @@ from collections.abc import Callable, Iterator
 import numba
 import numpy as np
 
-from bwarp.mapping.reads.base_bits_cpu import bits_of_packed, shifted, turned
+from bwarp.offtargets.alignments import TABLE_SHAPE, best_alignment, list_alignments
+from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, pam_sites
 from bwarp.offtargets.search import ROW, Search
-from bwarp.offtargets.sites.alignments import (
-    BULGES_EACH,
-    LONGEST_GUIDE,
-    TABLE_SHAPE,
-    best_alignment,
-    list_alignments,
-)
-from bwarp.offtargets.sites.bit_planes_cpu import bits_at, planes_of
-from bwarp.offtargets.sites.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, pam_sites
-from bwarp.offtargets.sites.site_filter_cpu import (
+from bwarp.offtargets.site_filter_cpu import (
     BATCH_SITES,
     BATCH_WORDS,
+    bits_at,
     differing_bases,
     fitting_sites,
+    planes_of,
     state_count,
 )
+from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
+from bwarp.reads.base_bits_cpu import bits_of_packed, shifted, turned
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import in_order
-
-__all__ = ["all_alignments", "guide_planes", "search_stretches", "stretch_to_search"]
 
 #: Positions that are searched at a time; a multiple of 64.
 STRETCH = 1 << 18

@@ -19,23 +19,21 @@ from bwarp.gpu.cuda import cuda
 from bwarp.gpu.device_arrays import number_at
 from bwarp.gpu.launch import launch
 from bwarp.gpu.transfers import to_gpu, to_host
-from bwarp.mapping.reads.base_bits_cuda import blocks_of_packed
+from bwarp.offtargets import pam_sites_cuda
+from bwarp.offtargets import pam_sites_cuda as alignments_cuda
 from bwarp.offtargets.find_cpu import all_alignments, guide_planes
+from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN
+from bwarp.offtargets.pam_sites_cuda import align_pairs, list_sites
 from bwarp.offtargets.search import ROW, Search
-from bwarp.offtargets.sites import alignments_cuda, pam_sites_cuda
-from bwarp.offtargets.sites.alignments_cuda import align_pairs
-from bwarp.offtargets.sites.pam_sites_cpu import BACKWARD, FORWARD, MARGIN
-from bwarp.offtargets.sites.pam_sites_cuda import list_sites
-from bwarp.offtargets.sites.site_filter_cuda import (
+from bwarp.offtargets.site_filter_cuda import (
     BLOCK_SITES,
     FEW_BASES,
     GUIDES_A_BLOCK,
     THREADS,
     filter_kernel,
 )
+from bwarp.reads.base_bits_cuda import blocks_of_packed
 from bwarp.runtime.threads import in_order
-
-__all__ = ["search_stretches", "stretch_to_search"]
 
 #: Positions that are searched at a time at most, and at least: multiples of 64.
 MOST_POSITIONS = 1 << 27

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.offtargets.pam import LONGEST_PAM, Pam
+from bwarp.offtargets.guides import Pam
+from bwarp.options.finding import LONGEST_PAM
 from bwarp.reference import Reference, codes_between
-
-__all__ = ["GuideFilter", "GuideList", "list_guides", "region_of"]
 
 #: Bases of a stretch that are looked at, at a time.
 STRETCH = 1 << 22

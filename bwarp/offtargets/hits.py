@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["SiteHits", "SiteOptions", "joined_hits", "taken_hits"]
-
 
 @dataclass(frozen=True)
 class SiteOptions:
@@ -43,7 +41,7 @@ class SiteHits:
         0: forward, 1: reverse.
     mismatches, dna_bulges, rna_bulges : ndarray, shape=(n,), dtype=uint8
     gaps : ndarray, shape=(n,), dtype=uint32
-        Where the bulges lie; see `bwarp.offtargets.sites.alignments`.
+        Where the bulges lie; see `bwarp.offtargets.alignments`.
     ranks : ndarray, shape=(n,), dtype=uint32
         Of the alignment among those of its site: 0 is the best.
     """

@@ -4,13 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bwarp.offtargets.guides import Guides
+from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits, SiteOptions, taken_hits
-from bwarp.offtargets.pam import Pam
-from bwarp.offtargets.sites.pam_sites_cpu import BACKWARD, FORWARD
+from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD
 from bwarp.reference import Reference
-
-__all__ = ["ROW", "Search", "each_once", "hits_of_rows", "in_order_of_sites", "search_of"]
 
 #: What is known of an alignment, before it is a row of a table.
 ROW = np.dtype(

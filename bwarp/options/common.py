@@ -100,7 +100,7 @@ READ_FILES = (
     ),
 )  # fmt: skip
 
-#: How the ends of pairs lie (drawn in mapping/pairing/insert_size.py), in the order of their
+#: How the ends of pairs lie (drawn in mapping/insert_size.py), in the order of their
 #: numbers: bit 1 stands for the same strand, bit 0 for read 2 behind read 1.
 ORIENTATIONS = ("FR", "RF", "FF", "RR")
 

@@ -9,10 +9,9 @@ from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 from bwarp.io.file_blocks import read_blocks
-from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, bases_of_codes
-from bwarp.seeding.kmers import LONGEST_KMER, MOST_VARIANTS, SHORTEST_KMER
-
-__all__ = ["PrimerPairs", "pairs_of", "read_pairs"]
+from bwarp.options.finding import LONGEST_KMER, SHORTEST_KMER
+from bwarp.seeding.kmers import MOST_VARIANTS
+from bwarp.seeding.queries import CODE_OF_LETTER, bases_of_codes
 
 #: First cells of lines that are heads of tables.
 _HEADS = ("name", "pair", "id", "primer")

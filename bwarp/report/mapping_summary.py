@@ -6,19 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bwarp.mapping.output.statistics import few_mapped
-
-__all__ = [
-    "CONFIDENT",
-    "SampleSummary",
-    "depth_curve",
-    "mapping_warnings",
-    "share_at_least",
-    "summarise",
-    "summary_lines",
-    "summary_table",
-    "truth_curve",
-]
+from bwarp.records.statistics import few_mapped
 
 #: A mapping quality that variant callers trust.
 CONFIDENT = 30
@@ -65,9 +53,9 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
     Parameters
     ----------
     statistics : mapping
-        As `bwarp.mapping.output.statistics` makes them.
+        As `bwarp.records.statistics` makes them.
     truth : mapping, optional
-        The fields of a `bwarp.evaluation.truth.TruthCounts`.
+        The fields of a `bwarp.evaluation.agreement.TruthCounts`.
     """
     reads = statistics["reads"]
     # Counts of a run before these were counted may lie beside new ones.

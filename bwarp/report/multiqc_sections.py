@@ -7,8 +7,8 @@ numbers along an axis as text); its description is the caption, which says how t
 import math
 from collections.abc import Mapping, Sequence
 
-from bwarp.index.index_size import PartSize
-from bwarp.mapping.output.statistics import INSERT_BIN
+from bwarp.index.parameters import PartSize
+from bwarp.records.statistics import INSERT_BIN
 from bwarp.report.mapping_summary import (
     CONFIDENT,
     depth_curve,
@@ -16,8 +16,6 @@ from bwarp.report.mapping_summary import (
     summarise,
     truth_curve,
 )
-
-__all__ = ["index_section", "insert_size_curve", "mapping_sections", "truth_section"]
 
 
 def mapping_sections(samples: Mapping[str, Mapping], truths: Mapping[str, Mapping]) -> dict:
@@ -280,3 +278,46 @@ def index_section(parts: Sequence[PartSize]) -> dict:
         },
         {"ylab": "million bytes", "stacking": "group", "cpswitch": False, "tt_suffix": " MB"},
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# The statistics of mapped reads under the names of `samtools stats`, which other programs read.
+
+
+#: MultiQC knows a file of samtools stats by its second line.
+_HEAD = (
+    "# The summary numbers of samtools stats, which bwarp has counted while it mapped.\n"
+    "# MultiQC looks for: This file was produced by samtools stats\n"
+)
+
+
+def samtools_stats(statistics: Mapping) -> str:
+    """The section SN of samtools stats, as far as it was counted.
+
+    Parameters
+    ----------
+    statistics : mapping
+        As `bwarp.records.statistics` makes them.
+    """
+    counts = statistics
+    bases = counts["aligned_bases"] + counts["inserted_bases"]
+    numbers = {
+        "raw total sequences": counts["reads"],
+        "filtered sequences": 0,
+        "sequences": counts["reads"],
+        "reads mapped": counts["mapped"],
+        "reads mapped and paired": counts["both_mapped"],
+        "reads unmapped": counts["unmapped"],
+        "reads properly paired": counts["properly_paired"],
+        "reads paired": counts["paired"],
+        "reads MQ0": counts["mapping_qualities"][0],
+        "reads QC failed": 0,
+        "supplementary alignments": counts["supplementary"],
+        "total length": counts["bases"],
+        "bases mapped (cigar)": bases,
+        "mismatches": counts["edits"],
+        "error rate": f"{counts['edits'] / bases if bases else 0:.6e}",
+    }
+    if counts["duplicates"] is not None:
+        numbers["reads duplicated"] = counts["duplicates"]
+    return _HEAD + "".join(f"SN\t{name}:\t{number}\n" for name, number in numbers.items())

@@ -7,15 +7,6 @@ from typing import TypeVar
 from bwarp.errors import GpuMemoryError, UsageError
 from bwarp.options.common import BACKEND
 
-__all__ = [
-    "choose_backend",
-    "gpu_capability",
-    "gpu_problem",
-    "is_gpu_memory_error",
-    "may_have_gpu",
-    "or_on_cpu",
-]
-
 #: What the driver is talked to through: on Linux, in Windows' subsystem for it, on Jetson boards.
 _CONTROLS = ("nvidiactl", "dxg", "nvhost-gpu", "nvgpu")
 
@@ -93,9 +84,8 @@ def _starting_problem() -> str | None:
     if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
         return None
     from bwarp.gpu.cuda import config, cuda
-    from bwarp.gpu.kernel_loading import load_in_turn
-    from bwarp.gpu.memory_pool import use_pool
-    from bwarp.gpu.waiting import sleep_while_waiting
+    from bwarp.gpu.launch import load_in_turn, sleep_while_waiting
+    from bwarp.gpu.memory import use_pool
 
     use_pool()
     load_in_turn()

@@ -35,17 +35,6 @@ from numba.core.serialize import dumps
 from bwarp.runtime.machine_code import rebuilt, reduced
 from bwarp.runtime.source_digest import files_digest, program_digest
 
-__all__ = [
-    "KeptCode",
-    "code_folder",
-    "compiled",
-    "keep",
-    "kept",
-    "package_state",
-    "read_only",
-    "remove_unused",
-]
-
 _PACKAGE = Path(__file__).parent.parent
 
 _BESIDE = _PACKAGE / "__pycache__" / "compiled"

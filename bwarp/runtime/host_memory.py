@@ -10,7 +10,6 @@ try:
 except ImportError:  # not on Windows
     resource = None
 
-__all__ = ["available_bytes", "parse_size"]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 

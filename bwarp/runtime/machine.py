@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Finding", "Gpu", "Machine", "diagnose", "gather"]
-
 _PACKAGE = Path(__file__).parent.parent
 
 #: The oldest driver, by its first number, for the CUDA parts of each version.

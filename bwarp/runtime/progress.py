@@ -19,22 +19,6 @@ from typing import TextIO
 
 from bwarp.counted import counted
 
-__all__ = [
-    "announce_compilation",
-    "compiling_took",
-    "duration",
-    "on_terminal",
-    "part_read",
-    "progress",
-    "progress_line",
-    "quietly",
-    "say",
-    "seconds_of_compiling",
-    "status_line",
-    "steps",
-    "write_line",
-]
-
 #: Seconds between two reports.
 ON_A_TERMINAL, IN_A_LOG = 1.0, 10.0
 

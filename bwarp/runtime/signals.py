@@ -22,8 +22,6 @@ from contextlib import contextmanager
 
 from bwarp.runtime.progress import write_line
 
-__all__ = ["ended_by_signals", "naming_outputs", "not_ended", "undone_if_ended"]
-
 #: Where nobody catches them, the shell calls the ends by these 129, 130 and 143.
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 

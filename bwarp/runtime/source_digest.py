@@ -12,8 +12,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["files_digest", "imported_sources", "program_digest"]
-
 #: A quick look for imports: parsing every module would be felt at each start of a program.
 _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w.,\t ]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]+))",

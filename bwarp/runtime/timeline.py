@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
-__all__ = ["Span", "on_timeline", "record", "span"]
-
 
 class Span(NamedTuple):
     """A step that was at work: nanoseconds since the recording began."""

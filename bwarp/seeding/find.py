@@ -4,25 +4,31 @@ A pass holds as many k-mers as will have an expected number of intervals at once
 mismatches are.
 """
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import comb
 
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.reverse import require_reverse
+from bwarp.index.store import require_reverse
 from bwarp.io.fastx import SequenceBatch
-from bwarp.seeding.hits import FoundSeeds, SeedOptions, check_options
-from bwarp.seeding.kmers import LONGEST_KMER, KmerBatch, cut_kmers, kmer_words, whole_queries
-
-__all__ = [
-    "count_seeds",
-    "find_in_passes",
-    "kmer_batches",
-    "kmers_by_length",
-    "passes",
-    "prepare",
-]
+from bwarp.io.names import Names
+from bwarp.offtargets.guides import Pam
+from bwarp.options.finding import LONGEST_KMER
+from bwarp.reference import Reference
+from bwarp.runtime.threads import in_turns
+from bwarp.seeding.hits import (
+    FoundSeeds,
+    SeedHits,
+    SeedOptions,
+    check_options,
+    joined,
+    over_limit,
+    taken,
+)
+from bwarp.seeding.kmers import KmerBatch, cut_kmers, kmer_words, whole_queries
 
 #: Windows cut at a time, so that a chromosome as a query takes no more memory than short ones.
 WINDOWS_AT_ONCE = 1 << 20
@@ -171,3 +177,201 @@ def kmers_by_length(
     for k in np.unique(lengths):
         numbers = start + np.flatnonzero(lengths == k)
         yield numbers, np.ascontiguousarray(kmers.words[numbers, : kmer_words(k)]), int(k)
+
+
+# --------------------------------------------------------------------------------------------------
+# Hits as sites: those of a degenerate query's variants once each, and those beside a PAM alone.
+#
+# What counts is known only after hits were located, so the limit of hits is applied here.
+
+
+def find_sites(
+    index: FMIndex,
+    kmers: KmerBatch,
+    options: SeedOptions,
+    backend: str,
+    threads: int = 1,
+    is_site: Callable[[SeedHits], np.ndarray] | None = None,
+) -> Iterator[FoundSeeds]:
+    """As `bwarp.seeding.find.find_in_passes`, of which it takes all but the last argument.
+
+    Parameters
+    ----------
+    kmers : KmerBatch
+        With `variants` or without.
+    is_site : function, optional
+        Which hits count, a bool each.
+    """
+    if kmers.variants is None and is_site is None:
+        yield from find_in_passes(index, kmers, options, backend, threads)
+        return
+    searched = kmers if kmers.variants is None else kmers.variants
+    numbers = np.arange(kmers.count) if kmers.variants is None else searched.queries
+    without_limit = replace(options, max_hits=0)
+    found = find_in_passes(index, searched, without_limit, backend, threads)
+    for hits in _by_kmer(found, numbers, is_site):
+        sites = _once_each(hits)
+        counts = np.bincount(sites.kmers)
+        over = over_limit(counts, options.max_hits)
+        listed = taken(sites, ~np.isin(sites.kmers, over))
+        yield FoundSeeds(
+            over.astype(np.uint32), counts[over], iter([listed] if listed.count else [])
+        )
+
+
+def count_sites(
+    index: FMIndex,
+    kmers: KmerBatch,
+    options: SeedOptions,
+    backend: str,
+    threads: int = 1,
+    is_site: Callable[[SeedHits], np.ndarray] | None = None,
+) -> np.ndarray:
+    """How many sites every k-mer has, whatever the limit; shape=(kmers.count,), dtype=int64."""
+    if kmers.variants is None and is_site is None:
+        return count_seeds(index, kmers, options, backend, threads)
+    counts = np.zeros(kmers.count, np.int64)
+    without_limit = replace(options, max_hits=0)
+    for found in find_sites(index, kmers, without_limit, backend, threads, is_site):
+        for hits in found.hits:
+            counts += np.bincount(hits.kmers, minlength=kmers.count)
+    return counts
+
+
+def _by_kmer(
+    found: Iterator[FoundSeeds], numbers: np.ndarray, is_site: Callable | None
+) -> Iterator[SeedHits]:
+    """The hits that count under new numbers, those of one in one part."""
+    waiting: list[SeedHits] = []
+    for one in found:
+        for hits in one.hits:
+            hits = replace(hits, kmers=numbers[hits.kmers].astype(np.uint32))
+            if is_site is not None:
+                hits = taken(hits, is_site(hits))
+            if hits.count == 0:
+                continue
+            last = hits.kmers[-1]
+            begun = int(np.searchsorted(hits.kmers, last))
+            if begun or (waiting and waiting[-1].kmers[-1] != last):
+                yield joined([*waiting, taken(hits, slice(0, begun))])
+                waiting = []
+            waiting.append(taken(hits, slice(begun, None)))
+    if waiting:
+        yield joined(waiting)
+
+
+def _once_each(hits: SeedHits) -> SeedHits:
+    """Every site once, with its fewest mismatches; in the order of k-mers, strands, positions."""
+    order = np.lexsort((hits.mismatches, hits.positions, hits.strands, hits.kmers))
+    hits = taken(hits, order)
+    new = np.ones(hits.count, bool)
+    new[1:] = (
+        (np.diff(hits.kmers.astype(np.int64)) != 0)
+        | (np.diff(hits.strands.astype(np.int64)) != 0)
+        | (np.diff(hits.positions.astype(np.int64)) != 0)
+    )
+    return taken(hits, new)
+
+
+def is_beside_pam(
+    reference: Reference, pam: Pam, kmers: KmerBatch
+) -> Callable[[SeedHits], np.ndarray]:
+    """A function that says which hits of k-mers have a PAM beside them, a bool each."""
+    starts = reference.segment_genome.astype(np.int64)
+    stops = starts + np.diff(reference.segment_text) - 1
+    by_length = pam.by_length()
+
+    def is_beside(pam: Pam, hits: SeedHits) -> np.ndarray:
+        positions = hits.positions.astype(np.int64)
+        lengths = kmers.lengths[hits.kmers].astype(np.int64)
+        forward = hits.strands == 0
+        behind = forward == (pam.side == 3)
+        at = np.where(behind, positions + lengths, positions - pam.length)
+        segment = np.searchsorted(stops, positions, side="right")
+        inside = (at >= starts[segment]) & (at + pam.length <= stops[segment])
+        # What lies elsewhere is looked at as well, wherever that is.
+        bases = np.clip(at[:, None] + np.arange(pam.length), 0, reference.n_bases - 1)
+        shift = (62 - 2 * (bases & 31)).astype(np.uint64)
+        codes = (reference.packed[bases >> 5] >> shift & np.uint64(3)).astype(np.uint8)
+        fits = [
+            (allowed[None] >> codes[:, None] & 1).all(axis=2).any(axis=1)
+            for allowed in (pam.allowed, pam.on_other_strand())
+        ]
+        return inside & np.where(forward, *fits)
+
+    return lambda hits: np.any([is_beside(one, hits) for one in by_length], axis=0)
+
+
+# --------------------------------------------------------------------------------------------------
+# Hits of k-mers that come batch after batch, on one engine or on several GPUs.
+
+
+NamedKmers = tuple[KmerBatch, Names]
+
+
+def find_in_batches(
+    indexes: Sequence[FMIndex],
+    batches: Iterable[NamedKmers],
+    options: SeedOptions,
+    backend: str,
+    threads: int,
+    pam: Pam | None,
+    reference: Reference,
+) -> Iterator[tuple[NamedKmers, Iterator[FoundSeeds]]]:
+    """Every batch with what `bwarp.seeding.find.find_sites` finds of it, in order.
+
+    Parameters
+    ----------
+    indexes : sequence
+        What `bwarp.runtime.threads.on_each_gpu` has prepared.
+    batches : iterable of (KmerBatch, Names)
+    pam : Pam, optional
+        Only hits beside it count.
+    """
+
+    def search(index: FMIndex, batch: NamedKmers) -> Iterator[FoundSeeds | SeedHits]:
+        kmers, _ = batch
+        is_site = is_beside_pam(reference, pam, kmers) if pam else None
+        # Hits are handed on where they are asked for on a GPU: behind what they belong to.
+        for found in find_sites(index, kmers, options, backend, threads, is_site):
+            yield replace(found, hits=iter(()))
+            yield from found.hits
+
+    for batch, results in in_turns(search, indexes, batches):
+        yield batch, _with_hits(results)
+
+
+def count_in_batches(
+    indexes: Sequence[FMIndex],
+    batches: Iterable[NamedKmers],
+    options: SeedOptions,
+    backend: str,
+    threads: int,
+    pam: Pam | None,
+    reference: Reference,
+) -> Iterator[tuple[NamedKmers, np.ndarray]]:
+    """Every batch with how many sites each k-mer has; the parameters of `find_in_batches`."""
+
+    def search(index: FMIndex, batch: NamedKmers) -> Iterator[np.ndarray]:
+        kmers, _ = batch
+        is_site = is_beside_pam(reference, pam, kmers) if pam else None
+        yield count_sites(index, kmers, options, backend, threads, is_site)
+
+    for batch, [counts] in in_turns(search, indexes, batches):
+        yield batch, counts
+
+
+def _with_hits(results: Iterator[FoundSeeds | SeedHits]) -> Iterator[FoundSeeds]:
+    """Each with its hits, which are those that follow it."""
+    following = deque([next(results, None)])
+    while (found := following.popleft()) is not None:
+        yield replace(found, hits=_hits_before_next(results, following))
+
+
+def _hits_before_next(results: Iterator, following: deque) -> Iterator[SeedHits]:
+    for one in results:
+        if isinstance(one, FoundSeeds):
+            following.append(one)
+            return
+        yield one
+    following.append(None)

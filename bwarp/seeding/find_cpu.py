@@ -10,23 +10,25 @@ from bwarp.index.locate_cpu import check_hit, locate
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
-from bwarp.seeding.algorithms.backtracking_cpu import search_backtracking
-from bwarp.seeding.algorithms.exact_cpu import search_exact
-from bwarp.seeding.algorithms.search_schemes_cpu import search_schemes
-from bwarp.seeding.columns import joined, taken, with_kmers
+from bwarp.seeding.backtracking_cpu import search_backtracking
+from bwarp.seeding.exact_cpu import search_exact
 from bwarp.seeding.find import kmers_by_length, passes
-from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions, check_options, over_limit
-from bwarp.seeding.intervals import Intervals, hits_of_kmers, in_kmer_order, whole_kmers
+from bwarp.seeding.hits import (
+    FoundSeeds,
+    Intervals,
+    SeedHits,
+    SeedOptions,
+    check_options,
+    hits_of_kmers,
+    in_kmer_order,
+    joined,
+    over_limit,
+    taken,
+    whole_kmers,
+    with_kmers,
+)
 from bwarp.seeding.kmers import KmerBatch
-
-__all__ = [
-    "FoundIntervals",
-    "find_in_passes",
-    "hits_in_order",
-    "located",
-    "sa_rows_of",
-    "search_in_passes",
-]
+from bwarp.seeding.search_schemes_cpu import search_schemes
 
 #: Hits located and sorted at a time: tens of megabytes. One k-mer's hits are never divided.
 HITS_AT_ONCE = 2_000_000

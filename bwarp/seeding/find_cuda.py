@@ -17,22 +17,17 @@ import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import UsageError
-from bwarp.gpu.append_lists import INTERVALS, KEYS
 from bwarp.gpu.available_memory import attempt
+from bwarp.gpu.sums_and_sorts import INTERVALS, KEYS
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index, search_needs
 from bwarp.index.fm_index import FMIndex
-from bwarp.seeding.algorithms.backtracking_cuda import search_backtracking
-from bwarp.seeding.algorithms.both_strands_cuda import make_items
-from bwarp.seeding.algorithms.exact_cuda import search_exact
-from bwarp.seeding.algorithms.search_scheme_steps_cuda import MOST_ITEMS
-from bwarp.seeding.algorithms.search_schemes_cuda import elements_an_item, search_schemes
-from bwarp.seeding.columns import with_kmers
+from bwarp.seeding.backtracking_cuda import search_backtracking
+from bwarp.seeding.exact_cuda import make_items, search_exact
 from bwarp.seeding.find import kmers_by_length, passes
-from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions, merge_hits, over_limit
+from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions, merge_hits, over_limit, with_kmers
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.locate_hits_cuda import HeldHits, count_hits, hold_hits, locate_hits
-
-__all__ = ["find_in_passes", "find_seeds", "prepare"]
+from bwarp.seeding.search_schemes_cuda import MOST_ITEMS, elements_an_item, search_schemes
 
 #: Elements of the working space's longest list that an item of a batch is expected to take.
 _ELEMENTS_AN_ITEM = {"exact": 1, "backtracking": 4}

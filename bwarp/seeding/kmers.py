@@ -18,22 +18,6 @@ from bwarp.io.fastx import SequenceBatch
 from bwarp.options.finding import LONGEST_KMER, SHORTEST_KMER
 from bwarp.runtime.compiled_code import compiled
 
-__all__ = [
-    "AMBIGUOUS_BASE",
-    "LONGEST_KMER",
-    "MOST_VARIANTS",
-    "REASONS",
-    "SHORTEST_KMER",
-    "TOO_MANY_VARIANTS",
-    "KmerBatch",
-    "PackedKmers",
-    "base_of_item",
-    "cut_kmers",
-    "kmer_words",
-    "whole_queries",
-]
-
-
 #: The sequences that a degenerate query may stand for.
 MOST_VARIANTS = 4096
 

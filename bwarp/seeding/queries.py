@@ -3,13 +3,149 @@
 import os
 from collections.abc import Iterable, Iterator
 
+import numpy as np
+
 from bwarp.errors import UsageError
 from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.names import Names, names_of
-from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
-from bwarp.seeding.kmers import KmerBatch
+from bwarp.seeding.find import kmer_batches
+from bwarp.seeding.kmers import (
+    AMBIGUOUS_BASE,
+    MOST_VARIANTS,
+    TOO_MANY_VARIANTS,
+    KmerBatch,
+    kmer_words,
+    whole_queries,
+)
 
-__all__ = ["kmers_of", "kmers_to_cut", "read_queries"]
+# --------------------------------------------------------------------------------------------------
+# Degenerate queries: searched as all the sequences that IUPAC letters stand for.
+#
+# A query of R, Y or N is searched as many plain ones, its variants. A site may lie near several
+# of
+# them; it has one row, with the fewest mismatches: those of the bases that no letter allows.
+
+
+#: Variants of a batch at most.
+VARIANTS_AT_ONCE = 1 << 18
+
+#: The bases that a letter stands for; its code is its number here, that of N 4 as everywhere.
+_MEANT = {
+    "A": "A", "C": "C", "G": "G", "T": "T", "N": "ACGT", "R": "AG", "Y": "CT", "S": "CG",
+    "W": "AT", "K": "GT", "M": "AC", "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG",
+}  # fmt: skip
+_BASES = tuple(tuple("ACGT".index(base) for base in bases) for bases in _MEANT.values())
+_N_BASES = np.array([len(bases) for bases in _BASES])
+
+
+def _letter_table() -> np.ndarray:
+    table = np.full(256, 255, np.uint8)
+    for code, letter in enumerate(_MEANT):
+        table[ord(letter)] = table[ord(letter.lower())] = code
+    table[ord("U")] = table[ord("u")] = table[ord("T")]
+    table.setflags(write=False)
+    return table
+
+
+#: uint8[256]: a code of every IUPAC letter, those of plain bases and N as everywhere; 255 for any
+#: other byte.
+CODE_OF_LETTER = _letter_table()
+
+
+def bases_of_codes(codes: np.ndarray) -> np.ndarray:
+    """The bases that letters stand for, a bit each, that of A the lowest; dtype=uint8."""
+    return np.array([sum(1 << base for base in bases) for bases in _BASES], np.uint8)[codes]
+
+
+def batches_with_variants(
+    sequences: SequenceBatch, k: int | None = None, step: int = 1
+) -> Iterator[KmerBatch]:
+    """As `bwarp.seeding.find.kmer_batches`, with whole degenerate queries in batches of their own.
+
+    Parameters
+    ----------
+    sequences : SequenceBatch
+        Codes are those of `CODE_OF_LETTER`. K-mers that are cut hold plain bases alone.
+    """
+    if k is not None:
+        yield from kmer_batches(sequences, k, step)
+        return
+    kmers = whole_queries(sequences)
+    ambiguous = kmers.skipped[kmers.skipped[:, 2] == AMBIGUOUS_BASE, 0]
+    codes = [
+        sequences.codes[sequences.offsets[query] : sequences.offsets[query + 1]]
+        for query in ambiguous
+    ]
+    # Logarithms: a query of N alone stands for more sequences than a number holds.
+    too_many = np.array([np.log2(_N_BASES[one]).sum() for one in codes]) > np.log2(MOST_VARIANTS)
+    kmers.skipped[np.isin(kmers.skipped[:, 0], ambiguous[too_many]), 2] = TOO_MANY_VARIANTS
+    waiting, first = [], 0
+    for query, letters, refused in zip(ambiguous.tolist(), codes, too_many, strict=True):
+        if refused:
+            continue
+        plain = _between(kmers, first, query)
+        size = sum(len(words) for _, _, words in waiting)
+        if waiting and (plain.count or size > VARIANTS_AT_ONCE):
+            yield _degenerate(kmers, waiting)
+            waiting = []
+        if plain.count or len(plain.skipped):
+            yield plain
+        waiting.append((query, letters.size, _variant_words(letters)))
+        first = query + 1
+    if waiting:
+        yield _degenerate(kmers, waiting)
+    rest = _between(kmers, first, sequences.count)
+    if rest.count or len(rest.skipped) or first == 0:
+        yield rest
+
+
+def _between(kmers: KmerBatch, first: int, last: int) -> KmerBatch:
+    """The plain queries from one number up to, and without, another."""
+    begin, end = np.searchsorted(kmers.queries, [first, last])
+    rows = slice(int(begin), int(end))
+    numbers = kmers.skipped[:, 0]
+    return KmerBatch(
+        words=kmers.words[rows],
+        lengths=kmers.lengths[rows],
+        queries=kmers.queries[rows],
+        starts=kmers.starts[rows],
+        skipped=kmers.skipped[(numbers >= first) & (numbers < last)],
+    )
+
+
+def _degenerate(kmers: KmerBatch, waiting: list) -> KmerBatch:
+    """Degenerate queries, given by number, length and words of their variants, as a batch."""
+    queries = np.array([query for query, _, _ in waiting], np.int64)
+    lengths = np.array([length for _, length, _ in waiting], np.uint8)
+    n_words = kmer_words(int(lengths.max()))
+    numbers = np.repeat(np.arange(queries.size), [len(words) for _, _, words in waiting])
+    nothing = np.empty((0, 3), np.int64)
+    variants = KmerBatch(
+        words=np.concatenate([words[:, :n_words] for _, _, words in waiting]),
+        lengths=lengths[numbers],
+        queries=numbers,
+        starts=np.zeros(numbers.size, np.int64),
+        skipped=nothing,
+    )
+    return KmerBatch(
+        words=np.zeros((queries.size, n_words), np.uint64),
+        lengths=lengths,
+        queries=queries,
+        starts=np.zeros(queries.size, np.int64),
+        skipped=nothing,
+        variants=variants,
+    )
+
+
+def _variant_words(letters: np.ndarray) -> np.ndarray:
+    """The packed bases of every variant, in the order of the alphabet, shape=(n, 2)."""
+    words = np.zeros((1, 2), np.uint64)
+    for at, code in enumerate(letters):
+        bases = np.array(_BASES[code], np.uint64)
+        words = np.repeat(words, bases.size, axis=0)
+        bits = np.tile(bases, len(words) // bases.size) << np.uint64(62 - 2 * (at & 31))
+        words[:, at >> 5] |= bits
+    return words
 
 
 def kmers_to_cut(k: int | None, step: int | None) -> tuple[int | None, int]:
@@ -52,7 +188,7 @@ def kmers_of(
 ) -> Iterator[tuple[KmerBatch, Names]]:
     """`read_queries` for sequences that someone else reads; errors name `where` they are from.
 
-    Codes are those of `bwarp.seeding.degenerate_queries.CODE_OF_LETTER`.
+    Codes are those of `bwarp.seeding.queries.CODE_OF_LETTER`.
     """
     for sequences in batches:
         names = names_of(where, sequences)

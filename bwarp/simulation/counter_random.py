@@ -11,16 +11,6 @@ import numpy as np
 
 from bwarp.errors import UsageError
 
-__all__ = [
-    "bits_at",
-    "check_share",
-    "draws",
-    "index_draws",
-    "stream_key",
-    "threshold",
-    "unit_draws",
-]
-
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)

@@ -16,20 +16,25 @@ reads can be made by itself, in any thread.
 
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 import numba
 import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
+from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
-from bwarp.sequence import AMBIGUOUS
+from bwarp.sequence import AMBIGUOUS, LETTERS
 from bwarp.simulation.counter_random import bits_at, check_share, stream_key, threshold
-from bwarp.simulation.haplotypes import first_above, haplotype_stretch, reference_span
-from bwarp.simulation.variants import LONGEST_INDEL, Variants
-
-__all__ = ["TRUTH", "ReadParameters", "SimulatedReads", "simulate_reads"]
+from bwarp.simulation.variants import (
+    LONGEST_INDEL,
+    Variants,
+    first_above,
+    haplotype_stretch,
+    reference_span,
+)
 
 #: The origin of one read; positions are within the contig, 0-based, `stop` is exclusive.
 #: `contig` is -1 for a random read. `variants` and `errors` count bases as an edit distance does.
@@ -338,3 +343,183 @@ def _set_truth(truth, contig, reverse, start, stop, variants, errors):
     truth.stop = stop
     truth.variants = variants
     truth.errors = errors
+
+
+# --------------------------------------------------------------------------------------------------
+# The truth about a read in its name, and back.
+#
+#     NUMBER:CONTIG:START:STOP:STRAND:VARIANTS:ERRORS             a single read
+#     NUMBER:CONTIG:START:STOP:STRAND:VARIANTS:ERRORS:START:STOP:STRAND:VARIANTS:ERRORS     a pair
+#     NUMBER:*                                                    random sequence
+#
+#     17:chr20:1042:1192:+:1:0:1390:1540:-:0:2
+#
+# Both reads of a pair have the same name; first the truth of read 1, then that of read 2. NUMBER
+# counts reads or pairs from 0. START and STOP are 0-based and half-open within the contig and on
+# its
+# forward strand, whatever STRAND (+ or -) the read is of. VARIANTS is the number of bases by
+# which
+# the read's span of its haplotype differs from the reference, ERRORS that of sequencing errors; a
+# base inserted or left out counts one, so the two together are at least the edit distance. CONTIG
+# is
+# percent-encoded but for letters, digits and ``_ . - ~``.
+
+
+#: The longest name a SAM record may have.
+LONGEST_NAME = 254
+#: What a pair's name needs besides the contig, with every number at its longest.
+_BESIDES_CONTIG = len("1099511627776:" + 2 * ":4294967296:4294967296:+:99999:99999")
+
+
+@dataclass(frozen=True)
+class EndTruth:
+    """The origin of one read of a pair, or of a single read."""
+
+    start: int
+    stop: int
+    reverse: bool
+    variants: int
+    errors: int
+
+
+@dataclass(frozen=True)
+class ReadTruth:
+    """The truth in a simulated read's name.
+
+    Attributes
+    ----------
+    number : int
+        Number of the read or pair, from 0.
+    contig : str or None
+        None for random sequence.
+    ends : tuple of EndTruth
+        One for a single read, two for a pair, none for random sequence.
+    """
+
+    number: int
+    contig: str | None
+    ends: tuple[EndTruth, ...]
+
+
+def parse_read_name(name: str) -> ReadTruth:
+    """The truth in a simulated read's name.
+
+    >>> parse_read_name("17:HLA%3A1:40:190:-:1:0")
+    ReadTruth(number=17, contig='HLA:1', ends=(EndTruth(start=40, stop=190, reverse=True, \
+variants=1, errors=0),))
+    """
+    number, _, rest = name.partition(":")
+    contig, *fields = rest.split(":")
+    try:
+        if rest == "*":
+            return ReadTruth(int(number), None, ())
+        if not contig or len(fields) not in (5, 10):
+            raise ValueError
+        ends = tuple(_end_truth(fields[at : at + 5]) for at in range(0, len(fields), 5))
+        return ReadTruth(int(number), unquote(contig, errors="strict"), ends)
+    except ValueError:
+        raise InputError(
+            f"read name {name!r} does not hold the truth: "
+            "only reads that simulate_reads.py made can be scored"
+        ) from None
+
+
+def _end_truth(fields: list[str]) -> EndTruth:
+    start, stop, strand, variants, errors = fields
+    if strand not in ("+", "-"):
+        raise ValueError
+    return EndTruth(int(start), int(stop), strand == "-", int(variants), int(errors))
+
+
+def encode_contig_names(names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Percent-encoded contig names, end to end (uint8), and their offsets (int64).
+
+    Raises
+    ------
+    InputError
+        If a name is too long for the read names that hold it.
+    """
+    encoded = [quote(name, safe="").encode() for name in names]
+    for name, text in zip(names, encoded, strict=True):
+        if _BESIDES_CONTIG + len(text) > LONGEST_NAME:
+            raise InputError(
+                f"contig {name[:40]!r}... has a name of {len(text)} characters when "
+                f"percent-encoded: at most {LONGEST_NAME - _BESIDES_CONTIG} fit into a read's name"
+            )
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded])])
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets.astype(np.int64)
+
+
+# --------------------------------------------------------------------------------------------------
+# Simulated reads as FASTQ text, written by arrays.
+
+
+_COLON = ord(":")
+_BASE_OF_CODE = np.frombuffer(LETTERS, np.uint8)
+
+
+def fastq_pieces(
+    reads: SimulatedReads, end: int, names: tuple[str, ...], threads: int = 1
+) -> list[np.ndarray]:
+    """The FASTQ text of one end of all reads, as consecutive arrays of bytes (uint8).
+
+    Parameters
+    ----------
+    reads : SimulatedReads
+    end : int
+        0 for read 1 or single reads, 1 for read 2.
+    names : tuple of str
+        The contigs' names; the reads' names are as `bwarp.simulation.reads` says.
+    """
+    contig_text, contig_offsets = encode_contig_names(names)
+    _, count, length = reads.codes.shape
+    room = LONGEST_NAME + 2 * length + 6
+
+    def piece(start: int, stop: int) -> np.ndarray:
+        out = np.empty((stop - start) * room, np.uint8)
+        return out[: _format_reads(reads, end, contig_text, contig_offsets, start, stop, out)]
+
+    return for_each_range(piece, count, threads)
+
+
+@compiled
+def _format_reads(reads, mate, contig_text, contig_offsets, start, stop, out):
+    """Write records `start` to `stop`; returns the number of bytes."""
+    truth, length = reads.truth, reads.codes.shape[2]
+    at = 0
+    for i in range(start, stop):
+        out[at] = ord("@")
+        at = put_field(out, at + 1, reads.first + i, _COLON)
+        contig = truth[0, i].contig
+        if contig < 0:
+            out[at] = ord("*")
+            at += 1
+        else:
+            at = put_bytes(out, at, contig_text, contig_offsets[contig], contig_offsets[contig + 1])
+            for end in range(truth.shape[0]):
+                at = _write_end(out, at, truth[end, i])
+        out[at] = ord("\n")
+        at += 1
+        for k in range(length):
+            out[at + k] = _BASE_OF_CODE[reads.codes[mate, i, k]]
+        at += length
+        out[at] = ord("\n")
+        out[at + 1] = ord("+")
+        out[at + 2] = ord("\n")
+        at += 3
+        at = put_bytes(out, at, reads.qualities[mate, i], 0, length)
+        out[at] = ord("\n")
+        at += 1
+    return at
+
+
+@numba.njit
+def _write_end(out, at, truth):
+    """Write :START:STOP:STRAND:VARIANTS:ERRORS."""
+    out[at] = _COLON
+    at = put_field(out, at + 1, truth.start, _COLON)
+    at = put_field(out, at, truth.stop, _COLON)
+    out[at] = ord("-") if truth.reverse else ord("+")
+    out[at + 1] = _COLON
+    at = put_field(out, at + 2, truth.variants, _COLON)
+    return put_number(out, at, truth.errors)

@@ -7,13 +7,13 @@ import pytest
 import bwarp
 from bwarp.cli.commands import align_pairs, find_mems, list_guides
 from bwarp.cli.subcommands import SUBCOMMANDS
-from bwarp.io.output_names import TABLE_FORMATS
-from bwarp.loci.output.locus_tables import FORMATS as LOCUS_FORMATS
-from bwarp.mapping.output.alignment_file import ENDINGS as ALIGNMENT_ENDINGS
+from bwarp.io.atomic_output import TABLE_FORMATS
+from bwarp.loci.locus_text import FORMATS as LOCUS_FORMATS
 from bwarp.options.aligning import PAIRS as PAIRS_TASK
 from bwarp.options.finding import OFFTARGETS
 from bwarp.options.mapping import ALLMAP
-from bwarp.primers.product_tables import ENDINGS as PRODUCT_ENDINGS
+from bwarp.primers.products import ENDINGS as PRODUCT_ENDINGS
+from bwarp.records.alignment_file import ENDINGS as ALIGNMENT_ENDINGS
 from tests.helpers.cases.every_writer import INPUTS, PREPARATIONS, READ, command
 from tests.helpers.programs.programs_here import run_here
 

@@ -8,7 +8,7 @@ import pytest
 
 import bwarp
 from bwarp.loci.find import Certificate
-from bwarp.mapping.output.statistics import empty_statistics, merged_statistics, statistics_text
+from bwarp.records.statistics import empty_statistics, merged_statistics, statistics_text
 
 COUNTS = empty_statistics() | {
     "reads": 10, "mapped": 8, "aligned_bases": 900, "inserted_bases": 100, "edits": 5,

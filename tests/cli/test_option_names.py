@@ -2,7 +2,7 @@
 
 import pytest
 
-from bwarp.cli.option_names import unknown_option
+from bwarp.cli.main import unknown_option
 
 KNOWN = ("-o", "--output", "--threads", "--read-group", "--min-score", "-1", "-k", "--index")
 

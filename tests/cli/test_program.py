@@ -21,7 +21,8 @@ import sys
 import time
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file
-from bwarp.cli.program import program_parser, run_program, say
+from bwarp.cli.program import (program_parser, run_program)
+from bwarp.runtime.progress import say
 
 parser = program_parser("Do what the test needs.", "prog.py raise InputError")
 parser.add_argument("statement")

@@ -32,7 +32,7 @@ def test_a_program_looks_for_garbage_once_it_works():
 from bwarp.cli.starting import guard
 guard()
 print(gc.isenabled())
-from bwarp.cli.program import program_parser, run_program
+from bwarp.cli.program import (program_parser, run_program)
 
 def main(options):
     print(gc.isenabled(), gc.get_freeze_count() > 10_000)

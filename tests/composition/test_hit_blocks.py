@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bwarp.composition.hit_blocks import HitBlock, best_hits, join_regions
+from bwarp.composition.references import HitBlock, best_hits, join_regions
 
 
 def block_of(length, *groups):

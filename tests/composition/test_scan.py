@@ -7,14 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bwarp.composition.classes import classes_cpu
-from bwarp.composition.classes.class_numbers_cpu import number_of_classes
-from bwarp.composition.classes.class_scan import CountedClassScan
+from bwarp.composition import classes_cpu, tiles_cpu
+from bwarp.composition import scan as tile_scan
+from bwarp.composition.classes_cpu import number_of_classes
+from bwarp.composition.histogram import largest_distance
 from bwarp.composition.references import gather_references
-from bwarp.composition.scan import ALGORITHMS, Scan, count_hits, scan_best, scan_hits
-from bwarp.composition.similarity import largest_distance
-from bwarp.composition.tiles import tile_scan, tiles_cpu
-from bwarp.composition.tiles.tile_scan import TileScan
+from bwarp.composition.scan import (
+    ALGORITHMS,
+    CountedClassScan,
+    Scan,
+    TileScan,
+    count_hits,
+    scan_best,
+    scan_hits,
+)
 from bwarp.io.fastx import read_sequences
 from tests.helpers.oracles.composition_oracle import (
     hits_by_counting,

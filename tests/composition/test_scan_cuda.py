@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bwarp.composition.classes import classes_cpu
+from bwarp.composition import classes_cpu, tiles_cpu
 from bwarp.composition.scan import ALGORITHMS, Scan
-from bwarp.composition.tiles import tiles_cpu
 from bwarp.errors import UsageError
 from tests.composition.test_scan import check
 from tests.helpers.oracles.composition_oracle import (
@@ -20,8 +19,7 @@ from tests.helpers.oracles.composition_oracle import (
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from bwarp.composition.classes import classes_cuda
-from bwarp.composition.tiles import gather_cuda, tiles_cuda
+from bwarp.composition import classes_cuda, gather_cuda, tiles_cuda
 from tests.helpers.gpu.emulated_cuda import launch
 
 HOSTILE = hostile_inputs()

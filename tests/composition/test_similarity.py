@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from bwarp.composition.similarity import format_similarity, largest_distance, parse_similarity
+from bwarp.composition.histogram import format_similarity, largest_distance, parse_similarity
 from bwarp.errors import UsageError
 
 

@@ -1,6 +1,6 @@
 """Reads of both simulators are counted as correct, incorrect, random or unmapped."""
 
-from bwarp.evaluation.truth import count_correct
+from bwarp.evaluation.agreement import count_correct
 
 LINES = [
     ("0:chr1:100:200:+:0:0", 0, "chr1", 101, 60, "100M"),

@@ -5,9 +5,9 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from bwarp.gpu.append_lists import slot_in_list
 from bwarp.gpu.cuda import cuda
 from bwarp.gpu.launch import WARP
+from bwarp.gpu.sums_and_sorts import slot_in_list
 from tests.helpers.gpu.emulated_cuda import launch
 
 

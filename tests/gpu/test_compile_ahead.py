@@ -68,13 +68,13 @@ def modules_of(program, capability=(9, 0)) -> set[str]:
 
 
 def test_a_program_needs_the_kernels_of_what_it_imports():
-    assert "bwarp.mapping.seeds.seed_selection_cuda" in modules_of("map")
-    assert "bwarp.loci.verifying.hits_cuda" in modules_of("allmap") - modules_of("map")
-    assert "bwarp.alignment.search.profile_kernel_cuda" in modules_of("search")
+    assert "bwarp.mapping.seed_selection_cuda" in modules_of("map")
+    assert "bwarp.loci.hits_cuda" in modules_of("allmap") - modules_of("map")
+    assert "bwarp.search.profile_kernel_cuda" in modules_of("search")
 
 
 def test_kernels_for_newer_gpus_are_left_out_on_older_ones():
-    newer = {"bwarp.alignment.matrix.packed_int16_kernel_cuda"}
+    newer = {"bwarp.alignment.packed_int16_kernel_cuda"}
     assert modules_of("map") - modules_of("map", (8, 9)) == newer
 
 
@@ -85,9 +85,9 @@ def test_the_slowest_modules_have_kernels():
 
 def test_map_finds_its_kernels_for_many_reads_and_for_few():
     """Those of reads of 150 bases: which ones are launched depends on how many pairs there are."""
-    from bwarp.alignment.matrix import int32_kernel_cuda, packed_int16_kernel_cuda
-    from bwarp.alignment.pairwise import pairs_cuda
-    from bwarp.mapping.extension.extension_cpu import scoring_of
+    from bwarp.alignment import int32_kernel_cuda, packed_int16_kernel_cuda
+    from bwarp.alignment import pair_ends_cuda as pairs_cuda
+    from bwarp.mapping.extension_cpu import scoring_of
     from bwarp.mapping.parameters import MappingParameters
 
     scoring = scoring_of(MappingParameters())

@@ -15,11 +15,10 @@ FILES = [
 
 #: What keeps compiled code names the parts of Numba that it replaces.
 KEEPS_CODE = {
-    "bwarp/cli/first_use/recording.py",
-    "bwarp/cli/first_use/type_text.py",
+    "tests/helpers/first_use/recording.py",
+    "bwarp/cli/first_use/listed_functions.py",
     "bwarp/cli/program.py",
     "bwarp/runtime/compiled_code.py",
-    "bwarp/runtime/inner_functions.py",
     "bwarp/runtime/machine_code.py",
 }
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from bwarp.gpu import device_selection
-from bwarp.gpu.device_selection import claim_gpu, installed_gpus, visible_gpus
+from bwarp.gpu import device as device_selection
+from bwarp.gpu.device import claim_gpu, installed_gpus, visible_gpus
 
 UUIDS = [f"GPU-0000000{i}-aaaa-bbbb-cccc-dddddddddddd" for i in range(3)]
 

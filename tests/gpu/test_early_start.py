@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from bwarp.gpu import device_selection, early_start
-from bwarp.gpu.device_selection import HELD, claim_gpu, release_gpu
-from bwarp.gpu.early_start import begin_cuda, give_up_cuda
+from bwarp.gpu import device as device_selection
+from bwarp.gpu import device as early_start
+from bwarp.gpu.device import HELD, begin_cuda, claim_gpu, give_up_cuda, release_gpu
 
 UUIDS = [f"GPU-0000000{i}-aaaa-bbbb-cccc-dddddddddddd" for i in range(2)]
 
@@ -128,7 +128,7 @@ def test_a_machine_without_a_driver_is_left_to_who_explains_that():
 
 def test_nothing_heavy_is_imported():
     check = (
-        "import sys, bwarp.gpu.early_start; "
+        "import sys, bwarp.gpu.device; "
         "sys.exit(any(name in sys.modules for name in ('numpy', 'numba')))"
     )
     subprocess.run([sys.executable, "-c", check], check=True)

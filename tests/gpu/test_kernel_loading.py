@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from bwarp.gpu import kernel_loading
-from bwarp.gpu.kernel_loading import compiled_kernel, load_in_turn
+from bwarp.gpu import launch as kernel_loading
+from bwarp.gpu.launch import compiled_kernel, load_in_turn
 from tests.conftest import CHECKOUT
 from tests.helpers.gpu.cuda_compiler import missing_compiler
 
@@ -79,7 +79,7 @@ LOAD = """
 import sys
 from bwarp.gpu import compile_ahead
 compile_ahead.pretend_to_have((9, 0))
-from bwarp.composition.tiles import tiles_cuda
+from bwarp.composition import tiles_cuda
 kernel, signature = compile_ahead.stated_types(tiles_cuda)[0]
 kernel = kernel.dispatcher
 context = kernel.targetctx

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize(("first", "stride"), [(0, 1), (3, 8)])
 def test_exclusive_sum(count, first, stride):
     from bwarp.gpu.cuda import cuda
-    from bwarp.gpu.prefix_sum import exclusive_sum
+    from bwarp.gpu.sums_and_sorts import exclusive_sum
 
     values = np.random.default_rng(count).integers(0, 50, first + count * stride, np.uint32)
     summed = cuda.to_device(values)
@@ -23,7 +23,7 @@ def test_exclusive_sum(count, first, stride):
 
 def test_sums_up_to_the_highest_bit():
     from bwarp.gpu.cuda import cuda
-    from bwarp.gpu.prefix_sum import exclusive_sum
+    from bwarp.gpu.sums_and_sorts import exclusive_sum
 
     values = np.full(4097, 2**20 - 3, np.uint32)
     summed = cuda.to_device(values)

@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.errors import UsageError
-from bwarp.gpu import radix_sort
+from bwarp.gpu import sums_and_sorts as radix_sort
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.radix_sort import pair_sorter
+from bwarp.gpu.sums_and_sorts import pair_sorter
 
 
 def test_without_the_package_that_sorts(monkeypatch):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.prefix_sum import exclusive_sum
-from bwarp.gpu.several_gpus import LeastBusy, copy_from_gpu, on_each, on_gpu
+from bwarp.gpu.device import LeastBusy, copy_from_gpu, on_each, on_gpu
+from bwarp.gpu.sums_and_sorts import exclusive_sum
 from bwarp.gpu.transfers import to_gpu
-from bwarp.runtime.turns import in_turns
+from bwarp.runtime.threads import in_turns
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bwarp.gpu.waiting import sleep_while_waiting
+from bwarp.gpu.launch import sleep_while_waiting
 
 
 @pytest.mark.gpu

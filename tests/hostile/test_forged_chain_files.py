@@ -15,8 +15,7 @@ import zlib
 import numpy as np
 import pytest
 
-from bwarp.io.checksum import text_sum
-from bwarp.io.chunk_files import open_chunk_file
+from bwarp.io.chunk_files import open_chunk_file, text_sum
 from tests.helpers.programs.programs_here import run_here
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))

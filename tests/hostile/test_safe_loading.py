@@ -12,14 +12,13 @@ import pytest
 import yaml
 
 from bwarp.errors import InputError
-from bwarp.io.atomic_folder import atomic_folder
-from bwarp.io.atomic_output import atomic_file, private_folder
-from bwarp.io.checksum import checked_array, map_file, save_with_sums
+from bwarp.io.atomic_output import atomic_file, atomic_folder, private_folder
+from bwarp.io.chunk_files import checked_array, map_file, save_with_sums
 from tests.helpers.programs.programs_here import run_here
 
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
 #: Compiled code is pickled, as Numba keeps it, in files that nobody else may write.
-PICKLES_CODE = {"bwarp/runtime/machine_code.py", "bwarp/gpu/kernel_loading.py"}
+PICKLES_CODE = {"bwarp/runtime/machine_code.py", "bwarp/gpu/launch.py"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from bwarp.errors import InputError, UsageError
 from bwarp.index.alt_contigs import (
+    alt_list_beside,
     chosen_alt_contigs,
     listed_alt_contigs,
     named_like_alt,
 )
-from bwarp.index.alt_list import alt_list_beside
 from bwarp.index.store import load_index, save_index
 from bwarp.reference import make_reference
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of

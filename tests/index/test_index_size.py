@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from bwarp.index.index_size import parse_size_table, part_sizes, size_table
+from bwarp.index.parameters import parse_size_table, part_sizes, size_table
 from bwarp.index.store import load_index, save_index
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 

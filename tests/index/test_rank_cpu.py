@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from bwarp.index.rank_cpu import base_at, block_start, extend_left, lf_step, rank, ranks
+from bwarp.index.rank import base_at, block_start, extend_left, lf_step, rank, ranks
 from bwarp.reference import text_of
 from tests.helpers.oracles.index_oracle import (
     AROUND_A_BLOCK,

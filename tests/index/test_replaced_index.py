@@ -12,7 +12,7 @@ import pytest
 
 from bwarp.errors import InputError
 from bwarp.index import store
-from bwarp.index.building.build import build_reverse
+from bwarp.index.build import build_reverse
 from bwarp.index.store import added_to_index, load_index, save_index, write_reverse
 from bwarp.index.verify import verify_index
 from tests.helpers.cases.index_parts import assert_equal_indexes, parts_of

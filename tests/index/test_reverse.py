@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from bwarp.errors import InputError, UsageError
-from bwarp.index.building.build import build_reverse
-from bwarp.index.index_size import parse_size_table, part_sizes, size_table
-from bwarp.index.reverse import require_reverse
-from bwarp.index.store import added_to_index, load_index, save_index, write_reverse
+from bwarp.index.build import build_reverse
+from bwarp.index.parameters import parse_size_table, part_sizes, size_table
+from bwarp.index.store import added_to_index, load_index, require_reverse, save_index, write_reverse
 from bwarp.index.verify import verify_index
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 

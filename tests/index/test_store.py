@@ -15,8 +15,8 @@ from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.index import store
 from bwarp.index.store import load_index, new_index_folder, save_index
-from bwarp.io import checksum
-from bwarp.io.checksum import checked_array, map_file, save_with_sums, text_sum
+from bwarp.io import chunk_files as checksum
+from bwarp.io.chunk_files import checked_array, map_file, save_with_sums, text_sum
 from tests.helpers.cases.index_parts import assert_equal_indexes, parts_of
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 

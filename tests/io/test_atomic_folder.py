@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.io import atomic_folder as module
-from bwarp.io.atomic_folder import atomic_folder, exchange
+from bwarp.io import atomic_output as module
+from bwarp.io.atomic_output import atomic_folder, exchange
 from tests.helpers.programs.left_behind import dead_process, names
 
 OWN = ("index.json", "table.npy")
@@ -178,14 +178,14 @@ def folder_of_nobody():
 def test_a_folder_that_may_not_be_changed(checkout):
     code = (
         "import os; os.setuid(65534)\n"
-        "import pathlib; from bwarp.io.atomic_folder import atomic_folder\n"
+        "import pathlib; from bwarp.io.atomic_output import atomic_folder\n"
         "index = pathlib.Path('index'); index.mkdir(); (index / 'index.json').touch()\n"
         "index.chmod(0o555)\n"
         "with atomic_folder('index', ['index.json']): pass\n"
     )
     with folder_of_nobody() as folder:
         # Its modules are read before it lays down its rights.
-        run = [sys.executable, "-c", "import bwarp.io.atomic_folder, pathlib\n" + code]
+        run = [sys.executable, "-c", "import bwarp.io.atomic_output, pathlib\n" + code]
         done = subprocess.run(
             run, cwd=folder, env=os.environ | {"PYTHONPATH": str(checkout)},
             capture_output=True, text=True, check=False,

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bwarp.errors import InputError
-from bwarp.io import fastx, fastx_text
+from bwarp.io import fastx
+from bwarp.io import fastx as fastx_text
 from bwarp.io.fastx import read_sequences
 from bwarp.sequence import CODE_OF_BYTE, decode
 from tests.helpers.oracles.plain_fastx_oracle import plain_records

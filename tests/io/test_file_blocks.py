@@ -19,11 +19,11 @@ import xopen
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bwarp.bam.bgzf import BLOCK_BYTES, compressed_block
 from bwarp.errors import InputError
-from bwarp.io import file_blocks, gzip_process
-from bwarp.io.bam.bgzf import BLOCK_BYTES, compressed_block
-from bwarp.io.file_blocks import read_blocks
-from bwarp.io.gzip_process import blocks_from_process
+from bwarp.io import file_blocks
+from bwarp.io import file_blocks as gzip_process
+from bwarp.io.file_blocks import blocks_from_process, read_blocks
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.io.output_names import check_outputs, table_format
+from bwarp.io.atomic_output import check_outputs, table_format
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from bwarp.io.put_text import MOST_DIGITS, put_bytes, put_field, put_number
+from bwarp.io.names import MOST_DIGITS, put_bytes, put_field, put_number
 
 
 @numba.njit

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from bwarp.io.read_estimate import estimated_reads
+from bwarp.io.sequence_parts import estimated_reads
 
 RNG = random.Random(5)
 READS = [RNG.randbytes(100).translate(b"ACGT" * 64) for _ in range(5000)]

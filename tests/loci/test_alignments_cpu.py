@@ -8,10 +8,10 @@ import random
 import numpy as np
 
 from bwarp.loci.alignments_cpu import align_loci
+from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.find_cpu import find_batch, load
 from bwarp.loci.options import LocusOptions
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
 
 

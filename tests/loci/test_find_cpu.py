@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import bwarp.loci.find_cpu as find_cpu
-import bwarp.loci.searching.rare_cuts_cpu as rare_cuts_cpu
-import bwarp.loci.searching.search_cpu as search_cpu
+import bwarp.loci.parts_cpu as rare_cuts_cpu
+import bwarp.loci.parts_cpu as search_cpu
+from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.find_cpu import find_batch, load
 from bwarp.loci.options import LocusOptions
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.loci_oracle import (
     flat,
     hard_genome,

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from bwarp.index.locate_cpu import look_up
-from bwarp.loci import engine
+from bwarp.loci import find as engine
+from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.options import LocusOptions
-from bwarp.loci.searching.parts import hits_of, items_of, kept_hits
-from bwarp.loci.verifying.loci_cpu import COUNTS
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.loci.parts_cpu import hits_of, items_of, kept_hits
+from bwarp.loci.verify_cpu import COUNTS
+from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.mapping_oracle import codes_in, flat, index_and_genome
 from tests.mapping.test_pipeline_cuda import contigs, reads_of
 

@@ -11,15 +11,17 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
-from bwarp.loci import engine, find_cuda
+from bwarp.loci import find as engine
+from bwarp.loci import find_cuda
+from bwarp.loci import parts_cpu as rare_cuts_cpu
+from bwarp.loci import parts_cuda as rare_cuts_cuda
+from bwarp.loci import verify_cuda as loci_cuda
+from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.find import find_chunks
 from bwarp.loci.find_cpu import find_batch, load
 from bwarp.loci.options import LocusOptions, extension_of
-from bwarp.loci.searching import rare_cuts_cpu, rare_cuts_cuda
-from bwarp.loci.verifying import loci_cuda
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.extension_cpu import both_strands
+from bwarp.reads.read_chunks import ReadChunk
 from tests.helpers.gpu.emulated_mapping import pretend
 
 

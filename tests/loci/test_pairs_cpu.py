@@ -6,11 +6,12 @@ import random
 import numpy as np
 import pytest
 
-from bwarp.loci.options import ALL, FoundLoci
-from bwarp.loci.output.primary_and_mapq import rank_loci
+from bwarp.loci.locus_bam import rank_loci
+from bwarp.loci.options import FoundLoci
 from bwarp.loci.pairs_cpu import estimate_insert_size, pair_loci, single_insert_sizes
-from bwarp.mapping.pairing.insert_size import InsertSize
-from bwarp.mapping.parameters import ORIENTATIONS
+from bwarp.mapping.insert_size import InsertSize
+from bwarp.options.common import ORIENTATIONS
+from bwarp.options.mapping import ALL
 
 CASES = range(60)
 EDITS = 4

@@ -8,12 +8,12 @@ import pytest
 
 from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL
 from bwarp.errors import UsageError
-from bwarp.loci import scored_alignments
+from bwarp.loci import alignments_cpu as scored_alignments
+from bwarp.loci.alignments_cpu import align_by_score
+from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.find_cpu import find_batch, load
 from bwarp.loci.options import LocusOptions, extension_of
-from bwarp.loci.scored_alignments import align_by_score
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.alignment_oracle import align
 from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
 

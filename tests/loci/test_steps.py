@@ -6,23 +6,24 @@ import numpy as np
 import pytest
 
 from bwarp.index.locate_cpu import look_up, step_to_sampled
+from bwarp.loci.candidates_cpu import blocks_of, may_have_loci
 from bwarp.loci.find_cpu import find_batch, load
-from bwarp.loci.options import ALL, LocusOptions
-from bwarp.loci.rounds import FoundRound, following_round, joined_rounds
-from bwarp.loci.searching.parts import (
+from bwarp.loci.options import LocusOptions
+from bwarp.loci.parts_cpu import (
     Items,
     Parts,
     hits_of,
     items_of,
     kept_hits,
     merge_parts,
+    search_parts,
+    seed_mismatches,
     some_items,
 )
-from bwarp.loci.searching.search_cpu import search_parts, seed_mismatches
-from bwarp.loci.verifying.candidates_cpu import may_have_loci
-from bwarp.loci.verifying.loci_cpu import COUNTS, find_loci
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.loci.rounds import FoundRound, following_round, joined_rounds
+from bwarp.loci.verify_cpu import COUNTS, find_loci
+from bwarp.mapping.extension_cpu import both_strands
+from bwarp.options.mapping import ALL
 from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
 
 

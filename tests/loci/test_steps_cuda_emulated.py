@@ -12,11 +12,12 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
 from bwarp.index.locate_cpu import locate
-from bwarp.loci import engine, steps_cuda
-from bwarp.loci.searching.parts import hits_of, items_of, kept_hits
-from bwarp.loci.verifying.loci_cpu import COUNTS
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
+from bwarp.loci import find as engine
+from bwarp.loci import find_cuda as steps_cuda
+from bwarp.loci.candidates_cpu import blocks_of
+from bwarp.loci.parts_cpu import hits_of, items_of, kept_hits
+from bwarp.loci.verify_cpu import COUNTS
+from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.gpu.emulated_mapping import pretend
 from tests.helpers.gpu.pretended_device import pair_sorter
 

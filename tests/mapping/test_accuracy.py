@@ -5,7 +5,7 @@ import pytest
 
 import bwarp
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.reads.read_chunks import ReadChunk
 from bwarp.sequence import decode, encode
 from tests.helpers.oracles.mapping_oracle import (
     codes_in,
@@ -60,10 +60,10 @@ def test_reads_of_all_lengths_lie_where_they_are_from(mapper, length, rate):
 
 def test_both_engines_score_long_reads_alike(monkeypatch):
     pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
-    from bwarp.gpu.pinned_memory import PinnedBuffer
+    from bwarp.gpu.transfers import PinnedBuffer
     from bwarp.mapping import pipeline as mapper
     from bwarp.mapping import seeding_rounds_cuda
-    from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
+    from bwarp.mapping.scored_hits_cuda import hits_on_host
     from tests.helpers.gpu.emulated_mapping import pretend
 
     rng = np.random.default_rng(2)

@@ -7,7 +7,7 @@ import pytest
 
 from bwarp.mapping import pipeline
 from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.reads.read_chunks import ReadChunk
 from tests.helpers.oracles.mapping_oracle import (
     codes_in,
     flat,

@@ -18,11 +18,10 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.several_gpus import on_each
-from bwarp.mapping import pipeline, pipeline_cuda, seeding_rounds_cuda
-from bwarp.mapping.pairing import insert_size
+from bwarp.gpu.device import on_each
+from bwarp.mapping import insert_size, pipeline, pipeline_cuda, seeding_rounds_cuda
 from bwarp.mapping.parameters import ALL
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.reads.read_chunks import ReadChunk
 from tests.helpers.gpu.emulated_mapping import pretend
 
 

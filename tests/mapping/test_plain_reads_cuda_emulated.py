@@ -18,17 +18,16 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from dataclasses import replace
 
 from bwarp.gpu import available_memory
-from bwarp.gpu.several_gpus import on_each
+from bwarp.gpu.device import on_each
 from bwarp.io.names import Names
-from bwarp.mapping import pipeline, pipeline_cuda, seeding_rounds_cuda
-from bwarp.mapping.output.bam_records import bam_records
-from bwarp.mapping.output.chunk_records import chunk_records
-from bwarp.mapping.output.chunk_writer import EncodedChunk
-from bwarp.mapping.output.comment_tags import no_tags
-from bwarp.mapping.output.output_options import RecordForm
-from bwarp.mapping.output.statistics import add_counts, counts_of, empty_statistics
-from bwarp.mapping.pairing import insert_size
+from bwarp.mapping import insert_size, pipeline, pipeline_cuda, seeding_rounds_cuda
+from bwarp.mapping.chunk_records import chunk_records
 from bwarp.mapping.parameters import ALL, END_TO_END
+from bwarp.records.alignment_file import EncodedChunk
+from bwarp.records.comment_tags import no_tags
+from bwarp.records.output_options import RecordForm
+from bwarp.records.record_writer import bam_records
+from bwarp.records.statistics import add_counts, counts_of, empty_statistics
 from tests.helpers.gpu.emulated_mapping import pretend
 from tests.mapping.test_pipeline_cuda_emulated import CudaAPIError, attempt_here
 

@@ -15,15 +15,15 @@ from tests.helpers.oracles.mapping_oracle import (
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from bwarp.gpu.pinned_memory import PinnedBuffer
+from bwarp.gpu.transfers import PinnedBuffer
 from bwarp.mapping import pipeline, seeding_rounds_cuda
-from bwarp.mapping.extension.extension_cpu import extend
-from bwarp.mapping.extension.scored_hits_cpu import merge
-from bwarp.mapping.extension.scored_hits_cuda import hits_on_host
-from bwarp.mapping.pairing.insert_size import InsertSize
-from bwarp.mapping.pairing.mate_rescue_cpu import rescue_candidates
+from bwarp.mapping.extension_cpu import extend
+from bwarp.mapping.insert_size import InsertSize
+from bwarp.mapping.mate_rescue_cpu import rescue_candidates
 from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters, SeedRound, of_ends
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.scored_hits_cpu import merge
+from bwarp.mapping.scored_hits_cuda import hits_on_host
+from bwarp.reads.read_chunks import ReadChunk
 from tests.helpers.gpu.emulated_mapping import pretend
 
 PARAMETERS = MappingParameters(

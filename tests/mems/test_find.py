@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from bwarp.mems import kmer_table_cpu
+from bwarp.mems import maximal_cpu as maximal_matches_cpu
+from bwarp.mems import unique_cpu as unique_matches_cpu
 from bwarp.mems.find import KINDS, find_matches, find_table_matches
-from bwarp.mems.maximal import kmer_table_cpu, maximal_matches_cpu
-from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table
+from bwarp.mems.kmer_table_cpu import build_kmer_table
 from bwarp.mems.query_text import STRANDS
-from bwarp.mems.unique import unique_matches_cpu
 from tests.helpers.cases.mems_cases import index_of, reference_of, text_of
 from tests.helpers.oracles.mems_oracle import expected_matches, random_case, rows_of
 

@@ -21,7 +21,7 @@ def small_lists(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_random_cases(small_lists, seed):
-    from bwarp.mems.device_text_cuda import prepare
+    from bwarp.mems.maximal_cuda import prepare
 
     contigs, queries = random_case(np.random.default_rng(seed))
     index = prepare(index_of(contigs, sa_rate=1 + seed % 3), with_reverse=True)
@@ -34,7 +34,7 @@ def test_random_cases(small_lists, seed):
 
 def test_like_the_cpu(small_lists):
     """Two megabases with repeats, a long query and reads: more than one block of everything."""
-    from bwarp.mems.device_text_cuda import prepare
+    from bwarp.mems.maximal_cuda import prepare
 
     rng = np.random.default_rng(4)
     genome = rng.integers(0, 4, 2_000_000).astype(np.uint8)

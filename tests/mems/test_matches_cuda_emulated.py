@@ -9,15 +9,17 @@ import pytest
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.errors import UsageError
-from bwarp.gpu import prefix_sum, ptx_reference
+from bwarp.gpu import ptx_reference
+from bwarp.gpu import sums_and_sorts as prefix_sum
 from bwarp.gpu.cuda import cuda
 from bwarp.gpu.kernel import kernels_in
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
-from bwarp.mems.device_text_cuda import prepare
+from bwarp.mems import maximal_cuda as maximal_matches_cuda
+from bwarp.mems import maximal_cuda as window_rows_cuda
+from bwarp.mems import unique_cuda as unique_matches_cuda
 from bwarp.mems.find import KINDS, find_matches
 from bwarp.mems.find import prepare as prepare_for
-from bwarp.mems.maximal import maximal_matches_cuda, window_rows_cuda
-from bwarp.mems.unique import unique_matches_cuda
+from bwarp.mems.maximal_cuda import prepare
 from tests.helpers.cases.mems_cases import index_of, text_of
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import (

@@ -7,7 +7,7 @@ import pytest
 
 from bwarp.mems.kmer_sampling import choose_kmer_length, sample_counts, sample_slice
 from bwarp.mems.query_text import STRANDS
-from bwarp.mems.unique.unique_matches_cpu import cut_runs
+from bwarp.mems.unique_cpu import cut_runs
 from bwarp.sequence import decode, encode, reverse_complement, unpack
 from tests.helpers.cases.mems_cases import text_of
 

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
+from bwarp.offtargets import guide_counts
+from bwarp.offtargets.alignments import NO_BULGES
 from bwarp.offtargets.find import find_sites
-from bwarp.offtargets.guides import guides_of
+from bwarp.offtargets.guide_counts import HitsByGuide
+from bwarp.offtargets.guides import guides_of, parse_pam
 from bwarp.offtargets.hits import SiteOptions, joined_hits
-from bwarp.offtargets.output import guide_counts
-from bwarp.offtargets.output.by_guide import HitsByGuide
-from bwarp.offtargets.output.site_rows import describe
-from bwarp.offtargets.pam import parse_pam
-from bwarp.offtargets.sites.alignments import NO_BULGES
+from bwarp.offtargets.site_rows import describe
 from tests.helpers.oracles.index_oracle import reference_of
 from tests.helpers.oracles.offtargets_oracle import opposite, sites
 from tests.helpers.oracles.seed_hits_oracle import GENOMES, mutated

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from bwarp.offtargets.find import find_sites
-from bwarp.offtargets.guides import guides_of
+from bwarp.offtargets.guides import guides_of, parse_pam
 from bwarp.offtargets.hits import SiteOptions, joined_hits
-from bwarp.offtargets.pam import parse_pam
 from tests.helpers.oracles.index_oracle import reference_of
 from tests.helpers.oracles.seed_hits_oracle import random_bases
 from tests.offtargets.test_find import ALL_GENOMES, LIMITS, guides_from

@@ -6,13 +6,11 @@ import pytest
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu import workspace
-from bwarp.offtargets import find_cuda
+from bwarp.gpu import memory as workspace
+from bwarp.offtargets import find_cuda, pam_sites_cuda, site_filter_cuda
 from bwarp.offtargets.find import find_sites
-from bwarp.offtargets.guides import guides_of
+from bwarp.offtargets.guides import guides_of, parse_pam
 from bwarp.offtargets.hits import SiteOptions, joined_hits
-from bwarp.offtargets.pam import parse_pam
-from bwarp.offtargets.sites import pam_sites_cuda, site_filter_cuda
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import pretend_gpu
 from tests.helpers.oracles.index_oracle import reference_of

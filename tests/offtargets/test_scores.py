@@ -6,9 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from bwarp.offtargets.guides import guides_of
-from bwarp.offtargets.pam import parse_pam
-from bwarp.offtargets.scores.cas9 import cfd_scores, has_scores, mit_scores, specificity
+from bwarp.offtargets.cas9_scores import cfd_scores, has_scores, mit_scores, specificity
+from bwarp.offtargets.guides import guides_of, parse_pam
 from bwarp.sequence import encode
 
 

@@ -7,10 +7,10 @@ import sys
 import pytest
 
 import bwarp
-from bwarp.alignment.gatk.gatk_rules import GATK_PARAMETERS
+from bwarp.alignment.gatk_cpu import GATK_PARAMETERS
 from bwarp.alignment.scoring import MODES
 from bwarp.mems.query_text import STRANDS
-from bwarp.offtargets.output import site_text
+from bwarp.offtargets import site_tables as site_text
 from bwarp.options.aligning import PAIRS, SEARCH
 from bwarp.options.common import BACKEND, THREADS
 from bwarp.options.configuration import TASKS

@@ -6,7 +6,7 @@ import xml.etree.ElementTree
 import numpy as np
 import pytest
 
-from bwarp.index.index_size import PartSize
+from bwarp.index.parameters import PartSize
 from bwarp.report import figures
 from tests.helpers.cases.report_cases import EMPTY, PAIRED, SINGLE, TRUTH
 

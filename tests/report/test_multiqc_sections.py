@@ -2,7 +2,7 @@
 
 import json
 
-from bwarp.index.index_size import PartSize
+from bwarp.index.parameters import PartSize
 from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
 from tests.helpers.cases.report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
 

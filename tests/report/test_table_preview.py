@@ -3,7 +3,7 @@
 import io
 import re
 
-from bwarp.report.table_preview import SHOWN, preview_page
+from bwarp.report.manifest import SHOWN, preview_page
 
 
 def cells(page, tag):

@@ -45,7 +45,7 @@ def test_a_gpu_that_cannot_be_started_is_not_used(monkeypatch):
 
 def test_asking_for_a_gpu_changes_nothing(monkeypatch):
     """The pool is chosen where the GPU is, not where it is asked about."""
-    memory_pool_cuda = pytest.importorskip("bwarp.gpu.memory_pool")
+    memory_pool_cuda = pytest.importorskip("bwarp.gpu.memory")
     monkeypatch.setattr(memory_pool_cuda, "use_pool", lambda: pytest.fail("chose a pool"))
     gpu_problem()
 

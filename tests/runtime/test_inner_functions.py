@@ -12,9 +12,9 @@ import bwarp
 AHEAD = """
 import numba
 from bwarp.cli.first_use import compiling
-from bwarp.cli.first_use.type_text import types_of_text
-from bwarp.mapping.output import record_text
-from bwarp.runtime.inner_functions import is_inner
+from bwarp.cli.first_use.listed_functions import types_of_text
+from bwarp.records import record_text
+from bwarp.runtime.machine_code import is_inner
 
 INNER = record_text.put_cigar
 KINDS = "(uint8[::1], int64, uint32[::1], int64, int64, )"
@@ -33,7 +33,7 @@ print(is_inner(next(iter(INNER.overloads.values())).library))
 #: In another process: what was kept is loaded, and does what the source says.
 LATER = """
 import numpy as np
-from bwarp.mapping.output.record_text import put_cigar
+from bwarp.records.record_text import put_cigar
 out = np.zeros(20, np.uint8)
 at = put_cigar(out, 0, np.array([(10 << 4), (3 << 4) | 1], np.uint32), 0, 2)
 print(out[:at].tobytes().decode(), sum(put_cigar.stats.cache_hits.values()))

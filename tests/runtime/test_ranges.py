@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bwarp.runtime.ranges import bounded_ranges, joined_stretches, offsets_of
+from bwarp.runtime.threads import bounded_ranges, joined_stretches, offsets_of
 
 
 @given(st.lists(st.integers(0, 9)), st.integers(0, 20), st.integers(1, 12))

@@ -16,8 +16,9 @@ import contextlib, ctypes, os, signal, subprocess, sys, time
 import numba, numpy
 from bwarp.runtime.signals import naming_outputs, not_ended, undone_if_ended
 from bwarp.io.atomic_output import atomic_file, private_folder
-from bwarp.io.atomic_folder import atomic_folder
-from bwarp.cli.program import program_parser, run_program, say
+from bwarp.io.atomic_output import atomic_folder
+from bwarp.cli.program import (program_parser, run_program)
+from bwarp.runtime.progress import say
 
 parser = program_parser("Do what the test needs.", "prog.py pass")
 parser.add_argument("statements")
@@ -170,7 +171,7 @@ def test_a_signal_in_an_error_is_told_alone(start):
 
 def test_programs_that_help_end_as_well(start):
     statements = (
-        "from bwarp.io.bam.samtools_process import samtools\n"
+        "from bwarp.bam.sorted_file import samtools\n"
         "import pathlib\n"
         "with samtools(['view', '-'], pathlib.Path('.'), 'o.sam') as helper:\n"
         "    say(str(helper.pid)); time.sleep(60)\n"

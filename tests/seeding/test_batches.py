@@ -3,12 +3,18 @@
 import numpy as np
 import pytest
 
-from bwarp.offtargets.pam import parse_pam
+from bwarp.offtargets.guides import parse_pam
 from bwarp.seeding import find_cpu
-from bwarp.seeding.batches import count_in_batches, find_in_batches
-from bwarp.seeding.find import count_seeds, find_in_passes, kmer_batches
+from bwarp.seeding.find import (
+    count_in_batches,
+    count_seeds,
+    find_in_batches,
+    find_in_passes,
+    find_sites,
+    is_beside_pam,
+    kmer_batches,
+)
 from bwarp.seeding.hits import SeedOptions
-from bwarp.seeding.sites import find_sites, is_beside_pam
 from tests.helpers.gpu.pretended_device import pretend_gpu
 from tests.helpers.oracles.seed_hits_oracle import (
     GENOMES,

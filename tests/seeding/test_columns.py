@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from bwarp.seeding.columns import joined, taken, with_kmers
-from bwarp.seeding.intervals import Intervals
+from bwarp.seeding.hits import Intervals, joined, taken, with_kmers
 
 
 def test_rows_are_taken_joined_and_renumbered():

@@ -9,11 +9,10 @@ from Bio.Data.IUPACData import ambiguous_dna_values
 
 from bwarp.index.store import save_index
 from bwarp.io.fastx import SequenceBatch
-from bwarp.seeding import degenerate_queries
-from bwarp.seeding.degenerate_queries import CODE_OF_LETTER, batches_with_variants
-from bwarp.seeding.find import kmer_batches
+from bwarp.seeding import queries as degenerate_queries
+from bwarp.seeding.find import count_sites, find_sites, kmer_batches
 from bwarp.seeding.hits import SeedOptions
-from bwarp.seeding.sites import count_sites, find_sites
+from bwarp.seeding.queries import CODE_OF_LETTER, batches_with_variants
 from bwarp.sequence import CODE_OF_BYTE
 from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.offtargets_oracle import opposite

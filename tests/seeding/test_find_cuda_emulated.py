@@ -19,15 +19,16 @@ from bwarp.gpu.kernel import kernels_in
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.index.locate_cpu import locate
 from bwarp.reference import text_of
-from bwarp.seeding import find_cuda, locate_hits_cuda
-from bwarp.seeding.algorithms import (
+from bwarp.seeding import (
     backtracking_cuda,
-    both_strands_cuda,
     exact_cuda,
-    search_scheme_steps_cuda,
-    search_schemes,
+    find_cuda,
+    locate_hits_cuda,
     search_schemes_cuda,
 )
+from bwarp.seeding import exact_cuda as both_strands_cuda
+from bwarp.seeding import search_schemes_cpu as search_schemes
+from bwarp.seeding import search_schemes_cuda as search_scheme_steps_cuda
 from bwarp.seeding.find import prepare
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.kmers import whole_queries

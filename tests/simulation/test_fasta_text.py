@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from bwarp.sequence import decode
-from bwarp.simulation import fasta_text
-from bwarp.simulation.fasta_text import fasta_pieces
-from bwarp.simulation.genome import GenomeParameters, simulate_genome
+from bwarp.simulation import genome as fasta_text
+from bwarp.simulation.genome import GenomeParameters, fasta_pieces, simulate_genome
 
 NOTHING = np.empty((0, 2), np.int64)
 

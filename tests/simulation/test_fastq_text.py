@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from bwarp.sequence import decode
-from bwarp.simulation.fastq_text import fastq_pieces
 from bwarp.simulation.genome import GenomeParameters, simulate_genome
-from bwarp.simulation.read_names import parse_read_name
-from bwarp.simulation.reads import ReadParameters, simulate_reads
+from bwarp.simulation.reads import ReadParameters, fastq_pieces, parse_read_name, simulate_reads
 from bwarp.simulation.variants import VariantParameters, simulate_variants
 
 NAMES = ("chr1", "HLA-A*01:01", "a contig|of 100 %")

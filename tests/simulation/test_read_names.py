@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bwarp.errors import InputError
-from bwarp.simulation import read_names
-from bwarp.simulation.read_names import (
+from bwarp.simulation import reads as read_names
+from bwarp.simulation.reads import (
     EndTruth,
     ReadTruth,
     encode_contig_names,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bwarp.sequence import decode, encode, reverse_complement
-from bwarp.simulation.repeats import (
+from bwarp.simulation.genome import (
     FAMILY_KINDS,
     MONOMER,
     N_MOTIFS,

@@ -9,19 +9,16 @@ end, and with gaps as far left as they go.
 gap costs follow GATK: the first base of a gap costs gap-open, each further one gap-extend.
 """
 
-from bwarp.alignment.pairwise.pair_aligner import pair_aligner
-from bwarp.alignment.pairwise.pair_files import read_pair_table, read_paired_files
-from bwarp.alignment.pairwise.pair_text import TSV_HEADER, paf_lines, sam_records, tsv_lines
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.alignment.pair_aligner import pair_aligner, read_pair_table, read_paired_files
+from bwarp.alignment.pair_text import TSV_HEADER, paf_lines, sam_records, tsv_lines
+from bwarp.bam.header import LONGEST_READ_NAME, is_contig_name, is_read_name, program_record
+from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
-from bwarp.io.atomic_output import atomic_file
-from bwarp.io.bam.sam_names import LONGEST_READ_NAME, is_contig_name, is_read_name
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.fastx import read_sequences
-from bwarp.io.output_names import check_outputs
-from bwarp.io.program_record import program_record
 from bwarp.options.aligning import FREE_ENDS, PAIRS
-from bwarp.runtime.progress import progress
+from bwarp.runtime.progress import progress, say
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """

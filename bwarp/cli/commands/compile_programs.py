@@ -62,6 +62,6 @@ def main(options):
     functions = functions_of_programs(programs)
     compile_missing(functions, programs, options.threads, capability)
     if capability:
-        from bwarp.gpu.radix_sort import compiled_sort
+        from bwarp.gpu.sums_and_sorts import compiled_sort
 
         compiled_sort(capability)

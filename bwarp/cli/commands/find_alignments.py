@@ -1,5 +1,6 @@
 """Find every locus where reads align with at most so many edits: none is missed."""
 
+from bwarp.bam.compression import WHILE_MAPPING, compression_for
 from bwarp.cli.locus_options import (
     given_extension,
     locus_options,
@@ -12,18 +13,16 @@ from bwarp.cli.options import (
     read_files,
     warn_of_unmapped_reads,
 )
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.index.store import load_index
-from bwarp.io.bam.compression import WHILE_MAPPING, compression_for
-from bwarp.io.output_names import check_outputs
-from bwarp.loci.engine import load, reads_a_chunk
-from bwarp.loci.find import Certificate, find_chunks, what_is_searched
-from bwarp.mapping.reads.read_chunks import pairs_alone
-from bwarp.mapping.reads.read_files import chunks_of_files
+from bwarp.io.atomic_output import check_outputs
+from bwarp.loci.find import Certificate, find_chunks, load, reads_a_chunk, what_is_searched
 from bwarp.options.mapping import ALLMAP
+from bwarp.reads.read_chunks import pairs_alone
+from bwarp.reads.read_files import chunks_of_files
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import progress
+from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import read_ahead
 
 EXAMPLES = """

@@ -18,27 +18,31 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.fastx import read_sequences
 from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.io.names import names_of
-from bwarp.io.output_names import check_outputs
 from bwarp.mems.find import find_matches, find_table_matches, prepare
-from bwarp.mems.maximal.kmer_table_cpu import build_kmer_table
-from bwarp.mems.output.match_columns import match_columns
-from bwarp.mems.output.match_table import COLUMNS, table_lines
-from bwarp.mems.output.match_text import MummerLayout, mummer_lines, paf_lines
+from bwarp.mems.kmer_table_cpu import build_kmer_table
+from bwarp.mems.match_text import (
+    COLUMNS,
+    MummerLayout,
+    match_columns,
+    mummer_lines,
+    paf_lines,
+    table_lines,
+)
 from bwarp.mems.query_text import STRANDS, make_query_text
 from bwarp.mems.reference_chunks import find_in_chunks
 from bwarp.options.finding import MEMS
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import progress
-from bwarp.runtime.turns import in_turns, on_each_gpu
+from bwarp.runtime.progress import progress, say
+from bwarp.runtime.threads import in_turns, on_each_gpu
 
 EXAMPLES = """
 scripts/find_mems.py --index genome.index --queries reads.fq.gz -o reads.mums --strands both

@@ -12,20 +12,19 @@ has its specificities on the scales of the scores: cfd_specificity from 0 to 1, 
 from 0 to 100.
 """
 
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import check_outputs
 from bwarp.offtargets.find import find_sites, stretch_to_search
-from bwarp.offtargets.guides import pam_left_on, read_guides
+from bwarp.offtargets.guides import pam_left_on, parse_pam, read_guides
 from bwarp.offtargets.hits import SiteOptions
-from bwarp.offtargets.output.annotation import read_features
-from bwarp.offtargets.output.site_tables import open_site_tables, site_tables_at
-from bwarp.offtargets.pam import parse_pam
+from bwarp.offtargets.site_rows import read_features
+from bwarp.offtargets.site_tables import open_site_tables, site_tables_at
 from bwarp.options.finding import OFFTARGETS
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import progress
+from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
 scripts/find_offtargets.py --index genome.index --guides guides.fa -o sites.tsv

@@ -9,17 +9,22 @@ strand is + where the forward primer is the left one.
 OUT.pairs.tsv says of every pair where its primers bind, how often, and how many products it has.
 """
 
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import check_outputs
 from bwarp.options.finding import PRIMERS
 from bwarp.primers.pairs import read_pairs
-from bwarp.primers.product_tables import layout_of, open_product_tables, product_tables_at
-from bwarp.primers.products import ProductOptions, find_products
+from bwarp.primers.products import (
+    ProductOptions,
+    find_products,
+    layout_of,
+    open_product_tables,
+    product_tables_at,
+)
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import progress
+from bwarp.runtime.progress import progress, say
 from bwarp.seeding.find import prepare
 from bwarp.seeding.hits import SeedOptions
 

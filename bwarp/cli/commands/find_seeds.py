@@ -14,26 +14,25 @@ or too long, or stand for too many sequences.
 
 from functools import partial
 
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.output_names import check_outputs, table_format
-from bwarp.offtargets.pam import parse_pam
+from bwarp.io.atomic_output import check_outputs, table_format
+from bwarp.offtargets.guides import parse_pam
 from bwarp.options.finding import SEEDS
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import progress
-from bwarp.runtime.turns import on_each_gpu
-from bwarp.seeding.batches import count_in_batches, find_in_batches
-from bwarp.seeding.find import prepare
+from bwarp.runtime.progress import progress, say
+from bwarp.runtime.threads import on_each_gpu
+from bwarp.seeding.find import count_in_batches, find_in_batches, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
-from bwarp.seeding.output.seed_tables import (
+from bwarp.seeding.queries import kmers_to_cut, read_queries
+from bwarp.seeding.seed_tables import (
     open_count_table,
     open_seed_tables,
     sibling,
     tables_at,
 )
-from bwarp.seeding.queries import kmers_to_cut, read_queries
 
 EXAMPLES = """
 scripts/find_seeds.py --index genome.index --queries primers.fa -o hits.tsv --mismatches 2

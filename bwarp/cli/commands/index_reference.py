@@ -4,14 +4,12 @@ import argparse
 from dataclasses import replace
 
 from bwarp.cli.options import MOST_NAMED, warn_of_names_like_alt
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
-from bwarp.index.alt_contigs import listed_alt_contigs
-from bwarp.index.alt_list import alt_list_beside
-from bwarp.index.building.build import build_index, build_reverse
-from bwarp.index.index_size import size_table
-from bwarp.index.parameters import choose_parameters
+from bwarp.index.alt_contigs import alt_list_beside, listed_alt_contigs
+from bwarp.index.build import build_index, build_reverse
+from bwarp.index.parameters import choose_parameters, size_table
 from bwarp.index.store import (
     added_to_index,
     load_index,
@@ -20,12 +18,12 @@ from bwarp.index.store import (
     write_reverse,
 )
 from bwarp.index.verify import verify_index
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import check_outputs
 from bwarp.options.mapping import INDEX
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.host_memory import available_bytes, parse_size
-from bwarp.runtime.progress import steps
+from bwarp.runtime.progress import say, steps
 
 EXAMPLES = """
 scripts/index_reference.py genome.fa.gz -o genome.index

@@ -8,17 +8,17 @@ half-open as in the tables of find_offtargets.py, which takes what is written he
 
 import numpy as np
 
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.bed_regions import read_regions
-from bwarp.io.output_names import check_outputs
 from bwarp.offtargets.guide_list import GuideFilter, list_guides, region_of
-from bwarp.offtargets.pam import parse_pam
+from bwarp.offtargets.guides import parse_pam
 from bwarp.options.finding import GUIDES
 from bwarp.reference import read_reference
+from bwarp.runtime.progress import say
 from bwarp.sequence import decode
 
 EXAMPLES = """

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from bwarp.bam.compression import compression_for
 from bwarp.cli.options import (
     mapping_options,
     output_options,
@@ -12,29 +13,26 @@ from bwarp.cli.options import (
     warn_of_unmapped_reads,
     warn_of_unnamed_reference,
 )
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
+from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
-from bwarp.io.bam.compression import compression_for
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import check_outputs
 from bwarp.mapping.engine import load, map_chunks, reads_a_chunk, sort_bytes_on_gpu
-from bwarp.mapping.output.alignment_file import files_of
-from bwarp.mapping.output.chunk_writer import write_mapped
-from bwarp.mapping.output.platform_unit import AUTO, with_platform_unit
-from bwarp.mapping.output.statistics import statistics_sentence, write_statistics
-from bwarp.mapping.output.tags_of_input import with_tags_of, with_tags_of_batches
-from bwarp.mapping.pairing.insert_size import InsertSize
-from bwarp.mapping.pairing.insert_size_file import read_insert_size
-from bwarp.mapping.parameters import ORIENTATIONS
-from bwarp.mapping.reads.read_chunks import ReadChunk
-from bwarp.mapping.reads.read_files import ReadFiles, chunks_of_files, holds_pairs
-from bwarp.mapping.reads.record_files import holds_records
-from bwarp.mapping.reads.stored_reads import has_tags, part_of_batches, reads_of_files
+from bwarp.mapping.insert_size import InsertSize, read_insert_size
+from bwarp.options.common import ORIENTATIONS
 from bwarp.options.mapping import MAP
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.reads.read_files import ReadFiles, chunks_of_files, holds_pairs
+from bwarp.reads.record_files import holds_records
+from bwarp.reads.stored_reads import has_tags, part_of_batches, reads_of_files
+from bwarp.records.alignment_file import files_of, write_mapped
+from bwarp.records.comment_tags import with_tags_of, with_tags_of_batches
+from bwarp.records.output_options import AUTO, with_platform_unit
+from bwarp.records.statistics import statistics_sentence, write_statistics
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import progress
+from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import read_ahead
 
 EXAMPLES = """

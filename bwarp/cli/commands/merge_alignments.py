@@ -4,26 +4,16 @@ import os
 from functools import partial
 from pathlib import Path
 
+from bwarp.bam.sorted_file import duplicates_marked, merge_files, sorted_file
 from bwarp.cli.options import (
     warn_of_unmapped_reads,
     warn_of_unnamed_reference,
 )
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file, private_folder
-from bwarp.io.bam.merged_file import merge_files
-from bwarp.io.bam.sorted_file_and_duplicates import duplicates_marked, sorted_file
-from bwarp.io.output_names import check_outputs
-from bwarp.mapping.output.alignment_file import files_of, put_in_place
-from bwarp.mapping.output.cram_reference import naming_reference, write_sequences
-from bwarp.mapping.output.statistics import (
-    merged_statistics,
-    read_statistics,
-    statistics_of_parts,
-    statistics_text,
-)
+from bwarp.io.atomic_output import atomic_file, check_outputs, private_folder
 from bwarp.options.common import INDEX_FOLDER, output
 from bwarp.options.mapping import (
     BARCODE_TAG,
@@ -32,6 +22,15 @@ from bwarp.options.mapping import (
     MARK_DUPLICATES,
     REFERENCE_OF_CRAM,
 )
+from bwarp.records.alignment_file import files_of, put_in_place
+from bwarp.records.output_options import naming_reference, write_sequences
+from bwarp.records.statistics import (
+    merged_statistics,
+    read_statistics,
+    statistics_of_parts,
+    statistics_text,
+)
+from bwarp.runtime.progress import say
 
 EXAMPLES = """
 scripts/merge_alignments.py lane1.bam lane2.bam -o sample.bam

@@ -13,34 +13,32 @@ from pathlib import Path
 
 import numpy as np
 
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
-from bwarp.composition.histogram import group_queries
-from bwarp.composition.hit_blocks import join_regions
-from bwarp.composition.output.hit_rows import rows_of_block
-from bwarp.composition.output.hit_text import (
+from bwarp.cli.program import choose_engine, compile_first, program_parser
+from bwarp.composition.histogram import group_queries, parse_similarity
+from bwarp.composition.hit_text import (
     COUNT_HEADER,
     bed_lines,
+    rows_of_block,
     tsv_header,
     tsv_lines,
 )
-from bwarp.composition.references import window_count
+from bwarp.composition.references import join_regions, window_count
 from bwarp.composition.scan import (
     Scan,
     count_hits,
     hits_of_queries,
     scan_best,
     scan_hits,
+    scan_queries,
+    scan_references,
 )
-from bwarp.composition.scan_inputs import scan_queries, scan_references
-from bwarp.composition.similarity import parse_similarity
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
-from bwarp.io.atomic_output import atomic_file
+from bwarp.io.atomic_output import atomic_file, check_outputs, table_format
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import Names
-from bwarp.io.output_names import check_outputs, table_format
 from bwarp.options.finding import SCAN
-from bwarp.runtime.progress import progress
+from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
 scripts/scan_composition.py --reference hairpin.fa.gz --queries mature.fa.gz -o hits.tsv \\
@@ -160,7 +158,7 @@ def write_counts(path, output_format, names, lengths, counts):
         if output_format == "parquet":
             import pyarrow.parquet
 
-            from bwarp.composition.output.hit_parquet import count_table
+            from bwarp.composition.hit_text import count_table
 
             pyarrow.parquet.write_table(count_table(names, lengths, counts), file)
             return
@@ -191,7 +189,7 @@ def row_writer(file, output_format, options, queries, references):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        from bwarp.composition.output.hit_parquet import hit_schema, hit_table
+        from bwarp.composition.hit_text import hit_schema, hit_table
 
         queries, references = pa.array(queries, pa.string()), pa.array(references, pa.string())
         with pq.ParquetWriter(file, hit_schema(options.regions)) as writer:

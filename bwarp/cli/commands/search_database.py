@@ -9,36 +9,33 @@ Selenocysteine U is scored as C, pyrrolysine O as X, J by the mean of I and L, a
 
 from pathlib import Path
 
-from bwarp.alignment.search.best_hits import (
+from bwarp.cli.program import choose_engine, compile_first, program_parser
+from bwarp.counted import counted
+from bwarp.errors import UsageError
+from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.options.aligning import SEARCH
+from bwarp.runtime.progress import progress, say
+from bwarp.search.best_hits import (
+    COLUMNS,
     MATRIX,
+    SIGNIFICANCE,
     align_hits,
+    blast_lines,
     check_algorithm,
     end_hits,
     find_best_hits,
+    hit_lines,
+    hit_pairs,
     search_scoring,
+    significance,
 )
-from bwarp.alignment.search.database import (
+from bwarp.search.database import (
     load_database,
     read_all,
     read_database,
     save_database,
 )
-from bwarp.alignment.search.evalue import karlin_altschul
-from bwarp.alignment.search.top_hits import (
-    COLUMNS,
-    SIGNIFICANCE,
-    blast_lines,
-    hit_lines,
-    hit_pairs,
-    significance,
-)
-from bwarp.cli.program import choose_engine, compile_first, program_parser, say
-from bwarp.counted import counted
-from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file
-from bwarp.io.output_names import check_outputs
-from bwarp.options.aligning import SEARCH
-from bwarp.runtime.progress import progress
+from bwarp.search.evalue import karlin_altschul
 
 EXAMPLES = """
 scripts/search_database.py --queries Q.fa --database D.fa.gz -o hits.tsv

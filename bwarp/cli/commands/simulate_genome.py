@@ -8,13 +8,13 @@ from dataclasses import fields
 
 import numpy as np
 
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.io.atomic_output import atomic_file
 from bwarp.options.common import output
 from bwarp.options.option import Whole
-from bwarp.simulation.fasta_text import fasta_pieces
-from bwarp.simulation.genome import GenomeParameters, simulate_genome
+from bwarp.runtime.progress import say
+from bwarp.simulation.genome import GenomeParameters, fasta_pieces, simulate_genome
 
 EXAMPLES = """
 scripts/simulate_genome.py -o demo.fa --length 1000000 --contigs 4 --seed 7

@@ -10,16 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import fields
 
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.option import Whole
 from bwarp.reference import codes_of, read_reference
-from bwarp.simulation.fastq_text import fastq_pieces
-from bwarp.simulation.read_names import encode_contig_names
-from bwarp.simulation.reads import ReadParameters, simulate_reads
+from bwarp.runtime.progress import say
+from bwarp.simulation.reads import ReadParameters, encode_contig_names, fastq_pieces, simulate_reads
 from bwarp.simulation.variants import VariantParameters, simulate_variants, vcf_lines
 
 EXAMPLES = """

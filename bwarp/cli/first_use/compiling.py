@@ -23,17 +23,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import bwarp
-from bwarp.cli.first_use.listed_functions import ListedFunction, functions_of_kind
-from bwarp.cli.first_use.type_text import types_of_text
+from bwarp.cli.first_use.listed_functions import ListedFunction, functions_of_kind, types_of_text
 from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
 from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
 from bwarp.runtime.compiled_code import code_folder, keep, kept, package_state, remove_unused
-from bwarp.runtime.inner_functions import leave_inner_functions_to_callers
+from bwarp.runtime.machine_code import leave_inner_functions_to_callers
 from bwarp.runtime.progress import duration, say, status_line
 from bwarp.runtime.signals import not_ended, undone_if_ended
-
-__all__ = ["compile_missing", "compile_once"]
 
 _COMPILING = "compiling for this machine, once"
 
@@ -49,7 +46,7 @@ def compile_once(kind: str, processes: int, capability: tuple[int, int] | None =
     Parameters
     ----------
     kind : str
-        The kind of run (`bwarp.cli.first_use.kinds`).
+        The kind of run (`bwarp.cli.first_use.listed_functions`).
     processes : int
         How many to compile in.
     capability : tuple of int, optional

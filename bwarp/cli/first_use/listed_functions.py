@@ -1,27 +1,23 @@
 """The functions that programs need, in the order of what they take: the table functions.tsv.
 
-    kinds       of run that call it, with commas between: `bwarp.cli.first_use.kinds`
+    kinds       of run that call it, with commas between: `bwarp.cli.first_use.listed_functions`
     seconds     that compiling took, by itself, where the table was made
     function    module and name
-    types       of its arguments (`bwarp.cli.first_use.type_text`)
+    types       of its arguments (`bwarp.cli.first_use.listed_functions`)
 
-`python -m bwarp.cli.first_use.recording` makes it; a test says when that is due.
+`python -m tests.helpers.first_use.recording` makes it; a test says when that is due.
 """
 
-from collections.abc import Iterable
+import argparse
+import ast
+import importlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = [
-    "FURTHER_KIND",
-    "TABLE",
-    "ListedFunction",
-    "functions_of_kind",
-    "functions_of_programs",
-    "listed_functions",
-    "programs_of_table",
-    "write_table",
-]
+import numpy as np
+from numba import types
+from numba.np.numpy_support import as_dtype, from_dtype
 
 #: After the name of a program, stands for its runs with options that do not make a kind.
 FURTHER_KIND = "further"
@@ -74,3 +70,146 @@ def write_table(listed: Iterable[ListedFunction]) -> None:
     for one in sorted(listed, key=lambda one: (-one.seconds, one.function, one.types)):
         lines.append(f"{','.join(one.kinds)}\t{one.seconds:.1f}\t{one.function}\t{one.types}")
     TABLE.write_text("\n".join(lines) + "\n")
+
+
+# --------------------------------------------------------------------------------------------------
+# Kinds of run: what of a program's options decides which functions it calls.
+#
+# A kind is the program's name and a few words, such as ``map pairs sorted``. The table of
+# functions
+# (`bwarp.cli.first_use.listed_functions`) says which kinds call a function.
+
+
+#: An output in none of these formats is SAM, or a text that differs in nothing of weight.
+_ENDINGS = ("bam", "bed", "cram", "paf", "parquet", "sam", "tsv")
+
+
+def kind_of(program: str, options: argparse.Namespace) -> str:
+    """The kind of a run of a program with these options."""
+    words = _WORDS.get(program)
+    return " ".join([program, *(words(options) if words else ())])
+
+
+def _format(output: str) -> str:
+    ending = output.removesuffix(".gz").rpartition(".")[2]
+    return ending if ending in _ENDINGS else "text"
+
+
+def _of_index(options) -> Iterator[str]:
+    yield "both" if options.with_reverse else "forward"
+    if options.verify:
+        yield "verify"
+
+
+def _of_map(options) -> Iterator[str]:
+    records = [path for path in options.first if _format(path) in ("bam", "cram")]
+    is_pairs = options.second or options.interleaved or options.batches or records
+    yield "pairs" if is_pairs else "single"
+    yield options.mode
+    if options.mark_duplicates:
+        yield "marked"
+    elif options.sort:
+        yield "sorted"
+    else:
+        yield "bam" if _format(options.output) in ("bam", "cram") else "sam"
+
+
+def _of_allmap(options) -> Iterator[str]:
+    is_pairs = (options.second or options.interleaved) and not options.unpaired
+    yield "pairs" if is_pairs else "single"
+    yield options.extension
+    yield "bam" if _format(options.output) == "bam" else "tsv"
+
+
+def _of_seeds(options) -> Iterator[str]:
+    yield "mismatches" if options.mismatches else "exact"
+    yield "count" if options.count_only else _format(options.output)
+
+
+def _of_mems(options) -> Iterator[str]:
+    yield "index" if options.index else "reference"
+    yield options.kind
+    yield _format(options.output)
+
+
+def _of_pairs(options) -> Iterator[str]:
+    yield options.mode
+    yield _format(options.output)
+
+
+_WORDS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
+    "allmap": _of_allmap,
+    "index": _of_index,
+    "map": _of_map,
+    "mems": _of_mems,
+    "pairs": _of_pairs,
+    "seeds": _of_seeds,
+}
+
+
+# --------------------------------------------------------------------------------------------------
+# Numba's types as text that a person can read, and back.
+#
+# uint8[::1]                          an array, contiguous as in C
+# uint8[:]                            one with any strides
+# readonly(uint8[::1])                one that may not be written
+# records([('start', '<i8'), ...], 1) an array of records, with one dimension
+# (int64, float64)                    a tuple
+# named('bwarp.io.names.Names', ...)  a named tuple, and the types of its fields
+
+
+def text_of_types(found: tuple[types.Type, ...]) -> str:
+    """The types of a function's arguments as text; ValueError for one that has none."""
+    return f"({''.join(f'{_text(one)}, ' for one in found)})"
+
+
+def types_of_text(text: str) -> tuple[types.Type, ...]:
+    """The types that `text_of_types` wrote."""
+    return tuple(map(_type, ast.parse(text, mode="eval").body.elts))
+
+
+def _text(one: types.Type) -> str:
+    if isinstance(one, types.Array):
+        if isinstance(one.dtype, types.Record):
+            text = f"records({as_dtype(one.dtype).descr!r}, {one.ndim})"
+            if _type(ast.parse(text, mode="eval").body) == one:
+                return text
+        if not one.aligned or one.layout == "F" or isinstance(one.dtype, types.Record):
+            raise ValueError(f"no text for {one}")
+        last = "::1" if one.layout == "C" else ":"
+        text = f"{_text(one.dtype)}[{', '.join([':'] * (one.ndim - 1) + [last])}]"
+        return text if one.mutable else f"readonly({text})"
+    if isinstance(one, types.NamedTuple | types.NamedUniTuple):
+        name = f"{one.instance_class.__module__}.{one.instance_class.__qualname__}"
+        return f"named({name!r}, {', '.join(map(_text, one.types))})"
+    if isinstance(one, types.BaseTuple):
+        return text_of_types(one.types)
+    if isinstance(one, types.Omitted):
+        return f"omitted({one.value!r})"
+    if one is types.none or isinstance(one, types.Number | types.Boolean):
+        return one.name if one.name != "bool" else "boolean"
+    raise ValueError(f"no text for {one}")
+
+
+def _type(node: ast.expr) -> types.Type:
+    """The type that is written so."""
+    match node:
+        case ast.Name(name):
+            return getattr(types, name)
+        case ast.Tuple(parts):
+            return types.BaseTuple.from_types(list(map(_type, parts)))
+        case ast.Subscript(element, index):
+            axes = index.elts if isinstance(index, ast.Tuple) else [index]
+            layout = "C" if axes[-1].step else "A"
+            return types.Array(_type(element), len(axes), layout)
+        case ast.Call(ast.Name("readonly"), [array]):
+            return _type(array).copy(readonly=True)
+        case ast.Call(ast.Name("records"), [fields, ast.Constant(axes)]):
+            return types.Array(from_dtype(np.dtype(ast.literal_eval(fields))), axes, "C")
+        case ast.Call(ast.Name("omitted"), [value]):
+            return types.Omitted(ast.literal_eval(value))
+        case ast.Call(ast.Name("named"), [ast.Constant(name), *fields]):
+            module, _, class_name = name.rpartition(".")
+            kind = getattr(importlib.import_module(module), class_name)
+            return types.BaseTuple.from_types(list(map(_type, fields)), kind)
+    raise ValueError(f"no type is written as {ast.unparse(node)}")

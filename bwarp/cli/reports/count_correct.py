@@ -7,11 +7,11 @@ or of dwgsim.
 import json
 from dataclasses import asdict
 
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import program_parser
 from bwarp.counted import counted
-from bwarp.evaluation.truth import count_correct
-from bwarp.io.atomic_output import atomic_file
-from bwarp.io.output_names import check_outputs
+from bwarp.evaluation.agreement import count_correct
+from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.runtime.progress import say
 
 EXAMPLES = """
 scripts/count_correct.py sample.bam -o truth.json

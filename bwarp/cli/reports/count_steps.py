@@ -8,8 +8,7 @@ import os
 from pathlib import Path
 
 from bwarp.cli.program import program_parser
-from bwarp.io.atomic_output import atomic_file
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.loci.find import Certificate
 from bwarp.options.common import output
 from bwarp.runtime.progress import seconds_of_compiling

@@ -15,14 +15,17 @@ import yaml
 from bwarp import __version__
 from bwarp.cli.program import program_parser
 from bwarp.errors import InputError
-from bwarp.index.index_size import parse_size_table
-from bwarp.io.atomic_folder import atomic_folder
-from bwarp.io.output_names import check_outputs
-from bwarp.mapping.output.statistics import parse_statistics
+from bwarp.index.parameters import parse_size_table
+from bwarp.io.atomic_output import atomic_folder, check_outputs
+from bwarp.records.statistics import parse_statistics
 from bwarp.report import figures
 from bwarp.report.mapping_summary import mapping_warnings, summarise, summary_table
-from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
-from bwarp.report.samtools_names import samtools_stats
+from bwarp.report.multiqc_sections import (
+    index_section,
+    insert_size_curve,
+    mapping_sections,
+    samtools_stats,
+)
 
 EXAMPLES = """
 scripts/draw_report.py --statistics results/map/*.stats.json -o plots

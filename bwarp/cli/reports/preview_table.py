@@ -4,10 +4,9 @@ import gzip
 import os
 
 from bwarp.cli.program import program_parser
-from bwarp.io.atomic_output import atomic_file
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.common import output
-from bwarp.report.table_preview import preview_page
+from bwarp.report.manifest import preview_page
 
 EXAMPLES = """
 scripts/preview_table.py results/seeds/primers.tsv -o primers.html

@@ -4,8 +4,7 @@ import json
 
 from bwarp.cli.program import program_parser
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.common import output
 from bwarp.report.manifest import manifest
 

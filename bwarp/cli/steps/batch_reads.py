@@ -8,17 +8,16 @@ chunk files 0.reads, 1.reads and so on.
 from itertools import count, islice
 
 from bwarp.cli.options import read_files
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import program_parser
 from bwarp.counted import counted
-from bwarp.io.atomic_folder import atomic_folder
+from bwarp.io.atomic_output import atomic_folder, check_outputs
 from bwarp.io.chunk_files import write_chunk_file
-from bwarp.io.output_names import check_outputs
-from bwarp.mapping.reads.read_files import chunks_of_files
-from bwarp.mapping.reads.record_files import holds_records, read_groups
-from bwarp.mapping.reads.stored_reads import batches_in, write_reads
 from bwarp.options.common import READ_FILES, output
 from bwarp.options.mapping import ALLMAP
-from bwarp.runtime.progress import progress
+from bwarp.reads.read_files import chunks_of_files
+from bwarp.reads.record_files import holds_records, read_groups
+from bwarp.reads.stored_reads import batches_in, write_reads
+from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
 scripts/batch_reads.py -1 R1.fq.gz -2 R2.fq.gz -o batches --batch-size 1000000

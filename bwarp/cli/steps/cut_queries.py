@@ -9,18 +9,18 @@ What the search would refuse is refused here, before any part is searched.
 from functools import partial
 from pathlib import Path
 
-from bwarp.alignment.search.best_hits import search_scoring
-from bwarp.alignment.search.database import gather_sequences
-from bwarp.cli.program import program_parser, say
-from bwarp.composition.scan_inputs import scan_queries
+from bwarp.cli.program import program_parser
+from bwarp.composition.scan import scan_queries
 from bwarp.counted import counted
 from bwarp.errors import UsageError
-from bwarp.io.atomic_folder import atomic_folder
+from bwarp.io.atomic_output import atomic_folder, check_outputs
 from bwarp.io.names import names_of
-from bwarp.io.output_names import check_outputs
 from bwarp.io.sequence_parts import write_parts, write_parts_by_length
 from bwarp.options.aligning import SEARCH
 from bwarp.options.common import PARTS, output, sequence_file
+from bwarp.runtime.progress import say
+from bwarp.search.best_hits import search_scoring
+from bwarp.search.database import gather_sequences
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """

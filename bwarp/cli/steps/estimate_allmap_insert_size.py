@@ -9,16 +9,14 @@ from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.chunk_files import open_chunk_file
-from bwarp.io.output_names import check_outputs
 from bwarp.loci.chain_files import check_all_loci, found_rounds
-from bwarp.loci.options import ALL
 from bwarp.loci.pairs_cpu import estimate_insert_size, single_insert_sizes
 from bwarp.loci.rounds import joined_rounds
-from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
-from bwarp.mapping.pairing.insert_size_file import insert_size_text
+from bwarp.mapping.insert_size import FIRST_PAIRS, insert_size_text
 from bwarp.options.common import INDEX_FOLDER, ORIENTATION, output
+from bwarp.options.mapping import ALL
 from bwarp.options.option import File, Option
 
 EXAMPLES = """

@@ -6,15 +6,14 @@ standard deviation, the bounds of proper pairs, and their orientation; - is stan
 
 from bwarp.cli.program import program_parser
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.mapping.engine import load, reads_a_chunk
-from bwarp.mapping.pairing.insert_size_file import insert_size_text
+from bwarp.mapping.insert_size import insert_size_text
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.mapping.pipeline import first_insert_size
-from bwarp.mapping.reads.stored_reads import part_of_batches, reads_of_files
 from bwarp.options.common import INDEX_FOLDER, output
 from bwarp.options.mapping import ALIGNMENT, BATCHES, MAP
+from bwarp.reads.stored_reads import part_of_batches, reads_of_files
 
 EXAMPLES = """
 scripts/estimate_map_insert_size.py --index genome.index --batches batches -o insert_size.json

@@ -4,11 +4,11 @@ The fifth step of the chain, after scripts/filter_candidates.py, or at once afte
 scripts/locate_seeds.py. The output is a chunk file; - is standard output.
 """
 
-from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.cli.program import choose_engine, program_parser
 from bwarp.counted import counted
 from bwarp.index.store import load_index
+from bwarp.io.atomic_output import check_outputs
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
-from bwarp.io.output_names import check_outputs
 from bwarp.loci.chain_files import (
     frame_of_loci,
     hits_of_frame,
@@ -16,10 +16,10 @@ from bwarp.loci.chain_files import (
     searched_chunks,
     stored_options,
 )
-from bwarp.loci.engine import steps_of
+from bwarp.loci.find import steps_of
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import progress
+from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import in_order
 
 EXAMPLES = """

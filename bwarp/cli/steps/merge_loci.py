@@ -15,22 +15,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+from bwarp.bam.header import BamHeader
+from bwarp.bam.sorted_file import merge_files
 from bwarp.cli.locus_options import outputs_of, write_certificate
 from bwarp.cli.options import warn_of_unmapped_reads
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
-from bwarp.io.atomic_output import atomic_files, private_folder
-from bwarp.io.bam.header import BamHeader
-from bwarp.io.bam.merged_file import merge_files
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import atomic_files, check_outputs, private_folder
 from bwarp.loci.find import Certificate
-from bwarp.loci.output.locus_bam import CERTIFICATE, certificate_line
-from bwarp.loci.output.locus_tables import SIBLING_HEADERS, SIBLINGS, format_of
-from bwarp.loci.output.locus_text import LOCI_HEADERS
-from bwarp.mapping.output.alignment_file import put_in_place
+from bwarp.loci.locus_bam import CERTIFICATE, certificate_line
+from bwarp.loci.locus_text import LOCI_HEADERS, SIBLING_HEADERS, SIBLINGS, format_of
 from bwarp.options.common import output
-from bwarp.seeding.output.seed_tables import sibling
+from bwarp.records.alignment_file import put_in_place
+from bwarp.runtime.progress import say
+from bwarp.seeding.seed_tables import sibling
 
 EXAMPLES = """
 scripts/merge_loci.py 0.bam 1.bam 2.bam -o sample.bam

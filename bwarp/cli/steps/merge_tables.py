@@ -7,12 +7,12 @@ The same bytes as the program writes of all queries in one.
 import shutil
 from pathlib import Path
 
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
-from bwarp.io.atomic_output import atomic_file
-from bwarp.io.output_names import check_outputs
+from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.common import output
+from bwarp.runtime.progress import say
 
 EXAMPLES = """
 scripts/merge_tables.py 1.tsv 2.tsv 3.tsv -o probes.tsv

@@ -14,12 +14,12 @@ from itertools import repeat
 import numpy as np
 
 from bwarp.cli.locus_options import locus_options
-from bwarp.cli.program import choose_engine, program_parser, say
+from bwarp.cli.program import choose_engine, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
+from bwarp.io.atomic_output import check_outputs
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
-from bwarp.io.output_names import check_outputs
 from bwarp.loci.chain_files import (
     found_rounds,
     frame_of_hits,
@@ -27,20 +27,19 @@ from bwarp.loci.chain_files import (
     options_of_file,
     stored_options,
 )
-from bwarp.loci.engine import steps_of
+from bwarp.loci.find import steps_of
 from bwarp.loci.find_cpu import hit_ranges
+from bwarp.loci.parts_cpu import hits_of, items_of, seed_mismatches
 from bwarp.loci.rounds import following_round
-from bwarp.loci.searching.parts import hits_of, items_of
-from bwarp.loci.searching.search_cpu import seed_mismatches
-from bwarp.loci.verifying.loci_cpu import COUNTS
-from bwarp.mapping.extension.extension_cpu import both_strands
-from bwarp.mapping.reads.read_chunks import pairs_alone
-from bwarp.mapping.reads.stored_reads import stored_reads
+from bwarp.loci.verify_cpu import COUNTS
+from bwarp.mapping.extension_cpu import both_strands
 from bwarp.options.common import INDEX_FOLDER, chunk_file, output
 from bwarp.options.mapping import ALLMAP, LOCI_SEARCHED
 from bwarp.options.option import File, Option
+from bwarp.reads.read_chunks import pairs_alone
+from bwarp.reads.stored_reads import stored_reads
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import progress
+from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import in_order
 
 EXAMPLES = """

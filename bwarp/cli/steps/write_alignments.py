@@ -16,27 +16,25 @@ from bwarp.cli.locus_options import (
     write_certificate,
 )
 from bwarp.cli.options import warn_of_unmapped_reads
-from bwarp.cli.program import program_parser, say
+from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.index.store import load_index
+from bwarp.io.atomic_output import check_outputs
 from bwarp.io.chunk_files import open_chunk_file
-from bwarp.io.output_names import check_outputs
 from bwarp.loci.alignments_cpu import NoAlignmentError
+from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.chain_files import check_all_loci, found_rounds, options_of_file
 from bwarp.loci.find import Certificate, finish_chunk
 from bwarp.loci.find_cpu import load
-from bwarp.loci.options import ALL
 from bwarp.loci.rounds import joined_rounds
-from bwarp.loci.verifying.read_blocks import blocks_of
-from bwarp.mapping.extension.extension_cpu import both_strands
-from bwarp.mapping.pairing.insert_size import InsertSize, given_insert_size
-from bwarp.mapping.pairing.insert_size_file import read_insert_size
+from bwarp.mapping.extension_cpu import both_strands
+from bwarp.mapping.insert_size import InsertSize, given_insert_size, read_insert_size
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.common import INDEX_FOLDER, PAIRS_OF_READS, chunk_file
-from bwarp.options.mapping import ALLMAP, LOCI_WRITTEN, estimated_insert_size
+from bwarp.options.mapping import ALL, ALLMAP, LOCI_WRITTEN, estimated_insert_size
 from bwarp.options.option import File, Option
-from bwarp.runtime.progress import progress
+from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import in_order
 
 EXAMPLES = """

@@ -12,29 +12,32 @@ a vector is a list of numbers and a mask is a list of truth values.
     instructions    prefetch and counts of bits, which are not on vectors
 """
 
-from bwarp.runtime.simd.instructions import leading_zeros, population_count, prefetch, stand_alone
-from bwarp.runtime.simd.lanes import (
+from bwarp.runtime.simd.vector import (
+    VECTOR_BYTES,
     add,
     equal,
     extend,
+    fill,
+    fill_like,
     greater,
+    lane_count,
+    lanes_of,
+    leading_zeros,
+    load,
+    load_like,
+    lookup,
     mask_bits,
     mask_of,
     maximum,
     minimum,
+    population_count,
+    prefetch,
+    reverse,
     select,
-    subtract,
-)
-from bwarp.runtime.simd.shuffles import lookup, reverse, transpose
-from bwarp.runtime.simd.vector import (
-    VECTOR_BYTES,
-    fill,
-    fill_like,
-    lane_count,
-    lanes_of,
-    load,
-    load_like,
+    stand_alone,
     store,
+    subtract,
+    transpose,
 )
 
 __all__ = [

@@ -45,8 +45,8 @@ def folder(tmp_path):
 @pytest.fixture
 def pretended(monkeypatch):
     """Programs and functions find a GPU, whose kernels run here; which algorithms have run."""
-    from bwarp.alignment.gatk import gatk_run_lengths_cuda
-    from bwarp.alignment.search import prefix_scan_cuda
+    from bwarp.alignment import gatk_run_lengths_cuda
+    from bwarp.search import prefix_scan_cuda
     from tests.helpers.gpu.emulated_alignment import pretend
 
     pretend(monkeypatch)

@@ -17,8 +17,8 @@ import pytest
 
 from bwarp.cli.program import run_program as run_main
 from bwarp.errors import GpuMemoryError
-from bwarp.index.building.build import build_index, build_reverse
-from bwarp.index.index_size import size_table
+from bwarp.index.build import build_index, build_reverse
+from bwarp.index.parameters import size_table
 from bwarp.index.store import load_index
 from bwarp.index.verify import verify_index
 
@@ -281,7 +281,7 @@ def test_damaged_and_other_indexes(index_reference, fasta):
 
 def test_an_index_that_is_whole_but_wrong(index_reference, fasta, monkeypatch):
     """Sums cannot see what was wrong before it was written; verification does."""
-    from bwarp.io import checksum
+    from bwarp.io import chunk_files as checksum
 
     assert index_reference("r.fa", "-o", "i").rc == 0
     array = np.load("i/suffix_array.npy")

@@ -9,7 +9,7 @@ import pytest
 from bwarp.index.store import save_index
 from bwarp.offtargets import guide_list
 from bwarp.offtargets.guide_list import GuideFilter, list_guides
-from bwarp.offtargets.pam import parse_pam
+from bwarp.offtargets.guides import parse_pam
 from tests.helpers.oracles.index_oracle import index_of, reference_of
 from tests.helpers.oracles.offtargets_oracle import opposite
 from tests.helpers.oracles.seed_hits_oracle import GENOMES

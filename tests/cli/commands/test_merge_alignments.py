@@ -6,7 +6,7 @@ import os
 import pysam
 import pytest
 
-from bwarp.mapping.output.statistics import empty_statistics
+from bwarp.records.statistics import empty_statistics
 
 SCRIPT = "merge_alignments.py"
 HEADER = {"HD": {"VN": "1.6", "SO": "coordinate"}, "SQ": [{"SN": "chr1", "LN": 1000}]}

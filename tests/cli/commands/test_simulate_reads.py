@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from bwarp.simulation.read_names import parse_read_name
+from bwarp.simulation.reads import parse_read_name
 
 SCRIPT = "simulate_reads.py"
 

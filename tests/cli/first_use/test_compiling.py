@@ -12,8 +12,11 @@ import pytest
 
 import bwarp
 from bwarp.cli.first_use import compiling
-from bwarp.cli.first_use.listed_functions import functions_of_programs, listed_functions
-from bwarp.cli.first_use.type_text import types_of_text
+from bwarp.cli.first_use.listed_functions import (
+    functions_of_programs,
+    listed_functions,
+    types_of_text,
+)
 
 COMPILE = """
 import sys

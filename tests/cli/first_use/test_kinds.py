@@ -4,8 +4,7 @@ import importlib
 
 import pytest
 
-from bwarp.cli.first_use.kinds import kind_of
-from bwarp.cli.first_use.listed_functions import functions_of_kind, functions_of_programs
+from bwarp.cli.first_use.listed_functions import functions_of_kind, functions_of_programs, kind_of
 from bwarp.cli.subcommands import SUBCOMMANDS
 
 MAPPED = "map -x index -1 R1.fq"
@@ -42,7 +41,7 @@ def test_a_run_has_a_kind(line):
 def test_a_kind_needs_a_part_of_what_its_program_does():
     of_all, of_kind = functions_of_programs(["map"]), functions_of_kind("map pairs local sam")
     assert set(of_kind) < set(of_all)
-    assert not any(one.function.startswith("bwarp.io.bam.bgzf") for one in of_kind)
+    assert not any(one.function.startswith("bwarp.bam.bgzf") for one in of_kind)
 
 
 def test_a_kind_that_the_table_does_not_know_needs_what_the_others_do():

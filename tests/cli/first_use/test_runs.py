@@ -6,9 +6,9 @@ import pytest
 
 from bwarp.cli.commands import compile_programs
 from bwarp.cli.first_use.listed_functions import listed_functions
-from bwarp.cli.first_use.runs import FURTHER, INDEXING, RUNS
-from bwarp.cli.first_use.small_data import write_data
 from bwarp.cli.subcommands import SUBCOMMANDS
+from tests.helpers.first_use.runs import FURTHER, INDEXING, RUNS
+from tests.helpers.first_use.small_data import write_data
 from tests.helpers.programs.programs_here import run_here
 
 
@@ -21,7 +21,7 @@ def data(tmp_path_factory):
 
 def noted(data, program_servers, notes, *lines) -> tuple[str, set]:
     """The kind of the last of some lines, and the functions that all of them call."""
-    command = ["-m", "bwarp.cli.first_use.recording", notes, *lines]
+    command = ["-m", "tests.helpers.first_use.recording", notes, *lines]
     rc, said, _ = next(program_servers).run(command, cwd=data, merged=True)
     assert rc == 0, said
     kind, called = json.loads(notes.read_text())
@@ -30,7 +30,7 @@ def noted(data, program_servers, notes, *lines) -> tuple[str, set]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_table_has_what_the_first_use_calls(data, run_program, program_servers, name, tmp_path):
-    """Where it has not, make it again: python -m bwarp.cli.first_use.recording."""
+    """Where it has not, make it again: python -m tests.helpers.first_use.recording."""
     prepare(data, run_program)
     for line in RUNS[name]:
         kind, called = noted(data, program_servers, tmp_path / "notes", line)

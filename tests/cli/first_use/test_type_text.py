@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import typeof, types
 
-from bwarp.cli.first_use.type_text import text_of_types, types_of_text
+from bwarp.cli.first_use.listed_functions import text_of_types, types_of_text
 from bwarp.io.names import Names
 
 BYTES = types.uint8[::1]

@@ -4,10 +4,10 @@ import numpy as np
 
 from bwarp.gpu.cuda import cuda
 from bwarp.gpu.device_arrays import columns
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
-from bwarp.mapping.extension.scored_hits_cuda import DeviceScoredHits
-from bwarp.mapping.pairing.primary_hits_cuda import DevicePrimary
-from bwarp.mapping.reads.device_reads_cuda import DeviceReads
+from bwarp.mapping.primary_hits_cuda import DevicePrimary
+from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.mapping.scored_hits_cuda import DeviceScoredHits
+from bwarp.reads.device_reads_cuda import DeviceReads
 
 #: One contig is empty, one shorter than a read.
 CONTIG_STARTS = np.array([0, 3000, 3000, 3150, 7000, 20_000])

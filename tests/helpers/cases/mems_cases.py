@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bwarp.index.building.build import build_index
+from bwarp.index.build import build_index
 from bwarp.index.parameters import IndexParameters
 from bwarp.mems.query_text import make_query_text
 from bwarp.reference import make_reference

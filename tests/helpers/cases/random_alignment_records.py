@@ -3,11 +3,11 @@
 import numpy as np
 
 from bwarp.io.names import Names
-from bwarp.mapping.extension.extension_cpu import Genome, both_strands
-from bwarp.mapping.output.alignment_records import SecondaryHits, SecondaryRecords, Supplementary
-from bwarp.mapping.output.final_alignments import MappedReads
-from bwarp.mapping.pairing.primary_and_mapq_cpu import PrimarySelection
-from bwarp.mapping.reads.read_chunks import ReadChunk
+from bwarp.mapping.extension_cpu import Genome, both_strands
+from bwarp.mapping.final_alignments import MappedReads
+from bwarp.mapping.primary_hits_cpu import PrimarySelection
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_records import SecondaryHits, SecondaryRecords, Supplementary
 from tests.helpers.oracles.mapping_oracle import codes_in, genome_with
 
 CONTIGS = {"chr1": 3000, "none": 0, "HLA:A*01=2": 500, "a_long_name|of/a_contig": 900}

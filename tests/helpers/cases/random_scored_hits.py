@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
+from bwarp.mapping.scored_hits_cpu import ScoredHits
 
 LENGTH = 100
 

@@ -1,6 +1,6 @@
 """Invented counts of samples for the tests of what is shown of them."""
 
-from bwarp.mapping.output.statistics import INSERT_BINS, STAGES
+from bwarp.records.statistics import INSERT_BINS, STAGES
 
 QUALITIES = [100, *[0] * 28, 50, *[0] * 30, 850]
 

@@ -4,9 +4,9 @@ import struct
 
 import numpy as np
 
-from bwarp.io.bam.header import BamHeader
-from bwarp.io.bam.records import Records, first_bin
-from bwarp.io.bam.sort_order import sort_keys
+from bwarp.bam.external_sort import sort_keys
+from bwarp.bam.header import BamHeader
+from bwarp.bam.records import Records, first_bin
 
 
 def header_of(contigs: dict[str, int], order: str = "unsorted") -> BamHeader:

@@ -1,11 +1,12 @@
 """The GPU's alignment engine on a pretended one, its tiles so small that short pairs fill them."""
 
-from bwarp.alignment.gatk import gatk_cuda, gatk_run_lengths_cuda
-from bwarp.alignment.matrix import device_batch_cuda, order_by_size_cuda, scores_and_ends_cuda
-from bwarp.alignment.pairwise import pairs_cuda
-from bwarp.alignment.search import prefix_scan_cuda, profile_kernel_cuda, search_cuda
-from bwarp.alignment.traceback import traceback_buffers_cuda, traceback_cuda
-from bwarp.gpu import prefix_sum
+from bwarp.alignment import device_batch_cuda, gatk_cuda, gatk_run_lengths_cuda, traceback_cuda
+from bwarp.alignment import device_batch_cuda as order_by_size_cuda
+from bwarp.alignment import device_batch_cuda as scores_and_ends_cuda
+from bwarp.alignment import pair_ends_cuda as pairs_cuda
+from bwarp.alignment import traceback_cuda as traceback_buffers_cuda
+from bwarp.gpu import sums_and_sorts as prefix_sum
+from bwarp.search import prefix_scan_cuda, profile_kernel_cuda, search_cuda
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 MODULES = (

@@ -6,14 +6,15 @@ own, and are slow in plain Python.
 
 import numpy as np
 
+from bwarp.alignment.pair_ends_cpu import pair_alignments, pair_ends
 from bwarp.alignment.pairs import PairBatch, Sequences
-from bwarp.alignment.pairwise.pairs_cpu import pair_alignments, pair_ends
-from bwarp.gpu import launch, prefix_sum, ptx_reference
+from bwarp.gpu import launch, ptx_reference
+from bwarp.gpu import sums_and_sorts as prefix_sum
 from bwarp.gpu.cuda import cuda
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
-from bwarp.mapping.extension import extension_cuda
-from bwarp.mapping.output import gapped_alignments_cuda
-from bwarp.seeding.algorithms import exact_cuda
+from bwarp.mapping import extension_cuda
+from bwarp.mapping import final_alignments_cuda as gapped_alignments_cuda
+from bwarp.seeding import exact_cuda
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import pair_sorter, pretend_gpu
 
@@ -45,13 +46,13 @@ def pretend(monkeypatch, gpus=1):
 
 
 def find_ends(batch, scoring, mode):
-    """What `bwarp.alignment.pairwise.pairs_cuda.find_ends` gives, on the CPU."""
+    """What `bwarp.alignment.pair_ends_cuda.find_ends` gives, on the CPU."""
     ends = pair_ends(_on_host(batch), scoring, mode)
     return [cuda.to_device(a) for a in (ends.scores, ends.query_ends, ends.reference_ends)]
 
 
 def batch_alignments(batch, scoring, mode, threads):
-    """What `bwarp.alignment.pairwise.pairs_cuda.batch_alignments` gives, on the CPU."""
+    """What `bwarp.alignment.pair_ends_cuda.batch_alignments` gives, on the CPU."""
     return pair_alignments(_on_host(batch), scoring, mode, threads)
 
 

@@ -4,8 +4,8 @@ import zlib
 
 import numpy as np
 
+from bwarp.bam import bgzf_cuda as bgzf_blocks_cuda
 from bwarp.gpu import nvcomp
-from bwarp.io.bam import bgzf_blocks_cuda
 
 
 def pretend_nvcomp(monkeypatch) -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bwarp.index.building.build import build_index
+from bwarp.index.build import build_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import IndexParameters
 from bwarp.reference import Reference, make_reference

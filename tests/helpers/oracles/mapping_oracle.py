@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bwarp.mapping.extension.extension_cpu import Genome, genome_of
-from bwarp.mapping.extension.scored_hits_cpu import ScoredHits
-from bwarp.mapping.seeds.candidates_cpu import Candidates
+from bwarp.mapping.extension_cpu import Genome, genome_of
+from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.mapping.seeds_cpu import Candidates
 from bwarp.reference import make_reference
 from bwarp.sequence import decode
 from tests.helpers.oracles.index_oracle import index_of

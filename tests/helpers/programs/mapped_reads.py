@@ -4,7 +4,7 @@ from collections import Counter
 
 import pysam
 
-from bwarp.simulation.read_names import parse_read_name
+from bwarp.simulation.reads import parse_read_name
 
 SCRIPT = "map_reads.py"
 

@@ -59,8 +59,8 @@ def first_batches(path):
     """An input function: a file of each of the batches that the insert size is estimated from."""
 
     def paths(wildcards):
-        from bwarp.mapping.pairing.insert_size import FIRST_PAIRS
-        from bwarp.mapping.reads.stored_reads import first_template_of
+        from bwarp.mapping.insert_size import FIRST_PAIRS
+        from bwarp.reads.stored_reads import first_template_of
 
         sample, unit = wildcards.sample, wildcards.unit
         folder = batch_folder(sample, unit)

@@ -6,7 +6,7 @@ from pathlib import Path
 from snakemake.io import flag
 from snakemake.path_modifier import PATH_MODIFIER_FLAG
 
-from bwarp.index.alt_list import alt_list_beside
+from bwarp.index.alt_contigs import alt_list_beside
 from bwarp.index.parameters import choose_parameters
 
 # Targets with a table, and how its name ends.

@@ -2,7 +2,7 @@
 import os
 from pathlib import Path
 
-from bwarp.io.read_estimate import estimated_reads
+from bwarp.io.sequence_parts import estimated_reads
 from bwarp.options.mapping import ALIGNMENT
 
 # With `batch_reads: auto`: some minutes of work for 16 cores, beside which a queue counts little.

@@ -69,7 +69,7 @@ def summary_of(sample):
 
 def print_truth():
     """Report how many of the demo's reads are mapped to the origin in their names."""
-    from bwarp.evaluation.truth import TruthCounts
+    from bwarp.evaluation.agreement import TruthCounts
 
     for sample in SIMULATED:
         path = Path(f"results/qc/truth/{sample}.json")

@@ -53,7 +53,7 @@ def holds_pairs(wildcards):
     records = [path for path in paths if path.endswith((".bam", ".cram"))]
     if not records or not all(map(os.path.isfile, records)):
         return "fq2" in row or row["interleaved"] == "yes"
-    from bwarp.mapping.reads.record_files import has_pairs
+    from bwarp.reads.record_files import has_pairs
 
     return any(map(has_pairs, records))
 

@@ -9,9 +9,9 @@ import pytest
 
 from bwarp.index.store import load_index
 from bwarp.mapping.engine import load, map_chunks
-from bwarp.mapping.output.record_layout import alignment_records
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.reads.read_chunks import interleaved_chunks
+from bwarp.reads.read_chunks import interleaved_chunks
+from bwarp.records.record_layout import alignment_records
 from tests.helpers.programs.mapped_reads import records
 
 

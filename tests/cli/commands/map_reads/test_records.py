@@ -12,13 +12,13 @@ from bwarp import __version__
 from bwarp.index.store import load_index
 from bwarp.io.names import Names
 from bwarp.mapping import pipeline
-from bwarp.mapping.extension.extension_cpu import genome_of
-from bwarp.mapping.output.comment_tags import no_tags
-from bwarp.mapping.output.record_layout import alignment_records
-from bwarp.mapping.output.sam_records import sam_records
+from bwarp.mapping.extension_cpu import genome_of
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import map_chunks
-from bwarp.mapping.reads.read_chunks import paired_chunks
+from bwarp.reads.read_chunks import paired_chunks
+from bwarp.records.comment_tags import no_tags
+from bwarp.records.record_layout import alignment_records
+from bwarp.records.record_writer import sam_records
 from tests.helpers.programs.mapped_reads import check_mates, check_record, contigs_of, records
 
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from bwarp.mapping.reads.read_chunks import LONGEST_READ
+from bwarp.reads.read_chunks import LONGEST_READ
 from tests.helpers.programs.mapped_reads import contigs_of, outcome, records
 
 USAGE = [

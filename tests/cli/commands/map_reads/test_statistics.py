@@ -6,8 +6,8 @@ import numpy as np
 import pysam
 import pytest
 
-from bwarp.mapping.output.alignment_counts import depth_step
-from bwarp.report.samtools_names import samtools_stats
+from bwarp.records.statistics import depth_step
+from bwarp.report.multiqc_sections import samtools_stats
 from tests.helpers.programs.mapped_reads import contigs_of, records
 
 

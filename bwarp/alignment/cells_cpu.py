@@ -1,0 +1,467 @@
+"""The cells of many matrices at once: one lane a pair, four rows a pass in registers.
+
+    lanes      pair 0   pair 1   ...                 one vector a cell position (i, j)
+    codes      row i of all queries side by side, column j of all references side by side
+    a pass     rows i+1 .. i+4 stay in registers (H and D of each) while the columns stream by;
+               only the row below them (H and I) is written, for the next pass to read
+
+               row_H, row_I   j-1      j       j+1        read: H(i, j), I(i+1, j)
+               rows i+1 ..4   H  D ->  H  D    .
+               row_H, row_I   written in place: H(i+4, j), I(i+5, j)
+
+Per cell that is one compare, one blend, three saturating sums and five maxima, and a quarter of
+five loads and three stores. AVX2 has 16 registers, which four rows fill, and was a fifth slower
+with eight; AVX-512, which has 32, was as fast with either.
+
+Scores are kept as ``origin + score`` in the narrowest type that will do. Sums stop at the ends of
+8- and 16-bit types. For local alignments the origin is the lowest number of the type, so that
+stopping there is the zero that H never falls below; D and I below zero look like zero, and
+are never on an optimal path. For other modes see `bwarp.alignment.batches_cpu`.
+
+Lanes whose sequences are shorter are filled up with padding, which scores as low as it can; cells
+beyond a lane's own corner are computed and never looked at.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from bwarp.alignment.scoring import Scoring
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.simd import (
+    VECTOR_BYTES,
+    add,
+    equal,
+    extend,
+    fill,
+    fill_like,
+    greater,
+    lane_count,
+    load,
+    load_like,
+    lookup,
+    mask_bits,
+    maximum,
+    select,
+    stand_alone,
+    store,
+    subtract,
+    transpose,
+)
+from bwarp.runtime.simd.compiler import overload, types
+
+# --------------------------------------------------------------------------------------------------
+# The score of a residue against a residue, in vectors: one lane a pair.
+#
+# Three ways to the same number, each a small tuple that the kernels take as `scheme`; Numba
+# compiles
+# a kernel for the kind of tuple it is given. Codes come in vectors of bytes, one lane a pair,
+# laid
+# out by `interleave` and translated by the tables that `pair_scheme` gives with the tuple.
+#
+#     MatchMismatch   two scores; equal codes match. Ambiguous and padding codes are different
+#                     numbers on the two sides, so that they equal nothing.
+#     SmallMatrix     at most 7 codes: one 64-byte table, query code * 8 + reference code
+#     LargeMatrix     at most 27 codes: seven tables of 128 bytes, each for four query codes
+
+
+_SMALL = 7
+_PADDING = 27
+_LOWEST = -128
+
+
+class MatchMismatch(NamedTuple):
+    """Two scores, of the kernel's element type."""
+
+    match: int
+    mismatch: int
+
+
+class SmallMatrix(NamedTuple):
+    """int8[64]: entry query code * 8 + reference code."""
+
+    small: np.ndarray
+
+
+class LargeMatrix(NamedTuple):
+    """int8[896]: entry query code * 32 + reference code."""
+
+    large: np.ndarray
+
+
+class Tables(NamedTuple):
+    """What a code becomes in the interleaved arrays, and what fills up shorter sequences.
+
+    `query` is uint8[planes, 256]: LargeMatrix takes a query code in two parts.
+    """
+
+    query: np.ndarray
+    query_padding: np.ndarray
+    reference: np.ndarray
+    reference_padding: int
+
+
+def pair_scheme(scoring: Scoring, dtype) -> tuple[NamedTuple, Tables]:
+    """The tuple for pairs, with scores of `dtype`, and the tables for their codes."""
+    codes = np.arange(256).astype(np.uint8)
+    query, reference = codes.copy(), codes.copy()
+    if scoring.match_mismatch is not None:
+        if scoring.ambiguous >= 0:
+            query[scoring.ambiguous], reference[scoring.ambiguous] = 255, 254
+        match, mismatch = (dtype(score) for score in scoring.match_mismatch)
+        tables = Tables(query[None], np.array([253], np.uint8), reference, np.uint8(252))
+        return MatchMismatch(match, mismatch), tables
+    size = len(scoring.letters)
+    if size <= _SMALL:
+        table = np.full((8, 8), _LOWEST, np.int8)
+        table[:size, :size] = scoring.matrix
+        tables = Tables(
+            query[None] * np.uint8(8), np.array([8 * _SMALL], np.uint8), reference, np.uint8(_SMALL)
+        )
+        return SmallMatrix(table.ravel()), tables
+    table = np.full((_PADDING + 1, 32), _LOWEST, np.int8)
+    table[:size, :size] = scoring.matrix
+    planes = np.array([(query & 3) << 5, query >> 2])
+    tables = Tables(
+        planes,
+        np.array([(_PADDING & 3) << 5, _PADDING >> 2], np.uint8),
+        reference,
+        np.uint8(_PADDING),
+    )
+    return LargeMatrix(table.ravel()), tables
+
+
+def substitution(scheme, codes, at, residues, like):
+    """The scores of a row of the query side against `residues`, in compiled code.
+
+    Parameters
+    ----------
+    scheme : MatchMismatch, SmallMatrix or LargeMatrix
+    codes : array of uint8
+        Interleaved query codes, plane after plane.
+    at : int
+        Query row times lanes.
+    residues : vector of uint8
+        The reference codes, one a lane.
+    like : vector
+        One of the kernel's element type and lanes.
+    """
+    raise NotImplementedError("substitution runs in compiled code only")
+
+
+@overload(substitution, jit_options={"forceinline": True})
+def _substitution(scheme, codes, at, residues, like):
+    kind = scheme.instance_class if isinstance(scheme, types.BaseNamedTuple) else None
+    return _WAYS.get(kind)
+
+
+def _match_mismatch(scheme, codes, at, residues, like):
+    return select(
+        equal(load_like(codes, at, residues), residues),
+        fill_like(scheme.match, like),
+        fill_like(scheme.mismatch, like),
+    )
+
+
+def _small_matrix(scheme, codes, at, residues, like):
+    return extend(lookup(scheme.small, 0, 64, add(load_like(codes, at, residues), residues)), like)
+
+
+def _large_matrix(scheme, codes, at, residues, like):
+    low = add(load_like(codes, at, residues), residues)
+    four = load_like(codes, codes.size // 2 + at, residues)
+    return extend(_one_of_seven(scheme.large, four, low), like)
+
+
+@numba.njit(forceinline=True)
+def _one_of_seven(table, piece, low):
+    """table[128 * piece + low], by looking low up in all seven pieces."""
+    scores = lookup(table, 0, 128, low)
+    for number in range(1, 7):
+        here = equal(piece, fill_like(np.uint8(number), low))
+        scores = select(here, lookup(table, 128 * number, 128, low), scores)
+    return scores
+
+
+_WAYS = {
+    MatchMismatch: _match_mismatch,
+    SmallMatrix: _small_matrix,
+    LargeMatrix: _large_matrix,
+}
+
+
+#: Rows of a pass; the rows of a batch are padded to a multiple of it.
+ROWS = 4
+
+#: A row or column that is not reached.
+NEVER = 1 << 40
+
+
+class Cells(NamedTuple):
+    """What the cells of a batch are computed from: codes side by side (uint8), and borders.
+
+    `query` has a plane after another, `left` is H(i, 0) from i = 0 on, `row_h` and `row_i` are H of
+    the row above and I of the one below it, from j = 1 on; `left` and these have the element type.
+    """
+
+    query: np.ndarray
+    reference: np.ndarray
+    left: np.ndarray
+    row_h: np.ndarray
+    row_i: np.ndarray
+
+
+@compiled
+def interleave(codes, starts, lengths, table, padding, length, out, at):
+    """Lay sequences side by side, one a lane: out[at + i * lanes + lane] = table[residue i].
+
+    Parameters
+    ----------
+    codes : array of uint8
+    starts, lengths : array, shape=(lanes,), int64 and int32
+    table : array, shape=(256,), dtype=uint8
+        Codes are below 128.
+    padding : uint8
+        What follows the sequence up to `length` residues.
+    """
+    stand_alone()
+    lanes = starts.size
+    longest = lengths.max()
+    for begin in range(0, lanes, 16):
+        end = min(begin + 16, lanes)
+        turned = 0
+        if end - begin == 16:
+            turned = lengths[begin:end].min() // 16 * 16
+            for i in range(0, turned, 16):
+                transpose(codes, starts[begin:end], i, out, at + i * lanes + begin, lanes)
+        for lane in range(begin, end):
+            for i in range(turned, lengths[lane]):
+                out[at + i * lanes + lane] = codes[starts[lane] + i]
+    area = out[at : at + longest * lanes]
+    whole = area.size // VECTOR_BYTES * VECTOR_BYTES
+    for k in range(0, whole, VECTOR_BYTES):
+        store(area, k, lookup(table, 0, 128, load(area, k)))
+    for k in range(whole, area.size):
+        area[k] = table[area[k]]
+    for lane in range(lanes):
+        for i in range(lengths[lane], length):
+            out[at + i * lanes + lane] = padding
+
+
+def floored(vector, floor):
+    """The maximum of both for lanes that do not stop at the end of their type by themselves."""
+    raise NotImplementedError("floored runs in compiled code only")
+
+
+@overload(floored, jit_options={"forceinline": True})
+def _floored(vector, floor):
+    if vector.element.bitwidth > 16:
+        return lambda vector, floor: maximum(vector, floor)
+    return lambda vector, floor: vector
+
+
+@numba.njit(forceinline=True)
+def next_cell(diagonal, score, deletion, insertion, first, more, floor):
+    """H of a cell, D of its right neighbour and I of the one below it; all are vectors.
+
+    D opens after a match or a D only, not after an I: an insertion and then a deletion score as
+    the same two the other way round, between the same cells, so that H and I stay what they are.
+    It leaves one subtraction and one maximum in the chain that runs down a column.
+    """
+    before = maximum(add(diagonal, score), deletion)
+    opened = subtract(before, first)
+    return (
+        floored(maximum(before, insertion), floor),
+        maximum(subtract(deletion, more), opened),
+        maximum(subtract(insertion, more), opened),
+    )
+
+
+@numba.njit(forceinline=True)
+def next_rows(diagonal, scores, h, d, insertion, first, more, floor):
+    """H and D of ROWS cells of a column, a vector a row, and I of the cell below them."""
+    h0, d0, insertion = next_cell(diagonal, scores[0], d[0], insertion, first, more, floor)
+    h1, d1, insertion = next_cell(h[0], scores[1], d[1], insertion, first, more, floor)
+    h2, d2, insertion = next_cell(h[1], scores[2], d[2], insertion, first, more, floor)
+    h3, d3, insertion = next_cell(h[2], scores[3], d[3], insertion, first, more, floor)
+    return (h0, h1, h2, h3), (d0, d1, d2, d3), insertion
+
+
+@numba.njit(forceinline=True)
+def load_rows(array, at, lanes):
+    """The vectors of ROWS rows."""
+    return (
+        load(array, at), load(array, at + lanes), load(array, at + 2 * lanes),
+        load(array, at + 3 * lanes),
+    )  # fmt: skip
+
+
+@numba.njit(forceinline=True)
+def store_rows(array, at, lanes, rows):
+    """Store the vectors of ROWS rows."""
+    store(array, at, rows[0])
+    store(array, at + lanes, rows[1])
+    store(array, at + 2 * lanes, rows[2])
+    store(array, at + 3 * lanes, rows[3])
+
+
+@numba.njit(forceinline=True)
+def select_rows(mask, rows, others):
+    """`select` between the vectors of ROWS rows."""
+    return (
+        select(mask, rows[0], others[0]), select(mask, rows[1], others[1]),
+        select(mask, rows[2], others[2]), select(mask, rows[3], others[3]),
+    )  # fmt: skip
+
+
+class Last(NamedTuple):
+    """Where H of every lane's last row (or column) is kept, the vectors of columns (rows) in turn.
+
+    `lengths` is int32[lanes]; nothing is kept before row (column) `begin`.
+    """
+
+    lengths: np.ndarray
+    begin: int
+    scores: np.ndarray
+
+
+@compiled
+def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, last_row, last_column):
+    """Fill the cells of rows row_begin + 1 to row_end and columns 1 to `columns` of a batch.
+
+    Parameters
+    ----------
+    scheme : tuple of substitution_scores_cpu
+    cells : Cells
+        Interleaved codes and borders: row_h and row_i are H(row_begin, j) and I(row_begin + 1, j)
+        for j >= 1, and are replaced by those of row_end.
+    costs : Costs
+    row_begin, row_end, columns : int
+        row_end - row_begin is a multiple of ROWS.
+    row_maxima : bool
+        Raise the scores of `last_row` to the maximum of each column (local alignments).
+    last_row, last_column : Last
+    """
+    stand_alone()
+    first, more, floor = fill(costs.first), fill(costs.more), fill(costs.floor)
+    # Arrays taken out of a tuple inside the loops would be counted as references there.
+    query, reference, left, row_H, row_I = cells
+    row_lengths, first_row, last_rows = last_row
+    column_lengths, first_column, last_columns = last_column
+    lanes = lane_count(first)
+    for i in range(row_begin, row_end, ROWS):
+        at = i * lanes
+        diagonal = load(left, at)
+        h = load_rows(left, at + lanes, lanes)
+        d = (
+            subtract(h[0], first), subtract(h[1], first), subtract(h[2], first),
+            subtract(h[3], first),
+        )  # fmt: skip
+        lane_rows = load_like(row_lengths, 0, diagonal)
+        for j in range(columns):
+            residues = load_like(reference, j * lanes, diagonal)
+            scores = (
+                substitution(scheme, query, at, residues, diagonal),
+                substitution(scheme, query, at + lanes, residues, diagonal),
+                substitution(scheme, query, at + 2 * lanes, residues, diagonal),
+                substitution(scheme, query, at + 3 * lanes, residues, diagonal),
+            )
+            above, below = load(row_H, j * lanes), load(row_I, j * lanes)
+            h, d, below = next_rows(diagonal, scores, h, d, below, first, more, floor)
+            diagonal = above
+            store(row_H, j * lanes, h[3])
+            store(row_I, j * lanes, below)
+            if row_maxima:
+                highest = maximum(maximum(h[0], h[1]), maximum(h[2], h[3]))
+                kept = load(last_rows, j * lanes)
+                store(last_rows, j * lanes, maximum(highest, kept))
+            elif i + ROWS >= first_row:
+                kept = load(last_rows, j * lanes)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 1), above)), h[0], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 2), above)), h[1], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 3), above)), h[2], kept)
+                kept = select(equal(lane_rows, fill_like(np.int32(i + 4), above)), h[3], kept)
+                store(last_rows, j * lanes, kept)
+            if j + 1 >= first_column:
+                here = equal(load_like(column_lengths, 0, above), fill_like(np.int32(j + 1), above))
+                kept = load_rows(last_columns, at, lanes)
+                store_rows(last_columns, at, lanes, select_rows(here, h, kept))
+
+
+@compiled
+def best_along(values, count, least, most, best, where):
+    """The first best of a last row or column, a lane at a time in vectors.
+
+    Parameters
+    ----------
+    values : array, shape=(count * lanes,)
+        Position p (from 1) of lane l at ``(p - 1) * lanes + l``.
+    least, most : array, shape=(lanes,), dtype=int32
+        Positions that count, both included.
+    best : array, shape=(lanes,)
+        In: what has to be beaten. Out: the best.
+    where : array, shape=(lanes,), dtype=int32
+        In: the answer if nothing is better. Out: the first position of the best.
+    """
+    stand_alone()
+    lanes = least.size
+    highest = load(best, 0)
+    position = load_like(where, 0, highest)
+    before = load_like(least, 0, highest)
+    after = load_like(most, 0, highest)
+    for p in range(count):
+        here = fill_like(np.int32(p + 1), highest)
+        value = load(values, p * lanes)
+        value = select(greater(before, here), highest, value)
+        value = select(greater(here, after), highest, value)
+        position = select(greater(value, highest), here, position)
+        highest = maximum(value, highest)
+    store(best, 0, highest)
+    store(where, 0, position)
+
+
+@compiled
+def fill_directions(scheme, cells, costs, row_begin, row_end, columns, extend_ties, directions):
+    """Fill cells as `fill_rows` does, and keep how each came about: four bits a cell and lane.
+
+    ``directions[4 * ((i - row_begin - 1) * columns + j - 1) + k]`` holds, one bit a lane:
+
+        k = 0   H(i,j) came along the diagonal
+        k = 1   H(i,j) = D(i,j)
+        k = 2   D(i,j+1) opens here: it is H(i,j) less the cost of opening a gap
+        k = 3   I(i+1,j) opens here
+
+    Where opening and extending tie, the gap opens; with `extend_ties` it extends.
+    """
+    stand_alone()
+    first, more, floor = fill(costs.first), fill(costs.more), fill(costs.floor)
+    query, reference, left, row_H, row_I = cells
+    lanes = lane_count(first)
+    for i in range(row_begin, row_end):
+        diagonal = load(left, i * lanes)
+        d = subtract(load(left, (i + 1) * lanes), first)
+        at = (i - row_begin) * columns * 4
+        for j in range(columns):
+            residues = load_like(reference, j * lanes, diagonal)
+            score = substitution(scheme, query, i * lanes, residues, diagonal)
+            along = add(diagonal, score)
+            diagonal = load(row_H, j * lanes)
+            down = load(row_I, j * lanes)
+            h = floored(maximum(maximum(along, d), down), floor)
+            opened = subtract(h, first)
+            directions[at] = mask_bits(equal(h, along))
+            directions[at + 1] = mask_bits(equal(h, d))
+            d = subtract(d, more)
+            down = subtract(down, more)
+            if extend_ties:
+                directions[at + 2] = mask_bits(greater(opened, d))
+                directions[at + 3] = mask_bits(greater(opened, down))
+            d = maximum(d, opened)
+            down = maximum(down, opened)
+            if not extend_ties:
+                directions[at + 2] = mask_bits(equal(d, opened))
+                directions[at + 3] = mask_bits(equal(down, opened))
+            at += 4
+            store(row_H, j * lanes, h)
+            store(row_I, j * lanes, down)

@@ -1,0 +1,571 @@
+"""A batch of pairs on the GPU."""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bwarp.alignment.int32_kernel_cuda import (
+    MATRIX_STRIDE,
+    PADDING_ROW,
+    ROWS,
+    full_matrix_kernel,
+)
+from bwarp.alignment.pairs import PairBatch, Sequences
+from bwarp.alignment.scoring import Mode, Scoring
+from bwarp.gpu.available_memory import affordable
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.memory import cut, device_array, work_space
+from bwarp.gpu.sums_and_sorts import exclusive_sum
+from bwarp.gpu.transfers import to_gpu, to_host
+
+#: Threads a block of every alignment kernel.
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class DeviceSequences:
+    """Sequences of one side: device arrays as in `Sequences`.
+
+    Attributes
+    ----------
+    longest : int
+        None is longer; 0 of none.
+    given_lengths : ndarray, optional
+        The lengths, where the host has them too.
+    """
+
+    codes: object
+    starts: object
+    lengths: object
+    longest: int
+    given_lengths: np.ndarray | None = None
+
+    @property
+    def count(self) -> int:
+        return self.lengths.size
+
+    @cached_property
+    def host_lengths(self) -> np.ndarray:
+        """The lengths on the host; brought there if need be."""
+        return to_host([self.lengths])[0] if self.given_lengths is None else self.given_lengths
+
+    @cached_property
+    def is_even(self) -> bool:
+        """Whether all are known to be as long as the longest."""
+        lengths = self.given_lengths
+        return lengths is not None and int(lengths.min(initial=self.longest)) == self.longest
+
+
+def with_host_lengths(codes, starts, lengths, host_lengths: np.ndarray) -> DeviceSequences:
+    """Sequences whose lengths the host has too."""
+    return DeviceSequences(codes, starts, lengths, int(host_lengths.max(initial=0)), host_lengths)
+
+
+@dataclass(frozen=True)
+class DeviceBatch:
+    """Pair i is query i with reference i."""
+
+    queries: DeviceSequences
+    references: DeviceSequences
+
+    @property
+    def arrays(self) -> tuple:
+        """Codes, starts and lengths of queries, then of references, as kernels take them."""
+        sides = self.queries, self.references
+        return tuple(array for s in sides for array in (s.codes, s.starts, s.lengths))
+
+    @property
+    def count(self) -> int:
+        return self.queries.count
+
+
+def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
+    """Bring a batch to the GPU; codes that are there already (device arrays) stay."""
+    sides = [_in_use(side) for side in (pairs.queries, pairs.references)]
+    arrays = [array for side in sides for array in (side.codes, side.starts, side.lengths)]
+    brought = iter(to_gpu([a for a in arrays if not cuda.is_cuda_array(a)], threads))
+    arrays = iter([a if cuda.is_cuda_array(a) else next(brought) for a in arrays])
+    three = zip(arrays, arrays, arrays, strict=True)
+    return DeviceBatch(
+        *(with_host_lengths(*a, s.lengths) for a, s in zip(three, sides, strict=True))
+    )
+
+
+def _in_use(sequences: Sequences) -> Sequences:
+    """The same sequences in contiguous arrays, without most of the codes that none of them uses."""
+    codes = sequences.codes
+    starts = np.ascontiguousarray(sequences.starts, np.int64)
+    lengths = np.ascontiguousarray(sequences.lengths, np.int32)
+    if not cuda.is_cuda_array(codes):
+        if codes.size > lengths.size * int(lengths.max(initial=0)):
+            # The codes may be a whole genome.
+            low = int(starts.min(initial=0))
+            codes = codes[low : int((starts + lengths).max(initial=0))]
+            starts = starts - low
+        codes = np.ascontiguousarray(codes)
+    return Sequences(codes, starts, lengths)
+
+
+def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequences:
+    """Windows of a packed genome that stays on the GPU, as one side of a batch.
+
+    Parameters
+    ----------
+    words : device array, dtype=uint64
+        2 bits a base as `bwarp.sequence.pack` lays them out.
+    starts : ndarray, shape=(count,), dtype=int64
+        First base of each window, in the genome.
+    lengths : ndarray, shape=(count,), dtype=int32
+    """
+    lengths = np.ascontiguousarray(lengths, np.int32)
+    offsets = np.zeros(lengths.size, np.int64)
+    np.cumsum(lengths[:-1], out=offsets[1:])
+    codes = device_array(max(1, int(lengths.sum(dtype=np.int64))), np.uint8)
+    if lengths.size:
+        arguments = to_gpu([np.ascontiguousarray(a) for a in (starts, lengths, offsets)])
+        unpack_windows[blocks(lengths.size, 32), BLOCK](words, *arguments, codes)
+    return Sequences(codes, offsets, lengths)
+
+
+@kernel
+def unpack_windows(
+    words: uint64[::1], starts: int64[::1], lengths: int32[::1], offsets: int64[::1],
+    codes: uint8[::1],
+):  # fmt: skip
+    """One warp a window: each thread unpacks every 32nd base, one byte out of 8 read."""
+    window = cuda.grid(1) // 32
+    if window < starts.size:
+        for i in range(cuda.laneid, lengths[window], 32):
+            at = uint64(starts[window] + i)
+            word = words[at >> uint64(5)]
+            shift = uint64(62) - uint64(2) * (at & uint64(31))
+            codes[offsets[window] + i] = (word >> shift) & uint64(3)
+
+
+def blocks(items: int, threads_an_item: int = 1) -> int:
+    """Blocks that give every item its threads."""
+    return -(-items * threads_an_item // BLOCK)
+
+
+def free_bytes() -> int:
+    """Free memory of the GPU."""
+    return cuda.current_context().get_memory_info().free
+
+
+# --------------------------------------------------------------------------------------------------
+# The order in which kernels take the pairs of a batch; of large batches, found on the GPU.
+#
+# Every pair falls into a *bin* by its size; pairs of one bin stand side by side, in no order of
+# their
+# own, so that the threads of a warp take the same steps. What a kernel finds for a pair does not
+# depend on where the pair stands.
+#
+# Bins come in rows of `width`, one row a *class* of pairs that one launch takes:
+#
+#     bin  =  class * width  +  column bin
+#
+#     slots   [ class 0: bin 0 | bin 1 | bin 2 ... ][ class 1: bin 0 | ... ]
+#
+# On the GPU pairs are sorted by counting. The table of a sort is one array of three parts: how
+# many
+# pairs each bin has, how many of them have their slot already, and where each bin starts (with
+# one
+# more entry, where the last one ends).
+
+
+#: The bin of a pair that gets no slot.
+NO_BIN = 0xFFFFFFFF
+ALL = 0xFFFFFFFF
+#: Fewer pairs are sorted by the host before the GPU could have begun.
+FEW_PAIRS = 4096
+#: Classes that one sort by size can have.
+MOST_CLASSES = 16
+#: Longer than any query.
+NO_LIMIT = 2**31 - 1
+#: Sizes below 2 ** (EXACT_BITS + 1) have a bin each; above, bins are 2 ** -EXACT_BITS of a size.
+EXACT_BITS = 5
+
+
+@dataclass(frozen=True)
+class Order:
+    """Which pair each slot holds.
+
+    Attributes
+    ----------
+    slots : device array, dtype=int32
+        Pairs by bins.
+    starts : ndarray, shape=(classes * width + 1,), dtype=int64
+        Where each bin starts in `slots`.
+    width : int
+        Bins a class.
+    """
+
+    slots: object
+    starts: np.ndarray
+    width: int
+
+    def part(self, begin: int, end: int):
+        """The pairs in some of the slots."""
+        return cut(self.slots, 4 * begin, end - begin, np.int32)
+
+    def classes(self) -> Iterator[tuple[int, int, int, int]]:
+        """Of every class that has pairs: its number, its slots (from, to), its last bin in use."""
+        for row in range((self.starts.size - 1) // self.width):
+            starts = self.starts[row * self.width : (row + 1) * self.width + 1]
+            if starts[-1] > starts[0]:
+                last_bin = int(np.flatnonzero(starts[:-1] < starts[-1])[-1])
+                yield row, int(starts[0]), int(starts[-1]), last_bin
+
+
+def size_bins(sizes):
+    """The bins of sizes up to 2 ** 31: their own where small, of a few per cent where large."""
+    powers = np.maximum(np.frexp(sizes)[1] - 1, EXACT_BITS).astype(np.int64)
+    return ((powers - EXACT_BITS) << EXACT_BITS) + (sizes >> (powers - EXACT_BITS))
+
+
+def size_bin(size: int) -> int:
+    """`size_bins` of one size."""
+    return int(size_bins(size))
+
+
+def largest_in_bin(number: int) -> int:
+    """The largest size of a bin of `size_bin`."""
+    if number < 2 << EXACT_BITS:
+        return number
+    power = (number >> EXACT_BITS) - 1
+    return (((number & ((1 << EXACT_BITS) - 1)) + (1 << EXACT_BITS) + 1) << power) - 1
+
+
+@cuda.jit(device=True)
+def device_size_bin(size):
+    """`size_bin` on the GPU, for an int32."""
+    if size < 2 << EXACT_BITS:
+        return int32(size)
+    power = int32(63 - cuda.clz(int64(size)))
+    return int32(((power - EXACT_BITS) << EXACT_BITS) + (size >> (power - EXACT_BITS)))
+
+
+def order_by_size(batch, limits, columns: int, exact: bool, marks=None, wanted: int = 0) -> Order:
+    """Pairs by the length of their query (classes), then by that of their reference (bins).
+
+    Parameters
+    ----------
+    batch : DeviceBatch
+    limits : sequence of int
+        The longest query of each class, ascending, up to 16; the last holds the longest of all.
+    columns : int
+        References longer than this count as this long.
+    exact : bool
+        Every length has its own bin, and bins have an even number of slots: a pair stands twice
+        where need be. Else bins are those of `size_bin`.
+    marks, wanted : device array of int32, and int
+        Take only pairs whose mark is this.
+    """
+    width = columns + 1 if exact else size_bin(columns) + 1
+    if batch.count < FEW_PAIRS:
+        ids = np.arange(batch.count, dtype=np.int32)
+        if marks is not None:
+            ids = np.flatnonzero(to_host([marks])[0] == wanted).astype(np.int32)
+        rows = np.searchsorted(limits, batch.queries.host_lengths[ids])
+        lengths = np.minimum(batch.references.host_lengths[ids], columns)
+        bins = rows * width + (lengths if exact else size_bins(lengths))
+        return _order_on_host(ids, bins, len(limits), width, exact)
+    if marks is None and batch.queries.is_even and batch.references.is_even:
+        return _order_of_equals(batch, limits, columns, exact, width)
+    bins = device_array(max(1, batch.count), np.uint32)
+    rows, lengths = batch.queries.lengths, batch.references.lengths
+    bin_by_size[blocks(batch.count), BLOCK](
+        rows,
+        lengths,
+        # Always as many: their number is part of the kernel's type.
+        (*map(int, limits), *[NO_LIMIT] * (MOST_CLASSES - len(limits))),
+        columns,
+        exact,
+        width,
+        rows if marks is None else marks,
+        wanted,
+        marks is None,
+        bins,
+    )
+    return order_by_bins(bins, batch.count, len(limits), width, exact)
+
+
+def _order_on_host(ids, bins, classes: int, width: int, even: bool) -> Order:
+    order = np.argsort(bins, kind="stable")
+    sizes = np.bincount(bins, minlength=classes * width)
+    slots = ids[order]
+    if even:
+        copies = np.ones(slots.size, np.int64)
+        copies[np.cumsum(sizes)[sizes % 2 == 1] - 1] = 2
+        slots = np.repeat(slots, copies)
+        sizes += sizes % 2
+    return Order(to_gpu([slots])[0], np.append(0, np.cumsum(sizes)), width)
+
+
+def _order_of_equals(batch, limits, columns: int, exact: bool, width: int) -> Order:
+    """Pairs of one size stay as they are."""
+    count = batch.count
+    slots = device_array(count + (count % 2 if exact else 0), np.int32)
+    number_slots[blocks(slots.size), BLOCK](slots, count)
+    column = min(batch.references.longest, columns)
+    number = int(np.searchsorted(limits, batch.queries.longest)) * width
+    number += column if exact else size_bin(column)
+    starts = np.zeros(len(limits) * width + 1, np.int64)
+    starts[number + 1 :] = slots.size
+    return Order(slots, starts, width)
+
+
+def order_by_bins(bins, count: int, classes: int, width: int, even: bool) -> Order:
+    """Pairs by their bins.
+
+    Parameters
+    ----------
+    bins : device array, dtype=uint32
+        The bin of each pair, or `NO_BIN`.
+    even : bool
+        Every bin gets an even number of slots: one of its pairs stands twice where need be.
+    """
+    n_bins = classes * width
+    table = device_array(3 * n_bins + 1, np.uint32)
+    slots = device_array(count + (min(n_bins, count) if even else 0), np.int32)
+    clear(table)
+    count_bins[blocks(count), BLOCK](bins, count, table)
+    size_slots[blocks(n_bins), BLOCK](table, n_bins, even)
+    exclusive_sum(table, 2 * n_bins)
+    assign_slots[blocks(count), BLOCK](bins, count, table, n_bins, even, slots)
+    [starts] = to_host([cut(table, 8 * n_bins, n_bins + 1, np.uint32)])
+    return Order(slots, starts.astype(np.int64), width)
+
+
+def clear(array) -> None:
+    """Set a device array of uint32 to 0."""
+    clear_words[blocks(array.size), BLOCK](array)
+
+
+@kernel
+def clear_words(words: uint32[::1]):
+    """One thread a word."""
+    i = cuda.grid(1)
+    if i < words.size:
+        words[i] = 0
+
+
+@kernel
+def number_slots(slots: int32[::1], count: int):
+    """The pairs in their order; the last stands twice where a slot is left. One thread a slot."""
+    slot = cuda.grid(1)
+    if slot < slots.size:
+        slots[slot] = int32(min(slot, count - 1))
+
+
+@kernel
+def bin_by_size(
+    rows: int32[::1], columns: int32[::1], limits: types.UniTuple(int64, 16), most_columns: int,
+    exact: bool, width: int, marks: int32[::1], wanted: int, all_pairs: bool, bins: uint32[::1],
+):  # fmt: skip
+    """The bin of each pair; see `order_by_size`. One thread a pair, which reads its two lengths."""
+    i = cuda.grid(1)
+    if i >= bins.size:
+        return
+    if not all_pairs and marks[i] != wanted:
+        bins[i] = uint32(NO_BIN)
+        return
+    row = int32(0)
+    for limit in limits:
+        if rows[i] > limit:
+            row += int32(1)
+    column = int32(min(int64(columns[i]), most_columns))
+    if not exact:
+        column = device_size_bin(column)
+    bins[i] = uint32(row * width + column)
+
+
+@cuda.jit(device=True)
+def add_to_bin(table, entry, number, in_use):
+    """Add 1 to an entry of the table for every thread with a bin, and return what it was before.
+
+    Threads with the bin of the warp's first do so together.
+    """
+    first = uint32(cuda.shfl_sync(ALL, int32(number), 0))
+    with_first = in_use and number == first
+    together = int64(cuda.ballot_sync(ALL, with_first)) & ALL
+    lane = int32(cuda.laneid)
+    before = uint32(0)
+    if lane == 0 and with_first:
+        before = cuda.atomic.add(table, entry, uint32(cuda.popc(together)))
+    before = uint32(cuda.shfl_sync(ALL, int32(before), 0))
+    if with_first:
+        return uint32(before + uint32(cuda.popc(together & ((int64(1) << lane) - 1))))
+    if in_use:
+        return uint32(cuda.atomic.add(table, entry, uint32(1)))
+    return uint32(0)
+
+
+@kernel
+def count_bins(bins: uint32[::1], count: int, table: uint32[::1]):
+    """How many pairs each bin has. One thread a pair: one atomic addition, or one a warp."""
+    i = cuda.grid(1)
+    number = uint32(NO_BIN)
+    if i < count:
+        number = bins[i]
+    add_to_bin(table, int64(number), number, number != uint32(NO_BIN))
+
+
+@kernel
+def size_slots(table: uint32[::1], n_bins: int, even: bool):
+    """How many slots each bin takes. One thread a bin."""
+    i = cuda.grid(1)
+    if i < n_bins:
+        size = uint32(table[i])
+        if even:
+            size = uint32(size + (size & uint32(1)))
+        table[2 * n_bins + i] = size
+
+
+@kernel
+def assign_slots(
+    bins: uint32[::1], count: int, table: uint32[::1], n_bins: int, even: bool, slots: int32[::1]
+):
+    """Give each pair a slot of its bin. One thread a pair, as in `count_bins`."""
+    i = cuda.grid(1)
+    number = uint32(NO_BIN)
+    if i < count:
+        number = bins[i]
+    in_use = number != uint32(NO_BIN)
+    rank = add_to_bin(table, n_bins + int64(number), number, in_use)
+    if in_use:
+        start = uint64(table[2 * n_bins + int64(number)])
+        slots[start + uint64(rank)] = int32(i)
+        size = uint32(table[int64(number)])
+        if even and rank == 0 and size & uint32(1):
+            slots[start + uint64(size)] = int32(i)
+
+
+# --------------------------------------------------------------------------------------------------
+# Scores and ends in 32 bits on a GPU, for every mode and for GATK's, and what they cost.
+
+
+#: The share of the free memory that one launch's work space may take.
+MEMORY_SHARE = 0.4
+#: Pairs that fill a large GPU several times with 8 threads each.
+MANY_PAIRS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What the 32-bit kernels need to know of a scheme and a mode.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape=(k, k)
+    first, extend : int
+        Scores of the first position of a gap and of a further one, negative or 0.
+    opens_on_tie : bool
+        Of two gaps of equal score the one that opens here counts.
+    free : tuple of bool
+        query_start, query_end, reference_start, reference_end.
+    local : bool
+    ambiguous : int
+    overhang : int
+        -1, or for GATK's rules its strategy: 0 INDEL or LEADING_INDEL, 1 SOFTCLIP, 2 IGNORE.
+    """
+
+    matrix: np.ndarray
+    first: int
+    extend: int
+    opens_on_tie: bool
+    free: tuple[bool, bool, bool, bool]
+    local: bool = False
+    ambiguous: int = -1
+    overhang: int = -1
+
+    @property
+    def is_gatk(self) -> bool:
+        return self.overhang >= 0
+
+    @functools.cached_property
+    def device_matrix(self):
+        """The matrix as int32_kernel_cuda keeps it in shared memory, with its row for padding."""
+        table = np.zeros((PADDING_ROW + 1, MATRIX_STRIDE), np.int32)
+        table[: len(self.matrix), : len(self.matrix)] = self.matrix
+        # A step along the diagonal above the first row keeps the upper border.
+        table[PADDING_ROW] = -(2**20) if self.local else 0 if self.free[2] else self.extend
+        return _on_gpu(cuda.get_current_device().id, table.tobytes())
+
+
+@functools.lru_cache(maxsize=8)
+def _on_gpu(device, words: bytes):
+    """A few kilobytes that stay on a GPU, so that small batches need not bring them again."""
+    return cuda.to_device(np.frombuffer(words, np.int32))
+
+
+def free_ends(mode: Mode) -> tuple[bool, bool, bool, bool]:
+    """query_start, query_end, reference_start and reference_end; all free where local."""
+    if mode.local:
+        return True, True, True, True
+    return mode.query_start, mode.query_end, mode.reference_start, mode.reference_end
+
+
+def pair_costs(scoring: Scoring, mode: Mode) -> Costs:
+    """The costs of a scheme by the rules of pairs.py."""
+    extend = -scoring.gap_extend
+    first = extend - scoring.gap_open
+    return Costs(
+        scoring.matrix, first, extend, True, free_ends(mode), mode.local, scoring.ambiguous
+    )
+
+
+def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int = 0) -> None:
+    """Scores and ends into `outputs`: device arrays of scores, query ends and reference ends.
+
+    Parameters
+    ----------
+    marks, wanted : device array of int32, and int
+        Only pairs whose mark is this; else all.
+    """
+    # Of many pairs groups of 8 waste the fewest cells; of few they would leave the GPU idle.
+    most_threads = 8 if batch.count >= MANY_PAIRS else 32
+    strips = (*range(1, 10), *(10 << i for i in range(6)))
+    limits = [8 * ROWS * number for number in strips]
+    limits = [*(limit for limit in limits if limit < batch.queries.longest), NO_LIMIT]
+    parameters = (costs.first, costs.extend, int(costs.opens_on_tie), *map(int, costs.free), 0)
+    with work_space():
+        order = order_by_size(batch, limits, batch.references.longest, False, marks, wanted)
+        nothing = device_array(1, np.uint32)
+        for threads, begin, end, columns in _launches(order, most_threads):
+            edge_stride = 2 * columns
+            wanted = 4 * edge_stride * (end - begin)
+            groups = max(1, affordable(wanted, MEMORY_SHARE) // (4 * edge_stride))
+            kernel = full_matrix_kernel(threads, costs.local, costs.is_gatk, False)
+            edge = device_array(groups * edge_stride, np.int32)
+            for first in range(begin, end, groups):
+                slots = order.part(first, min(first + groups, end))
+                kernel[blocks(slots.size, threads), BLOCK](
+                    *batch.arrays,
+                    slots,
+                    batch.queries.lengths,
+                    costs.device_matrix,
+                    parameters,
+                    edge,
+                    edge_stride,
+                    nothing,
+                    nothing,
+                    *outputs,
+                )
+
+
+def _launches(order: Order, most_threads: int) -> list[tuple[int, int, int, int]]:
+    """Threads a group, range of slots and longest reference of each launch."""
+    launches = []
+    for number, begin, end, last_bin in order.classes():
+        threads = min(most_threads, 8 << min(number, 2))
+        columns = largest_in_bin(last_bin)
+        if launches and launches[-1][0] == threads:
+            _, begin, _, before = launches.pop()
+            columns = max(columns, before)
+        launches.append((threads, begin, end, columns))
+    return launches

@@ -1,0 +1,311 @@
+"""Tracebacks on the GPU: which alignments are one diagonal, and the runs of all of them.
+
+An alignment of one diagonal is cut into its runs by a warp, 32 columns at a time. The others are
+traced back by one thread a pair, along the directions of int32_kernel_cuda. Kernels run twice, to
+count runs, and, when CIGARs are laid out by the counts, to write them; or once, where the buffer is
+large enough for any.
+"""
+
+import functools
+
+from bwarp.alignment.int32_kernel_cuda import (
+    CODE_BITS,
+    D_OPENS,
+    FROM_D,
+    I_OPENS,
+    ROWS,
+    STOP,
+    first_column,
+    strip_width,
+)
+from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, SOFT_CLIP
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32
+from bwarp.gpu.kernel import kernel
+
+ALL = 0xFFFFFFFF
+
+#: What a traceback is for, as bits: its counts and starts, its CIGARs.
+COUNT, WRITE = 1, 2
+
+
+@kernel
+def check_diagonals(
+    queries: uint8[::1], query_starts: int64[::1], references: uint8[::1],
+    reference_starts: int64[::1], matrix: int32[::1], matrix_stride: int,
+    parameters: types.UniTuple(int64, 6), scores: int32[::1], query_ends: int32[::1],
+    reference_ends: int32[::1], bands: int32[::1], diagonals: int32[::1],
+):  # fmt: skip
+    """Find the pairs whose alignment is one diagonal, and how far other pairs can stray from it.
+
+    One warp a pair adds up the diagonal that ends in the end cell, 32 columns at a time, until the
+    alignment may start. Where that collects the whole score the band is 0 and `diagonals` its
+    length. Else the band is the most gap columns that the score allows (pairs.py), at least 1.
+
+    `parameters`: 1 where local; query_start and reference_start of the mode; gap_open;
+    gap_extend; the greatest entry of the matrix, or 0.
+    """
+    pair = cuda.grid(1) // 32
+    if pair >= scores.size:
+        return
+    lane = int32(cuda.laneid)
+    i, j, score = int32(query_ends[pair]), int32(reference_ends[pair]), int32(scores[pair])
+    length = int32(min(i, j))
+    query = query_starts[pair] + i - 1
+    reference = reference_starts[pair] + j - 1
+    local = parameters[0] != 0
+    collected, steps = int32(0), int32(length)
+    for first in range(0, length, 32):
+        at = int32(first + lane)
+        total = int32(0)
+        if at < length:
+            row = int32(queries[query - at] & CODE_BITS) * matrix_stride
+            total = int32(matrix[row + int32(references[reference - at] & CODE_BITS)])
+        distance = int32(1)
+        while distance < 32:
+            below = int32(cuda.shfl_up_sync(ALL, total, distance))
+            if lane >= distance:
+                total = int32(total + below)
+            distance = int32(distance * 2)
+        if local:
+            # The first column with which the score is complete starts the alignment.
+            is_complete = at < length and collected + total == score
+            complete = cuda.ballot_sync(ALL, is_complete)
+            if complete != 0:
+                steps = int32(first + cuda.ffs(complete))
+                collected = score
+                break
+        collected = int32(collected + cuda.shfl_sync(ALL, total, 31))
+    if lane == 0:
+        may_start = local or i == j or (parameters[1] if j < i else parameters[2]) != 0
+        diagonals[pair] = steps
+        if may_start and collected == score:
+            bands[pair] = int32(0)
+        elif parameters[4] == 0:
+            bands[pair] = max(i, j)
+        else:
+            gaps = (int64(length) * parameters[5] - parameters[3] - score) // parameters[4]
+            bands[pair] = int32(min(int64(max(i, j)), max(gaps, int64(1))))
+
+
+@kernel
+def trace_diagonals(
+    queries: uint8[::1], query_starts: int64[::1], references: uint8[::1],
+    reference_starts: int64[::1], order: int32[::1], query_ends: int32[::1],
+    reference_ends: int32[::1], diagonals: int32[::1], ambiguous: int32, purpose: int,
+    run_counts: uint32[::1], edit_distances: int32[::1], first_rows: int32[::1],
+    first_columns: int32[::1], cigar_offsets: uint32[::1], cigar: uint32[::1],
+):  # fmt: skip
+    """The runs of = and X of alignments that are one diagonal: one warp a pair, 32 columns a step.
+
+    A thread whose column differs in kind from the one before begins a run and writes the one that
+    ends before it. With COUNT in `purpose` the kernel fills `run_counts`, `edit_distances` and the
+    starts, with WRITE `cigar`.
+    """
+    slot = cuda.grid(1) // 32
+    if slot >= order.size:
+        return
+    lane = int32(cuda.laneid)
+    pair = order[slot]
+    length = int32(diagonals[pair])
+    first_row = int32(query_ends[pair] - length)
+    first_column = int32(reference_ends[pair] - length)
+    query = query_starts[pair] + first_row
+    reference = reference_starts[pair] + first_column
+    writes = (purpose & WRITE) != 0
+    index = int64(cigar_offsets[pair]) if writes else int64(0)
+    runs, distance, run_start = int32(0), int32(0), int32(0)
+    last = int64(0)
+    for first in range(0, length, 32):
+        at = int32(first + lane)
+        is_inside = at < length
+        differs = False
+        if is_inside:
+            code = queries[query + at]
+            differs = code != references[reference + at] or code == ambiguous
+        inside = int64(cuda.ballot_sync(ALL, is_inside)) & ALL
+        mismatches = int64(cuda.ballot_sync(ALL, differs)) & ALL
+        before = ((mismatches << 1) | last) & ALL
+        begins = (mismatches ^ before) & inside
+        if first == 0:
+            # The first column ends no run.
+            begins &= ~int64(1)
+        lower = begins & ((int64(1) << lane) - 1)
+        if writes and begins & (int64(1) << lane):
+            start = run_start
+            if lower != 0:
+                start = int32(first + 63 - cuda.clz(lower))
+            ended = int32(EQUAL) if differs else int32(MISMATCH)
+            cigar[index + runs + cuda.popc(lower)] = uint32(((at - start) << 4) | ended)
+        if begins != 0:
+            run_start = int32(first + 63 - cuda.clz(begins))
+        runs = int32(runs + cuda.popc(begins))
+        distance = int32(distance + cuda.popc(mismatches))
+        last = int64(mismatches >> 31)
+        if length - first < 32:
+            last = int64((mismatches >> (length - first - 1)) & 1)
+    if lane == 0:
+        if length > 0:
+            if writes:
+                ended = int32(MISMATCH) if last != 0 else int32(EQUAL)
+                cigar[index + runs] = uint32(((length - run_start) << 4) | ended)
+            runs = int32(runs + 1)
+        if purpose & COUNT:
+            run_counts[pair] = runs
+            edit_distances[pair] = distance
+            first_rows[pair] = first_row
+            first_columns[pair] = first_column
+
+
+@cuda.jit(device=True)
+def put_run(cigar, writes, stop, runs, length, operation):
+    """Write a run before the `runs` already written before `stop`; the new number of runs."""
+    if length <= 0:
+        return runs
+    if writes:
+        cigar[stop - runs - 1] = uint32((length << 4) | operation)
+    return int32(runs + 1)
+
+
+@functools.cache
+def traceback_kernel(threads, gatk):
+    """A kernel that follows the directions of a full_matrix_kernel of as many threads.
+
+    With `gatk` the traceback runs until one sequence is used up, counts M, and ends as the overhang
+    strategy wants; else it stops where the mode may start, and distinguishes = from X.
+
+    Notes
+    -----
+    The directions of pair `order[slot]` start at `direction_starts[slot]`. With `gatk` a band of 0
+    has neither: the alignment is a diagonal of `diagonals[pair]` columns. `parameters`:
+    query_start and reference_start of the mode (both 1 where local), and 1 for GATK's SOFTCLIP, 2
+    for its IGNORE.
+    With COUNT in `purpose` it fills `run_counts`, `edit_distances` and the starts, with WRITE
+    `cigar`: with both, the runs of a slot end where `cigar_ends` says of the slot; with WRITE
+    alone, those of a pair where the next pair's begin.
+    """
+    tile = threads * ROWS
+
+    @kernel
+    def trace(
+        queries: uint8[::1], query_starts: int64[::1], references: uint8[::1],
+        reference_starts: int64[::1], reference_lengths: int32[::1], order: int32[::1],
+        query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1],
+        diagonals: int32[::1], directions: uint32[::1], direction_starts: uint32[::1],
+        parameters: types.UniTuple(int64, 3), ambiguous: int32, purpose: int,
+        run_counts: uint32[::1], edit_distances: int32[::1], first_rows: int32[::1],
+        first_columns: int32[::1], cigar_ends: uint32[::1], cigar: uint32[::1],
+    ):  # fmt: skip
+        slot = cuda.grid(1)
+        if slot >= order.size:
+            return
+        pair = order[slot]
+        i, j, band = int32(query_ends[pair]), int32(reference_ends[pair]), int32(bands[pair])
+        # The matrix of directions ends in the end cell.
+        m, n = i, j
+        query, reference = query_starts[pair], reference_starts[pair]
+        free_query_start, free_reference_start = parameters[0] != 0, parameters[1] != 0
+        strategy = parameters[2]
+        padding = int32((m + tile - 1) // tile * tile - m)
+        width = strip_width(tile, threads, n, band)
+        direction_start = int64(0)
+        if band != 0:
+            direction_start = int64(direction_starts[slot])
+        stop = int64(0)
+        writes = (purpose & WRITE) != 0
+        if writes:
+            stop = int64(cigar_ends[slot] if purpose & COUNT else cigar_ends[pair + 1])
+        run, operation, runs, distance = int32(0), int32(-1), int32(0), int32(0)
+        if gatk:
+            operation = int32(0)
+            overhang = int32(reference_lengths[pair] - j)
+            if strategy == 1:
+                runs = put_run(cigar, writes, stop, runs, overhang, int32(SOFT_CLIP))
+            elif strategy == 2:
+                run = overhang
+            if band == 0:
+                i -= int32(diagonals[pair])
+                j -= int32(diagonals[pair])
+                run += int32(diagonals[pair])
+        # The matrix that the traceback is in: 0 at H, 1 at D, 2 at I.
+        state = int32(0)
+        word_at = int64(-1)
+        word = uint32(0)
+        while (i > 0 or j > 0) and band != 0:
+            if state == 0 and (
+                (i == 0 and (gatk or free_reference_start))
+                or (j == 0 and (gatk or free_query_start))
+            ):
+                break
+            # The cell whose direction counts: this one at H, the one before at D and I.
+            row = i - 1 if state == 2 else i
+            column = j - 1 if state == 1 else j
+            direction = uint32(0)
+            if row == 0 or column == 0:
+                # On a border a gap runs to the corner; a gap may also open at the border.
+                if state == 0:
+                    state = int32(1) if i == 0 else int32(2)
+                    continue
+                if i > 0 and j > 0:
+                    direction = uint32(D_OPENS | I_OPENS)
+            else:
+                index = int32(row - 1 + padding)
+                strip = index // tile
+                lane = (index % tile) // ROWS
+                start = first_column(int32(strip * tile - padding), m, n, band)
+                skewed = int64(strip) * width + column - 1 - start + lane
+                new_word_at = direction_start + skewed * threads + lane
+                if new_word_at != word_at:
+                    word_at = new_word_at
+                    word = directions[word_at]
+                direction = (word >> uint32(4 * (index % ROWS))) & uint32(15)
+            if state == 0:
+                origin = direction & uint32(3)
+                if origin == uint32(STOP):
+                    break
+                if origin != uint32(0):
+                    state = int32(1) if origin == uint32(FROM_D) else int32(2)
+                    continue
+                i -= int32(1)
+                j -= int32(1)
+                emitted = int32(0)
+                if not gatk:
+                    code = queries[query + i]
+                    emitted = int32(EQUAL)
+                    if code != references[reference + j] or code == ambiguous:
+                        emitted = int32(MISMATCH)
+                        distance += int32(1)
+            elif state == 1:
+                emitted = int32(INSERTION) if gatk else int32(DELETION)
+                distance += int32(1)
+                j -= int32(1)
+                if direction & uint32(D_OPENS):
+                    state = int32(0)
+            else:
+                emitted = int32(DELETION) if gatk else int32(INSERTION)
+                distance += int32(1)
+                i -= int32(1)
+                if direction & uint32(I_OPENS):
+                    state = int32(0)
+            if emitted != operation:
+                runs = put_run(cigar, writes, stop, runs, run, operation)
+                run, operation = int32(0), emitted
+            run += int32(1)
+        if gatk and strategy == 2:
+            run += j
+        runs = put_run(cigar, writes, stop, runs, run, operation)
+        if gatk and strategy == 1:
+            runs = put_run(cigar, writes, stop, runs, j, int32(SOFT_CLIP))
+        elif gatk and strategy == 0:
+            runs = put_run(cigar, writes, stop, runs, i, int32(DELETION))
+            runs = put_run(cigar, writes, stop, runs, j, int32(INSERTION))
+        if purpose & COUNT:
+            run_counts[pair] = runs
+            edit_distances[pair] = distance
+            first_rows[pair] = i
+            first_columns[pair] = j
+
+    return trace
+
+
+#: Some of those that are made.
+MADE_KERNELS = (traceback_kernel(2, False), traceback_kernel(4, True))

@@ -1,1 +1,0 @@
-"""GATK's own alignment, base for base."""

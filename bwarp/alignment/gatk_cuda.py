@@ -1,0 +1,126 @@
+"""GATK's alignments on a GPU: as gatk_cpu, with GATK's reference along the rows.
+
+Exact occurrences are found first, one warp a pair; the ends of the others in 32 bits by its rule;
+then the tracebacks as for any mode, with gaps that extend where they could as well open.
+"""
+
+import numpy as np
+
+from bwarp.alignment.device_batch_cuda import (
+    BLOCK,
+    Costs,
+    DeviceBatch,
+    blocks,
+    device_batch,
+    find_full,
+)
+from bwarp.alignment.gatk_cpu import (
+    OVERHANGS,
+    GatkAlignments,
+    GatkParameters,
+    check_overhang,
+)
+from bwarp.alignment.pairs import PairBatch, check_pairs
+from bwarp.alignment.traceback_cuda import trace_alignments
+from bwarp.gpu.cuda import cuda, int32, int64, uint8
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.memory import device_array, work_space
+
+ALL = 0xFFFFFFFF
+MOST_CODES = 32
+#: The end of an alignment that is still to be found.
+NO_END = -1
+
+
+def gatk_alignments(
+    pairs: PairBatch, parameters: GatkParameters, overhang: str, threads: int = 1
+) -> GatkAlignments:
+    """As `gatk_cpu.gatk_alignments`, on a GPU."""
+    check_pairs(pairs)
+    check_overhang(overhang)
+    costs = gatk_costs(parameters, overhang)
+    with work_space():
+        batch = gatk_batch(pairs, threads)
+        outputs = exact_occurrences(batch, parameters, overhang)
+        if batch.count:
+            find_full(batch, costs, outputs, outputs[1], NO_END)
+        traced = trace_alignments(batch, costs, *outputs, threads)
+    offsets = traced.query_starts
+    if overhang == "ignore":
+        offsets -= traced.reference_starts
+    elif overhang != "softclip":
+        offsets[:] = 0
+    return GatkAlignments(traced.scores, offsets, traced.cigar_offsets, traced.cigar)
+
+
+def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: str):
+    """Scores, reference ends and alternate ends (device arrays); the ends are NO_END where the
+    alternate does not occur, or the overhang strategy asks for no occurrences."""
+    outputs = tuple(device_array(batch.count, np.int32) for _ in range(3))
+    if batch.count:
+        find_last_occurrences[blocks(batch.count, 32), BLOCK](
+            *batch.arrays,
+            parameters.match,
+            overhang in ("softclip", "ignore"),
+            *outputs,
+        )
+    return outputs
+
+
+def gatk_batch(pairs: PairBatch, threads: int) -> DeviceBatch:
+    """GATK's references as queries and its alternates as references on the GPU.
+
+    Bases stay bytes: the low five bits, which kernels take for a code, are different for each.
+    """
+    return device_batch(PairBatch(pairs.references, pairs.queries), threads)
+
+
+def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:
+    """GATK's scheme and ends for the 32-bit kernels."""
+    matrix = np.full((MOST_CODES, MOST_CODES), parameters.mismatch, np.int32)
+    np.fill_diagonal(matrix, parameters.match)
+    is_clipped = overhang in ("softclip", "ignore")
+    free = (is_clipped, overhang != "indel", is_clipped, is_clipped)
+    strategy = {"softclip": 1, "ignore": 2}.get(overhang, 0)
+    assert overhang in OVERHANGS
+    return Costs(matrix, parameters.gap_open, parameters.gap_extend, False, free, overhang=strategy)
+
+
+@kernel
+def find_last_occurrences(
+    references: uint8[::1], reference_starts: int64[::1], reference_lengths: int32[::1],
+    alternates: uint8[::1], alternate_starts: int64[::1], alternate_lengths: int32[::1], match: int,
+    searched: bool, scores: int32[::1], reference_ends: int32[::1], alternate_ends: int32[::1],
+):  # fmt: skip
+    """The right-most exact occurrence of each alternate in its reference, if there is one.
+
+    One warp a pair: 32 neighbouring positions at once, from the right, each compared up to the
+    first difference. Where there is none, and where it is not `searched` for, the ends are NO_END.
+    """
+    pair = cuda.grid(1) // 32
+    if pair >= reference_lengths.size:
+        return
+    n, m = int32(reference_lengths[pair]), int32(alternate_lengths[pair])
+    reference, alternate = reference_starts[pair], alternate_starts[pair]
+    lane = int32(cuda.laneid)
+    last = int32(n - m) if searched else int32(-1)
+    while last >= 0:
+        position = last - lane
+        same = int32(0)
+        if position >= 0:
+            while (
+                same < m and references[reference + position + same] == alternates[alternate + same]
+            ):
+                same += int32(1)
+        found = cuda.ballot_sync(ALL, position >= 0 and same == m)
+        if found != 0:
+            if found & (1 << lane) and not found & ((1 << lane) - 1):
+                scores[pair] = int32(m * match)
+                reference_ends[pair] = int32(position + m)
+                alternate_ends[pair] = m
+            return
+        last -= int32(32)
+    if lane == 0:
+        scores[pair] = int32(0)
+        reference_ends[pair] = int32(NO_END)
+        alternate_ends[pair] = int32(NO_END)

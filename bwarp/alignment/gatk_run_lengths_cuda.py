@@ -1,0 +1,287 @@
+"""GATK's alignments by Ren, Ahmed, Bertels and Al-Ars's two stages: run lengths, then jumps.
+
+Stage 1, one block a pair: thread j holds a column (a base of the alternate) and takes one row a
+step, the cells of an anti-diagonal at once. Beside every cell it stores two 16-bit numbers, which
+the paper calls short2:
+
+    x > 0   a deletion of x reference bases ends here        y   bases in a row on the diagonal
+    x < 0   an insertion of -x alternate bases ends here         up to this one (where x = 0)
+
+by anti-diagonals, so that the threads of a warp write side by side:
+
+    cells[start + (i - 1 + j - 1) * columns + j - 1] = y << 16 | x
+
+An alternate longer than the block takes several passes, each over as many columns as the block has
+threads; what the last thread of a pass finds goes to the first of the next through vectors in
+global memory. One block wide enough for the alternate is the paper's first solution, a narrow block
+with passes its second: `block_threads` chooses.
+
+Stage 2, one thread a pair, jumps back over whole runs, those of matches too.
+
+Selectable beside gatk_cuda, which stores half a byte a cell, and only in a band, where this stores
+four bytes everywhere.
+"""
+
+import numpy as np
+
+from bwarp.alignment.device_batch_cuda import BLOCK, MEMORY_SHARE, blocks, free_bytes
+from bwarp.alignment.follow_directions_cuda import put_run
+from bwarp.alignment.gatk_cpu import GatkAlignments, GatkParameters, check_overhang
+from bwarp.alignment.gatk_cuda import NO_END, exact_occurrences, gatk_batch, gatk_costs
+from bwarp.alignment.int32_kernel_cuda import MINUS_INFINITY, end_number
+from bwarp.alignment.pairs import DELETION, INSERTION, SOFT_CLIP, PairBatch, check_pairs
+from bwarp.errors import InputError
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.kernel import kernel
+from bwarp.runtime.threads import bounded_ranges
+
+#: Threads of the widest block, and of the block that takes passes.
+WIDEST_BLOCK, PASS_BLOCK = 576, 128
+#: From so many pairs on the GPU is full, and narrow blocks with passes waste fewer threads.
+MANY_PAIRS = 1000
+#: Run lengths are 16-bit numbers.
+LONGEST = 32_767
+LOWEST_END = -(2**63)
+
+
+def block_threads(pairs: int, longest: int) -> int:
+    """Threads a block: as wide as the longest alternate, or narrow with several passes."""
+    whole = -(-longest // 32) * 32
+    if whole <= PASS_BLOCK or (pairs < MANY_PAIRS and whole <= WIDEST_BLOCK):
+        return whole
+    return PASS_BLOCK
+
+
+def gatk_alignments(
+    pairs: PairBatch, parameters: GatkParameters, overhang: str, threads: int = 1
+) -> GatkAlignments:
+    """As `gatk_cuda.gatk_alignments`, by run lengths and jumps."""
+    check_pairs(pairs)
+    check_overhang(overhang)
+    longest = max(int(side.lengths.max(initial=0)) for side in (pairs.queries, pairs.references))
+    if longest > LONGEST:
+        raise InputError(
+            f"a sequence has {longest:,} bases, and --algorithm run-lengths counts up to "
+            f"{LONGEST:,}: use --algorithm band"
+        )
+    batch = gatk_batch(pairs, threads)
+    costs = gatk_costs(parameters, overhang)
+    outputs = exact_occurrences(batch, parameters, overhang)
+    ids = np.flatnonzero(outputs[1].copy_to_host() == NO_END)
+    rows, columns = batch.queries.host_lengths, batch.references.host_lengths
+    # Where no cell was recorded the alternate occurs.
+    cells_of = np.zeros(pairs.count, np.int64)
+    cells_of[ids] = (rows[ids].astype(np.int64) + columns[ids] - 1) * columns[ids]
+    scalars = (parameters.match, parameters.mismatch, parameters.gap_open, parameters.gap_extend)
+    scalars = tuple(np.int32(number) for number in scalars)
+    results = [cuda.device_array(pairs.count, np.int32) for _ in range(2)]
+    counts, pieces = np.zeros(pairs.count, np.int64), []
+    cells_before = np.append(0, np.cumsum(cells_of))
+    for first, last in bounded_ranges(cells_before, int(MEMORY_SHARE * free_bytes()) // 4):
+        edges = cells_before[first : last + 1] - cells_before[first]
+        cells = cuda.device_array(int(edges[-1]) + 1, np.uint32)
+        slots = cuda.to_device(np.arange(first, last, dtype=np.int32))
+        starts = cuda.to_device(edges)
+        block = block_threads(last - first, int(columns[first:last].max()))
+        edge_stride = 4 * int(rows[first:last].max())
+        edge = cuda.device_array((last - first) * edge_stride, np.int32)
+        record_runs[last - first, block](
+            *batch.arrays,
+            slots,
+            *scalars,
+            costs.free[0],
+            costs.free[1],
+            costs.free[3],
+            cells,
+            starts,
+            edge,
+            edge_stride,
+            *outputs,
+        )
+        arguments = (batch.references.lengths, slots, *outputs[1:], cells, starts)
+        jump = jump_back[blocks(last - first), BLOCK]
+        nothing = cuda.device_array(1, np.int64), cuda.device_array(1, np.uint32)
+        jump(*arguments, costs.overhang, True, *results, *nothing)
+        counts[first:last] = results[0].copy_to_host()[first:last]
+        offsets = np.append(0, np.cumsum(counts[first:last]))
+        cigar = cuda.device_array(max(1, int(offsets[-1])), np.uint32)
+        jump(*arguments, costs.overhang, False, *results, cuda.to_device(offsets), cigar)
+        pieces.append(cigar.copy_to_host()[: offsets[-1]])
+    cigar_offsets = np.append(0, np.cumsum(counts)).astype(np.int64)
+    cigar = np.concatenate([*pieces, np.empty(0, np.uint32)])
+    starts_found = results[1].copy_to_host()
+    return GatkAlignments(outputs[0].copy_to_host(), starts_found, cigar_offsets, cigar)
+
+
+@kernel
+def record_runs(
+    references: uint8[::1], reference_starts: int64[::1], reference_lengths: int32[::1],
+    alternates: uint8[::1], alternate_starts: int64[::1], alternate_lengths: int32[::1],
+    order: int32[::1], match: int32, mismatch: int32, gap_open: int32, gap_extend: int32,
+    free_start: bool, free_column_end: bool, free_row_end: bool, cells: uint32[::1],
+    starts: int64[::1], edge: int32[::1], edge_stride: int, scores: int32[::1],
+    reference_ends: int32[::1], alternate_ends: int32[::1],
+):  # fmt: skip
+    """Stage 1; see the module. `edge` holds four words a row and pair for the next pass.
+
+    Reads each reference base once a pass and thread, writes four bytes a cell.
+    """
+    # What the thread to the right needs of this one, for two steps in turn.
+    shared_H = cuda.shared.array((2, 1024), int32)
+    shared_gap = cuda.shared.array((2, 1024), int32)
+    shared_runs = cuda.shared.array((2, 1024), int32)
+    best = cuda.shared.array(2, int64)
+    slot = cuda.blockIdx.x
+    pair = order[slot]
+    if starts[slot] == starts[slot + 1]:
+        return
+    n, m = int32(reference_lengths[pair]), int32(alternate_lengths[pair])
+    reference, alternate = reference_starts[pair], alternate_starts[pair]
+    thread, width = int32(cuda.threadIdx.x), int32(cuda.blockDim.x)
+    own_edge = slot * edge_stride
+    if thread < 2:
+        best[thread] = int64(LOWEST_END)
+    cuda.syncthreads()
+    for first in range(0, m, width):
+        column = int32(first + thread)
+        is_inside = column < m
+        base = uint8(255)
+        if is_inside:
+            base = alternates[alternate + column]
+        # The border above: H(0, column + 1) and, for the diagonal, H(0, column).
+        H, diagonal_H = int32(0), int32(0)
+        if not free_start:
+            H = int32(gap_open + column * gap_extend)
+            if column > 0:
+                diagonal_H = int32(gap_open + (column - 1) * gap_extend)
+        deletion, deletion_run = int32(MINUS_INFINITY), int32(0)
+        diagonal_run = int32(0)
+        for step in range(n + width - 1):
+            row = int32(step - thread)
+            turn = step & 1
+            runs = int32(0)
+            right, right_run = int32(MINUS_INFINITY), int32(0)
+            if is_inside and row >= 0 and row < n:
+                # The cell to the left: H, the best insertion into it, and both its runs.
+                if thread > 0:
+                    left_H = shared_H[1 - turn, thread - 1]
+                    left_gap = shared_gap[1 - turn, thread - 1]
+                    left_runs = shared_runs[1 - turn, thread - 1]
+                elif first > 0:
+                    left_H = edge[own_edge + 4 * row]
+                    left_gap = edge[own_edge + 4 * row + 1]
+                    left_runs = edge[own_edge + 4 * row + 2]
+                else:
+                    left_H = int32(0)
+                    if not free_start:
+                        left_H = int32(gap_open + row * gap_extend)
+                    left_gap, left_runs = int32(MINUS_INFINITY), int32(0)
+                diagonal = int32(diagonal_H + mismatch)
+                if references[reference + row] == base:
+                    diagonal = int32(diagonal_H + match)
+                deletion = int32(deletion + gap_extend)
+                deletion_run = int32(deletion_run + 1)
+                if H + gap_open > deletion:
+                    deletion, deletion_run = int32(H + gap_open), int32(1)
+                right = int32(left_gap + gap_extend)
+                right_run = int32((left_runs & 0xFFFF) + 1)
+                if left_H + gap_open > right:
+                    right, right_run = int32(left_H + gap_open), int32(1)
+                match_run = int32(0)
+                if diagonal >= deletion and diagonal >= right:
+                    H = diagonal
+                    match_run = int32(diagonal_run + 1)
+                    x = int32(0)
+                elif right >= deletion:
+                    H = right
+                    x = int32(-right_run)
+                else:
+                    H = deletion
+                    x = deletion_run
+                index = starts[slot] + int64(row + column) * m + column
+                cells[index] = uint32((match_run << 16) | (x & 0xFFFF))
+                diagonal_H = left_H
+                diagonal_run = int32((left_runs >> 16) & 0xFFFF)
+                runs = int32((match_run << 16) | right_run)
+                if thread == width - 1:
+                    edge[own_edge + 4 * row] = H
+                    edge[own_edge + 4 * row + 1] = right
+                    edge[own_edge + 4 * row + 2] = runs
+                if column == m - 1 and free_column_end:
+                    cuda.atomic.max(best, 0, end_number(H, n - 1 - row, 0))
+                if row == n - 1 and free_row_end:
+                    apart = int32(abs(n - 1 - column))
+                    cuda.atomic.max(best, 1, end_number(H, apart, column))
+                if row == n - 1 and column == m - 1 and not free_column_end:
+                    cuda.atomic.max(best, 0, end_number(H, 0, 0))
+            shared_H[turn, thread] = H
+            shared_gap[turn, thread] = right
+            shared_runs[turn, thread] = runs
+            cuda.syncthreads()
+    if thread == 0:
+        # The last column's best, the lowest of equals; the last row's where better or nearer.
+        score = int32(best[0] >> 34)
+        end = int32(n - 0x1FFFF + ((best[0] >> 17) & 0x1FFFF))
+        scores[pair], reference_ends[pair], alternate_ends[pair] = score, end, m
+        if free_row_end:
+            row_score = int32(best[1] >> 34)
+            apart = int32(0x1FFFF - ((best[1] >> 17) & 0x1FFFF))
+            if row_score > score or (row_score == score and apart < abs(end - m)):
+                scores[pair], reference_ends[pair] = row_score, n
+                alternate_ends[pair] = int32(0x1FFFF - (best[1] & 0x1FFFF)) + 1
+
+
+@kernel
+def jump_back(
+    alternate_lengths: int32[::1], order: int32[::1], reference_ends: int32[::1],
+    alternate_ends: int32[::1], cells: uint32[::1], starts: int64[::1], overhang: int,
+    is_counting: bool, run_counts: int32[::1], offsets_found: int32[::1], cigar_offsets: int64[::1],
+    cigar: uint32[::1],
+):  # fmt: skip
+    """Stage 2: one thread a pair jumps from run to run, once to count them and once to write.
+
+    `overhang`: 0 for INDEL and LEADING_INDEL, 1 for SOFTCLIP, 2 for IGNORE. One read a run.
+    """
+    slot = cuda.grid(1)
+    if slot >= order.size:
+        return
+    pair = order[slot]
+    m = int32(alternate_lengths[pair])
+    p, q = int32(reference_ends[pair]), int32(alternate_ends[pair])
+    stop = int64(0)
+    if not is_counting:
+        stop = cigar_offsets[slot + 1]
+    runs, run, operation = int32(0), int32(0), int32(0)
+    if overhang == 1:
+        runs = put_run(cigar, not is_counting, stop, runs, m - q, int32(SOFT_CLIP))
+    elif overhang == 2:
+        run = int32(m - q)
+    if starts[slot] == starts[slot + 1]:
+        run, p, q = int32(run + m), int32(p - m), int32(0)
+    while p > 0 and q > 0:
+        cell = int32(cells[starts[slot] + int64(p - 1 + q - 1) * m + q - 1])
+        x = int32((cell & 0xFFFF) - ((cell & 0x8000) << 1))
+        if x > 0:
+            now, length = int32(DELETION), x
+            p = int32(p - x)
+        elif x < 0:
+            now, length = int32(INSERTION), int32(-x)
+            q = int32(q + x)
+        else:
+            now, length = int32(0), int32((cell >> 16) & 0xFFFF)
+            p, q = int32(p - length), int32(q - length)
+        if now != operation:
+            runs = put_run(cigar, not is_counting, stop, runs, run, operation)
+            run, operation = int32(0), now
+        run = int32(run + length)
+    if overhang == 2:
+        run = int32(run + q)
+    runs = put_run(cigar, not is_counting, stop, runs, run, operation)
+    if overhang == 1:
+        runs = put_run(cigar, not is_counting, stop, runs, q, int32(SOFT_CLIP))
+    elif overhang == 0:
+        runs = put_run(cigar, not is_counting, stop, runs, p, int32(DELETION))
+        runs = put_run(cigar, not is_counting, stop, runs, q, int32(INSERTION))
+    if is_counting:
+        run_counts[pair] = runs
+        offsets_found[pair] = int32(0) if overhang == 0 else p if overhang == 1 else p - q

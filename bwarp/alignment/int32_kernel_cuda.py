@@ -1,0 +1,329 @@
+"""Pairs in 32 bits: any matrix, any mode, any length, and the directions that a traceback follows.
+
+A group of 8, 16 or 32 threads aligns one pair, thread l holding 8 rows of the query in registers
+and moving along the reference one column behind thread l - 1, as in packed_int16_kernel_cuda: the
+query stands at the bottom of its *strips* of `threads * 8` rows, the rows above it repeat the upper
+border, and the last row of a strip goes to the next through global memory.
+
+A *band* leaves cells out: of strip s, whose first row is row `above + 1`, only the columns that lie
+within `band` diagonals of the corner (m, n) are computed, and what lies outside counts as minus
+infinity. Where all optimal paths into the corner lie inside, their cells get their true values and
+their directions are the same as without a band (see pairs.py).
+
+    columns of strip s:   max(0, above + n - m - band)  to  min(n, above + rows + n - m + band)
+
+Directions are four bits a cell, the 8 rows of a thread a word, laid out by anti-diagonals so that
+the threads of a group write side by side:
+
+    directions[start + (strip * width + column - first column of the strip + l) * threads + l]
+
+    bits 0-1  H is the diagonal (0), D (1), I (2), or 0 and local (3)
+    bit 2     D of the next column opens here        bit 3     I of the next row opens here
+"""
+
+import functools
+
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.ptx import opaque
+
+#: Rows a thread.
+ROWS = 8
+#: The bits of a residue that are its code.
+CODE_BITS = 31
+#: The matrix in shared memory: rows of 36 words, which spread over the banks.
+MATRIX_STRIDE = 36
+#: The row of the matrix that stands for the padding above a query.
+PADDING_ROW = 32
+MATRIX_WORDS = MATRIX_STRIDE * (PADDING_ROW + 1)
+
+FROM_D, FROM_I, STOP = 1, 2, 3
+D_OPENS, I_OPENS = 4, 8
+
+MINUS_INFINITY = -(2**30)
+ALL = 0xFFFFFFFF
+POSITION_BITS = 17
+POSITION_MASK = (1 << POSITION_BITS) - 1
+
+
+@cuda.jit(device=True)
+def end_number(score, first, second):
+    """Greater for a better score, then a smaller `first`, then a smaller `second` (17 bits)."""
+    return (
+        (int64(score) << (2 * POSITION_BITS))
+        | (int64(POSITION_MASK - first) << POSITION_BITS)
+        | int64(POSITION_MASK - second)
+    )
+
+
+@cuda.jit(device=True)
+def first_column(above, query_length, reference_length, band):
+    """The first column (from 0) that a strip computes; `above` is the row over its first."""
+    if band < 0:
+        return int32(0)
+    return int32(max(0, above + reference_length - query_length - band))
+
+
+@cuda.jit(device=True)
+def strip_width(rows, threads, reference_length, band):
+    """Words of directions that one thread of a strip may write."""
+    columns = reference_length
+    if band >= 0:
+        columns = min(reference_length, rows + 2 * band)
+    return int32(columns + threads - 1)
+
+
+@cuda.jit(device=True)
+def upper_border(column, is_free, first, extend):
+    """H(0, column)."""
+    if is_free or column == 0:
+        return int32(0)
+    return int32(first + (column - 1) * extend)
+
+
+@functools.cache
+def full_matrix_kernel(threads, local, gatk, with_directions):
+    """A kernel whose groups have `threads` threads: 2, 4, 8, 16 or 32.
+
+    Parameters
+    ----------
+    local : bool
+        Alignments may start and end anywhere.
+    gatk : bool
+        The end cell by GATK's rule (gatk_cpu.py), with GATK's reference as query and its
+        alternate as reference; else by the rule of pairs.py.
+    with_directions : bool
+        Store directions; else all cells count, and `bands`, `directions` and `direction_starts`
+        are left alone.
+
+    Notes
+    -----
+    `order` names the pair of each group. `parameters`: score of the first position of a gap and of
+    a further one (negative), 1 where a tie between opening and extending opens (else 0), and
+    query_start, query_end, reference_start, reference_end of the mode, and 0. `bands`: diagonals on
+    either side, -1 for all cells. The kernel reads each reference residue once a strip, and writes
+    half a byte a cell with directions.
+    """
+    tile = threads * ROWS
+
+    @kernel(max_registers=128)
+    def align_full(
+        queries: uint8[::1], query_starts: int64[::1], query_lengths: int32[::1],
+        references: uint8[::1], reference_starts: int64[::1], reference_lengths: int32[::1],
+        order: int32[::1], bands: int32[::1], matrix: int32[::1],
+        parameters: types.UniTuple(int64, 8), edge: int32[::1], edge_stride: int,
+        directions: uint32[::1], direction_starts: uint32[::1], scores: int32[::1],
+        query_ends: int32[::1], reference_ends: int32[::1],
+    ):  # fmt: skip
+        table = cuda.shared.array(MATRIX_WORDS, int32)
+        for word in range(cuda.threadIdx.x, MATRIX_WORDS, cuda.blockDim.x):
+            table[word] = matrix[word]
+        cuda.syncthreads()
+
+        lane = int32(cuda.laneid) & int32(threads - 1)
+        group = cuda.grid(1) // threads
+        is_used = group < order.size
+        group = min(group, order.size - 1)
+        pair = order[group]
+        m, n = int32(query_lengths[pair]), int32(reference_lengths[pair])
+        if not is_used:
+            # A group too many goes along without columns.
+            n = int32(0)
+        band = int32(bands[pair]) if with_directions else int32(-1)
+        query, reference = query_starts[pair], reference_starts[pair]
+        first, extend, tie = int32(parameters[0]), int32(parameters[1]), int32(parameters[2])
+        free_query_start, free_query_end = parameters[3] != 0, parameters[4] != 0
+        free_reference_start, free_reference_end = parameters[5] != 0, parameters[6] != 0
+        # 0, but not in the code: with a maximum over 0 ptxas 13.0 takes the hardware's note of
+        # which operand won for the comparisons below, and it is wrong where operands are equal.
+        floor = int32(parameters[7])
+        corner = int32(0) if free_reference_start else int32(first - extend)
+
+        strips = (m + int32(tile - 1)) // int32(tile)
+        padding = int32(strips * tile - m)
+        width = strip_width(tile, threads, n, band)
+        edge_start = uint64(group) * uint64(edge_stride)
+        direction_start = int64(0)
+        if with_directions:
+            direction_start = int64(direction_starts[group])
+        # All threads of a warp take the same steps and strips.
+        steps, all_strips = width, strips
+        distance = 16
+        while distance >= threads:
+            steps = max(steps, cuda.shfl_xor_sync(ALL, steps, distance))
+            all_strips = max(all_strips, cuda.shfl_xor_sync(ALL, all_strips, distance))
+            distance >>= 1
+        steps, all_strips = int32(steps), int32(all_strips)
+
+        table_rows = cuda.local.array(ROWS, int32)
+        H = cuda.local.array(ROWS, int32)
+        D = cuda.local.array(ROWS, int32)
+        # Where local: the empty alignment, until a cell is better.
+        best, best_column, best_row = int32(0), int32(0), int32(0)
+        end, column_end = int64(-(2**63)), int64(-(2**63))
+        last_columns = int32(0)
+
+        for strip in range(all_strips):
+            # Row `above + 1` is the first of the strip; rows up to 0 are padding.
+            above = int32(strip * tile - padding)
+            top = int32(above + lane * int32(ROWS))
+            start = first_column(above, m, n, band)
+            stop = n
+            if band >= 0:
+                stop = int32(min(n, above + tile + n - m + band))
+            if strip >= strips:
+                stop = start
+            border = upper_border(start, free_reference_start, first, extend)
+            for r in range(-1, ROWS):
+                # H left of the first column.
+                row = top + r + 1
+                value = int32(MINUS_INFINITY)
+                if row <= 0:
+                    value = border
+                    if row < 0 and start == 0:
+                        value = corner
+                elif start == 0:
+                    value = int32(0) if free_query_start else int32(first + (row - 1) * extend)
+                if r < 0:
+                    diagonal = value
+                else:
+                    H[r] = value
+                    D[r] = int32(value + first)
+                    table_rows[r] = int32(PADDING_ROW * MATRIX_STRIDE)
+                    if row > 0 and strip < strips:
+                        code = int32(queries[query + row - 1]) & int32(CODE_BITS)
+                        table_rows[r] = int32(code * int32(MATRIX_STRIDE))
+            if strip > 0 and lane == 0 and start > 0:
+                # The corner above the first column lies in the strip before.
+                diagonal = int32(MINUS_INFINITY)
+                if start - 1 < last_columns:
+                    diagonal = edge[edge_start + uint64(2 * (start - 1))]
+            is_last = strip == strips - 1 and lane == threads - 1
+            insertion = int32(MINUS_INFINITY)
+            column = int32(start - lane)
+            # From the strip before, a step ahead of their use.
+            upper, upper_insertion = int32(MINUS_INFINITY), int32(MINUS_INFINITY)
+            if strip > 0 and lane == 0 and start < min(stop, last_columns):
+                upper = edge[edge_start + uint64(2 * start)]
+                upper_insertion = edge[edge_start + uint64(2 * start + 1)]
+
+            for _ in range(steps):
+                next_diagonal = cuda.shfl_up_sync(ALL, H[ROWS - 1], 1)
+                insertion = int32(cuda.shfl_up_sync(ALL, insertion, 1))
+                # Opaque, or the loop is written twice and each warp runs both.
+                lane_now = opaque(lane)
+                if lane_now == 0 and column < stop:
+                    if strip == 0:
+                        next_diagonal = upper_border(
+                            column + 1, free_reference_start, first, extend
+                        )
+                        insertion = int32(next_diagonal + first)
+                    else:
+                        next_diagonal, insertion = upper, upper_insertion
+                        upper = int32(MINUS_INFINITY)
+                        upper_insertion = int32(MINUS_INFINITY)
+                        if column + 1 < min(stop, last_columns):
+                            upper = edge[edge_start + uint64(2 * column + 2)]
+                            upper_insertion = edge[edge_start + uint64(2 * column + 3)]
+                if start <= column and column < stop:
+                    code = int32(references[reference + column]) & int32(CODE_BITS)
+                    word = uint32(0)
+                    sum_here = int32(diagonal + table[uint32(table_rows[0] + code)])
+                    for r in range(ROWS):
+                        here = int32(max(sum_here, max(insertion, D[r])))
+                        if with_directions:
+                            direction = int32(FROM_I)
+                            if here == D[r]:
+                                direction = int32(FROM_D)
+                            if here == sum_here:
+                                direction = int32(0)
+                            if local and here <= floor:
+                                direction = int32(STOP)
+                        if local:
+                            here = int32(max(here, floor))
+                        if r < ROWS - 1:
+                            score = table[uint32(table_rows[r + 1] + code)]
+                            sum_here = int32(H[r] + score)
+                        H[r] = int32(here)
+                        opened = int32(here + first)
+                        longer_D, longer_I = int32(D[r] + extend), int32(insertion + extend)
+                        if with_directions:
+                            if opened + tie > longer_D:
+                                direction = int32(direction | int32(D_OPENS))
+                            if opened + tie > longer_I:
+                                direction = int32(direction | int32(I_OPENS))
+                            word = uint32(word | uint32(direction << (4 * r)))
+                        D[r] = int32(max(opened, longer_D))
+                        insertion = int32(max(opened, longer_I))
+                        if local and not with_directions and here > best:
+                            best = int32(here)
+                            best_column = int32(column + 1)
+                            best_row = int32(top + r + 1)
+                    if with_directions and is_used:
+                        at = (
+                            direction_start + int64(strip * width + column - start + lane) * threads
+                        )
+                        directions[at + lane] = word
+                    if lane_now == threads - 1:
+                        edge[edge_start + uint64(2 * column)] = H[ROWS - 1]
+                        edge[edge_start + uint64(2 * column + 1)] = insertion
+                        if not local and strip == strips - 1 and free_reference_end:
+                            if gatk:
+                                apart = abs(m - (column + 1))
+                                end = max(end, end_number(H[ROWS - 1], apart, column + 1))
+                            else:
+                                end = max(end, end_number(H[ROWS - 1], column + 1, m))
+                    diagonal = next_diagonal
+                column = int32(column + 1)
+
+            # The registers hold the last column.
+            last_columns = stop
+            if local:
+                end = max(end, end_number(best, best_column, best_row))
+            elif strip < strips and is_used:
+                if is_last and not (free_reference_end or free_query_end):
+                    end = end_number(H[ROWS - 1], n, m)
+                if free_query_end:
+                    for r in range(ROWS):
+                        row = top + r + 1
+                        if gatk and row > 0:
+                            # Of equal rows the last.
+                            column_end = max(column_end, end_number(H[r], m - row, 0))
+                        elif not gatk and row > 0:
+                            end = max(end, end_number(H[r], n, row))
+            cuda.syncwarp()
+
+        distance = threads >> 1
+        while distance > 0:
+            end = max(end, cuda.shfl_xor_sync(ALL, end, distance))
+            if gatk:
+                column_end = max(column_end, cuda.shfl_xor_sync(ALL, column_end, distance))
+            distance >>= 1
+        if lane == 0 and is_used and (gatk or not with_directions):
+            score = int32(end >> (2 * POSITION_BITS))
+            position_1 = int32(POSITION_MASK - ((end >> POSITION_BITS) & POSITION_MASK))
+            position_2 = int32(POSITION_MASK - (end & POSITION_MASK))
+            if gatk and (free_query_end or free_reference_end):
+                # position_1 of the last row is the distance |m - j| to beat; then the first j.
+                row = int32(m - POSITION_MASK + ((column_end >> POSITION_BITS) & POSITION_MASK))
+                column_score = int32(column_end >> (2 * POSITION_BITS))
+                from_last_row = free_reference_end and (
+                    score > column_score or (score == column_score and position_1 < abs(row - n))
+                )
+                position_1 = position_2 if from_last_row else n
+                position_2 = m if from_last_row else row
+                score = max(score, column_score)
+            scores[pair] = score
+            reference_ends[pair] = position_1
+            query_ends[pair] = position_2
+
+    return align_full
+
+
+#: Some of those that are made.
+MADE_KERNELS = (
+    full_matrix_kernel(2, False, False, True),
+    full_matrix_kernel(4, True, False, True),
+    full_matrix_kernel(16, False, True, False),
+    full_matrix_kernel(32, True, False, False),
+)

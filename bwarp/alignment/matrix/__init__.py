@@ -1,1 +1,0 @@
-"""Filling the matrices of alignments: scores, ends, and directions for a traceback."""

@@ -1,1 +1,0 @@
-"""Pair by pair: scores, ends or whole alignments, from files and into files."""

@@ -1,1 +1,0 @@
-"""Database search: exact local scores of queries against a database."""

@@ -1,1 +1,0 @@
-"""From the end of an alignment back to its start: CIGARs."""

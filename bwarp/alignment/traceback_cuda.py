@@ -1,0 +1,395 @@
+"""Whole alignments on a GPU, for every mode and for GATK's, given where they end.
+
+Pairs whose alignment is one diagonal are recognised. For other pairs the directions of all cells
+in a band around the diagonal of the end are stored, and traced back. Only sizes come to the host in
+between: how many pairs there are of what work, and how many runs all CIGARs have. Of few pairs,
+where the GPU waits for the host, every step is left out that costs no time but its launch.
+
+traceback_buffers_cuda says how directions and runs lie in memory.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+
+import numpy as np
+
+from bwarp.alignment.device_batch_cuda import (
+    BLOCK,
+    FEW_PAIRS,
+    MEMORY_SHARE,
+    Costs,
+    DeviceBatch,
+    Order,
+    blocks,
+    clear,
+    device_size_bin,
+    largest_in_bin,
+    order_by_bins,
+    size_bin,
+)
+from bwarp.alignment.follow_directions_cuda import (
+    COUNT,
+    WRITE,
+    check_diagonals,
+    trace_diagonals,
+    traceback_kernel,
+)
+from bwarp.alignment.int32_kernel_cuda import MATRIX_STRIDE, ROWS, full_matrix_kernel, strip_width
+from bwarp.alignment.pairs import Alignments
+from bwarp.gpu.available_memory import affordable
+from bwarp.gpu.cuda import cuda, int32, int64, uint32
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.memory import cut, device_array, work_space
+from bwarp.gpu.sums_and_sorts import exclusive_sum
+from bwarp.gpu.transfers import to_gpu, to_host
+
+# --------------------------------------------------------------------------------------------------
+# Where the directions of each pair's band lie on the GPU, and the traceback buffer before them.
+#
+#     [ buffer 0 | directions 0 | buffer 1 | directions 1 | ...
+#        <----             <----
+#
+# A traceback runs from the end of an alignment to its start: its runs fill the buffer before the
+# pair's directions from the back, until their number is known and they go where the CIGAR lies.
+
+
+@cuda.jit(device=True)
+def strips_and_width(rows, columns, band, threads):
+    """Strips of a banded matrix, and words of directions that a thread of one may write."""
+    tile = int32(threads * ROWS)
+    return int32((rows + tile - 1) // tile), strip_width(tile, int32(threads), columns, band)
+
+
+@kernel
+def bin_by_work(
+    query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1], threads: int,
+    width_bins: int, bins: uint32[::1],
+):  # fmt: skip
+    """The bin of each pair by the size of its band; 0 without one. One thread a pair."""
+    pair = cuda.grid(1)
+    if pair < bins.size:
+        number = int32(0)
+        if bands[pair] != 0:
+            strips, width = strips_and_width(
+                query_ends[pair], reference_ends[pair], bands[pair], threads
+            )
+            number = int32(1 + device_size_bin(strips) * width_bins + device_size_bin(width))
+        bins[pair] = uint32(number)
+
+
+@kernel
+def size_directions(
+    slots: int32[::1], query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1],
+    threads: int, sizes: uint32[::1],
+):  # fmt: skip
+    """The words of the directions of the slot before, and of each slot's own buffer.
+
+    One thread a slot, and one more. The running sum of them is where directions begin, one
+    entry further on.
+    """
+    slot = cuda.grid(1)
+    if slot < sizes.size:
+        words = int64(0)
+        if slot > 0:
+            pair = slots[slot - 1]
+            strips, width = strips_and_width(
+                query_ends[pair], reference_ends[pair], bands[pair], threads
+            )
+            words += int64(strips) * width * threads
+        if slot < slots.size:
+            pair = slots[slot]
+            # Every run has a length, but for two clips.
+            words += query_ends[pair] + reference_ends[pair] + 2
+        sizes[slot] = uint32(words)
+
+
+@kernel
+def gather_runs(
+    slots: int32[::1], buffer_ends: uint32[::1], buffers: uint32[::1], offsets: uint32[::1],
+    cigar: uint32[::1],
+):  # fmt: skip
+    """Bring the runs of each pair from its buffer to its CIGAR. One thread a slot."""
+    slot = cuda.grid(1)
+    if slot < slots.size:
+        first = int64(offsets[slots[slot]])
+        runs = int64(offsets[slots[slot] + 1]) - first
+        buffer = int64(buffer_ends[slot]) - runs
+        for i in range(runs):
+            cigar[first + i] = buffers[buffer + i]
+
+
+@kernel
+def widen(numbers: uint32[::1], wide_numbers: int64[::1]):
+    """The same numbers in 64 bits. One thread a number."""
+    i = cuda.grid(1)
+    if i < numbers.size:
+        wide_numbers[i] = int64(numbers[i])
+
+
+#: Threads a group of the traceback's kernel: low strips keep a band narrow.
+BAND_THREADS = 4
+#: Directions of one launch are counted in 32 bits.
+MOST_WORDS = 2**32 - 1
+#: Words of directions, or of the traceback buffer, up to which a batch is one of few pairs.
+FEW_WORDS = 1 << 24
+
+
+def trace_alignments(
+    batch: DeviceBatch, costs: Costs, scores, query_ends, reference_ends, threads: int = 1
+) -> Alignments:
+    """Alignments that end in given cells with given scores (device arrays).
+
+    With GATK's costs without edit distances. `threads` bring the answers to the host.
+    """
+    count, ends = batch.count, (query_ends, reference_ends)
+    if count == 0:
+        nothing = np.zeros(0, np.int32)
+        return Alignments(*[nothing] * 6, np.zeros(1, np.int64), np.zeros(0, np.uint32))
+    words, buffer = _most_words(batch), batch.queries.longest + batch.references.longest + 2
+    with work_space():
+        # Edit distances, first rows and first columns.
+        results = [device_array(count, np.int32) for _ in range(3)]
+        if count < FEW_PAIRS and count * max(words, buffer) <= FEW_WORDS:
+            return _trace_few(batch, costs, scores, ends, words, buffer, results)
+        distances, first_rows, first_columns = results
+        fields = [scores, first_rows, query_ends, first_columns, reference_ends, distances]
+        # Ends, bands, and lengths of alignments that are one diagonal: those are in bin 0.
+        cells = *ends, *_check_diagonals(batch, costs, scores, ends)
+        order, item_words = _order_by_work(batch, cells)
+        edge_words = 2 * batch.references.longest
+        portions = [
+            (begin, end, words - (end - begin) * edge_words)
+            for begin, end, words in _portions(order.starts, item_words + buffer + edge_words)
+        ]
+        portions = portions or [(int(order.starts[1]), int(order.starts[1]), 0)]
+        if len(portions) == 1:
+            cigars = _trace_portion(batch, costs, cells, order, *portions[0], results)
+            return Alignments(*to_host([*fields, *cigars], threads))
+        pieces = []
+        for portion in portions:
+            with work_space():
+                cigars = _trace_portion(batch, costs, cells, order, *portion, results)
+                pieces.append(to_host(cigars, threads))
+        return Alignments(*to_host(fields, threads), *_merged(pieces))
+
+
+def _most_words(batch) -> int:
+    """Words of directions that a pair takes at most."""
+    strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
+    return strips * (batch.references.longest + BAND_THREADS - 1) * BAND_THREADS
+
+
+def _trace_few(batch, costs, scores, ends, words, buffer, results):
+    """`trace_alignments` where every pair gets as much memory as any may need."""
+    count = batch.count
+    # Beside the results, so that they come back together.
+    counts, buffers = (device_array(size, np.uint32) for size in (count, count * buffer))
+    scores, query_ends, reference_ends = to_host([scores, *ends])
+    numbers = np.arange(count, dtype=np.uint32)
+    slots, starts, buffer_ends, bands = to_gpu(
+        [
+            numbers.view(np.int32),
+            numbers * np.uint32(words),
+            (numbers + 1) * np.uint32(buffer),
+            _bands(costs, scores, query_ends, reference_ends),
+        ]
+    )
+    directions = device_array(count * words, np.uint32)
+    cells = *ends, bands, bands
+    _store_directions(batch, costs, slots, starts, directions, cells)
+    trace = _traceback(batch, costs, slots, starts, directions, cells)
+    trace(COUNT | WRITE, counts, *results, buffer_ends, buffers)
+    distances, first_rows, first_columns, counts, buffers = to_host([*results, counts, buffers])
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    shift = np.repeat((np.arange(count) + 1) * buffer - offsets[1:], counts)
+    cigar = buffers[np.arange(offsets[-1]) + shift]
+    fields = scores, first_rows, query_ends, first_columns, reference_ends, distances
+    return Alignments(*fields, offsets, cigar)
+
+
+def _bands(costs, scores, rows, columns) -> np.ndarray:
+    """The most gap columns that each score allows, at least 1; as check_diagonals."""
+    longer = np.maximum(rows, columns)
+    if costs.extend == 0:
+        return longer
+    best = np.minimum(rows, columns).astype(np.int64) * max(int(costs.matrix.max()), 0)
+    gaps = (best + costs.first - costs.extend - scores) // -costs.extend
+    return np.minimum(longer, np.maximum(gaps, 1)).astype(np.int32)
+
+
+def _trace_portion(batch, costs, cells, order, begin, end, words, results):
+    """Offsets and CIGARs (device arrays) of some slots; and of diagonals with the first of them."""
+    without_band = int(order.starts[1])
+    has_diagonals = begin == without_band > 0
+    # First the number of runs of each pair, then where they begin.
+    offsets, nothing = (device_array(size, np.uint32) for size in (batch.count + 1, 1))
+    clear(offsets)
+    if begin < end:
+        slots = order.part(begin, end)
+        sizes = device_array(slots.size + 1, np.uint32)
+        size_directions[blocks(sizes.size), BLOCK](slots, *cells[:3], BAND_THREADS, sizes)
+        exclusive_sum(sizes)
+        starts = cut(sizes, 4, slots.size, np.uint32)
+        directions = device_array(words, np.uint32)
+        _store_directions(batch, costs, slots, starts, directions, cells)
+        trace = _traceback(batch, costs, slots, starts, directions, cells)
+        trace(COUNT | WRITE, offsets, *results, starts, directions)
+    if has_diagonals:
+        trace = _diagonal_traceback(batch, costs, order.part(0, without_band), cells)
+        trace(COUNT, offsets, *results, nothing, nothing)
+    exclusive_sum(offsets)
+    [[runs]] = to_host([cut(offsets, 4 * batch.count, 1, np.uint32)])
+    cigar = device_array(int(runs), np.uint32)
+    if has_diagonals:
+        trace(WRITE, nothing, *results, offsets, cigar)
+    if begin < end:
+        gather_runs[blocks(slots.size), BLOCK](slots, starts, directions, offsets, cigar)
+    wide_offsets = device_array(offsets.size, np.int64)
+    widen[blocks(offsets.size), BLOCK](offsets, wide_offsets)
+    return wide_offsets, cigar
+
+
+def _check_diagonals(batch, costs, scores, ends):
+    bands, diagonals = (device_array(batch.count, np.int32) for _ in range(2))
+    best_entry = max(int(costs.matrix.max()), 0)
+    gap_open, gap_extend = costs.extend - costs.first, -costs.extend
+    check_diagonals[blocks(batch.count, 32), BLOCK](
+        *_unsized(batch),
+        costs.device_matrix,
+        MATRIX_STRIDE,
+        (
+            *map(int, (costs.local, costs.free[0], costs.free[2])),
+            *(gap_open, gap_extend, best_entry),
+        ),
+        scores,
+        *ends,
+        bands,
+        diagonals,
+    )
+    return bands, diagonals
+
+
+def _order_by_work(batch, cells) -> tuple[Order, np.ndarray]:
+    """Pairs by strips and their width, those without a band first; and words a pair of each bin."""
+    most_columns = batch.references.longest
+    most_strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
+    strip_bins = size_bin(most_strips) + 1
+    width_bins = size_bin(most_columns + BAND_THREADS) + 1
+    bins = device_array(batch.count, np.uint32)
+    bin_by_work[blocks(batch.count), BLOCK](*cells[:3], BAND_THREADS, width_bins, bins)
+    order = order_by_bins(bins, batch.count, 1, 1 + strip_bins * width_bins, False)
+    return order, _most_words_of_bins(strip_bins, width_bins)
+
+
+@lru_cache(maxsize=8)
+def _most_words_of_bins(strip_bins: int, width_bins: int) -> np.ndarray:
+    strips, widths = (
+        np.array([largest_in_bin(i) for i in range(number)]) for number in (strip_bins, width_bins)
+    )
+    return np.append(0, np.outer(strips, widths).ravel() * BAND_THREADS)
+
+
+def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Split the pairs with a band into ranges of slots whose directions fit the memory.
+
+    Parameters
+    ----------
+    starts : ndarray, dtype=int64
+        Where each bin of an `Order` starts; bin 0 has no directions.
+    item_words : ndarray, dtype=int64
+        Words that a pair of each bin takes at most.
+
+    Yields
+    ------
+    begin, end, words : int
+        A range of slots and what it takes at most.
+    """
+    begin, words = int(starts[1]), int(np.diff(starts[1:]) @ item_words[1:])
+    most = min(affordable(4 * words, MEMORY_SHARE) // 4, MOST_WORDS)
+    if words <= most:
+        if begin < starts[-1]:
+            yield begin, int(starts[-1]), words
+        return
+    words = 0
+    for number in np.flatnonzero(np.diff(starts[1:])) + 1:
+        item, at, stop = int(item_words[number]), int(starts[number]), int(starts[number + 1])
+        while at < stop:
+            fits = (most - words) // item
+            if fits < 1 and at > begin:
+                yield begin, at, words
+                begin, words = at, 0
+                continue
+            taken = min(stop - at, max(fits, 1))
+            at, words = at + taken, words + taken * item
+    if begin < starts[-1]:
+        yield begin, int(starts[-1]), words
+
+
+def _diagonal_traceback(batch, costs, slots, cells):
+    """What traces pairs that align along one diagonal: a kernel with its first arguments."""
+    if costs.is_gatk:
+        # GATK's traceback puts the clips on diagonals too.
+        nothing = device_array(1, np.uint32)
+        return _traceback(batch, costs, slots, nothing, nothing, cells)
+    kernel = trace_diagonals[blocks(slots.size, 32), BLOCK]
+    query_ends, reference_ends, _, diagonals = cells
+    ambiguous = np.int32(costs.ambiguous)
+    return partial(
+        kernel, *_unsized(batch), slots, query_ends, reference_ends, diagonals, ambiguous
+    )
+
+
+def _unsized(batch) -> tuple:
+    """Codes and starts of both sides, without lengths."""
+    queries, references = batch.queries, batch.references
+    return queries.codes, queries.starts, references.codes, references.starts
+
+
+def _store_directions(batch, costs, slots, starts, directions, cells):
+    query_ends, reference_ends, bands, _ = cells
+    edge_stride = 2 * batch.references.longest
+    # The end is the corner of what is left of the matrix.
+    tie, free = int(costs.opens_on_tie), costs.free
+    parameters = (costs.first, costs.extend, tie, int(free[0]), 0, int(free[2]), 0, 0)
+    kernel = full_matrix_kernel(BAND_THREADS, costs.local, False, True)
+    with work_space():
+        edge = device_array(slots.size * edge_stride, np.int32)
+        kernel[blocks(slots.size, BAND_THREADS), BLOCK](
+            batch.queries.codes,
+            batch.queries.starts,
+            query_ends,
+            batch.references.codes,
+            batch.references.starts,
+            reference_ends,
+            slots,
+            bands,
+            costs.device_matrix,
+            parameters,
+            edge,
+            edge_stride,
+            directions,
+            starts,
+            *(bands, bands, bands),
+        )
+
+
+def _traceback(batch, costs, slots, starts, directions, cells):
+    kernel = traceback_kernel(BAND_THREADS, costs.is_gatk)[blocks(slots.size), BLOCK]
+    parameters = (int(costs.free[0]), int(costs.free[2]), max(costs.overhang, 0))
+    return partial(
+        kernel, *_unsized(batch), batch.references.lengths, slots, *cells, directions, starts,
+        parameters, np.int32(costs.ambiguous),
+    )  # fmt: skip
+
+
+def _merged(pieces):
+    """Offsets and CIGARs of all pairs, out of pieces that have those of some pairs each."""
+    counts = sum(np.diff(offsets) for offsets, _ in pieces)
+    all_offsets = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts, out=all_offsets[1:])
+    cigar = np.empty(int(all_offsets[-1]), np.uint32)
+    for offsets, part in pieces:
+        shift = np.repeat(all_offsets[:-1] - offsets[:-1], np.diff(offsets))
+        cigar[np.arange(part.size) + shift] = part
+    return all_offsets, cigar

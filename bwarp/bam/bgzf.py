@@ -1,0 +1,381 @@
+"""BGZF, the compression of BAM: gzip members of at most 64 kB, each with its size in its header.
+
+The blocks of a stream are cut every `BLOCK_BYTES` of what is compressed, whatever lies there, so
+that where they lie depends on nothing but the stream.
+"""
+
+import ctypes
+import functools
+import struct
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO
+
+import numba
+import numpy as np
+from deflate import _deflate, deflate_compress
+from isal import igzip_lib, isal_zlib
+
+from bwarp.errors import InputError
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.simd.compiler import intrinsic, ir, types
+from bwarp.runtime.timeline import on_timeline
+
+#: What fits into 64 kB even where it cannot be compressed, as in htslib.
+BLOCK_BYTES = 0xFF00
+
+#: An empty block, which says that the file was not cut off.
+END_OF_FILE = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+
+#: The fastest of libdeflate, by benchmarks/bam.py. igzip is twice as fast, but now and then, as its
+#: work space held other bytes before, it makes other ones of the same block.
+LEVEL = 1
+
+_HEADER = struct.Struct("<4BI2BH2B2H")
+_FOOTER = struct.Struct("<2I")
+
+
+def compressed_block(data) -> bytes:
+    """One block of at most `BLOCK_BYTES` bytes."""
+    packed = bytes(deflate_compress(data, LEVEL))
+    if len(packed) > BLOCK_BYTES:
+        # Stored as it is: one deflate block of its own kind.
+        packed = struct.pack("<BHH", 1, len(data), len(data) ^ 0xFFFF) + bytes(data)
+    size = _HEADER.size + len(packed) + _FOOTER.size
+    head = _HEADER.pack(31, 139, 8, 4, 0, 0, 255, 6, 66, 67, 2, size - 1)
+    return b"".join([head, packed, _FOOTER.pack(isal_zlib.crc32(data), len(data))])
+
+
+def read_bgzf(file: IO[bytes], path, threads: int = 1, blocks_at_once: int = 64) -> Iterator[bytes]:
+    """The bytes of a BGZF file, some blocks at a time, decompressed in threads.
+
+    Raises
+    ------
+    InputError
+        If the file is cut off, damaged, or not of this kind; it is named `path`.
+    """
+    pool = ThreadPoolExecutor(threads)
+    waiting = deque()
+    try:
+        for blocks in _groups(path, file, blocks_at_once):
+            waiting.append(pool.submit(_decompressed, path, blocks))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _groups(path, file, blocks_at_once: int) -> Iterator[list[bytes]]:
+    """The blocks of a file in lists, without their headers."""
+    blocks, last = [], b""
+    while header := file.read(_HEADER.size):
+        if len(header) < _HEADER.size:
+            raise _cut_off(path)
+        fields = _HEADER.unpack(header)
+        if fields[:4] != (31, 139, 8, 4) or fields[7:11] != (6, 66, 67, 2):
+            raise InputError(f"{path}: not a BAM file, or a damaged one: write it again")
+        size = fields[11] + 1 - _HEADER.size
+        last = file.read(size)
+        if len(last) < size:
+            raise _cut_off(path)
+        blocks.append(last)
+        if len(blocks) == blocks_at_once:
+            yield blocks
+            blocks = []
+    if last != END_OF_FILE[_HEADER.size :]:
+        raise _cut_off(path)
+    yield blocks
+
+
+def _cut_off(path) -> InputError:
+    return InputError(f"{path}: the file ends too early: it was cut off; write it again")
+
+
+def _decompressed(path, blocks: list[bytes]) -> bytes:
+    parts = []
+    for block in blocks:
+        checksum, size = _FOOTER.unpack(block[-_FOOTER.size :])
+        try:
+            part = igzip_lib.decompress(block[: -_FOOTER.size], bufsize=max(size, 1))
+        except (igzip_lib.IsalError, EOFError):
+            part = None
+        if part is None or len(part) != size or isal_zlib.crc32(part) != checksum:
+            raise InputError(f"{path}: not a BAM file, or a damaged one: write it again")
+        parts.append(part)
+    return b"".join(parts)
+
+
+# --------------------------------------------------------------------------------------------------
+# BGZF blocks, many in one go: libdeflate called from compiled code.
+#
+# A call from Python for every block would ask for the interpreter three times in a third of a
+# millisecond, and sixteen threads that do so wait for each other; here a thread needs it once for
+# all blocks of its job. The bytes are those of `bwarp.bam.bgzf.compressed_block`, and what is
+# inflated is checked: as many bytes as a block says, and their sum.
+
+
+#: Room for a block while it is made: more than any takes, so that none is cut short.
+_ROOM = 1 << 17
+
+_WHOLE = 1 << 16
+#: What a block begins with, before its size.
+HEAD = np.array([31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 66, 67, 2, 0], np.uint8)
+HEAD_BYTES = 18
+FOOT_BYTES = 8
+
+#: What stands before bytes that are stored as they are.
+STORED_BYTES = 5
+
+#: Where in a block's head its size is, and what the head is up to there, but for time and system.
+_SIZE_AT = 16
+_FIXED = np.array([31, 139, 8, 4, 6, 0, 66, 67, 2, 0], np.uint8)
+_FIXED_AT = np.array([0, 1, 2, 3, 10, 11, 12, 13, 14, 15], np.int64)
+
+
+@on_timeline("compress")
+def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes as blocks of `BLOCK_BYTES` each, the last of what is left.
+
+    Parameters
+    ----------
+    data : ndarray, dtype=uint8
+
+    Returns
+    -------
+    blocks : ndarray, dtype=uint8
+        One after another.
+    ends : ndarray, shape=(n_blocks,), dtype=int64
+        Where each ends.
+    """
+    n_blocks = -(-data.size // BLOCK_BYTES)
+    library = _library()
+    if library is None:
+        return _one_by_one(data, n_blocks)
+    out = np.empty(n_blocks * _WHOLE + _ROOM, np.uint8)
+    ends = np.empty(n_blocks, np.int64)
+    compressor = library.libdeflate_alloc_compressor(LEVEL)
+    if not compressor:
+        raise MemoryError("libdeflate has no memory to work in")
+    try:
+        functions = _addresses(library, "libdeflate_deflate_compress", "libdeflate_crc32")
+        _write_blocks(data, *functions, compressor, out, ends)
+    finally:
+        library.libdeflate_free_compressor(compressor)
+    return out[: ends[-1] if n_blocks else 0], ends
+
+
+def sums_of_blocks(data: np.ndarray) -> np.ndarray | None:
+    """The checksums of blocks of `BLOCK_BYTES` each, int64; None where there is no libdeflate."""
+    library = _library()
+    if library is None:
+        return None
+    sums = np.empty(-(-data.size // BLOCK_BYTES), np.int64)
+    _sums_of_blocks(data, *_addresses(library, "libdeflate_crc32"), sums)
+    return sums
+
+
+def whole_blocks(packed: np.ndarray) -> tuple[int, int]:
+    """How many bytes the whole blocks at the beginning take, and how many are in them.
+
+    Parameters
+    ----------
+    packed : ndarray, dtype=uint8
+        Of a file; what is not a block, or not all of one, ends them.
+    """
+    return _whole_blocks(packed)
+
+
+def inflated_blocks(packed: np.ndarray, size: int) -> np.ndarray | None:
+    """What whole blocks hold; None where one is damaged or there is no libdeflate.
+
+    `packed` and `size` are what `whole_blocks` has counted.
+    """
+    library = _library()
+    if library is None:
+        return None
+    out = np.empty(size, np.uint8)
+    decompressor = library.libdeflate_alloc_decompressor()
+    if not decompressor:
+        raise MemoryError("libdeflate has no memory to work in")
+    try:
+        functions = _addresses(library, "libdeflate_deflate_decompress", "libdeflate_crc32")
+        return out if _inflate_blocks(packed, *functions, decompressor, out) else None
+    finally:
+        library.libdeflate_free_decompressor(decompressor)
+
+
+def _one_by_one(data: np.ndarray, n_blocks: int) -> tuple[np.ndarray, np.ndarray]:
+    blocks = [
+        compressed_block(data[at * BLOCK_BYTES : (at + 1) * BLOCK_BYTES]) for at in range(n_blocks)
+    ]
+    ends = np.cumsum([len(block) for block in blocks], dtype=np.int64)
+    return np.frombuffer(b"".join(blocks), np.uint8), ends
+
+
+@functools.cache
+def _library():
+    """libdeflate as the package `deflate` brings it, or None where that hides its functions."""
+    try:
+        library = ctypes.CDLL(_deflate.__file__)
+        library.libdeflate_alloc_compressor.restype = ctypes.c_void_p
+        library.libdeflate_alloc_compressor.argtypes = [ctypes.c_int]
+        library.libdeflate_free_compressor.restype = None
+        library.libdeflate_free_compressor.argtypes = [ctypes.c_void_p]
+        library.libdeflate_alloc_decompressor.restype = ctypes.c_void_p
+        library.libdeflate_alloc_decompressor.argtypes = []
+        library.libdeflate_free_decompressor.restype = None
+        library.libdeflate_free_decompressor.argtypes = [ctypes.c_void_p]
+        _addresses(
+            library, "libdeflate_deflate_compress", "libdeflate_deflate_decompress",
+            "libdeflate_crc32",
+        )  # fmt: skip
+    except (OSError, AttributeError):
+        return None
+    return library
+
+
+def _addresses(library, *names: str) -> list[int]:
+    """Of functions of the library."""
+    return [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in names]
+
+
+def _caller(count: int):
+    """A function that calls C at an address with so many 64-bit numbers or pointers."""
+    integer = ir.IntType(64)
+
+    def codegen(_context, builder, _signature, arguments):
+        function = ir.FunctionType(integer, [integer] * count).as_pointer()
+        return builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
+
+    return types.int64(*[types.int64] * (count + 1)), codegen
+
+
+@intrinsic
+def _call_3(_context, address, a, b, c):
+    return _caller(3)
+
+
+@intrinsic
+def _call_5(_context, address, a, b, c, d, e):
+    return _caller(5)
+
+
+@intrinsic
+def _call_6(_context, address, a, b, c, d, e, f):
+    return _caller(6)
+
+
+@compiled
+def _write_blocks(data, compress, checksum, compressor, out, ends):
+    source, target = np.int64(data.ctypes.data), np.int64(out.ctypes.data)
+    begin = np.int64(0)
+    for number in range(ends.size):
+        first = number * BLOCK_BYTES
+        size = min(np.int64(BLOCK_BYTES), data.size - first)
+        at = begin + HEAD_BYTES
+        packed = _call_5(
+            np.int64(compress), np.int64(compressor), source + first, size, target + at,
+            np.int64(_ROOM - HEAD_BYTES - FOOT_BYTES),
+        )  # fmt: skip
+        total = _call_3(np.int64(checksum), np.int64(0), source + first, size)
+        begin = finish_block(out, begin, packed, data, first, size, total)
+        ends[number] = begin
+
+
+@compiled
+def _sums_of_blocks(data, checksum, sums):
+    source = np.int64(data.ctypes.data)
+    for number in range(sums.size):
+        first = number * BLOCK_BYTES
+        size = min(np.int64(BLOCK_BYTES), data.size - first)
+        sums[number] = _call_3(np.int64(checksum), np.int64(0), source + first, size)
+
+
+@numba.njit(inline="always")
+def is_stored(packed):
+    """Whether bytes are stored as they are, of which `packed` came: 0 is too many."""
+    return packed == 0 or packed > BLOCK_BYTES
+
+
+@numba.njit(inline="always")
+def finish_block(out, begin, packed, data, first, size, checksum):
+    """Write what surrounds the `packed` bytes of a block, which begins there; where it ends.
+
+    Bytes that do not get fewer, ``data[first : first + size]``, are stored as they are.
+    """
+    out[begin : begin + HEAD.size] = HEAD
+    at = begin + HEAD_BYTES
+    if is_stored(packed):
+        # One deflate block of its own kind.
+        out[at] = 1
+        _put(out, at + 1, size, 2)
+        _put(out, at + 3, size ^ 0xFFFF, 2)
+        out[at + STORED_BYTES : at + STORED_BYTES + size] = data[first : first + size]
+        packed = STORED_BYTES + size
+    at = _put(out, at + packed, checksum & 0xFFFFFFFF, 4)
+    at = _put(out, at, size, 4)
+    _put(out, begin + HEAD.size, at - begin - 1, 2)
+    return at
+
+
+@numba.njit(inline="always")
+def _put(out, at, number, count):
+    for byte in range(count):
+        out[at + byte] = number >> 8 * byte & 255
+    return at + count
+
+
+@compiled
+def _whole_blocks(packed):
+    at = np.int64(0)
+    size = np.int64(0)
+    while at + HEAD_BYTES + FOOT_BYTES <= packed.size:
+        for i in range(_FIXED.size):
+            if packed[at + _FIXED_AT[i]] != _FIXED[i]:
+                return at, size
+        stop = at + _get(packed, at + _SIZE_AT, 2) + 1
+        if stop > packed.size or stop < at + HEAD_BYTES + FOOT_BYTES:
+            break
+        of_block = _get(packed, stop - 4, 4)
+        if of_block > _WHOLE:
+            break
+        size += of_block
+        at = stop
+    return at, size
+
+
+@compiled
+def _inflate_blocks(packed, inflate, checksum, decompressor, out):
+    """Whether all went well."""
+    source, target = np.int64(packed.ctypes.data), np.int64(out.ctypes.data)
+    at = np.int64(0)
+    used = np.int64(0)
+    while at < packed.size:
+        stop = at + _get(packed, at + _SIZE_AT, 2) + 1
+        size = _get(packed, stop - 4, 4)
+        if stop > packed.size or used + size > out.size:
+            return False
+        # It fails, not with 0, where there are fewer bytes than that, or more.
+        failed = _call_6(
+            np.int64(inflate), np.int64(decompressor), source + at + HEAD_BYTES,
+            stop - at - HEAD_BYTES - FOOT_BYTES, target + used, size, np.int64(0),
+        )  # fmt: skip
+        if failed & 0xFFFFFFFF:
+            return False
+        total = _call_3(np.int64(checksum), np.int64(0), target + used, size)
+        if total & 0xFFFFFFFF != _get(packed, stop - FOOT_BYTES, 4):
+            return False
+        used += size
+        at = stop
+    return used == out.size
+
+
+@numba.njit(inline="always")
+def _get(data, at, count):
+    number = np.int64(0)
+    for byte in range(count):
+        number |= np.int64(data[at + byte]) << 8 * byte
+    return number

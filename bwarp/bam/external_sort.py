@@ -1,0 +1,375 @@
+"""Sorting records: in memory, and in sorted runs on disk where there are more than fit.
+
+    records in any order -> store -> in order -> file
+                              |                    ^
+                              '-> runs on disk ----'  merged, in order
+
+A run takes two thirds of the memory. It is put in order and written by threads of its own while
+more records come, which take the other third as long as it is there.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.bam.bgzf import END_OF_FILE
+from bwarp.bam.block_writer import BlockWriter
+from bwarp.bam.compression import ON_HOST, Compression
+from bwarp.bam.records import FIXED_BYTES, Records, get_int32, record_starts
+from bwarp.errors import InputError
+from bwarp.io.file_blocks import read_binary_blocks
+from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.threads import for_each_range, read_ahead
+from bwarp.runtime.timeline import on_timeline
+
+# --------------------------------------------------------------------------------------------------
+# The order of a sorted BAM: by contig and position, forward before reverse, then as they came.
+#
+# That is the order of samtools sort. A key is a position in the contigs end to end, with
+# the strand in its lowest bit; records without a position come last.
+
+
+NO_POSITION = np.uint64(1 << 62)
+
+_DIGIT_BITS = 11
+
+#: Keys a thread, below which parting them does not pay, and how many are looked at to part them.
+_LEAST_A_PART = 1 << 14
+_SAMPLED = 64
+
+
+def sort_keys(positions: np.ndarray, reverse: np.ndarray) -> np.ndarray:
+    """Keys of records at genome positions (-1: none), dtype=uint64."""
+    keys = positions.astype(np.uint64) << np.uint64(1) | reverse
+    return np.where(positions < 0, NO_POSITION, keys)
+
+
+@on_timeline("sort records")
+def sorted_order(keys: np.ndarray, threads: int = 1) -> np.ndarray:
+    """The numbers of the records in order; equal keys keep the order they have.
+
+    With more threads the keys are parted by size, and every part is put in order by itself.
+
+    Returns
+    -------
+    order : ndarray, shape=(n,), dtype=uint32
+    """
+    has_position = keys < NO_POSITION
+    largest = int(keys.max(where=has_position, initial=0)) + 1
+    # Records without a position sort behind all others.
+    keys = np.minimum(keys, np.uint64(largest))
+    if threads == 1 or keys.size < threads * _LEAST_A_PART:
+        return _radix_order(keys, _digits(largest))
+    sample = np.sort(keys[:: keys.size // (_SAMPLED * threads)])
+    bounds = np.unique(sample[:: sample.size // threads])
+    bounds[0] = 0
+    edges = [*bounds.tolist(), largest + 1]
+
+    def order_of(first: int, last: int) -> np.ndarray:
+        chosen = _between(keys, np.uint64(edges[first]), np.uint64(edges[last]))
+        own = keys[chosen] - np.uint64(edges[first])
+        return chosen[_radix_order(own, _digits(edges[last] - edges[first]))]
+
+    return np.concatenate(for_each_range(order_of, len(bounds), threads, smallest=1))
+
+
+def _digits(largest: int) -> int:
+    return -(-largest.bit_length() // _DIGIT_BITS)
+
+
+@compiled
+def _between(keys, low, high):
+    """The numbers of the keys from `low` to below `high`, in order, dtype uint32."""
+    count = 0
+    for key in keys:
+        count += low <= key < high
+    chosen = np.empty(count, np.uint32)
+    at = 0
+    for i in range(keys.size):
+        if low <= keys[i] < high:
+            chosen[at] = i
+            at += 1
+    return chosen
+
+
+@compiled
+def _radix_order(keys, digits):
+    """Least digit first: every pass is stable and reads keys in the order of the last one."""
+    n = keys.size
+    order = np.arange(n).astype(np.uint32)
+    other = np.empty(n, np.uint32)
+    waiting = np.empty(n, np.uint64)
+    mask = np.uint64((1 << _DIGIT_BITS) - 1)
+    for digit in range(digits):
+        shift = np.uint64(_DIGIT_BITS * digit)
+        offsets = np.zeros((1 << _DIGIT_BITS) + 1, np.int64)
+        for i in range(n):
+            offsets[np.int64(keys[i] >> shift & mask) + 1] += 1
+        for i in range(1 << _DIGIT_BITS):
+            offsets[i + 1] += offsets[i]
+        for i in range(n):
+            bucket = np.int64(keys[i] >> shift & mask)
+            waiting[offsets[bucket]] = keys[i]
+            other[offsets[bucket]] = order[i]
+            offsets[bucket] += 1
+        keys, waiting = waiting, keys
+        order, other = other, order
+    return order
+
+
+# --------------------------------------------------------------------------------------------------
+# Merging sorted streams of records: arrays of each are taken as far as all are known.
+
+
+_REVERSE = 16
+
+
+def whole_records(path, blocks: Iterator[bytes], contig_starts: np.ndarray) -> Iterator[Records]:
+    """The records of a sorted stream of bytes, which is cut anywhere; some at a time.
+
+    Parameters
+    ----------
+    path : path-like
+        What is read, to be named if it is damaged.
+    blocks : iterator of bytes or of views of bytes
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+        Of the contigs that the header names, end to end.
+    """
+    rest = np.empty(0, np.uint8)
+    for block in blocks:
+        data = read_only(np.concatenate([rest, np.frombuffer(block, np.uint8)]))
+        starts = record_starts(data)
+        rest = data[starts[-1] :].copy()
+        keys, damaged = _keys(data, starts, contig_starts)
+        if damaged or (rest.size >= 4 and get_int32(data, starts[-1]) < FIXED_BYTES):
+            raise InputError(f"{path}: a record in it is damaged: write the file again")
+        if np.any(keys[1:] < keys[:-1]):
+            raise InputError(f"{path}: its header says that it is sorted, and it is not: sort it")
+        if keys.size:
+            yield Records(data[: starts[-1]], starts, keys)
+    if rest.size:
+        raise InputError(f"{path}: the file ends within a record: write it again")
+
+
+@compiled
+def _keys(data, starts, contig_starts):
+    """The keys (see `bwarp.bam.external_sort.sort_keys`), and whether a record contradicts
+    itself."""
+    keys = np.empty(starts.size - 1, np.uint64)
+    for i in range(keys.size):
+        at = starts[i] + 4
+        contig = get_int32(data, at)
+        position = get_int32(data, at + 4)
+        operations = np.int64(data[at + 12]) | np.int64(data[at + 13]) << 8
+        longer = FIXED_BYTES + np.int64(data[at + 8]) + 4 * operations > starts[i + 1] - at
+        if longer or contig < -1 or contig >= contig_starts.size - 1:
+            return keys, True
+        keys[i] = NO_POSITION
+        if contig >= 0:
+            if position < 0 or position >= contig_starts[contig + 1] - contig_starts[contig]:
+                return keys, True
+            reverse = data[at + 14] & _REVERSE != 0
+            keys[i] = (contig_starts[contig] + position) << 1 | reverse
+    return keys, False
+
+
+@on_timeline("merge sorted runs")
+def merged(runs: list[Iterator[Records]], threads: int = 1) -> Iterator[tuple[Records, np.ndarray]]:
+    """The records of sorted runs in batches, with the order within each.
+
+    Among equal keys those of earlier runs come first. Of every run a window is in memory. The
+    window that ends first says how far the merged order is known: up to its last key, and for runs
+    before it including that key, of which their windows hold all.
+    """
+    windows = [(number, records) for number, run in enumerate(runs) if (records := next(run, None))]
+    while windows:
+        end, last = min((records.keys[-1], number) for number, records in windows)
+        taken, left = [], []
+        for number, records in windows:
+            side = "right" if number <= last else "left"
+            count = int(np.searchsorted(records.keys, end, side=side))
+            taken.append(_part(records, 0, count))
+            rest = _part(records, count, records.count)
+            if not rest.count:
+                rest = next(runs[number], None)
+            if rest is not None:
+                left.append((number, rest))
+        windows = left
+        records = _joined(taken, threads)
+        yield records, sorted_order(records.keys)
+
+
+def _part(records: Records, first: int, stop: int) -> Records:
+    starts = records.starts[first : stop + 1]
+    return Records(
+        records.data[starts[0] : starts[-1]], starts - starts[0], records.keys[first:stop]
+    )
+
+
+def _joined(parts: list[Records], threads: int) -> Records:
+    ends = np.cumsum([0] + [part.data.size for part in parts])
+    starts = [part.starts[:-1] + end for part, end in zip(parts, ends, strict=False)]
+    data = np.empty(ends[-1], np.uint8)
+
+    def copy(first: int, last: int) -> None:
+        for number in range(first, last):
+            data[ends[number] : ends[number + 1]] = parts[number].data
+
+    # New memory is given to a thread at a gigabyte a second.
+    for_each_range(copy, len(parts), threads, smallest=1)
+    return Records(
+        data,
+        np.concatenate([*starts, ends[-1:]]),
+        np.concatenate([part.keys for part in parts]),
+    )
+
+
+#: Bytes of a run that are inflated at a time: the most, and as a part of the memory. Of every run
+#: one piece is inflated, one parsed, one waits, and one is merged; of several threads each inflates
+#: one, and as many wait.
+_MOST_BYTES_A_PIECE = 16 << 20
+_PIECES = 4
+
+
+class RecordSorter:
+    """Takes records in any order, and writes them in order to a `BlockWriter` in the end.
+
+    It is a context: where that is left nothing is written to the folder any more.
+
+    Parameters
+    ----------
+    folder : Path
+        Where runs are written when the records do not fit into memory.
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+        Of the contigs that the header names, end to end.
+    most_bytes : int
+        Records kept in memory; sorting them takes about a sixth more.
+    threads : int
+    compression : Compression
+        Of the runs.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        contig_starts: np.ndarray,
+        most_bytes: int,
+        threads: int,
+        compression: Compression = ON_HOST,
+    ):
+        self._compression = compression
+        self._folder = folder
+        self._contig_starts = contig_starts
+        self._threads = threads
+        self._most_bytes = most_bytes
+        # Memory that is not touched is not taken.
+        self._data = np.empty(self._bytes_a_run, np.uint8)
+        self._used = 0
+        self._starts: list[np.ndarray] = []
+        self._keys: list[np.ndarray] = []
+        self._runs: list[Path] = []
+        self._pool = ThreadPoolExecutor(1)
+        self._writing: Future | None = None
+
+    def __enter__(self) -> "RecordSorter":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    @property
+    def _bytes_a_run(self) -> int:
+        return self._most_bytes * 2 // 3
+
+    @on_timeline("keep records to sort")
+    def add(self, records: Records) -> None:
+        if self._used + records.data.size > self._most_bytes - self._bytes_a_run:
+            self._wait()
+        if self._used + records.data.size > self._data.size and self._used:
+            self._begin_run()
+        if records.data.size > self._data.size:
+            self._data = np.empty(records.data.size, np.uint8)
+        stop = self._used + records.data.size
+        self._data[self._used : stop] = records.data
+        self._starts.append(records.starts[:-1] + self._used)
+        self._keys.append(records.keys)
+        self._used = stop
+
+    def finish(self, writer: BlockWriter) -> None:
+        """Hand all records to the writer in order."""
+        if not self._runs:
+            self._write_to(writer, *self._stored())
+            return
+        self._begin_run()
+        self._wait()
+        merge_runs(self._runs, writer, self._contig_starts, self._most_bytes, self._threads)
+
+    def _stored(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What is in memory: the bytes, where records begin in them and all end, and their keys."""
+        starts = np.concatenate([*self._starts, [self._used]])
+        return self._data, starts, np.concatenate([*self._keys, np.empty(0, np.uint64)])
+
+    def _write_to(self, writer: BlockWriter, data, starts, keys) -> None:
+        writer.write(data, starts, sorted_order(keys, self._threads))
+
+    def _begin_run(self) -> None:
+        """Have what is in memory written as a run, when the one before it has been."""
+        self._wait()
+        path = self._folder / f"run{len(self._runs)}"
+        self._runs.append(path)
+        self._writing = self._pool.submit(self._write_run, path, *self._stored())
+        self._data = np.empty(self._bytes_a_run, np.uint8)
+        self._starts, self._keys, self._used = [], [], 0
+
+    def _wait(self) -> None:
+        if self._writing is not None:
+            self._writing.result()
+            self._writing = None
+
+    def _write_run(self, path: Path, data, starts, keys) -> None:
+        with run_file(path, self._threads, self._compression) as writer:
+            self._write_to(writer, data, starts, keys)
+
+
+@contextmanager
+def run_file(path: Path, threads: int, compression: Compression) -> Iterator[BlockWriter]:
+    """Write a sorted run: records without a header."""
+    with open(path, "wb") as file:
+        writer = BlockWriter(file, threads, compression)
+        try:
+            yield writer
+            writer.finish()
+        finally:
+            writer.stop()
+        file.write(END_OF_FILE)
+
+
+def merge_runs(
+    paths: list[Path],
+    writer: BlockWriter,
+    contig_starts: np.ndarray,
+    most_bytes: int,
+    threads: int,
+) -> None:
+    """Hand the records of sorted runs to the writer in order; equal keys in the order of the runs.
+
+    Parameters
+    ----------
+    most_bytes : int
+        Of memory, for what is read of them.
+    """
+    threads_a_run = max(1, threads // len(paths))
+    pieces = _PIECES + (2 * threads_a_run if threads_a_run > 1 else 0)
+    piece = max(min(most_bytes // (pieces * len(paths)), _MOST_BYTES_A_PIECE), 1)
+    runs = [
+        read_ahead(
+            whole_records(path, read_binary_blocks(path, piece, threads_a_run), contig_starts),
+            most=1,
+        )
+        for path in paths
+    ]
+    for records, order in read_ahead(merged(runs, threads)):
+        writer.write(records.data, records.starts, order)

@@ -1,0 +1,186 @@
+"""The head of a BAM file: the header's text, and the contigs once more in binary."""
+
+import re
+import shlex
+import struct
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp import __version__
+from bwarp.errors import InputError
+
+
+@dataclass(frozen=True)
+class BamHeader:
+    """What stands before the records.
+
+    Attributes
+    ----------
+    text : bytes
+        Lines of SAM.
+    names : tuple of bytes
+    lengths : tuple of int
+    """
+
+    text: bytes
+    names: tuple[bytes, ...]
+    lengths: tuple[int, ...]
+
+    @property
+    def contig_starts(self) -> np.ndarray:
+        """Where the contigs begin when they lie end to end, and where the last one ends."""
+        return np.concatenate([[0], np.cumsum(np.array(self.lengths, np.int64))])
+
+
+def header_bytes(header: BamHeader) -> bytes:
+    """The header as it stands at the start of a BAM file."""
+    parts = [struct.pack("<4si", b"BAM\1", len(header.text)), header.text]
+    parts.append(struct.pack("<i", len(header.names)))
+    for name, length in zip(header.names, header.lengths, strict=True):
+        parts.append(struct.pack("<i", len(name) + 1) + name + struct.pack("<Bi", 0, length))
+    return b"".join(parts)
+
+
+def split_header(path, blocks: Iterator[bytes]) -> tuple[BamHeader, Iterator[bytes]]:
+    """The header at the start of a stream of bytes, and the stream after it."""
+    stream = _Stream(path, blocks)
+    if stream.take(4) != b"BAM\1":
+        raise InputError(f"{path}: not a BAM file: give one that map_reads.py --sort has written")
+    text = stream.take(stream.take_number())
+    names, lengths = [], []
+    for _ in range(stream.take_number()):
+        names.append(stream.take(stream.take_number())[:-1])
+        lengths.append(stream.take_number())
+    return BamHeader(text, tuple(names), tuple(lengths)), stream.rest()
+
+
+def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
+    """The header of merged sorted files: their contigs, and every record of each once.
+
+    Raises
+    ------
+    InputError
+        If they are of different references, not sorted, or mean different things by a read group.
+    """
+    first, groups = headers[0], {}
+    lines = dict.fromkeys(first.text.splitlines())
+    for path, header in zip(paths, headers, strict=True):
+        if (header.names, header.lengths) != (first.names, first.lengths):
+            raise InputError(
+                f"{path}: its contigs are not those of {paths[0]}: "
+                "map all units to the same reference"
+            )
+        if b"\tSO:coordinate" not in header.text.partition(b"\n")[0]:
+            raise InputError(f"{path}: is not sorted: write it with map_reads.py --sort")
+        for line in header.text.splitlines():
+            if line.startswith(b"@RG\t"):
+                name = next((part for part in line.split(b"\t") if part.startswith(b"ID:")), b"")
+                if groups.setdefault(name, line) != line:
+                    raise InputError(
+                        f"{path}: its read group {name[3:].decode()!r} has another header line in "
+                        "an earlier unit: give every unit a read group of its own"
+                    )
+        lines |= dict.fromkeys(header.text.splitlines())
+    # As in a file of its own: contigs, groups, programs, the rest.
+    kinds = (b"@HD", b"@SQ", b"@RG", b"@PG")
+    rank = {kind: number for number, kind in enumerate(kinds)}
+    ordered = sorted(lines, key=lambda line: rank.get(line[:3], len(kinds)))
+    text = b"".join(line + b"\n" for line in _numbered_programs(ordered))
+    return BamHeader(text, first.names, first.lengths)
+
+
+def _numbered_programs(lines: list[bytes]) -> Iterator[bytes]:
+    """The lines, with @PG records of one ID numbered: units may have been mapped differently."""
+    seen = Counter()
+    for line in lines:
+        name = re.match(rb"@PG\tID:([^\t]*)", line)
+        if name and seen[name[1]]:
+            line = b"%b.%d%b" % (name[0], seen[name[1]], line[name.end() :])
+        seen[name and name[1]] += 1
+        yield line
+
+
+class _Stream:
+    """Takes bytes from the start of a stream that comes in blocks."""
+
+    def __init__(self, path, blocks: Iterator[bytes]):
+        self._path = path
+        self._blocks = blocks
+        self._data = b""
+        self._at = 0
+
+    def take(self, count: int) -> bytes:
+        while len(self._data) - self._at < count:
+            block = next(self._blocks, None)
+            if block is None:
+                raise InputError(f"{self._path}: the file ends within its header: write it again")
+            self._data, self._at = self._data[self._at :] + block, 0
+        self._at += count
+        return self._data[self._at - count : self._at]
+
+    def take_number(self) -> int:
+        return struct.unpack("<i", self.take(4))[0]
+
+    def rest(self) -> Iterator[bytes]:
+        yield self._data[self._at :]
+        yield from self._blocks
+
+
+# --------------------------------------------------------------------------------------------------
+# Names that SAM allows; other programs refuse files with other names, or misread them.
+#
+# A read's name is printable ASCII without blanks, at most 254 characters for BAM, and has no @ at
+# its
+# start (SAM's text has no @ in it at all, but everybody reads such names).
+
+
+#: A record of BAM keeps the length of its name, and a zero at the end, in one byte.
+LONGEST_READ_NAME = 254
+
+_CONTIG = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
+_READ = re.compile(rf"[!-?A-~][!-~]{{0,{LONGEST_READ_NAME - 1}}}")
+
+
+def is_contig_name(name: str) -> bool:
+    return _CONTIG.fullmatch(name) is not None
+
+
+def is_read_name(name: str) -> bool:
+    return _READ.fullmatch(name) is not None
+
+
+# --------------------------------------------------------------------------------------------------
+# The @PG record of SAM and BAM: which program wrote the file, and how it was called.
+
+
+def files_of_reads(paired: bool) -> dict[str, str]:
+    """Placeholders for the index, the reads and the output."""
+    reads = {"-1": "R1.fq", "-2": "R2.fq"} if paired else {"-1": "READS.fq"}
+    return {"--index": "INDEX", **reads, "-o": "OUT.bam"}
+
+
+def program_record(command: str, files: Mapping[str, str], options: Mapping[str, object]) -> str:
+    """The record, with a command line (CL) of what decides the records, to fill in files and run.
+
+    Files have placeholders in it, and threads, the engine and the read group (@RG has it) are
+    not among `options`: the same work has the same bytes wherever and however it is done.
+
+    Parameters
+    ----------
+    command : str
+        A subcommand of bwarp.
+    files : mapping
+        Placeholders, as --help has them, by options.
+    options : mapping
+        Values by the names of long options. True stands for a flag; False and None are left out.
+    """
+    words = ["bwarp", command, *(word for option in files.items() for word in option)]
+    for name, value in options.items():
+        if value is True:
+            words.append(f"--{name}")
+        elif value is not None and value is not False:
+            words += [f"--{name}", str(value)]
+    return f"@PG\tID:bwarp\tPN:bwarp\tVN:{__version__}\tCL:{shlex.join(words)}"

@@ -1,0 +1,257 @@
+"""The index of a sorted BAM, made while it is written: BAI, or CSI where a contig is too long.
+
+The file is a stream of bytes in compressed blocks; while it grows, offsets count bytes of the
+uncompressed stream. When all blocks are known, they become virtual offsets: where the block begins
+in the file, and the offset within it.
+
+    bins      the smallest window of the binning scheme that holds a record is its bin; an index
+              names the stretches of the stream that hold a bin's records
+    linear    for every 16 kb of a contig, where the first record that reaches it begins
+"""
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.bam.bgzf import BLOCK_BYTES, END_OF_FILE, compressed_block
+from bwarp.bam.records import FIXED_BYTES, first_bin, get_int32, put_int32, put_int64
+from bwarp.runtime.compiled_code import compiled
+
+_SHIFT = 14
+_BAI_DEPTH = 5
+_UNMAPPED = 4
+
+
+def index_ending(lengths: np.ndarray) -> str:
+    """.bai, or .csi where a contig of these is longer than BAI can say."""
+    return ".bai" if max(lengths, default=0) <= 1 << _SHIFT + 3 * _BAI_DEPTH else ".csi"
+
+
+@dataclass(frozen=True)
+class RecordLoci:
+    """Where some records lie on the reference.
+
+    Attributes
+    ----------
+    contigs : ndarray, shape=(n,), dtype=int32
+        -1 for a record without a position.
+    firsts, stops : ndarray, shape=(n,), dtype=int64
+        An unmapped record takes one base.
+    mapped : ndarray, shape=(n,), dtype=bool
+    """
+
+    contigs: np.ndarray
+    firsts: np.ndarray
+    stops: np.ndarray
+    mapped: np.ndarray
+
+
+@compiled(inline="always")
+def read_locus(data, start):
+    """Contig, first base, the base after the last one, and whether it is mapped, of the record
+    that begins at `start`."""
+    at = start + 4
+    contig = get_int32(data, at)
+    first = get_int32(data, at + 4)
+    n_operations = np.int64(data[at + 12]) | np.int64(data[at + 13]) << 8
+    flag = np.int64(data[at + 14]) | np.int64(data[at + 15]) << 8
+    at += FIXED_BYTES + np.int64(data[at + 8])
+    span = np.int64(0)
+    for operation in range(n_operations):
+        value = get_int32(data, at + 4 * operation)
+        kind = value & 15
+        # Of MIDNSHP=X those that lie on the reference.
+        if kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8:
+            span += (value & 0xFFFFFFFF) >> 4
+    return contig, first, first + max(span, np.int64(1)), flag & _UNMAPPED == 0
+
+
+@compiled
+def _read_loci(data, starts, contigs, firsts, stops, mapped):
+    for i in range(starts.size):
+        contigs[i], firsts[i], stops[i], mapped[i] = read_locus(data, starts[i])
+
+
+def record_loci(data: np.ndarray, starts: np.ndarray) -> RecordLoci:
+    """The loci of the records that begin at `starts` in `data`."""
+    n = starts.size
+    loci = RecordLoci(
+        np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, bool)
+    )
+    _read_loci(data, starts, loci.contigs, loci.firsts, loci.stops, loci.mapped)
+    return loci
+
+
+class IndexBuilder:
+    """Takes the records of a sorted stream in order, and gives the index in the end."""
+
+    def __init__(self, lengths: np.ndarray):
+        lengths = np.asarray(lengths, np.int64)
+        self._csi = index_ending(lengths) == ".csi"
+        self._depth = _BAI_DEPTH
+        while max(lengths, default=0) > 1 << _SHIFT + 3 * self._depth:
+            self._depth += 1
+        windows = (lengths >> _SHIFT) + 1
+        self._window_starts = np.concatenate([[0], np.cumsum(windows)])
+        self._linear = np.full(self._window_starts[-1], -1, np.int64)
+        # Where a contig's records begin and end, and how many are mapped and not.
+        self._totals = np.zeros((lengths.size, 4), np.int64)
+        self._stretches = np.empty((1024, 4), np.int64)
+        # How many stretches there are, and records without a position.
+        self._counts = np.zeros(2, np.int64)
+
+    def add(self, loci: RecordLoci, starts: np.ndarray) -> None:
+        """Add records; `starts` (n + 1) are their offsets in the stream and where they end."""
+        n = loci.contigs.size
+        if self._counts[0] + n > len(self._stretches):
+            more = np.empty((max(n, len(self._stretches)), 4), np.int64)
+            self._stretches = np.concatenate([self._stretches, more])
+        _add(
+            loci.contigs, loci.firsts, loci.stops, loci.mapped, starts, self._depth,
+            self._window_starts, self._linear, self._totals, self._stretches, self._counts,
+        )  # fmt: skip
+
+    def finish(self, block_addresses: np.ndarray) -> bytes:
+        """The bytes of the index file.
+
+        Parameters
+        ----------
+        block_addresses : ndarray, shape=(n_blocks + 1,), dtype=int64
+            Where every block of the stream begins in the file; the last is where they end.
+        """
+        stretches = self._stretches[: self._counts[0]]
+        # By contig and bin; the stream's order stays within a bin.
+        stretches = stretches[np.lexsort((stretches[:, 1], stretches[:, 0]))]
+        stretches[:, 2:] = _virtual(stretches[:, 2:], block_addresses)
+        known = self._linear >= 0
+        self._linear[known] = _virtual(self._linear[known], block_addresses)
+        totals = self._totals.copy()
+        totals[:, :2] = _virtual(totals[:, :2], block_addresses)
+        n_contigs = len(totals)
+        out = np.empty(64 * n_contigs + 8 * self._linear.size + 32 * len(stretches) + 64, np.uint8)
+        used = _write_index(
+            stretches, self._window_starts, self._linear, totals, self._csi, self._depth,
+            self._counts[1], out,
+        )  # fmt: skip
+        if not self._csi:
+            return struct.pack("<4si", b"BAI\1", n_contigs) + out[:used].tobytes()
+        head = struct.pack("<4siiii", b"CSI\1", _SHIFT, self._depth, 0, n_contigs)
+        data = head + out[:used].tobytes()
+        pieces = range(0, len(data), BLOCK_BYTES)
+        return b"".join(compressed_block(data[at : at + BLOCK_BYTES]) for at in pieces) + (
+            END_OF_FILE
+        )
+
+
+def _virtual(offsets: np.ndarray, block_addresses: np.ndarray) -> np.ndarray:
+    return block_addresses[offsets // BLOCK_BYTES] << 16 | offsets % BLOCK_BYTES
+
+
+@compiled
+def _add(
+    contigs, firsts, stops, mapped, starts, depth, window_starts, linear, totals, stretches, counts
+):  # fmt: skip
+    used = counts[0]
+    for i in range(contigs.size):
+        contig = contigs[i]
+        if contig < 0:
+            counts[1] += 1
+            continue
+        number = first_bin(firsts[i], stops[i], _SHIFT, depth)
+        last = used - 1
+        if used and stretches[last, 0] == contig and stretches[last, 1] == number:
+            # A record of another bin would have made a stretch of its own.
+            stretches[last, 3] = starts[i + 1]
+        else:
+            stretches[used, 0] = contig
+            stretches[used, 1] = number
+            stretches[used, 2] = starts[i]
+            stretches[used, 3] = starts[i + 1]
+            used += 1
+        if totals[contig, 2] + totals[contig, 3] == 0:
+            totals[contig, 0] = starts[i]
+        totals[contig, 1] = starts[i + 1]
+        totals[contig, 2 if mapped[i] else 3] += 1
+        window = window_starts[contig] + (firsts[i] >> _SHIFT)
+        beyond = min(
+            window_starts[contig] + (stops[i] - 1 >> _SHIFT) + 1, window_starts[contig + 1]
+        )
+        # Later windows are reached only by records whose earlier ones are known.
+        for at in range(window, beyond):
+            if linear[at] < 0:
+                linear[at] = starts[i]
+    counts[0] = used
+
+
+@compiled
+def _first_window(number, depth):
+    """The first 16 kb window of a bin."""
+    level = 0
+    first = 0
+    while number >= first + (1 << 3 * level):
+        first += 1 << 3 * level
+        level += 1
+    return (number - first) << 3 * (depth - level)
+
+
+@compiled
+def _write_index(stretches, window_starts, linear, totals, csi, depth, n_without_position, out):
+    at = np.int64(0)
+    row = 0
+    for contig in range(window_starts.size - 1):
+        first, stop = window_starts[contig], window_starts[contig + 1]
+        while stop > first and linear[stop - 1] < 0:
+            stop -= 1
+        # What lies in a window without records begins where the next record does.
+        for window in range(stop - 2, first - 1, -1):
+            if linear[window] < 0:
+                linear[window] = linear[window + 1]
+        count_at = at
+        at += 4
+        n_bins = 0
+        while row < len(stretches) and stretches[row, 0] == contig:
+            number = stretches[row, 1]
+            at = put_int32(out, at, number)
+            if csi:
+                window = min(first + _first_window(number, depth), stop - 1)
+                at = put_int64(out, at, linear[window])
+            stretch_count_at = at
+            at += 4
+            n_stretches = 0
+            while (
+                row < len(stretches)
+                and stretches[row, 0] == contig
+                and (stretches[row, 1] == number)
+            ):
+                begin, end = stretches[row, 2], stretches[row, 3]
+                row += 1
+                # Stretches that share a block are read together anyway.
+                while (
+                    row < len(stretches)
+                    and stretches[row, 0] == contig
+                    and stretches[row, 1] == number
+                    and stretches[row, 2] >> 16 == end >> 16
+                ):
+                    end = stretches[row, 3]
+                    row += 1
+                at = put_int64(out, at, begin)
+                at = put_int64(out, at, end)
+                n_stretches += 1
+            put_int32(out, stretch_count_at, n_stretches)
+            n_bins += 1
+        if n_bins:
+            # A bin that cannot be holds the contig's counts, as samtools idxstats reads them.
+            at = put_int32(out, at, ((1 << 3 * depth + 3) - 1) // 7 + 1)
+            if csi:
+                at = put_int64(out, at, 0)
+            at = put_int32(out, at, 2)
+            for column in range(4):
+                at = put_int64(out, at, totals[contig, column])
+            n_bins += 1
+        put_int32(out, count_at, n_bins)
+        if not csi:
+            at = put_int32(out, at, stop - first)
+            for window in range(first, stop):
+                at = put_int64(out, at, linear[window])
+    return put_int64(out, at, n_without_position)

@@ -1,0 +1,218 @@
+"""BAM records on the GPU in the order of their keys: where each lies, and copies of them in order.
+
+    order     7     2         9       0      numbers of the records, by key
+    sources   of 7  of 2      of 9    of 0   where they lie
+    bounds    0     |rec 7    |rec 2  |...   where they begin in the sorted stream
+
+Pieces of the stream are copied by a warp each. It finds the record that its piece begins in, and
+copies words of four bytes, of which those of a record that lies elsewhere in its words are put
+together from two.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bwarp.bam.index import read_locus
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
+from bwarp.gpu.sums_and_sorts import exclusive_sum
+
+#: Bytes of the GPU that sorting takes for a record beside its own: 12 in `starts` and `order`, 24
+#: in what `SortedRecords` makes of them, and 4 of the other side of the sort that made `order`.
+BYTES_TO_SORT = 40
+
+#: Bytes a warp copies, a multiple of 4.
+_PIECE = 2048
+
+_UINT32 = 1 << 32
+
+
+class SortedRecords:
+    """Records on the current GPU in order.
+
+    Parameters
+    ----------
+    data, words : device arrays, dtype=uint8 and uint32
+        Records end to end, once as bytes and once as words.
+    starts : device array, shape=(>= count + 1,), dtype=int64
+        Where each begins in them, and where the last ends.
+    order : device array, shape=(>= count,), dtype=uint32
+        Their numbers in order.
+    count, n_bytes : int
+    make_array : function of a size and a type, optional
+        Makes the device arrays, of 24 bytes a record.
+    """
+
+    def __init__(
+        self,
+        data,
+        words,
+        starts,
+        order,
+        count: int,
+        n_bytes: int,
+        make_array: Callable | None = None,
+    ):
+        make_array = make_array or cuda.device_array
+        self._data, self._words = data, words
+        self.count, self.n_bytes = count, n_bytes
+        self._sources = make_array(count + 1, np.int64)
+        # Sums of 32 bits, and how often they began again at 0 before each.
+        low = make_array(count + 1, np.uint32)
+        arrange[launch(count + 1)](order, starts, count, self._sources, low)
+        exclusive_sum(low)
+        high = make_array(count + 1, np.uint32)
+        count_overflows[launch(count + 1)](low, high)
+        exclusive_sum(high)
+        self._bounds = make_array(count + 1, np.int64)
+        join_sums[launch(count + 1)](low, high, self._bounds)
+
+    def rows_of_windows(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """The stream in windows of so many bytes: the first row that begins in each or behind it,
+        and where that begins; and last the number of rows and of bytes."""
+        n_windows = -(-self.n_bytes // step)
+        rows = cuda.device_array(n_windows + 1, np.int64)
+        begins = cuda.device_array(n_windows + 1, np.int64)
+        find_rows[launch(n_windows + 1)](self._bounds, step, rows, begins)
+        return rows.copy_to_host(), begins.copy_to_host()
+
+    def copy(self, rows: tuple[int, int], first: int, stop: int, out, out_words, stream=0) -> None:
+        """Copy bytes ``[first, stop)`` of the stream, which are of these rows.
+
+        `out` and `out_words` are the same memory, once as bytes and once as words.
+        """
+        warps = -(-(stop - first) // _PIECE)
+        blocks, threads = launch(warps * WARP)
+        copy_records[blocks, threads, stream](
+            self._words, self._sources, self._bounds, *rows, first, stop, out, out_words
+        )
+
+    def bounds(self, rows: tuple[int, int]):
+        """Where rows begin in the stream, and where the last of them ends; a device array."""
+        return self._bounds[rows[0] : rows[1] + 1]
+
+    def loci(self, rows: tuple[int, int], loci: list, stream) -> None:
+        """Write the loci of rows (see `bai_index.RecordLoci`) to device arrays."""
+        if rows[0] < rows[1]:
+            blocks, threads = launch(rows[1] - rows[0])
+            find_loci[blocks, threads, stream](self._data, self._sources, *rows, *loci)
+
+
+@kernel
+def arrange(
+    order: uint32[::1], starts: int64[::1], count: int, sources: int64[::1], lengths: uint32[::1]
+):
+    """Where the records in order lie, and how long they are. A thread a record, and one for the
+    end of all."""
+    row = int64(cuda.grid(1))
+    if row < count:
+        record = int64(order[row])
+        sources[row] = starts[record]
+        lengths[row] = starts[record + 1] - starts[record]
+    elif row == count:
+        sources[row] = starts[count]
+        lengths[row] = 0
+
+
+@kernel
+def count_overflows(sums: uint32[::1], overflows: uint32[::1]):
+    """Whether the sum that follows is beyond 32 bits. A thread a sum."""
+    row = int64(cuda.grid(1))
+    if row < sums.size:
+        is_last = row + 1 == sums.size
+        overflows[row] = 0 if is_last or sums[row + 1] >= sums[row] else 1
+
+
+@kernel
+def join_sums(low: uint32[::1], high: uint32[::1], sums: int64[::1]):
+    """Sums of 64 bits. A thread a sum."""
+    row = int64(cuda.grid(1))
+    if row < sums.size:
+        sums[row] = int64(high[row]) * _UINT32 + int64(low[row])
+
+
+@kernel
+def find_rows(bounds: int64[::1], step: int, rows: int64[::1], begins: int64[::1]):
+    """The first row that begins in each window or behind it. A thread a window, and one for the
+    end; a binary search."""
+    window = int64(cuda.grid(1))
+    if window < rows.size:
+        low, high = int64(0), int64(bounds.size - 1)
+        while low < high:
+            middle = (low + high) // 2
+            if bounds[middle] < window * step:
+                low = middle + 1
+            else:
+                high = middle
+        rows[window] = low
+        begins[window] = bounds[low]
+
+
+@kernel
+def copy_records(
+    words: uint32[::1], sources: int64[::1], bounds: int64[::1], first_row: int, stop_row: int,
+    first: int, stop: int, out: uint8[::1], out_words: uint32[::1],
+):  # fmt: skip
+    """Copy bytes ``[first, stop)`` of the stream, which are of rows ``[first_row, stop_row)``. A
+    warp a piece: a binary search, then every byte is read once or, by neighbours, twice, and
+    written once. Lanes read the bounds of 32 records at a time."""
+    lane = int64(cuda.laneid)
+    at = first + int64(cuda.grid(1)) // WARP * _PIECE
+    if at >= stop:
+        return
+    end = min(at + _PIECE, stop)
+    row, beyond = first_row, stop_row
+    while row + 1 < beyond:
+        middle = (row + beyond) // 2
+        if bounds[middle] <= at:
+            row = middle
+        else:
+            beyond = middle
+    while row < stop_row:
+        begin, finish, source = end, end, int64(0)
+        if row + lane < stop_row:
+            begin, finish = bounds[row + lane], bounds[row + lane + 1]
+            source = sources[row + lane]
+        for other in range(WARP):
+            begins = cuda.shfl_sync(ALL_LANES, begin, other)
+            if begins >= end:
+                return
+            ends = cuda.shfl_sync(ALL_LANES, finish, other)
+            low = max(begins, at)
+            begin_out, end_out = low - first, min(ends, end) - first
+            # From an index of `out` to that of the same byte where the record lies.
+            shift = cuda.shfl_sync(ALL_LANES, source, other) - begins + first
+            first_word, stop_word = (begin_out + 3) >> 2, end_out >> 2
+            bit = uint32(8 * ((shift + 4 * first_word) & 3))
+            for word in range(first_word + lane, stop_word, int64(WARP)):
+                there = (4 * word + shift) >> 2
+                value = uint32(words[there])
+                if bit > 0:
+                    value = value >> bit | words[there + 1] << (uint32(32) - bit)
+                out_words[word] = uint32(value)
+            # What is left before the first word, and behind the last.
+            i = begin_out + lane
+            if i < min(4 * first_word, end_out):
+                out[i] = words[(i + shift) >> 2] >> uint32(8 * ((i + shift) & 3)) & 255
+            i = 4 * stop_word + lane
+            if first_word <= stop_word and i < end_out:
+                out[i] = words[(i + shift) >> 2] >> uint32(8 * ((i + shift) & 3)) & 255
+        row += WARP
+
+
+@kernel
+def find_loci(
+    data: uint8[::1], sources: int64[::1], first_row: int, stop_row: int, contigs: int32[::1],
+    firsts: int64[::1], stops: int64[::1], mapped: uint8[::1],
+):  # fmt: skip
+    """Where rows ``[first_row, stop_row)`` lie on the reference. A thread a record, which reads
+    what is fixed and the CIGAR."""
+    i = int64(cuda.grid(1))
+    if i < stop_row - first_row:
+        contig, first, stop, is_mapped = read_locus(data, sources[first_row + i])
+        contigs[i] = contig
+        firsts[i] = first
+        stops[i] = stop
+        mapped[i] = is_mapped

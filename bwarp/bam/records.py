@@ -1,0 +1,159 @@
+"""BAM records as bytes end to end, and what is read of them without an object a record.
+
+data    |size contig position ... tags|size contig ...|...|
+starts   0                          ^               ^     one more than there are records
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+
+#: A record without its size, name, CIGAR, bases, qualities and tags: no record is shorter.
+FIXED_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Records:
+    """Some BAM records.
+
+    Attributes
+    ----------
+    data : ndarray, dtype=uint8
+        Whole records, each beginning with its size.
+    starts : ndarray, shape=(n + 1,), dtype=int64
+        Where each begins; the last is where they end.
+    keys : ndarray, shape=(n,), dtype=uint64
+        What they are sorted by (see `bwarp.bam.external_sort`).
+    """
+
+    data: np.ndarray
+    starts: np.ndarray
+    keys: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return len(self.keys)
+
+
+# With unsigned indexes LLVM makes one store of the following. Numbers become int64 before a call,
+# so that one function is compiled for all types.
+
+
+@compiled(inline="always")
+def put_int16(out, at, number):
+    return _put_int16(out, at, np.int64(number))
+
+
+@compiled(forceinline=True)
+def _put_int16(out, at, number):
+    out = uncounted(out)
+    to = np.uint64(at)
+    out[to] = number & 255
+    out[to + np.uint64(1)] = number >> 8 & 255
+    return at + 2
+
+
+@compiled(inline="always")
+def put_int32(out, at, number):
+    return _put_int32(out, at, np.int64(number))
+
+
+@compiled(forceinline=True)
+def _put_int32(out, at, number):
+    out = uncounted(out)
+    to = np.uint64(at)
+    out[to] = number & 255
+    out[to + np.uint64(1)] = number >> 8 & 255
+    out[to + np.uint64(2)] = number >> 16 & 255
+    out[to + np.uint64(3)] = number >> 24 & 255
+    return at + 4
+
+
+@compiled(inline="always")
+def put_int64(out, at, number):
+    return put_int32(out, put_int32(out, at, number), number >> 32)
+
+
+@compiled(inline="always")
+def put_tag(out, at, first, second, kind):
+    out[at] = first
+    out[at + 1] = second
+    out[at + 2] = kind
+    return at + 3
+
+
+@compiled(inline="always")
+def put_integer_tag(out, at, first, second, number):
+    """A tag with a number in as few bytes as hold it, as samtools chooses them."""
+    return _put_integer_tag(out, at, np.int64(first), np.int64(second), np.int64(number))
+
+
+@compiled
+def _put_integer_tag(out, at, first, second, number):
+    out = uncounted(out)
+    if number >= 0:
+        if number < 1 << 8:
+            at = put_tag(out, at, first, second, 67)
+            out[at] = number
+            return at + 1
+        if number < 1 << 16:
+            return put_int16(out, put_tag(out, at, first, second, 83), number)
+        return put_int32(out, put_tag(out, at, first, second, 73), number)
+    if number >= -(1 << 7):
+        at = put_tag(out, at, first, second, 99)
+        out[at] = number
+        return at + 1
+    if number >= -(1 << 15):
+        return put_int16(out, put_tag(out, at, first, second, 115), number)
+    return put_int32(out, put_tag(out, at, first, second, 105), number)
+
+
+@compiled(inline="always")
+def get_int32(data, at):
+    """The number at ``data[at:at + 4]``, with its sign."""
+    begin = np.uint64(at)
+    number = (
+        np.int64(data[begin])
+        | np.int64(data[begin + np.uint64(1)]) << 8
+        | np.int64(data[begin + np.uint64(2)]) << 16
+        | np.int64(data[begin + np.uint64(3)]) << 24
+    )
+    return (number ^ 0x80000000) - 0x80000000
+
+
+@compiled
+def first_bin(start, stop, shift=14, depth=5):
+    """The smallest bin of the binning scheme of BAI and CSI that holds ``[start, stop)``."""
+    stop -= 1
+    offset = ((1 << 3 * depth) - 1) // 7
+    for level in range(depth, 0, -1):
+        if start >> shift == stop >> shift:
+            return offset + (start >> shift)
+        shift += 3
+        offset -= 1 << 3 * (level - 1)
+    return np.int64(0)
+
+
+@compiled
+def record_starts(data):
+    """Where the records begin, as far as they are whole, and where the last of those ends.
+
+    Returns
+    -------
+    starts : ndarray, shape=(n + 1,), dtype=int64
+    """
+    starts = np.empty(data.size // (4 + FIXED_BYTES) + 1, np.int64)
+    starts[0] = 0
+    count = 0
+    at = np.int64(0)
+    while at + 4 <= data.size:
+        size = get_int32(data, at)
+        if size < FIXED_BYTES or at + 4 + size > data.size:
+            break
+        at += 4 + size
+        count += 1
+        starts[count] = at
+    return starts[: count + 1].copy()

@@ -1,0 +1,286 @@
+"""Files of sorted records: indexed BAM, CRAM or SAM, with duplicates marked or not.
+
+                .-> our BAM
+sorted records -+-> samtools view    -> SAM or CRAM
+                '-> samtools markdup -> SAM or CRAM, or its records into our BAM
+"""
+
+import errno
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from bwarp.bam.bgzf import END_OF_FILE, read_bgzf
+from bwarp.bam.block_writer import BlockWriter
+from bwarp.bam.compression import ON_HOST, STORED, Compression
+from bwarp.bam.external_sort import merged, whole_records
+from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
+from bwarp.bam.index import IndexBuilder, index_ending
+from bwarp.errors import BwarpError, InputError
+from bwarp.options.mapping import CRAM_VERSIONS
+from bwarp.runtime.signals import not_ended, undone_if_ended
+from bwarp.runtime.threads import read_ahead
+
+# --------------------------------------------------------------------------------------------------
+# BAM files as they are written: header, blocks, end, and the index where there is to be one.
+
+
+@contextmanager
+def bam_file(
+    file: IO[bytes], header: BamHeader, threads: int, compression: Compression = ON_HOST
+) -> Iterator[BlockWriter]:
+    """Write a BAM file whose records come in any order."""
+    writer = BlockWriter(file, threads, compression)
+    with _ended(writer, header):
+        yield writer
+    file.write(END_OF_FILE)
+
+
+@contextmanager
+def indexed_bam_file(
+    path: Path, header: BamHeader, threads: int, compression: Compression = ON_HOST
+) -> Iterator[BlockWriter]:
+    """Write a BAM file whose records come sorted, and its index beside it (.bai or .csi)."""
+    index = IndexBuilder(header.lengths)
+    with open(path, "wb") as file:
+        writer = BlockWriter(file, threads, compression, index)
+        with _ended(writer, header):
+            yield writer
+        file.write(END_OF_FILE)
+    path.with_name(path.name + index_ending(header.lengths)).write_bytes(
+        index.finish(writer.block_addresses)
+    )
+
+
+@contextmanager
+def uncompressed_bam(file: IO[bytes], header: BamHeader, threads: int) -> Iterator[BlockWriter]:
+    """Write records to a program that reads BAM."""
+    writer = BlockWriter(file, threads, STORED)
+    with _ended(writer, header):
+        yield writer
+
+
+@contextmanager
+def _ended(writer: BlockWriter, header: BamHeader) -> Iterator[None]:
+    """The header before the block, and after it what is waiting, unless it went wrong."""
+    try:
+        writer.write_header(header_bytes(header))
+        yield
+        writer.finish()
+    finally:
+        writer.stop()
+
+
+# --------------------------------------------------------------------------------------------------
+# samtools, which pysam brings, in a process of its own that is written to and read from.
+
+
+# pysam puts what samtools prints into its exception; the last line of that is passed on.
+_RUN = r"""
+import sys, pysam, pysam.samtools
+try:
+    getattr(pysam.samtools, sys.argv[1])(*sys.argv[2:], catch_stdout=False)
+except pysam.SamtoolsError as error:
+    said = str(error).partition("stderr=")[2].strip("b'\"").replace("\\n", "\n")
+    sys.exit(said.strip().splitlines()[-1])
+"""
+
+#: A disk with less room than this after samtools failed is why it failed.
+_FULL = 1 << 16
+
+
+@contextmanager
+def samtools(
+    arguments: list[str], folder: Path, path: str, task: str = "make"
+) -> Iterator[subprocess.Popen]:
+    """Run samtools in a folder, with pipes to its standard input and output.
+
+    `path` is what it helps to make, or to read, to be named when it fails. Sequences that a
+    CRAM file needs are looked for in the folder, under their checksums, and nowhere else.
+    """
+    with ExitStack() as stack:
+        with not_ended():
+            process = subprocess.Popen(
+                [sys.executable, "-c", _RUN, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env=os.environ | {"REF_CACHE": "%s", "REF_PATH": "%s"},
+            )
+            stack.enter_context(undone_if_ended(lambda: (process.kill(), process.wait())))
+        try:
+            yield process
+            process.stdin.close()
+        except BrokenPipeError:
+            # samtools ended before us, and says why.
+            pass
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            message = process.stderr.read().decode(errors="replace").strip()
+            process.wait()
+    if process.returncode:
+        if shutil.disk_usage(folder).free < _FULL:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        reason = " ".join(message.split())[-200:] or f"exit code {process.returncode}"
+        raise BwarpError(f"{path}: samtools could not {task} it ({reason})")
+
+
+#: htslib learns how to compress CRAM from what it has done: with more threads it is another order.
+_CRAM_THREADS = "1"
+
+#: How far apart samtools markdup looks for duplicates.
+_LONGEST_READ = "10000"
+
+#: What it counted, in a file beside its output.
+_COUNTS = "markdup.txt"
+
+
+@contextmanager
+def sorted_file(
+    made: Path,
+    header: BamHeader,
+    threads: int,
+    path: str,
+    compression: Compression = ON_HOST,
+    *,
+    cram_version: str = CRAM_VERSIONS[0],
+) -> Iterator[BlockWriter]:
+    """Yield a writer for records in order; the file is `made`, and `path` what it will become."""
+    if made.suffix == ".bam":
+        with indexed_bam_file(made, header, threads, compression) as writer:
+            yield writer
+        return
+    arguments = ["view", "--no-PG", "-h", *_form(made, cram_version), "-o", made.name, "-"]
+    with (
+        samtools(arguments, made.parent, path) as process,
+        uncompressed_bam(process.stdin, header, threads) as writer,
+    ):
+        yield writer
+
+
+@contextmanager
+def duplicates_marked(
+    made: Path,
+    header: BamHeader,
+    threads: int,
+    path: str,
+    compression: Compression = ON_HOST,
+    *,
+    count: Callable[[int], None],
+    barcode_tag: str | None = None,
+    cram_version: str = CRAM_VERSIONS[0],
+) -> Iterator[BlockWriter]:
+    """The same, with all but the best of duplicate pairs and reads flagged.
+
+    With `barcode_tag` duplicates have the same value of this tag, too, such as a UMI in RX.
+
+    The records must have the tags MC and ms, as `samtools fixmate -m` writes them; flags that they
+    have already are removed. In the end `count` is called with the number of flagged records.
+    """
+    form = _form(made, cram_version)
+    with _marked(made, header, threads, path, compression, barcode_tag, form) as writer:
+        yield writer
+    counts = (made.parent / _COUNTS).read_text()
+    count(int(re.search(r"^DUPLICATE TOTAL: (\d+)$", counts, re.MULTILINE)[1]))
+
+
+@contextmanager
+def _marked(
+    made: Path,
+    header: BamHeader,
+    threads: int,
+    path: str,
+    compression: Compression,
+    barcode_tag: str | None,
+    form: list[str],
+) -> Iterator[BlockWriter]:
+    arguments = ["markdup", "--no-PG", "-c", "-l", _LONGEST_READ, "-T", "markdup", "-f", _COUNTS]
+    if barcode_tag:
+        arguments += ["--barcode-tag", barcode_tag]
+    if made.suffix != ".bam":
+        with (
+            samtools([*arguments, *form, "-", made.name], made.parent, path) as process,
+            uncompressed_bam(process.stdin, header, threads) as writer,
+        ):
+            yield writer
+        return
+    with (
+        ThreadPoolExecutor(1) as reader,
+        indexed_bam_file(made, header, threads, compression) as marked,
+        samtools([*arguments, "-u", "-", "-"], made.parent, path) as process,
+    ):
+        done = reader.submit(_copy, process.stdout, made, header, marked)
+        # If nobody reads, nobody can write: the writer is to fail as well.
+        done.add_done_callback(lambda done: done.exception() and process.kill())
+        try:
+            with uncompressed_bam(process.stdin, header, threads) as writer:
+                yield writer
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        try:
+            done.result()
+        except InputError:
+            # What samtools says of its end says more.
+            if process.wait() == 0:
+                raise
+
+
+def _copy(file: IO[bytes], made: Path, header: BamHeader, writer: BlockWriter) -> None:
+    """Write the records of a BAM stream."""
+    _, blocks = split_header(made, read_bgzf(file, made))
+    for records in whole_records(made, blocks, header.contig_starts):
+        writer.write(records.data, records.starts)
+
+
+def _form(made: Path, cram_version: str) -> list[str]:
+    """Options of samtools for SAM or CRAM."""
+    if made.suffix == ".sam":
+        return ["-O", "sam"]
+    return ["-O", f"cram,version={cram_version}", "--write-index", "-@", _CRAM_THREADS]
+
+
+# --------------------------------------------------------------------------------------------------
+# Sorted BAM files merged to one.
+
+
+def merge_files(
+    paths: Sequence[str | os.PathLike],
+    made: Path,
+    threads: int,
+    output: str,
+    open_file: Callable = sorted_file,
+    change_header: Callable[[BamHeader], BamHeader] = lambda header: header,
+) -> None:
+    """Merge sorted BAM files to `made`, which will become `output`.
+
+    Among records at one position those of earlier files come first.
+
+    Parameters
+    ----------
+    open_file : function
+        `sorted_file`, or what else makes a file of sorted records.
+    change_header : function
+        Of the header of all files, that which is written.
+    """
+    with ExitStack() as files:
+        headers, runs = [], []
+        for path in paths:
+            file = files.enter_context(open(path, "rb"))
+            header, blocks = split_header(path, read_bgzf(file, path, 1 + threads // len(paths)))
+            headers.append(header)
+            runs.append(read_ahead(whole_records(path, blocks, header.contig_starts)))
+        header = change_header(merged_header(list(paths), headers))
+        with open_file(made, header, threads, output) as writer:
+            for records, order in read_ahead(merged(runs, threads)):
+                writer.write(records.data, records.starts, order)

@@ -1,0 +1,274 @@
+"""Handing what classes hit on to the windows that have them: the hits themselves, in order.
+
+The matches of queries and classes are turned round, so that a class knows its queries; then the
+references are scanned once more, and each window writes a hit into the piece of every query that
+its class matches. Where each piece begins is known beforehand, from the windows a class has in a
+range, so that threads write side by side and every query's hits come in order of position:
+
+    range 0            range 1
+    query 0  . . .     . .          positions: | q0 r0 | q0 r1 | q1 r0 | q1 r1 | ...
+    query 1  . .       . . . .
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.composition.classes_cpu import (
+    AMBIGUOUS_WINDOW,
+    STRIP,
+    ClassPlanes,
+    WindowClasses,
+    base_weights,
+    count_class_hits,
+    number_of_classes,
+    number_windows,
+)
+from bwarp.composition.count_planes_cpu import N_PLANES, hits_in_planes, list_hits, set_query
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.simd import VECTOR_BYTES
+from bwarp.runtime.threads import for_each_range
+
+
+@dataclass(frozen=True)
+class _Matches:
+    """The queries of every class.
+
+    Attributes
+    ----------
+    slots : ndarray, shape=(n_classes + n_ambiguous,), dtype=int32
+        The row of `edges` of a class that some query hits, -1 for the others.
+    edges : ndarray, shape=(n_slots + 1,), dtype=int64
+        Where the matches of each slot begin.
+    groups : ndarray, shape=(n_matches,), dtype=int32
+    distances : ndarray, shape=(n_matches,), dtype=uint16
+    per_range : ndarray, shape=(n_groups, n_ranges), dtype=int64
+        How many windows each query hits in each range.
+    nearer : ndarray, shape=(n_groups, n_ranges), dtype=int64
+        How many of them are nearer than the query's largest distance.
+    """
+
+    slots: np.ndarray
+    edges: np.ndarray
+    groups: np.ndarray
+    distances: np.ndarray
+    per_range: np.ndarray
+    nearer: np.ndarray
+
+
+def find_class_hits(codes, starts, classes, planes, counts, largest, threads):
+    """List every hit, query after query, each in order of position.
+
+    Parameters
+    ----------
+    codes : ndarray, shape=(total,), dtype=uint8
+    starts : ndarray, shape=(n_references + 1,), dtype=int64
+    classes : WindowClasses
+    planes : ClassPlanes
+    counts : ndarray, shape=(n_groups, 4), dtype=uint16
+    largest : ndarray, shape=(n_groups,), dtype=int32
+
+    Returns
+    -------
+    hits : ndarray, shape=(n_groups,), dtype=int64
+        How many each query has.
+    positions : ndarray, shape=(hits.sum(),), dtype=uint32
+        Where the windows begin in the references laid end to end.
+    distances : ndarray, shape=(hits.sum(),), dtype=uint16
+    """
+    matches = _match(classes, planes, counts, largest, threads)
+    ends = np.cumsum(matches.per_range).reshape(matches.per_range.shape)
+    cursors = np.ascontiguousarray((ends - matches.per_range).T)
+    positions = np.empty(matches.per_range.sum(), np.uint32)
+    distances = np.empty(positions.size, np.uint16)
+
+    def work(first, last):
+        for i in range(first, last):
+            _list_range(
+                _scan_of(codes, starts, classes, i), matches.slots, matches.edges, matches.groups,
+                matches.distances, cursors[i], positions, distances,
+            )  # fmt: skip
+
+    for_each_range(work, len(classes.ranges), threads, smallest=1)
+    return matches.per_range.sum(axis=1), positions, distances
+
+
+def find_nearest(codes, starts, classes, planes, counts, limits, nearer, wanted, threads):
+    """List each query's hits below its limit, and at least enough at the limit to make `wanted`.
+
+    `limits` and `nearer` are those of `classes_cpu.find_limits`. Every range of the references
+    gives its own first hits at the limit, so there may be more than `wanted`, but the nearest and
+    first are among them. The scan of a range ends as soon as no query lacks any.
+
+    Returns
+    -------
+    hits, positions, distances
+        As those of `find_class_hits`.
+    """
+    matches = _match(classes, planes, counts, limits, threads)
+    missing = np.maximum(wanted - nearer, 0)
+
+    def work(first, last):
+        found = []
+        for i in range(first, last):
+            here = matches.nearer[:, i]
+            room = here + np.minimum(matches.per_range[:, i] - here, missing)
+            positions, distances = np.empty(room.sum(), np.uint32), np.empty(room.sum(), np.uint16)
+            cursors = np.cumsum(room) - room
+            _list_nearest(
+                _scan_of(codes, starts, classes, i), matches.slots, matches.edges[:-1],
+                matches.edges[1:].copy(), matches.groups.copy(), matches.distances.copy(), limits,
+                missing.copy(), cursors, positions, distances,
+            )  # fmt: skip
+            found.append((np.repeat(np.arange(len(counts)), room), positions, distances))
+        return found
+
+    ranges = for_each_range(work, len(classes.ranges), threads, smallest=1)
+    parts = [part for found in ranges for part in found]
+    groups, positions, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(groups, kind="stable")
+    return np.bincount(groups, minlength=len(counts)), positions[order], distances[order]
+
+
+def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads) -> _Matches:
+    ones = np.ones(planes.numbers.size, np.int64)
+    n_matches = count_class_hits(planes, ones, counts, largest, threads)
+    ends = np.cumsum(n_matches)
+    matched = np.empty(n_matches.sum(), np.int64)
+    distances = np.empty(matched.size, np.uint16)
+    for_each_range(
+        lambda first, last: _list_matches(
+            planes.planes, planes.length, counts, largest, first, last, ends - n_matches, matched,
+            distances,
+        ),
+        len(counts),
+        threads,
+        smallest=8,
+    )  # fmt: skip
+    groups = np.repeat(np.arange(len(counts), dtype=np.int32), n_matches)
+    per_range = np.zeros((len(counts), len(classes.tables)), np.int64)
+    nearer = np.zeros_like(per_range)
+    below = distances < largest[groups]
+    for i, table in enumerate(classes.tables):
+        windows = table[planes.numbers[matched]]
+        per_range[:, i] = np.bincount(groups, windows, len(counts))
+        nearer[:, i] = np.bincount(groups, windows * below, len(counts))
+    order = np.argsort(matched, kind="stable")
+    hit, first = np.unique(matched[order], return_index=True)
+    slots = np.full(classes.tables.shape[1], -1, np.int32)
+    slots[planes.numbers[hit]] = np.arange(hit.size)
+    return _Matches(
+        slots,
+        np.append(first, matched.size).astype(np.int64),
+        groups[order],
+        distances[order],
+        per_range,
+        nearer,
+    )
+
+
+class _Scan(NamedTuple):
+    """What the functions below scan: range `first` to `stop` of the references."""
+
+    codes: np.ndarray
+    starts: np.ndarray
+    length: int
+    first: int
+    stop: int
+    most_ambiguous: int
+    weights: np.ndarray
+    ambiguous: np.ndarray
+    n_classes: int
+
+
+def _scan_of(codes, starts, classes: WindowClasses, i: int) -> _Scan:
+    return _Scan(
+        codes, starts, classes.length, *classes.ranges[i], classes.most_ambiguous,
+        base_weights(classes.length), classes.ambiguous, number_of_classes(classes.length),
+    )  # fmt: skip
+
+
+@compiled
+def _list_matches(planes, length, counts, largest, start, stop, cursors, matched, distances):
+    width = planes.size // N_PLANES
+    query = np.empty(5, planes.dtype)
+    for group in range(start, stop):
+        if largest[group] < 0:
+            continue
+        half = set_query(counts[group], length, largest[group], query)
+        used = cursors[group]
+        for at in range(0, width, VECTOR_BYTES // planes.itemsize):
+            bits = hits_in_planes(planes, width, at, query, half)
+            used = list_hits(bits, planes, width, at, query, length, at, matched, distances, used)
+
+
+@compiled
+def _slots_of_windows(scan, first, last, slots, numbers, packed):
+    """Write the slot of each window that begins in [first, last), or -1, into `numbers`."""
+    codes, starts, length, _, _, most_ambiguous, weights, ambiguous, n_classes = scan
+    number_windows(codes, starts, length, first, last, most_ambiguous, weights, numbers, packed)
+    for i in range(last - first):
+        number = np.int64(numbers[i])
+        if number == AMBIGUOUS_WINDOW:
+            number = n_classes + np.searchsorted(ambiguous, packed[i])
+        if number >= 0:
+            numbers[i] = slots[number]
+
+
+@compiled
+def _list_range(scan, slots, edges, groups, match_distances, cursors, positions, distances):
+    """Write the hits of a range's windows where the cursors point."""
+    numbers = np.empty(STRIP, np.int32)
+    packed = np.empty(STRIP, np.uint64)
+    for first in range(scan.first, scan.stop, STRIP):
+        last = min(first + STRIP, scan.stop)
+        _slots_of_windows(scan, first, last, slots, numbers, packed)
+        for i in range(last - first):
+            slot = numbers[i]
+            if slot < 0:
+                continue
+            for match in range(edges[slot], edges[slot + 1]):
+                cursor = cursors[groups[match]]
+                positions[cursor] = first + i
+                distances[cursor] = match_distances[match]
+                cursors[groups[match]] = cursor + 1
+
+
+@compiled
+def _list_nearest(
+    scan, slots, begins, ends, groups, match_distances, limits, missing, cursors, positions,
+    distances,
+):  # fmt: skip
+    """As `_list_range`, but a query that has enough hits at its limit leaves the class's list.
+
+    A list is shortened by moving its last match to the entry that is free, so a query that has
+    enough costs one more visit a class. Ends when all positions are filled.
+    """
+    left = positions.size
+    numbers = np.empty(STRIP, np.int32)
+    packed = np.empty(STRIP, np.uint64)
+    for first in range(scan.first, scan.stop, STRIP):
+        if left == 0:
+            break
+        last = min(first + STRIP, scan.stop)
+        _slots_of_windows(scan, first, last, slots, numbers, packed)
+        for i in range(last - first):
+            slot = numbers[i]
+            if slot < 0:
+                continue
+            match = begins[slot]
+            while match < ends[slot]:
+                group = groups[match]
+                if match_distances[match] == limits[group]:
+                    if missing[group] == 0:
+                        ends[slot] -= 1
+                        groups[match] = groups[ends[slot]]
+                        match_distances[match] = match_distances[ends[slot]]
+                        continue
+                    missing[group] -= 1
+                positions[cursors[group]] = first + i
+                distances[cursors[group]] = match_distances[match]
+                cursors[group] += 1
+                left -= 1
+                match += 1

@@ -1,1 +1,0 @@
-"""The scan by classes: windows of one histogram are compared once."""

@@ -1,0 +1,100 @@
+"""The scan as Breland et al. published it: prefix sums, gathered window counts, four differences.
+
+Counts are 32-bit numbers, a window's histogram is the difference of two prefix sums, made once a
+length and stored for a strip of windows, and every query is compared with every window. It takes
+the same arguments as `tiles_cpu` and gives the same answers, more slowly: it is the published
+method to measure against, and an oracle that shares no trick with the other algorithms.
+"""
+
+import numpy as np
+
+from bwarp.composition.references import References, prefix_counts
+from bwarp.composition.tiles_cpu import PreparedReferences, each_tile, room_for_hits
+from bwarp.runtime.compiled_code import compiled
+
+#: Windows whose four counts and distances are kept at a time.
+STRIP = 4096
+#: A distance no threshold reaches, for positions where no window begins.
+_NO_WINDOW = 2**30
+
+
+def count_type(length: int):
+    """The type of the prefix sums: they never wrap, whatever the length."""
+    return np.int32
+
+
+def prepare_references(references: References, dtype) -> PreparedReferences:
+    """Make ready the references for all lengths; the prefix sums are int32."""
+    return PreparedReferences(prefix_counts(references.codes, dtype), references.starts)
+
+
+def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
+    """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`."""
+    hits = np.zeros((len(counts), -(-(stop - first) // tile_windows)), np.int32)
+    nothing = np.zeros((0, 0), np.int64), np.empty(0, np.uint32), np.empty(0, np.uint16)
+    what = (*prepared, length, counts, largest, first, stop, tile_windows)
+    each_tile(lambda tile: _gather_tile(*what, tile, hits, *nothing), hits.shape[1], threads)
+    return hits
+
+
+def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, hits, threads):
+    """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`."""
+    room = room_for_hits(hits)
+    again = np.zeros_like(hits)
+    what = (*prepared, length, counts, largest, first, stop, tile_windows)
+    each_tile(lambda tile: _gather_tile(*what, tile, again, *room), hits.shape[1], threads)
+    return room[1:]
+
+
+@compiled
+def _gather_windows(prefix, starts, length, first, stop, windows, begins):
+    """Window counts of a strip (int32[4, STRIP]), and whether a window begins at each position."""
+    begins[:] = False
+    stop = min(first + windows.shape[1], stop)
+    reference = np.searchsorted(starts, first, side="right") - 1
+    for at in range(first, stop):
+        while starts[reference + 1] <= at:
+            reference += 1
+        if at + length <= starts[reference + 1]:
+            begins[at - first] = True
+            for base in range(4):
+                windows[base, at - first] = prefix[base, at + length] - prefix[base, at]
+
+
+@compiled
+def _compare(windows, begins, query, distances):
+    """The distance of one query to every window of a strip."""
+    for at in range(begins.size):
+        distances[at] = (
+            abs(query[0] - windows[0, at])
+            + abs(query[1] - windows[1, at])
+            + abs(query[2] - windows[2, at])
+            + abs(query[3] - windows[3, at])
+        )
+        if not begins[at]:
+            distances[at] = _NO_WINDOW
+
+
+@compiled
+def _gather_tile(
+    prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits, cursors,
+    positions, distances,
+):  # fmt: skip
+    """Count a tile's hits; and list them where there are cursors that say where to."""
+    windows = np.zeros((4, STRIP), np.int32)
+    begins = np.empty(STRIP, np.bool_)
+    found = np.empty(STRIP, np.int32)
+    query = np.empty(4, np.int32)
+    begin = first + tile * tile_windows
+    for at_strip in range(begin, min(begin + tile_windows, stop), STRIP):
+        _gather_windows(prefix, starts, length, at_strip, stop, windows, begins)
+        for group in range(len(counts)):
+            query[:] = counts[group]
+            _compare(windows, begins, query, found)
+            for at in range(STRIP):
+                if found[at] <= largest[group]:
+                    hits[group, tile] += 1
+                    if len(cursors) > 0:
+                        positions[cursors[group, tile]] = at_strip + at
+                        distances[cursors[group, tile]] = found[at]
+                        cursors[group, tile] += 1

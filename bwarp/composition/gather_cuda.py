@@ -1,0 +1,200 @@
+"""The scan on a GPU as Breland et al. published it: prefix sums, gathered counts, streams.
+
+    codes     A C A T                        one binary row a base, then its prefix sums,
+    sums[A]   0 1 1 2 2                      all on the device
+    windows   for each length, once: four counts a window, gathered from the sums
+    queries   one launch each, in the next free stream: compare with every window
+
+What the paper copies back for each query, a flag a window, is here its hits in each tile (to
+count) or its distances (to list), so that the three algorithms take the same arguments.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.composition.references import References
+from bwarp.composition.tiles_cuda import refuse_too_large
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint16, uint32
+from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.launch import launch
+from bwarp.gpu.sums_and_sorts import exclusive_sum
+
+#: The paper's best number of streams (its Figure 5).
+STREAMS = 22
+_THREADS = 256
+#: The distance written where a window is no hit.
+NO_HIT = 0xFFFF
+#: The count of A where no window begins: further from any query than a threshold goes.
+_NO_WINDOW = 1 << 24
+
+
+class SummedReferences(NamedTuple):
+    """References on the device.
+
+    sums : list of four device arrays, shape=(total + 1,), dtype=uint32
+        How many A, C, G, T stand before each position.
+    ends : device array, shape=(total,), dtype=uint32
+        Where the reference of each position ends.
+    windows : list of four device arrays, shape=(total,), dtype=int32
+        Room for the counts of all windows of one length.
+    """
+
+    sums: list
+    ends: object
+    windows: list
+
+
+def count_type(length: int):
+    """The type of the prefix sums, whatever the length."""
+    return np.uint32
+
+
+def prepare_references(references: References, dtype) -> SummedReferences:
+    """Copy the references to the device and make their prefix sums there (36 bytes a base)."""
+    refuse_too_large(references, 36)
+    total = references.codes.size
+    codes = cuda.to_device(references.codes)
+    sums = []
+    for base in range(4):
+        row = cuda.device_array(total + 1, np.uint32)
+        mark_base[launch(total + 1, _THREADS)](codes, base, row)
+        exclusive_sum(row)
+        sums.append(row)
+    starts = references.starts
+    ends = np.repeat(starts[1:], np.diff(starts)).astype(np.uint32)
+    windows = [cuda.device_array(total, np.int32) for _ in range(4)]
+    return SummedReferences(sums, cuda.to_device(ends), windows)
+
+
+def count_tile_hits(
+    prepared, length, counts, largest, first, stop, tile_windows, threads, streams: int = STREAMS
+):
+    """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`.
+
+    Queries take turns in so many streams.
+    """
+    n_tiles = -(-(stop - first) // tile_windows)
+    _gather(prepared, length)
+    hits = zeros(len(counts) * n_tiles + 1, np.int32)
+    turns = [cuda.stream() for _ in range(streams)]
+    for i, query in enumerate(counts.astype(np.int32)):
+        count_query[*launch(stop - first, _THREADS), turns[i % streams]](
+            *prepared.windows, *query, largest[i], first, stop, tile_windows, i * n_tiles, hits
+        )
+    cuda.synchronize()
+    return hits.copy_to_host()[:-1].reshape(len(counts), n_tiles)
+
+
+def find_tile_hits(
+    prepared,
+    length,
+    counts,
+    largest,
+    first,
+    stop,
+    tile_windows,
+    hits,
+    threads,
+    streams: int = STREAMS,
+):
+    """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`.
+
+    Each stream has a row of distances, which is copied back before its next query.
+    """
+    _gather(prepared, length)
+    positions = np.empty(int(hits.sum()), np.uint32)
+    distances = np.empty(positions.size, np.uint16)
+    streams = max(1, min(streams, len(counts)))
+    turns = [cuda.stream() for _ in range(streams)]
+    rows = [cuda.device_array(stop - first, np.uint16) for _ in range(streams)]
+    used = 0
+    for turn in range(0, len(counts), streams):
+        batch = range(turn, min(turn + streams, len(counts)))
+        for i in batch:
+            compare_query[*launch(stop - first, _THREADS), turns[i - turn]](
+                *prepared.windows, *counts[i].astype(np.int32), largest[i], first, rows[i - turn]
+            )
+        for i in batch:
+            row = rows[i - turn].copy_to_host(stream=turns[i - turn])
+            turns[i - turn].synchronize()
+            found = np.flatnonzero(row != NO_HIT)
+            positions[used : used + found.size] = first + found
+            distances[used : used + found.size] = row[found]
+            used += found.size
+    return positions, distances
+
+
+def _gather(prepared: SummedReferences, length: int) -> None:
+    gather_windows[launch(prepared.ends.size, _THREADS)](
+        *prepared.sums, prepared.ends, length, *prepared.windows
+    )
+    cuda.synchronize()
+
+
+@kernel
+def mark_base(codes: uint8[::1], base: int, row: uint32[::1]):
+    """1 where a base stands, else 0, and a last 0; one thread a position."""
+    i = cuda.grid(1)
+    if i < row.size:
+        row[i] = uint32(0)
+        if i < codes.size and codes[i] == base:
+            row[i] = uint32(1)
+
+
+@kernel
+def gather_windows(
+    sum_a: uint32[::1], sum_c: uint32[::1], sum_g: uint32[::1], sum_t: uint32[::1],
+    ends: uint32[::1], length: int, a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1],
+):  # fmt: skip
+    """The counts of every window: two gathered sums a base; one thread a window."""
+    i = cuda.grid(1)
+    if i < ends.size:
+        if i + length <= ends[i]:
+            a[i] = int32(sum_a[i + length] - sum_a[i])
+            c[i] = int32(sum_c[i + length] - sum_c[i])
+            g[i] = int32(sum_g[i + length] - sum_g[i])
+            t[i] = int32(sum_t[i + length] - sum_t[i])
+        else:
+            # What the memory held before could add up to a small distance.
+            a[i] = int32(_NO_WINDOW)
+            c[i] = g[i] = t[i] = int32(0)
+
+
+@cuda.jit(device=True)
+def window_distance(a, c, g, t, query_a, query_c, query_g, query_t):
+    """The distance of two histograms."""
+    return int32(
+        int32(abs(int32(a - query_a)))
+        + int32(abs(int32(c - query_c)))
+        + int32(abs(int32(g - query_g)))
+        + int32(abs(int32(t - query_t)))
+    )
+
+
+@kernel
+def count_query(
+    a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1], query_a: int32, query_c: int32,
+    query_g: int32, query_t: int32, largest: int32, first: int, stop: int, tile_windows: int,
+    row: int, hits: int32[::1],
+):  # fmt: skip
+    """Count one query's hits in each tile; one thread a window, 16 bytes read."""
+    i = first + cuda.grid(1)
+    if i < stop:
+        distance = window_distance(a[i], c[i], g[i], t[i], query_a, query_c, query_g, query_t)
+        if distance <= largest:
+            cuda.atomic.add(hits, int64(row + (i - first) // tile_windows), int32(1))
+
+
+@kernel
+def compare_query(
+    a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1], query_a: int32, query_c: int32,
+    query_g: int32, query_t: int32, largest: int32, first: int, distances: uint16[::1],
+):  # fmt: skip
+    """The distance of one query to every window that it hits, else `NO_HIT`."""
+    i = cuda.grid(1)
+    if i < distances.size:
+        at = first + i
+        distance = window_distance(a[at], c[at], g[at], t[at], query_a, query_c, query_g, query_t)
+        distances[i] = distance if distance <= largest else int32(NO_HIT)

@@ -1,0 +1,236 @@
+"""Rows of hits as lines of text, TSV or BED, written by jitted code into one array of bytes.
+
+    TSV          query  reference  position    distance  similarity
+    TSV, joined  query  reference  start  end  windows  distance  similarity
+    BED          reference  start  end  query  score  .           score = 1000 x similarity
+
+Positions are 0-based, ends exclusive; a joined row gives its nearest window's distance.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from bwarp.composition.histogram import format_similarity
+from bwarp.composition.references import HitBlock
+from bwarp.io.names import MOST_DIGITS, Names, put_field, put_name
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.threads import for_each_range
+
+# --------------------------------------------------------------------------------------------------
+# Hits as rows of a table: a query, a reference, a position, and how near it is.
+
+
+@dataclass(frozen=True)
+class HitRows:
+    """Consecutive rows of the table, all of queries of one length.
+
+    Attributes
+    ----------
+    length : int
+    queries, references : ndarray, shape=(n_rows,), dtype=int32
+    positions : ndarray, shape=(n_rows,), dtype=int64
+        0-based, in the reference.
+    windows : ndarray, shape=(n_rows,), dtype=uint32
+        How many windows the row joins.
+    distances : ndarray, shape=(n_rows,), dtype=uint16
+    joined : bool
+        Whether rows are regions.
+    """
+
+    length: int
+    queries: np.ndarray
+    references: np.ndarray
+    positions: np.ndarray
+    windows: np.ndarray
+    distances: np.ndarray
+    joined: bool
+
+    @property
+    def ends(self) -> np.ndarray:
+        """Where the last window of each row ends, exclusive (dtype int64)."""
+        return self.positions + self.windows - 1 + self.length
+
+
+def rows_of_block(block: HitBlock, starts: np.ndarray, most: int = 1 << 20) -> Iterator[HitRows]:
+    """The rows of a block, query after query, at most so many at a time.
+
+    Parameters
+    ----------
+    starts : ndarray, shape=(n_references + 1,), dtype=int64
+        Where the references begin, laid end to end.
+    """
+    left = int(np.diff(block.edges)[block.group_of_query].sum())
+    windows = block.windows
+    if windows is None:
+        windows = np.ones(1, np.uint32)
+    at = (0, 0)
+    while left:
+        n_rows = min(left, most)
+        rows = HitRows(
+            block.length,
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows, np.int64),
+            np.empty(n_rows, np.uint32),
+            np.empty(n_rows, np.uint16),
+            block.windows is not None,
+        )
+        at = _expand(
+            block.queries, block.group_of_query, block.edges, block.positions, block.distances,
+            windows, starts, *at, rows.queries, rows.references, rows.positions, rows.windows,
+            rows.distances,
+        )  # fmt: skip
+        left -= n_rows
+        yield rows
+
+
+@compiled
+def _expand(
+    queries, group_of_query, edges, positions, distances, windows, starts, query, row,
+    row_queries, row_references, row_positions, row_windows, row_distances,
+):  # fmt: skip
+    """Fill rows from a query's given row on; return where to go on."""
+    used = 0
+    reference = 0
+    while used < row_queries.size:
+        group = group_of_query[query]
+        hit = edges[group] + row
+        if hit == edges[group + 1]:
+            query += 1
+            row = 0
+            continue
+        position = np.int64(positions[hit])
+        # Mostly the same reference as the row before.
+        if not starts[reference] <= position < starts[reference + 1]:
+            reference = np.searchsorted(starts, position, side="right") - 1
+        row_queries[used] = queries[query]
+        row_references[used] = reference
+        row_positions[used] = position - starts[reference]
+        row_windows[used] = windows[min(hit, windows.size - 1)]
+        row_distances[used] = distances[hit]
+        used += 1
+        row += 1
+    return query, row
+
+
+#: The first line of a TSV of how many windows queries hit.
+COUNT_HEADER = b"query\tlength\thits\n"
+
+_TAB = 9
+_NEWLINE = 10
+_HITS = 0
+_REGIONS = 1
+_BED = 2
+
+
+def tsv_header(joined: bool) -> bytes:
+    """The first line of a TSV of hits, or of regions."""
+    if joined:
+        return b"query\treference\tstart\tend\twindows\tdistance\tsimilarity\n"
+    return b"query\treference\tposition\tdistance\tsimilarity\n"
+
+
+def tsv_lines(rows: HitRows, queries: Names, references: Names, threads: int):
+    """The rows as TSV: a list of uint8 arrays to be written one after the other."""
+    tails = [
+        f"{distance}\t{format_similarity(distance, rows.length)}\n"
+        for distance in range(int(rows.distances.max(initial=0)) + 1)
+    ]
+    return _lines(rows, queries, references, tails, _REGIONS if rows.joined else _HITS, threads)
+
+
+def bed_lines(rows: HitRows, queries: Names, references: Names, threads: int):
+    """The rows as BED6: a list of uint8 arrays to be written one after the other."""
+    tails = [
+        f"{1000 * (rows.length - distance) // rows.length}\t.\n"
+        for distance in range(int(rows.distances.max(initial=0)) + 1)
+    ]
+    return _lines(rows, queries, references, tails, _BED, threads)
+
+
+def _lines(rows, queries, references, tails, layout, threads):
+    tail = Names.of(tails)
+    room = queries.longest + references.longest + tail.longest + 3 * (MOST_DIGITS + 1) + 2
+
+    def work(first, last):
+        text = np.empty((last - first) * room, np.uint8)
+        used = _write_lines(
+            rows.queries, rows.references, rows.positions, rows.windows, rows.ends, rows.distances,
+            queries, references, tail, layout, first, last, text,
+        )  # fmt: skip
+        return text[:used]
+
+    return for_each_range(work, rows.queries.size, threads, smallest=1 << 14)
+
+
+@compiled
+def _put_column(text, at, names, number):
+    at = put_name(text, at, names, number)
+    text[at] = _TAB
+    return at + 1
+
+
+@compiled
+def _write_lines(
+    row_queries, row_references, positions, windows, ends, distances, queries, references, tails,
+    layout, first, last, text,
+):  # fmt: skip
+    at = 0
+    for row in range(first, last):
+        if layout != _BED:
+            at = _put_column(text, at, queries, row_queries[row])
+        at = _put_column(text, at, references, row_references[row])
+        at = put_field(text, at, positions[row], _TAB)
+        if layout != _HITS:
+            at = put_field(text, at, ends[row], _TAB)
+        if layout == _REGIONS:
+            at = put_field(text, at, windows[row], _TAB)
+        if layout == _BED:
+            at = _put_column(text, at, queries, row_queries[row])
+        at = put_name(text, at, tails, distances[row])
+    return at
+
+
+# --------------------------------------------------------------------------------------------------
+# Rows of hits as Parquet: names as dictionaries, so that a row costs a few bytes.
+
+
+_NAME = pa.dictionary(pa.int32(), pa.string())
+
+
+def hit_schema(joined: bool) -> pa.Schema:
+    """The columns of a table of hits, or of regions."""
+    where = [("position", pa.int64())]
+    if joined:
+        where = [("start", pa.int64()), ("end", pa.int64()), ("windows", pa.uint32())]
+    return pa.schema(
+        [("query", _NAME), ("reference", _NAME), *where]
+        + [("distance", pa.uint16()), ("similarity", pa.float64())]
+    )
+
+
+def hit_table(rows: HitRows, queries: pa.Array, references: pa.Array) -> pa.Table:
+    """The rows as a table; `queries` and `references` are the names, as string arrays."""
+    where = [rows.positions]
+    if rows.joined:
+        where = [rows.positions, rows.ends, rows.windows]
+    similarity = 1 - rows.distances / np.float64(rows.length)
+    columns = [
+        pa.DictionaryArray.from_arrays(rows.queries, queries),
+        pa.DictionaryArray.from_arrays(rows.references, references),
+        *where,
+        rows.distances,
+        similarity,
+    ]
+    return pa.Table.from_arrays(
+        [column if isinstance(column, pa.Array) else pa.array(column) for column in columns],
+        schema=hit_schema(rows.joined),
+    )
+
+
+def count_table(queries: list[str], lengths: np.ndarray, hits: np.ndarray) -> pa.Table:
+    """How many windows each query hits, as a table."""
+    return pa.table({"query": queries, "length": lengths, "hits": hits})

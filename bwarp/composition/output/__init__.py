@@ -1,1 +1,0 @@
-"""Hits of a scan as rows, text and Parquet."""

@@ -1,1 +1,0 @@
-"""The scan window by window, tile by tile."""

@@ -1,1 +1,0 @@
-"""From a text to its suffix array and FM-index."""

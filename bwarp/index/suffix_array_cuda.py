@@ -1,0 +1,286 @@
+"""The suffix array on a GPU, a part at a time: suffixes that begin alike, in bounded memory.
+
+Suffixes are counted by their first 10 symbols. As many of these buckets as the memory holds are
+one part: a pass over the text gathers its suffixes with their first 27 symbols, packed into a
+64-bit number each, and sorts them. Suffixes that share these stay in one group; from then on only
+groups of two or more are sorted again, by 13 more symbols each time:
+
+    key of a suffix   [ its first 27 symbols ]          then   [ its group ][ the next 13 symbols ]
+
+What a thousand symbols do not tell apart is sorted on the host: there a sample of the suffixes,
+whose order is known, decides between any two of them (`suffix_sample_cpu`).
+
+    parts     AAAAAAAAAA ... CCTAGGAACG | CCTAGGAACT ... GTTACATTAA | GTTACATTAC ... TTTTTTTTTT
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.gpu.available_memory import require_memory
+from bwarp.gpu.cuda import cuda, uint8, uint32, uint64
+from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
+from bwarp.gpu.sums_and_sorts import add_up, pair_sorter, slot_in_list
+from bwarp.gpu.transfers import to_host
+from bwarp.index.build import BUCKET_SYMBOLS, BYTES_A_ROW
+from bwarp.index.packed_text_cpu import PackedText
+from bwarp.index.packed_text_cuda import symbols_at
+from bwarp.index.suffix_array_cpu import PERIOD, SuffixSample, sort_groups
+from bwarp.runtime.threads import bounded_ranges
+
+#: Symbols of a first key: the most of an alphabet of five that 64 bits hold.
+FIRST_SYMBOLS = 27
+
+#: Symbols of a later key, and its bits; those above it hold the group.
+NEXT_SYMBOLS = 13
+NEXT_BITS = (5**NEXT_SYMBOLS - 1).bit_length()
+
+#: Suffixes that share so many symbols are sorted on the host, which then compares no symbols.
+DEEPEST = PERIOD
+
+#: Elements one warp counts or gathers; a multiple of 32.
+TILE = 2048
+
+_THREADS = 256
+
+
+class Part(NamedTuple):
+    """Rows of a suffix array that follow one another.
+
+    Attributes
+    ----------
+    first : int
+        The first row.
+    suffixes : device array, shape=(n,), dtype=uint32
+        Start positions, in the order of the suffixes.
+    room : pair of device arrays, shape=(n,), dtype=uint32
+        Memory that is free until the next part is asked for.
+    """
+
+    first: int
+    suffixes: object
+    room: tuple
+
+
+def suffixes_in_parts(
+    text: PackedText, codes, sample: Callable[[], SuffixSample], most: int, threads: int = 1
+) -> Iterator[Part]:
+    """All suffixes of a text in their order, part by part.
+
+    Parameters
+    ----------
+    text : PackedText
+        On the host, for what is sorted there.
+    codes : device array, dtype=uint8
+        The same text as `packed_text_cuda.text_on_gpu` gives it.
+    sample : function
+        Called where it is needed: `suffix_sample_cpu.sample_suffixes` of the text.
+    most : int
+        Suffixes of a part.
+    threads : int
+
+    Yields
+    ------
+    part : Part
+        Overwritten when the next one is asked for.
+    """
+    starts = _bucket_starts(codes)
+    largest = int(np.diff(starts).max())
+    if largest > most:
+        require_memory(BYTES_A_ROW * largest, f"sorting {largest:,} suffixes that begin alike")
+    ranges = [
+        (first, last)
+        for first, last in bounded_ranges(starts, max(most, largest))
+        if starts[first] < starts[last]
+    ]
+    size = max(int(starts[last] - starts[first]) for first, last in ranges)
+    keys = tuple(cuda.device_array(size, np.uint64) for _ in range(2))
+    positions = tuple(cuda.device_array(size, np.uint32) for _ in range(3))
+    rows = tuple(cuda.device_array(size, np.uint32) for _ in range(2))
+    sort_pairs = pair_sorter()
+    below = 5 ** (FIRST_SYMBOLS - BUCKET_SYMBOLS)
+    for first, last in ranges:
+        count = int(starts[last] - starts[first])
+        taken = zeros(1, np.uint32)
+        take_part[launch(codes.size, _THREADS)](
+            codes, np.uint64(first * below), np.uint64(last * below), keys[0], positions[0], taken
+        )
+        key_bits = max(1, ((last - first) * below - 1).bit_length())
+        keys, in_order = sort_pairs(keys, positions[:2], count, key_bits)
+        # What the sort has left over is room for the later rounds.
+        positions = *in_order, positions[2]
+        _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, threads)
+        yield Part(int(starts[first]), positions[0][:count], tuple(half[:count] for half in rows))
+
+
+def _bucket_starts(codes) -> np.ndarray:
+    """The row of the first suffix of every bucket, and the number of rows, on the host."""
+    counts = zeros(5**BUCKET_SYMBOLS, np.uint32)
+    count_buckets[launch(codes.size, _THREADS)](codes, counts)
+    starts = np.zeros(counts.size + 1, np.int64)
+    np.cumsum(counts.copy_to_host(), out=starts[1:])
+    return starts
+
+
+def _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, threads) -> None:
+    """Sort those suffixes again that share their first key, in place.
+
+    Parameters
+    ----------
+    keys : pair of device arrays
+        The sorted first keys of `count` suffixes, and as much room.
+    positions : tuple of three device arrays
+        These suffixes, and twice as much room.
+    rows : pair of device arrays
+        Room.
+    """
+    suffixes, *positions = positions
+    # What is sorted: `count` suffixes, their keys and the rows they go to; no `rows` stand for
+    # 0, 1, 2, ... In every pair of buffers the one in use is the first.
+    now = keys[0], suffixes, cuda.device_array(0, np.uint32)
+    depth = FIRST_SYMBOLS
+    while True:
+        starts = cuda.device_array(-(-count // TILE) + 1, np.uint32)
+        count_unsorted[launch(WARP * starts.size, _THREADS)](now[0], count, starts)
+        unsorted = add_up(starts)
+        if unsorted == 0:
+            return
+        keys, positions, rows = keys[::-1], positions[::-1], rows[::-1]
+        gather_unsorted[launch(WARP * (starts.size - 1), _THREADS)](
+            *now, count, starts, codes, depth, keys[0], positions[0], rows[0]
+        )
+        count = unsorted
+        if depth >= DEEPEST:
+            _sort_on_host(text, sample(), count, keys[0], positions[0], depth, threads)
+        else:
+            key_bits = NEXT_BITS + (count - 1).bit_length()
+            keys, positions = sort_pairs(keys, positions, count, key_bits)
+        put_in_rows[launch(count, _THREADS)](positions[0], rows[0], count, suffixes)
+        if depth >= DEEPEST:
+            return
+        now, depth = (keys[0], positions[0], rows[0]), depth + NEXT_SYMBOLS
+
+
+def _sort_on_host(text, sample, count, keys, positions, depth, threads) -> None:
+    """Sort groups of suffixes that share their first `depth` symbols; `keys` name the groups."""
+    on_host, group_keys = to_host([positions[:count], keys[:count]], threads)
+    group_keys >>= np.uint64(NEXT_BITS)
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(group_keys)) + 1, [count]])
+    sort_groups(text, sample, on_host, starts, depth, threads)
+    positions[:count].copy_to_device(on_host)
+
+
+@kernel
+def count_buckets(codes: uint8[::1], counts: uint32[::1]):
+    """Count the suffixes by their first symbols. One thread a suffix, one atomic sum each."""
+    i = cuda.grid(1)
+    if i < codes.size:
+        cuda.atomic.add(counts, np.int64(symbols_at(codes, i, BUCKET_SYMBOLS)), 1)
+
+
+@kernel
+def take_part(
+    codes: uint8[::1], low: uint64, high: uint64, keys: uint64[::1], positions: uint32[::1],
+    taken: uint32[::1],
+):  # fmt: skip
+    """Gather the suffixes with first keys from `low` on and below `high`, in any order.
+
+    One thread a suffix, one atomic sum a warp that has some.
+    """
+    i = cuda.grid(1)
+    key = np.uint64(0)
+    is_inside = False
+    if i < codes.size:
+        key = symbols_at(codes, i, FIRST_SYMBOLS)
+        is_inside = low <= key < high
+    at = slot_in_list(taken, is_inside)
+    if is_inside:
+        keys[at] = key - low
+        positions[at] = i
+
+
+@cuda.jit(device=True)
+def first_equal(keys, j):
+    """The first index of the run of equal keys that j lies in: strides of 1, 2, 4, ..., then
+    bisection. Most runs are short, so most calls read one or two keys beside keys[j]."""
+    key = keys[j]
+    inside = j
+    outside = j - 1
+    while outside >= 0 and keys[outside] == key:
+        inside = outside
+        outside = max(2 * outside - j, -1)
+    while inside - outside > 1:
+        middle = (inside + outside) // 2
+        if keys[middle] == key:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+@cuda.jit(device=True)
+def is_unsorted(keys, count, j):
+    """Whether element j shares its key with a neighbour."""
+    key = keys[j]
+    return (j > 0 and keys[j - 1] == key) or (j + 1 < count and keys[j + 1] == key)
+
+
+@kernel
+def count_unsorted(keys: uint64[::1], count: int, counts: uint32[::1]):
+    """The number of unsorted elements in every tile of keys, and after the last tile 0.
+
+    One warp a tile, 32 elements a step.
+    """
+    tile = cuda.grid(1) // WARP
+    lane = cuda.laneid
+    if tile < counts.size:
+        found = 0
+        for step in range(tile * TILE, min((tile + 1) * TILE, count), WARP):
+            j = step + lane
+            unsorted = j < count and is_unsorted(keys, count, j)
+            found += cuda.popc(np.uint32(cuda.ballot_sync(ALL_LANES, unsorted)))
+        if lane == 0:
+            counts[tile] = found
+
+
+@kernel
+def gather_unsorted(
+    keys: uint64[::1], positions: uint32[::1], rows: uint32[::1], count: int, starts: uint32[::1],
+    codes: uint8[::1], depth: int, next_keys: uint64[::1], next_positions: uint32[::1],
+    next_rows: uint32[::1],
+):  # fmt: skip
+    """Gather the unsorted elements, with the keys of the next round:
+
+        [ where their group begins among the gathered ][ the symbols `depth` on ]
+
+    One warp a tile, 32 elements a step; one read of the text that no neighbour shares.
+    """
+    tile = cuda.grid(1) // WARP
+    lane = cuda.laneid
+    lanes_before = np.uint32((1 << lane) - 1)
+    if tile < starts.size - 1:
+        gathered = np.int64(starts[tile])
+        for step in range(tile * TILE, min((tile + 1) * TILE, count), WARP):
+            j = step + lane
+            unsorted = j < count and is_unsorted(keys, count, j)
+            votes = np.uint32(cuda.ballot_sync(ALL_LANES, unsorted))
+            if unsorted:
+                at = gathered + cuda.popc(votes & lanes_before)
+                group = at - (j - first_equal(keys, j))
+                position = np.int64(positions[j])
+                symbols = symbols_at(codes, position + depth, NEXT_SYMBOLS)
+                next_keys[at] = (np.uint64(group) << np.uint64(NEXT_BITS)) | symbols
+                next_positions[at] = position
+                next_rows[at] = np.int64(rows[j]) if rows.size else j
+            gathered += cuda.popc(votes)
+
+
+@kernel
+def put_in_rows(positions: uint32[::1], rows: uint32[::1], count: int, suffixes: uint32[::1]):
+    """Put sorted elements in the rows that their groups had. One thread an element."""
+    j = cuda.grid(1)
+    if j < count:
+        suffixes[rows[j]] = positions[j]

@@ -1,0 +1,185 @@
+"""What a thread of the GPU does with a cluster of hits, by the rules of loci_cpu: it verifies them
+and writes their loci.
+
+    bits of a locus    63 ... 32    31 ... 0        and beside it   15 ... 8        7 ... 0
+                       item         start                           length + 64     distance
+"""
+
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
+from bwarp.loci.edits_cuda import (
+    agreeing,
+    count_mismatches,
+    distances_to,
+    distances_with_few_gaps,
+)
+from bwarp.loci.hits_cuda import PART_BITS, diagonal_of
+from bwarp.loci.verify_cpu import LEFT, NO_DISTANCE, RIGHT
+
+#: Counters: loci, hits verified, hits confirmed, clusters that are not small.
+LOCI, VERIFIED, CONFIRMED, LARGE = range(4)
+
+_PART = (1 << PART_BITS) - 1
+
+#: Added to the bases by which a locus is longer than its read.
+LONGER = 64
+
+
+@cuda.jit(device=True)
+def order_of(distance, k):
+    """Lower for the better of two stretches with one end or one start: k bases over the read's."""
+    return (int64(distance) << 16) + (abs(k) << 1) + (1 if k > 0 else 0)
+
+
+@cuda.jit(device=True)
+def best_end(distances, at, gaps):
+    """How many bases over the read's length the best stretch from a start has; none: gaps + 1."""
+    best, least = gaps + 1, int64(NO_DISTANCE) << 16
+    for k in range(-gaps, gaps + 1):
+        order = order_of(distances[at + gaps + k], k)
+        if order < least:
+            best, least = k, order
+    return best
+
+
+@cuda.jit(device=True)
+def is_best_start(distances, begin, n_starts, row, k, gaps):
+    """Whether no other start has a better stretch to the end of the one that is k bases longer."""
+    width = 2 * gaps + 1
+    order = order_of(distances[begin + row * width + gaps + k], k)
+    for other in range(max(int64(0), row + k - gaps), min(n_starts, row + k + gaps + 1)):
+        longer = row + k - other
+        if order_of(distances[begin + other * width + gaps + longer], longer) < order:
+            return False
+    return True
+
+
+@cuda.jit(device=True)
+def put_loci(item, gaps, distances, begin, low, high, out):
+    """Write the loci among the stretches that begin from `low` to `high`."""
+    width = 2 * gaps + 1
+    for row in range(high - low):
+        k = best_end(distances, begin + row * width, gaps)
+        if k <= gaps and is_best_start(distances, begin, high - low, row, k, gaps):
+            slot = cuda.atomic.add(out.counters, LOCI, uint32(1))
+            if slot < out.loci.size:
+                out.loci[slot] = uint64(item) << uint64(32) | uint64(low + row)
+                distance = uint32(distances[begin + row * width + gaps + k])
+                out.shapes[slot] = uint32(k + LONGER) << uint32(8) | distance
+
+
+@cuda.jit(device=True)
+def find_in_cluster(
+    text, reads, items, parts, hits, first_hit, last_hit, reach, reach_at, sides, sides_at,
+    distances, distances_at, out,
+):  # fmt: skip
+    """Verify the hits of a cluster and write its loci; how many were verified, and confirmed.
+
+    What `loci_cpu.find_loci` does with the hits of an item. It works in `reach` (int32), `sides`
+    and `distances` (uint8), from a number of each on.
+    """
+    key = hits.keys[first_hit]
+    item = uint32(key >> uint64(hits.layout.item_shift))
+    segment = hits.segments[first_hit]
+    begin, length = items.begins[item], int64(items.lengths[item])
+    e, g = int64(items.edits[item]), int64(items.gaps[item])
+    first_part, may_differ = int64(parts.offsets[item]), items.mismatches[item] > 0
+    width = 2 * g + 1
+    before, after = sides_at, sides_at + width
+    from_ = int64(text.segment_genome[segment])
+    to = from_ + int64(text.segment_text[segment + 1]) - int64(text.segment_text[segment]) - 1
+    zero = (uint64(item) << uint64(hits.layout.item_shift - PART_BITS)) + uint64(
+        (int64(segment) + 1) * int64(hits.layout.spread)
+    )
+    low = high = int64(-1)
+    run, run_start = uint64(0), int64(0)
+    verified, confirmed = uint32(0), uint32(0)
+    for i in range(first_hit, last_hit):
+        key = hits.keys[i]
+        part = first_part + int64(key & uint64(_PART))
+        order = int64(key & uint64(_PART))
+        a, b = int64(parts.starts[part]), int64(parts.ends[part])
+        on_diagonal = key >> uint64(PART_BITS)
+        if on_diagonal == run and a >= run_start:
+            continue  # parts are listed from the read's end
+        verified = uint32(verified + uint32(1))
+        diagonal = diagonal_of(text, segment, int64(on_diagonal - zero))
+        wrong = int64(0)
+        if may_differ:
+            wrong = count_mismatches(text.blocks, diagonal + a, reads, begin + a, b - a)
+        if wrong == 0:
+            a -= agreeing(
+                text.blocks, diagonal + a, reads, begin + a, min(a, diagonal + a - from_), LEFT
+            )
+            b += agreeing(
+                text.blocks,
+                diagonal + b,
+                reads,
+                begin + b,
+                min(length - b, to - diagonal - b),
+                RIGHT,
+            )
+            run, run_start = on_diagonal, a
+        most = e - wrong - order
+        if most < 0:
+            continue
+        at = diagonal + a
+        left = distances_to(
+            text.blocks, at, at - from_, reads, begin + a, a, most, g, LEFT, reach, reach_at, sides,
+            before,
+        )  # fmt: skip
+        # A stretch that begins within the run: the bases before its start are inserted.
+        for k in range(a + 1, min(g, most) + 1):
+            sides[before + g - k] = uint8(k)
+        if left > most:
+            continue
+        at = diagonal + b
+        most = e - wrong - left
+        right = distances_to(
+            text.blocks, at, to - at, reads, begin + b, length - b, most, g, RIGHT, reach, reach_at,
+            sides, after,
+        )  # fmt: skip
+        if right > most:
+            continue
+        for k in range(length - b + 1, min(g, most) + 1):
+            sides[after + g - k] = uint8(k)
+        confirmed = uint32(confirmed + uint32(1))
+        start, stop = max(diagonal - g, from_), diagonal + g + 1
+        # Stretches with one end begin no farther apart than this.
+        if low < 0 or start > high + 2 * g:
+            if low >= 0:
+                put_loci(item, g, distances, distances_at, low, high, out)
+            low = high = start
+        for at in range(high, stop):
+            row = distances_at + (at - low) * width
+            if 0 < g < e:
+                distances_with_few_gaps(
+                    text.blocks,
+                    at,
+                    to - at,
+                    reads,
+                    begin,
+                    length,
+                    e,
+                    g,
+                    reach,
+                    reach_at,
+                    distances,
+                    row,
+                )
+            else:
+                for k in range(width):
+                    distances[row + k] = uint8(NO_DISTANCE)
+        high = max(high, stop)
+        if g == 0 or g >= e:
+            for s in range(-g, g + 1):
+                here = int64(sides[before + g - s])
+                if here <= e and diagonal + s >= low:
+                    row = distances_at + (diagonal + s - low) * width
+                    for u in range(-g, g + 1):
+                        d = here + int64(sides[after + g + u]) + wrong
+                        # Columns beyond would have more gap letters, and more edits.
+                        if d <= e and d < distances[row + g + u - s]:
+                            distances[row + g + u - s] = uint8(d)
+    if low >= 0:
+        put_loci(item, g, distances, distances_at, low, high, out)
+    return verified, confirmed

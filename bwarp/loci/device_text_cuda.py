@@ -1,0 +1,57 @@
+"""The genome and its segments on the GPU, and reads as they are compared with it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.gpu.cuda import cuda, uint32
+from bwarp.mapping.extension_cuda import genome_on_gpu
+from bwarp.reference import Reference
+
+
+class TextArrays(NamedTuple):
+    """The genome in the blocks of base_bits_cuda; where segments begin in the text, and where that
+    ends; and where they begin in the genome."""
+
+    blocks: uint32[::1]
+    segment_text: uint32[::1]
+    segment_genome: uint32[::1]
+
+
+class DeviceText(NamedTuple):
+    """What hits are verified against.
+
+    Attributes
+    ----------
+    n_bases, length
+        Of the genome, and of the text.
+    sort_pairs
+        As `bwarp.gpu.sums_and_sorts.pair_sorter` makes it.
+    """
+
+    arrays: TextArrays
+    n_bases: int
+    length: int
+    sort_pairs: Callable
+
+
+def text_on_gpu(reference: Reference, sort_pairs: Callable, threads: int = 1) -> DeviceText:
+    """Copy the genome and its segments to the GPU."""
+    segments = reference.segment_text, reference.segment_genome
+    return DeviceText(
+        TextArrays(
+            genome_on_gpu(reference, threads).blocks,
+            *(cuda.to_device(array.astype(np.uint32)) for array in segments),
+        ),
+        reference.n_bases,
+        reference.text_length,
+        sort_pairs,
+    )
+
+
+def blocks_on_gpu(blocks: np.ndarray):
+    """Blocks of 64 bases of `bwarp.loci.candidates_cpu` as blocks of 32 bases on the GPU."""
+    halves = np.zeros((blocks.size // 3, 2, 4), np.uint32)
+    halves[:, :, :3] = blocks.view(np.uint32).reshape(-1, 3, 2).transpose(0, 2, 1)
+    return cuda.to_device(halves.reshape(-1))

@@ -1,0 +1,204 @@
+"""Edit distances by furthest-reaching rows on the GPU: `edits_cpu` in a thread.
+
+Bases are compared 32 at a time. What a thread works in lies in arrays that may be longer than that,
+from a number on: in local memory each thread has its own, in global memory a share.
+"""
+
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
+from bwarp.gpu.ptx import load_uint32x4
+from bwarp.loci.verify_cpu import NO_DISTANCE, RIGHT
+from bwarp.reads.base_bits_cuda import differing, shifted
+
+_NOWHERE = -(1 << 30)
+
+
+def room_with_gaps(gaps: int) -> int:
+    """How many numbers `distances_to` works in."""
+    return 2 * (2 * gaps + 3)
+
+
+def room_with_few_gaps(gaps: int) -> int:
+    """How many numbers `distances_with_few_gaps` works in."""
+    return 2 * (gaps + 1) * (2 * gaps + 3)
+
+
+@cuda.jit(device=True)
+def agreeing(genome, at, reads, first, most, side):
+    """How many of up to `most` bases agree, from two positions to a side, `RIGHT` or `LEFT`."""
+    n = int64(0)
+    while n < most:
+        if side == RIGHT:
+            bits = differing(genome, at + n, reads, first + n)
+            if bits != 0:
+                return min(most, n + int64(cuda.ffs(int64(bits))) - 1)
+            n += 32
+        else:
+            width = min(int64(32), at - n, first - n)
+            bits = differing(genome, at - n - width, reads, first - n - width)
+            bits = uint32(uint64(bits) << uint64(32 - width))
+            if bits != 0:
+                return min(most, n + int64(cuda.clz(int64(bits))) - 32)
+            n += width
+    return max(most, int64(0))
+
+
+@cuda.jit(device=True)
+def count_mismatches(genome, at, reads, first, n):
+    """How many of n bases differ."""
+    count = int64(0)
+    for i in range(0, n, 32):
+        bits = differing(genome, at + i, reads, first + i)
+        if n - i < 32:
+            bits = uint32(uint64(bits) & ((uint64(1) << uint64(n - i)) - uint64(1)))
+        count += int64(cuda.popc(bits))
+    return count
+
+
+@cuda.jit(device=True)
+def furthest(same, shorter, longer, most):
+    """The furthest row with one edit more, as edits_cpu has it."""
+    row = min(max(same, longer) + 1, most)
+    if shorter <= most:
+        row = max(row, shorter)
+    return row
+
+
+@cuda.jit(device=True)
+def distances_to(
+    genome, origin, room, reads, first, length, edits, gaps, side, reach, reach_at, distances, to
+):
+    """`bwarp.loci.verify_cpu.distances_to`.
+
+    It works in `reach` (int32) from `reach_at` on, and writes distances (uint8) from `to` on.
+    """
+    width = 2 * gaps + 3
+    for i in range(2 * width):
+        reach[reach_at + i] = _NOWHERE
+    for i in range(2 * gaps + 1):
+        distances[to + i] = uint8(NO_DISTANCE)
+    before = reach_at + gaps + 1
+    now = before + width
+    least = edits + 1
+    row = agreeing(genome, origin, reads, first, min(length, room), side)
+    reach[before] = row
+    if row == length:
+        least = int64(0)
+        distances[to + gaps] = uint8(0)
+    for s in range(1, edits + 1):
+        widest = min(s, gaps)
+        for k in range(-widest, widest + 1):
+            most = min(length, room - k)
+            at = before + k
+            row = furthest(int64(reach[at]), int64(reach[at - 1]), int64(reach[at + 1]), most)
+            if row >= 0:
+                row += agreeing(
+                    genome, origin + side * (row + k), reads, first + side * row, most - row, side
+                )
+                if row == length and distances[to + gaps + k] == NO_DISTANCE:
+                    distances[to + gaps + k] = uint8(s)
+                    least = min(least, int64(s))
+            reach[now + k] = row
+        before, now = now, before
+    return least
+
+
+@cuda.jit(device=True)
+def distances_with_few_gaps(
+    genome, origin, room, reads, first, length, edits, gaps, reach, reach_at, distances, to
+):
+    """`bwarp.loci.verify_cpu.distances_with_few_gaps`; memory as in `distances_to`."""
+    width = 2 * gaps + 3
+    level = (gaps + 1) * width
+    for i in range(2 * level):
+        reach[reach_at + i] = _NOWHERE
+    for i in range(2 * gaps + 1):
+        distances[to + i] = uint8(NO_DISTANCE)
+    before = reach_at + gaps + 1
+    now = before + level
+    row = agreeing(genome, origin, reads, first, min(length, room), RIGHT)
+    reach[before] = row
+    if row == length:
+        distances[to + gaps] = uint8(0)
+    for s in range(1, edits + 1):
+        for g in range(min(s, gaps) + 1):
+            for k in range(-g, g + 1, 2):
+                most = min(length, room - k)
+                at = before + g * width + k
+                shorter, longer = int64(_NOWHERE), int64(_NOWHERE)
+                if g > 0:
+                    shorter = int64(reach[at - width - 1])
+                    longer = int64(reach[at - width + 1])
+                row = furthest(int64(reach[at]), shorter, longer, most)
+                if row >= 0:
+                    row += agreeing(genome, origin + row + k, reads, first + row, most - row, RIGHT)
+                    if row == length and distances[to + gaps + k] == NO_DISTANCE:
+                        distances[to + gaps + k] = uint8(s)
+                reach[now + g * width + k] = row
+        before, now = now, before
+
+
+# --------------------------------------------------------------------------------------------------
+# The bound by 4-mers on the GPU: `kmer_bound_cpu` in a thread, 32 bases at a time.
+
+
+_KMERS = 0x11111111
+
+
+def last_bounded(n_bases: int) -> int:
+    """Where in a genome diagonals are too near its end for the bound, as kmer_bound_cpu has it, for
+    a read without bases or gaps."""
+    return 64 * (n_bases // 64 - 2)
+
+
+@cuda.jit(device=True)
+def cannot_align(genome, last, diagonal, reads, first, length, gaps, edits):
+    """Whether a read has more edits than these wherever a seed lies on this diagonal.
+
+    `last` is that of `last_bounded`. Reads the bases of the read, and as many and some of the
+    genome, once each.
+    """
+    if diagonal < gaps or diagonal > last - length - gaps:
+        return False
+    spoiled = int64(0)
+    for at in range(0, length - 3, 32):
+        block = uint64(4) * (uint64(first + at) >> uint64(5))
+        shift = uint32(first + at) & uint32(31)
+        low, high, ambiguous, _ = load_uint32x4(reads, block)
+        low_after, high_after, ambiguous_after, _ = load_uint32x4(reads, block + uint64(4))
+        low = shifted(low, low_after, shift)
+        high = shifted(high, high_after, shift)
+        ambiguous = shifted(ambiguous, ambiguous_after, shift)
+        # The bases of the genome from the first diagonal on: 64 of them, and 32 more.
+        window = diagonal + at - gaps
+        block = uint64(4) * (uint64(window) >> uint64(5))
+        shift = uint32(window) & uint32(31)
+        low_0, high_0, _, _ = load_uint32x4(genome, block)
+        low_1, high_1, _, _ = load_uint32x4(genome, block + uint64(4))
+        low_2, high_2, _, _ = load_uint32x4(genome, block + uint64(8))
+        lows = uint64(shifted(low_0, low_1, shift))
+        lows |= uint64(shifted(low_1, low_2, shift)) << uint64(32)
+        highs = uint64(shifted(high_0, high_1, shift))
+        highs |= uint64(shifted(high_1, high_2, shift)) << uint64(32)
+        more_lows, more_highs = uint64(0), uint64(0)
+        if gaps > 16:
+            low_3, high_3, _, _ = load_uint32x4(genome, block + uint64(12))
+            more_lows = uint64(shifted(low_2, low_3, shift))
+            more_highs = uint64(shifted(high_2, high_3, shift))
+        kmers = uint32(_KMERS)
+        for _ in range(2 * gaps + 1):
+            wrong = (low ^ uint32(lows & uint64(0xFFFFFFFF))) | ambiguous
+            wrong |= high ^ uint32(highs & uint64(0xFFFFFFFF))
+            wrong |= wrong >> uint32(2)
+            wrong |= wrong >> uint32(1)
+            kmers = uint32(kmers & wrong)
+            lows = lows >> uint64(1) | more_lows << uint64(63)
+            highs = highs >> uint64(1) | more_highs << uint64(63)
+            more_lows >>= uint64(1)
+            more_highs >>= uint64(1)
+        n = (length - at) >> 2
+        if n < 8:
+            kmers &= (uint32(1) << uint32(4 * n)) - uint32(1)
+        spoiled += int64(cuda.popc(kmers))
+        if spoiled > edits:
+            return True
+    return False

@@ -1,0 +1,237 @@
+"""Loci as lines of text, TSV or PAF, written by compiled code into arrays of bytes.
+
+    TSV   query strand contig start end distance mismatches insertions deletions cigar
+    PAF   query length start end strand contig length start end matches columns mapq NM AS cg
+
+Positions are counted from 0, ends are not included. Mapping qualities are not reported here: 255.
+Of alignments by scores TSV has two more columns, the score and the edits of the locus: ``score``
+and ``locus_edits``. PAF has the edits of the locus in the tag ``Xd``, where they are not those of
+the alignment. Of pairs there is one more column, the number of the pair that a locus is listed for,
+0 for none: ``pair`` in TSV, the tag ``pr`` in PAF.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
+from bwarp.errors import UsageError
+from bwarp.io.atomic_output import atomic_files
+from bwarp.io.names import MOST_DIGITS, Names, put_bytes, put_field, put_number
+from bwarp.loci.alignments_cpu import LocusAlignments
+from bwarp.loci.find import FoundChunk
+from bwarp.loci.options import FoundLoci
+from bwarp.loci.pairs_cpu import LocusPairs
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.record_text import put_cigar
+from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
+from bwarp.seeding.seed_tables import sibling
+
+TSV, PAF = 0, 1
+
+_COLUMNS = b"query\tstrand\tcontig\tstart\tend\tdistance\tmismatches\tinsertions\tdeletions\tcigar"
+
+
+def loci_header(scored: bool, paired: bool) -> bytes:
+    """The first line of TSV: of alignments by scores, and of pairs."""
+    more = (b"\tscore\tlocus_edits" if scored else b"") + (b"\tpair" if paired else b"")
+    return _COLUMNS + more + b"\n"
+
+
+#: The first lines that there are.
+LOCI_HEADERS = tuple(loci_header(scored, paired) for scored in (0, 1) for paired in (0, 1))
+
+# As numbers of one type: for each literal number Numba would compile a function again.
+_TAB, _NEWLINE, _PLUS, _MINUS = np.frombuffer(b"\t\n+-", np.uint8)
+_WORDS = np.frombuffer(b"255\tNM:i:\tAS:i:\tcg:Z:\tpr:i:\tXd:i:", np.uint8)
+#: Columns of a line that are numbers, at most.
+_NUMBERS = 15
+_ENDS = np.frombuffer(b"/1/2", np.uint8)
+
+
+def locus_lines(
+    layout: int,
+    chunk: ReadChunk,
+    contig_starts: np.ndarray,
+    contigs: Names,
+    loci: FoundLoci,
+    alignments: LocusAlignments,
+    pairs: LocusPairs | None = None,
+    scored: bool = False,
+) -> np.ndarray:
+    """Loci as lines of a layout, `TSV` (after `loci_header`) or `PAF`: bytes in an array."""
+    numbers = np.empty(0, np.int64) if pairs is None else pairs.numbers
+    text = _room(chunk, contigs, loci, alignments)
+    used = _write(
+        layout == PAF, chunk.text, chunk.names, chunk.ends, np.diff(chunk.offsets), contig_starts,
+        contigs.text, contigs.bounds, loci.reads, loci.strands, loci.distances, *alignments,
+        scored, pairs is not None, numbers, text,
+    )  # fmt: skip
+    return text[:used]
+
+
+def _room(chunk, contigs, loci, alignments) -> np.ndarray:
+    """More bytes than the lines can take."""
+    names = np.diff(chunk.names).reshape(-1)[loci.reads // chunk.ends]
+    line = contigs.longest + 2 + _NUMBERS * (MOST_DIGITS + 1) + _WORDS.size
+    operations = alignments.cigar.size * (MOST_DIGITS + 1)
+    return np.empty(int(names.sum()) + len(loci.reads) * line + operations, np.uint8)
+
+
+@compiled
+def _write(
+    is_paf, text, names, ends_a_template, lengths, contig_starts, contig_text, contig_bounds,
+    reads, strands, locus_edits, cigar_offsets, cigar, starts, ends, distances, scores, is_scored,
+    is_paired, numbers, out,
+):  # fmt: skip
+    at = np.int64(0)
+    contig = np.int64(0)
+    for i in range(reads.size):
+        read = reads[i]
+        template = read // ends_a_template
+        at = put_bytes(out, at, text, names[template, 0], names[template, 1])
+        if ends_a_template == 2:
+            at = put_bytes(out, at, _ENDS, 2 * (read & 1), 2 * (read & 1) + 2)
+        out[at] = _TAB
+        at += 1
+        first, last = cigar_offsets[i], cigar_offsets[i + 1]
+        if is_paf:
+            before = after = np.int64(0)
+            if cigar[first] & np.uint32(15) == SOFT_CLIP:
+                before = np.int64(cigar[first] >> 4)
+                first += 1
+            if cigar[last - 1] & np.uint32(15) == SOFT_CLIP:
+                after = np.int64(cigar[last - 1] >> 4)
+                last -= 1
+            if strands[i]:
+                before, after = after, before
+            at = put_field(out, at, lengths[read], _TAB)
+            at = put_field(out, at, before, _TAB)
+            at = put_field(out, at, lengths[read] - after, _TAB)
+        out[at] = _MINUS if strands[i] else _PLUS
+        out[at + 1] = _TAB
+        at += 2
+        if not contig_starts[contig] <= starts[i] < contig_starts[contig + 1]:
+            contig = np.searchsorted(contig_starts, starts[i], side="right") - 1
+        contig_start = contig_starts[contig]
+        at = put_bytes(out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
+        out[at] = _TAB
+        at += 1
+        if is_paf:
+            at = put_field(out, at, contig_starts[contig + 1] - contig_start, _TAB)
+        at = put_field(out, at, starts[i] - contig_start, _TAB)
+        at = put_field(out, at, ends[i] - contig_start, _TAB)
+        inserted = deleted = aligned = np.int64(0)
+        for j in range(first, last):
+            size, operation = np.int64(cigar[j] >> 4), cigar[j] & 15
+            inserted += size if operation == INSERTION else 0
+            deleted += size if operation == DELETION else 0
+            aligned += size if operation == MATCH else 0
+        mismatches = distances[i] - inserted - deleted
+        if is_paf:
+            at = put_field(out, at, aligned - mismatches, _TAB)
+            at = put_field(out, at, aligned + inserted + deleted, _TAB)
+            at = put_bytes(out, at, _WORDS, 0, 9)
+            at = put_number(out, at, distances[i])
+            at = put_bytes(out, at, _WORDS, 9, 15)
+            at = put_number(out, at, scores[i])
+            at = put_bytes(out, at, _WORDS, 15, 21)
+        else:
+            at = put_field(out, at, distances[i], _TAB)
+            at = put_field(out, at, mismatches, _TAB)
+            at = put_field(out, at, inserted, _TAB)
+            at = put_field(out, at, deleted, _TAB)
+        at = put_cigar(out, at, cigar, first, last)
+        if is_scored and not is_paf:
+            out[at] = _TAB
+            at = put_field(out, at + 1, scores[i], _TAB)
+            at = put_number(out, at, locus_edits[i])
+        if is_paf and locus_edits[i] != distances[i]:
+            at = put_bytes(out, at, _WORDS, 27, 33)
+            at = put_number(out, at, locus_edits[i])
+        if is_paired:
+            at = put_bytes(out, at, _WORDS, 21, 27 if is_paf else 22)
+            at = put_number(out, at, numbers[i])
+        out[at] = _NEWLINE
+        at += 1
+    return at
+
+
+# --------------------------------------------------------------------------------------------------
+# The tables of a search for loci: the loci, and two siblings.
+#
+#     OUT.tsv           the loci, or OUT.paf, either also .gz
+#     OUT.over.tsv      reads with more loci than the limit, or proper pairs, and how many they have
+#     OUT.skipped.tsv   reads that were not searched, and why
+#
+# All appear when all are complete.
+
+
+FORMATS = ("tsv", "tsv.gz", "paf", "paf.gz", "bam")
+
+SIBLINGS = ("over", "skipped")
+SIBLING_HEADERS = (b"query\tloci\n", b"query\treason\n")
+
+
+def format_of(path: str | os.PathLike) -> str:
+    """``tsv``, ``paf`` or ``bam``, by the ending of a file's name; standard output is TSV."""
+    if str(path) == "-":
+        return "tsv"
+    name = Path(path).name
+    for ending in FORMATS:
+        if name.endswith("." + ending):
+            return ending.removesuffix(".gz")
+    raise UsageError(f"{path}: name the output .bam, .tsv or .paf (.tsv.gz and .paf.gz too)")
+
+
+def over_lines(found: FoundChunk) -> bytes:
+    names = [_name(found, read) for read in found.over]
+    counts = found.n_loci[found.over].tolist()
+    return b"".join(b"%b\t%d\n" % pair for pair in zip(names, counts, strict=True))
+
+
+def skipped_lines(found: FoundChunk) -> bytes:
+    reads = np.flatnonzero(found.loci.searched < 0)
+    return b"".join(b"%b\tno longer than the edits allowed\n" % _name(found, i) for i in reads)
+
+
+def _name(found: FoundChunk, read: int) -> bytes:
+    chunk = found.chunk
+    start, stop = chunk.names[read // chunk.ends]
+    end = b"/%d" % (read % 2 + 1) if chunk.ends == 2 else b""
+    return chunk.text[start:stop].tobytes() + end
+
+
+@contextmanager
+def open_tables(
+    path: str | os.PathLike, reference: Reference, paired: bool = False, scored: bool = False
+) -> Iterator[tuple[Callable, Callable]]:
+    """What makes text of a chunk, and what writes the text: chunks in their order.
+
+    Standard output (``-``) has no siblings.
+    """
+    contigs = Names.of(reference.names)
+    layout = PAF if format_of(path) == "paf" else TSV
+    siblings = [] if str(path) == "-" else [sibling(path, kind) for kind in SIBLINGS]
+    with atomic_files([*siblings, path]) as (*others, file):
+        for other, header in zip(others, SIBLING_HEADERS, strict=False):
+            other.write(header)
+        if layout == TSV:
+            file.write(loci_header(scored, paired))
+
+        def encode(found: FoundChunk) -> list:
+            text = locus_lines(
+                layout, found.chunk, reference.contig_starts, contigs, found.loci,
+                found.alignments, found.pairs, scored,
+            )  # fmt: skip
+            return [over_lines(found), skipped_lines(found), text]
+
+        def write(texts: list) -> None:
+            for to, text in zip([*others, file], texts[-1 - len(others) :], strict=True):
+                to.write(text)
+
+        yield encode, write

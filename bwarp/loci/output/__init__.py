@@ -1,1 +1,0 @@
-"""Writing loci: TSV, PAF and BAM."""

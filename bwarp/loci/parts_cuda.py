@@ -1,0 +1,400 @@
+"""Items and their parts on the GPU, as `bwarp.loci.parts_cpu` has them on the host."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
+from bwarp.gpu.device_arrays import columns
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
+from bwarp.gpu.ptx import load_uint32x4
+from bwarp.index.device_index_cuda import DeviceIndex
+from bwarp.index.rank_cuda import GROUPS, rank_both
+from bwarp.loci.parts_cpu import (
+    GRID,
+    LONGEST,
+    MANY,
+    MANY_ROWS,
+    NOT_COUNTED,
+    Items,
+    Parts,
+    item_parts,
+)
+
+
+class ItemArrays(NamedTuple):
+    """The columns of `Items` on the GPU."""
+
+    begins: int64[::1]
+    lengths: int32[::1]
+    edits: int32[::1]
+    gaps: int32[::1]
+    mismatches: int32[::1]
+
+
+class DeviceItems(NamedTuple):
+    """`Items` on the GPU, and on the host."""
+
+    arrays: ItemArrays
+    on_host: Items
+
+    @property
+    def count(self) -> int:
+        return len(self.on_host.begins)
+
+
+class PartArrays(NamedTuple):
+    """`Parts` on the GPU: where those of each item begin, the item of every part, and what the part
+    is; the rows of every interval, and its part."""
+
+    offsets: uint32[::1]
+    items: uint32[::1]
+    starts: int32[::1]
+    ends: int32[::1]
+    first_rows: uint32[::1]
+    n_rows: uint32[::1]
+    intervals: uint32[::1]
+
+
+class DeviceParts(NamedTuple):
+    """`Parts` on the GPU, and on the host where those of items, and intervals of parts, begin.
+
+    Attributes
+    ----------
+    offsets_on_host : ndarray, shape=(n_items + 1,), dtype=int64
+    interval_offsets : ndarray, shape=(n_parts + 1,), dtype=int64
+    """
+
+    offsets_on_host: np.ndarray
+    interval_offsets: np.ndarray
+    arrays: PartArrays
+
+
+def items_on_gpu(items: Items) -> DeviceItems:
+    """Copy items to the GPU."""
+    columns = [np.ascontiguousarray(column, np.int32) for column in items[1:]]
+    begins = np.ascontiguousarray(items.begins)
+    return DeviceItems(ItemArrays(*map(cuda.to_device, [begins, *columns])), items)
+
+
+def empty_parts(n_parts: np.ndarray) -> DeviceParts:
+    """Memory for so many parts of each item, an interval each."""
+    offsets = item_parts(n_parts)
+    total = int(offsets[-1])
+    there = cuda.to_device(offsets.astype(np.uint32))
+    arrays = columns(PartArrays, max(1, total), offsets=there)
+    return DeviceParts(offsets, np.arange(total + 1), arrays)
+
+
+def parts_on_gpu(parts: Parts) -> DeviceParts:
+    """Copy parts to the GPU."""
+    n_parts = np.diff(parts.offsets)
+    of_parts = np.repeat(np.arange(len(n_parts), dtype=np.uint32), n_parts)
+    n_intervals = np.diff(parts.interval_offsets)
+    of_intervals = np.repeat(np.arange(len(n_intervals), dtype=np.uint32), n_intervals)
+    here = (
+        parts.offsets.astype(np.uint32), of_parts, parts.starts, parts.ends, parts.first_rows,
+        parts.n_rows, of_intervals,
+    )  # fmt: skip
+    return DeviceParts(parts.offsets, parts.interval_offsets, PartArrays(*map(_at_least_one, here)))
+
+
+def parts_on_host(parts: DeviceParts) -> Parts:
+    """The parts, and their rows, on the host."""
+    n_parts, n_intervals = len(parts.interval_offsets) - 1, int(parts.interval_offsets[-1])
+    return Parts(
+        parts.offsets_on_host,
+        parts.arrays.starts.copy_to_host()[:n_parts],
+        parts.arrays.ends.copy_to_host()[:n_parts],
+        parts.interval_offsets,
+        parts.arrays.first_rows.copy_to_host()[:n_intervals],
+        parts.arrays.n_rows.copy_to_host()[:n_intervals],
+    )
+
+
+def rows_of_items(parts: DeviceParts) -> np.ndarray:
+    """How many rows the parts of each item have together; on the host, dtype int64."""
+    if parts.arrays.n_rows.size == 0:
+        return np.zeros(len(parts.offsets_on_host) - 1, np.int64)
+    n_items = len(parts.offsets_on_host) - 1
+    firsts = cuda.to_device(parts.interval_offsets[parts.offsets_on_host])
+    totals = cuda.device_array(max(1, n_items), np.int64)
+    add_rows[launch(n_items)](firsts, parts.arrays.n_rows, n_items, totals)
+    return totals.copy_to_host()[:n_items]
+
+
+def _at_least_one(column: np.ndarray):
+    """On the GPU, where no array is empty."""
+    return cuda.to_device(
+        np.ascontiguousarray(column if column.size else np.zeros(1, column.dtype))
+    )
+
+
+@kernel
+def add_rows(firsts: int64[::1], n_rows: uint32[::1], n_items: int, totals: int64[::1]):
+    """One thread an item; its few intervals are neighbours."""
+    item = cuda.grid(1)
+    if item < n_items:
+        total = int64(0)
+        for i in range(firsts[item], firsts[item + 1]):
+            total += int64(n_rows[i])
+        totals[item] = total
+
+
+# --------------------------------------------------------------------------------------------------
+# Exact parts of reads on the GPU: those that exact_parts_cpu cuts, an item in each thread.
+
+
+def search_exact_parts(
+    device: DeviceIndex, both, items: DeviceItems, n_parts: np.ndarray
+) -> tuple[DeviceParts, np.ndarray]:
+    """Cut and search items, into so many parts each.
+
+    Returns
+    -------
+    parts : DeviceParts
+    rows : ndarray, shape=(n_items,), dtype=int64
+        How many rows the parts of each item have together; on the host.
+    """
+    parts = empty_parts(n_parts)
+    totals = cuda.device_array(max(1, items.count), np.int64)
+    length = device.index.prefix_length
+    search_items[launch(items.count)](
+        *device.forward.arrays, device.first_rows, device.table(length), length, both,
+        items.arrays, parts.arrays, totals,
+    )  # fmt: skip
+    return parts, totals.copy_to_host()[: items.count]
+
+
+@cuda.jit(device=True)
+def begin_search(table, table_k, both, at, room, all_rows):
+    """Where a search of up to `room` bases before `at` has come to by the table, its first row and
+    its rows: nowhere yet where the bases are too few, or one of them is ambiguous."""
+    first, rows = uint32(0), uint32(all_rows)
+    if room >= table_k and table_k > 0:
+        kmer, worst = uint64(0), uint32(0)
+        for i in range(at - table_k, at):
+            code = uint32(both[i])
+            worst = max(worst, code)
+            kmer = kmer << uint64(2) | uint64(code & uint32(3))
+        if worst < 4:
+            first, _, rows, _ = load_uint32x4(table, uint64(4) * kmer)
+            at -= table_k
+    return at, first, rows
+
+
+@cuda.jit(device=True)
+def step_left(words, separator_rows, groups, first_rows, both, at, first, rows):
+    """The rows of a search with one base more, that before `at`; none over an ambiguous one."""
+    code = uint32(both[at - 1])
+    if code > 3:
+        return first, uint32(0)
+    start, stop = rank_both(words, separator_rows, groups, code, first, uint32(first + rows))
+    return uint32(first_rows[code] + start), uint32(stop - start)
+
+
+@kernel
+def search_items(
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    table: uint32[::1], table_k: int, both: uint8[::1], items: ItemArrays, parts: PartArrays,
+    totals: int64[::1],
+):  # fmt: skip
+    """Cut and search an item, as exact_parts_cpu does. One thread an item.
+
+    A part takes one look into the table, and one or two sectors for every base more.
+    """
+    item = cuda.grid(1)
+    if item >= items.begins.size:
+        return
+    begin = items.begins[item]
+    at = begin + int64(items.lengths[item])
+    last_part = int64(parts.offsets[item + 1])
+    total = int64(0)
+    for part in range(int64(parts.offsets[item]), last_part):
+        end = at
+        share = uint32(at - begin) // uint32(last_part - part)
+        limit = at - int64(share)
+        at, first, rows = begin_search(table, table_k, both, at, int64(share), first_rows[4])
+        # One base at least; more while there are several rows.
+        while at == end or (rows > 1 and at > limit):
+            first, rows = step_left(
+                words, separator_rows, groups, first_rows, both, at, first, rows
+            )
+            at -= 1
+        parts.items[part] = item
+        parts.starts[part] = at - begin
+        parts.ends[part] = end - begin
+        parts.first_rows[part] = first
+        parts.n_rows[part] = rows
+        parts.intervals[part] = part
+        total += int64(rows)
+    totals[item] = total
+
+
+# --------------------------------------------------------------------------------------------------
+# The rarest parts of reads from repeats on the GPU: the cuts that rare_cuts_cpu chooses.
+#
+# A warp counts the rows of an item, a lane for every 32nd grid end, and a warp chooses:
+#
+#     best[p, x] = min over x' <= x of c[p, x']
+#     c[p, x]    = min over sizes of best[p - 1, x - size] + rows
+#
+# A lane computes c for one x, and a running minimum over the lanes makes best of them.
+
+
+#: Bytes to work in.
+_WORK_BYTES = 256 << 20
+
+
+def cut_rarer(
+    device: DeviceIndex, both, items: DeviceItems, parts: DeviceParts, rows: np.ndarray
+) -> bool:
+    """Replace the parts of items from repeats by rarer ones, where they lie.
+
+    Parameters
+    ----------
+    rows : ndarray, shape=(n_items,), dtype=int64
+        The rows of each item's parts together.
+
+    Returns
+    -------
+    is_changed : bool
+        Whether there were such items.
+    """
+    repeated = np.flatnonzero(rows > MANY_ROWS)
+    if not repeated.size:
+        return False
+    most_ends = int(items.on_host.lengths[repeated].max()) // GRID
+    most_parts = int(np.diff(parts.offsets_on_host)[repeated].max())
+    bytes_an_item = most_ends * LONGEST * 8 + (most_ends + 1) * (16 + most_parts + 1)
+    at_once = max(1, _WORK_BYTES // bytes_an_item)
+    for first in range(0, repeated.size, at_once):
+        some = cuda.to_device(repeated[first : first + at_once].astype(np.uint32))
+        n = some.size
+        lows, counts = (cuda.device_array(n * most_ends * LONGEST + 1, np.uint32) for _ in range(2))
+        count_cuts[launch(n * WARP)](
+            *device.forward.arrays, device.first_rows, device.table(device.index.prefix_length),
+            device.index.prefix_length, both, items.arrays, some, most_ends,
+            lows, counts,
+        )  # fmt: skip
+        best = cuda.device_array(n * 2 * (most_ends + 1), np.int64)
+        come = cuda.device_array(n * (most_parts + 1) * (most_ends + 1), np.uint8)
+        choose_cuts[launch(n * WARP)](
+            items.arrays, some, most_ends, most_parts, lows, counts, best, come, parts.arrays
+        )
+    return True
+
+
+@kernel
+def count_cuts(
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    table: uint32[::1], table_k: int, both: uint8[::1], items: ItemArrays, some: uint32[::1],
+    most_ends: int, lows: uint32[::1], counts: uint32[::1],
+):  # fmt: skip
+    """Search from every grid end of an item. One warp an item, a lane every 32nd end.
+
+    One or two sectors of the BWT a step, about twenty steps an end.
+    """
+    i = cuda.grid(1) // WARP
+    if i >= some.size:
+        return
+    item = some[i]
+    begin, length = items.begins[item], int64(items.lengths[item])
+    for number in range(int64(cuda.laneid), length // GRID, int64(WARP)):
+        out = (int64(i) * most_ends + number) * LONGEST
+        for k in range(LONGEST):
+            counts[out + k] = uint32(NOT_COUNTED)
+        end = begin + length - GRID * number
+        at, first, rows = begin_search(table, table_k, both, end, end - begin, first_rows[4])
+        while True:
+            if at == end:
+                first, rows = step_left(
+                    words, separator_rows, groups, first_rows, both, at, first, rows
+                )
+                at -= 1
+            size = end - at
+            is_whole = size % GRID == 0
+            is_last = rows == 0 or (
+                is_whole and (rows == 1 or at - GRID < begin or size == GRID * LONGEST)
+            )
+            if is_whole or is_last:
+                k = (size + GRID - 1) // GRID - 1
+                lows[out + k] = first
+                counts[out + k] = rows
+            if is_last:
+                break
+            first, rows = step_left(
+                words, separator_rows, groups, first_rows, both, at, first, rows
+            )
+            at -= 1
+
+
+@kernel
+def choose_cuts(
+    items: ItemArrays, some: uint32[::1], most_ends: int, most_parts: int, lows: uint32[::1],
+    counts: uint32[::1], best: int64[::1], come: uint8[::1], parts: PartArrays,
+):  # fmt: skip
+    """The parts of each item whose rows are the fewest in sum, if they are fewer than now.
+
+    One warp an item, a lane every 32nd grid end.
+    """
+    i = cuda.grid(1) // WARP
+    if i >= some.size:
+        return
+    lane = int64(cuda.laneid)
+    item = some[i]
+    n_ends = int64(items.lengths[item]) // GRID
+    begin = int64(parts.offsets[item])
+    n_parts = int64(parts.offsets[item + 1]) - begin
+    total = int64(0)
+    for part in range(begin, begin + n_parts):
+        total += int64(parts.n_rows[part])
+    width = int64(most_ends) + 1
+    cuts = int64(i) * most_ends * LONGEST
+    row, above = 2 * int64(i) * width, (2 * int64(i) + 1) * width
+    from_ = int64(i) * (most_parts + 1) * width
+    for x in range(lane, n_ends + 1, int64(WARP)):
+        best[row + x] = 0
+    for p in range(1, n_parts + 1):
+        row, above = above, row
+        cuda.syncwarp()
+        fewest = int64(MANY)
+        if lane == 0:
+            best[row] = int64(MANY)
+        for step in range(1, n_ends + 1, int64(WARP)):
+            x = step + lane
+            here, from_size = int64(2 * MANY), int64(0)
+            if x <= n_ends:
+                for size in range(1, min(int64(LONGEST), x) + 1):
+                    cost = best[above + x - size]
+                    cost += int64(counts[cuts + (x - size) * LONGEST + size - 1])
+                    if cost < here:
+                        here, from_size = cost, int64(size)
+            running = here
+            for distance in (1, 2, 4, 8, 16):
+                other = cuda.shfl_up_sync(ALL_LANES, running, distance)
+                if lane >= distance:
+                    running = min(running, other)
+            before = cuda.shfl_up_sync(ALL_LANES, running, 1)
+            before = min(before, fewest) if lane > 0 else fewest
+            if x <= n_ends:
+                best[row + x] = min(before, here)
+                come[from_ + p * width + x] = uint8(from_size) if here < before else uint8(0)
+            fewest = min(fewest, cuda.shfl_sync(ALL_LANES, running, WARP - 1))
+    cuda.syncwarp()
+    if lane > 0 or best[row + n_ends] >= total:
+        return
+    x, p = n_ends, n_parts
+    while p > 0:
+        while come[from_ + p * width + x] == 0:
+            x -= 1
+        size = int64(come[from_ + p * width + x])
+        at = cuts + (x - size) * LONGEST + size - 1
+        part = begin + p - 1
+        end = int64(items.lengths[item]) - GRID * (x - size)
+        parts.ends[part] = end
+        parts.starts[part] = end - GRID * size
+        parts.first_rows[part], parts.n_rows[part] = lows[at], counts[at]
+        x -= size
+        p -= 1

@@ -1,1 +1,0 @@
-"""Reads are cut into parts, and these searched in the index."""

@@ -1,0 +1,403 @@
+"""From hits of parts to loci, item by item: an item is a read on a strand.
+
+A locus is a stretch of the genome with at most e edits from the read that is the best for where it
+begins and the best for where it ends: of two with one end or one start, that with fewer edits is
+better, then that whose length is nearer the read's, then the shorter one.
+
+**Which stretches to compare.** An alignment with at most e edits passes over a part of the read
+that has none (`seeding_rule`), so over a hit, on the hit's diagonal. From there it goes on in both
+directions, each side with edits of its own:
+
+    genome  ......i=================================j....
+                   \____ left ____|  hit  |__ right _/
+    read           0              a       b          L
+
+    distance(i, j) = the least, over the hits, of left(i) + right(j)
+
+Hits that agree with each other, all bases between them matching, have the same sums: one is enough.
+
+**Which hits to look at.** Where 4-mers show that there are too many edits
+(`kmer_bound_cpu`), or the parts searched before this one, each of which has an edit if this is the
+first without, leave too few edits for one side, the hit is dropped.
+"""
+
+import numba
+import numpy as np
+
+from bwarp.index.locate_cpu import check_hit
+from bwarp.loci.candidates_cpu import cannot_align, differing
+from bwarp.loci.candidates_cpu import mismatches as count_mismatches
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.simd import leading_zeros, population_count, prefetch
+
+# --------------------------------------------------------------------------------------------------
+# Edit distances of a read and stretches of the genome, by furthest-reaching rows.
+#
+# Landau and Vishkin's algorithm (1989): with s edits, how many bases of the read can be aligned
+# so
+# that the alignment then lies k bases off the diagonal it began on? From that of s - 1 edits: one
+# more base by a mismatch, or by a gap from the diagonals beside it; then on over all bases that
+# agree, 64 at a time.
+#
+#     diagonal     -1      0      1
+#     0 edits              12            12 bases agree, the 13th does not
+#     1 edit       40      20     13     diagonal -1, one base of the read inserted, 27 more agree
+#
+# It takes (e + 1)^2 steps whatever the read's length. What lies beyond the stretch that may be
+# aligned to (a contig's border, an ambiguous base) is out of reach.
+
+
+#: Of a stretch that takes more edits than are allowed.
+NO_DISTANCE = 255
+
+#: To which side of a position bases are compared: steps of it.
+RIGHT, LEFT = 1, -1
+
+#: The furthest row of a diagonal that no alignment comes to.
+NOWHERE = -(1 << 30)
+
+
+@numba.njit(nogil=True, inline="always")
+def agreeing(genome, at, reads, first, most, side):
+    """How many of up to `most` bases agree, from two positions to a side, `RIGHT` or `LEFT`."""
+    n = np.int64(0)
+    while n < most:
+        if side == RIGHT:
+            bits = differing(genome, at + n, reads, first + n)
+            if bits:
+                return min(most, n + np.int64(population_count(~bits & (bits - np.uint64(1)))))
+            n += 64
+        else:
+            width = min(np.int64(64), at - n, first - n)
+            bits = differing(genome, at - n - width, reads, first - n - width)
+            bits <<= np.uint64(64 - width)
+            if bits:
+                return min(most, n + np.int64(leading_zeros(bits)))
+            n += width
+    return max(most, np.int64(0))
+
+
+@numba.njit(nogil=True, inline="always")
+def furthest(same, shorter, longer, most):
+    """The furthest row with one edit more, at most `most`, from those of three diagonals: this one,
+    the one before it, from which a base of the genome is left out, and the one after it, from which
+    a base of the read is inserted."""
+    # Distances never fall along a diagonal: one that would be passed is reached.
+    row = min(max(same, longer) + 1, most)
+    if shorter <= most:
+        row = max(row, shorter)
+    return row
+
+
+@compiled
+def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, reach, distances):
+    """The distances of bases of a read to the stretches of the genome at one side of a position.
+
+    Parameters
+    ----------
+    origin, room : int
+        Where the stretches begin, and how many bases of the genome may be aligned to from there.
+    first, length : int
+        Where the bases of the read begin, and how many they are.
+    edits, gaps : int
+        The most edits, and the most gap bases: as many, or none.
+    side : int
+        `RIGHT`: stretches and bases go on from `origin` and `first`; `LEFT`: they end there.
+    reach : ndarray, shape=(room_to_work(gaps),), dtype=int64
+        To work in.
+    distances : ndarray, shape=(2 * gaps + 1,), dtype=uint8
+        That to the stretch of ``length + k`` bases is put at ``gaps + k``; `NO_DISTANCE` for more
+        than `edits`.
+
+    Returns
+    -------
+    least : int
+        The least of them; more than `edits` if there is none.
+    """
+    width = 2 * gaps + 3
+    reach[: 2 * width] = NOWHERE
+    distances[: 2 * gaps + 1] = NO_DISTANCE
+    before, now = gaps + 1, width + gaps + 1  # their diagonals 0
+    least = edits + 1
+    row = agreeing(genome, origin, reads, first, min(length, room), side)
+    reach[before] = row
+    if row == length:
+        distances[gaps] = least = 0
+    for s in range(1, edits + 1):
+        widest = min(s, gaps)
+        for k in range(-widest, widest + 1):
+            most = min(length, room - k)
+            at = before + k
+            row = furthest(reach[at], reach[at - 1], reach[at + 1], most)
+            if row >= 0:
+                row += agreeing(
+                    genome, origin + side * (row + k), reads, first + side * row, most - row, side
+                )
+                if row == length and distances[gaps + k] == NO_DISTANCE:
+                    distances[gaps + k] = s
+                    least = min(least, s)
+            reach[now + k] = row
+        before, now = now, before
+    return np.int64(least)
+
+
+@compiled
+def distances_with_few_gaps(
+    genome, origin, room, reads, first, length, edits, gaps, reach, distances
+):
+    """As `distances_to`, to the right, with fewer gap bases than edits: rows for each number."""
+    width = 2 * gaps + 3
+    level = (gaps + 1) * width
+    reach[: 2 * level] = NOWHERE
+    distances[: 2 * gaps + 1] = NO_DISTANCE
+    before, now = gaps + 1, level + gaps + 1
+    row = agreeing(genome, origin, reads, first, min(length, room), RIGHT)
+    reach[before] = row
+    if row == length:
+        distances[gaps] = 0
+    for s in range(1, edits + 1):
+        for g in range(min(s, gaps) + 1):
+            for k in range(-g, g + 1, 2):
+                most = min(length, room - k)
+                at = before + g * width + k
+                fewer = at - width
+                row = furthest(
+                    reach[at],
+                    reach[fewer - 1] if g else NOWHERE,
+                    reach[fewer + 1] if g else NOWHERE,
+                    most,
+                )
+                if row >= 0:
+                    row += agreeing(genome, origin + row + k, reads, first + row, most - row, RIGHT)
+                    if row == length and distances[gaps + k] == NO_DISTANCE:
+                        distances[gaps + k] = s
+                reach[now + g * width + k] = row
+        before, now = now, before
+
+
+@numba.njit(nogil=True, inline="always")
+def room_to_work(gaps):
+    """How long `reach` must be for every function here."""
+    return 2 * (gaps + 1) * (2 * gaps + 3)
+
+
+# A hit as one number, so that sorting numbers sorts hits:
+#
+#     bits  63 ... 39        38 ... 5               4 ... 0
+#           segment          diagonal + _BIAS       part
+_SEGMENT, _DIAGONAL = 39, 5
+_BIAS = 1 << 20
+
+_AHEAD = 8
+
+#: What is counted: parts searched; rows located; hits dropped by the bound; verified, hits of which
+#: no other agrees with; of these, such with an alignment.
+COUNTS = ("parts", "located", "dropped", "verified", "confirmed")
+_, _, _DROPPED, _VERIFIED, _CONFIRMED = range(5)
+
+
+@compiled
+def find_loci(genome, reads, items, hits, positions, segments, use_filter, counts):
+    """The loci of items: a row of item, start, end and distance each, in this order.
+
+    Parameters
+    ----------
+    genome, reads : ndarray, dtype=uint64
+        Blocks of the genome, and of the reads on both strands.
+    items : Items
+    hits : PartHits
+    positions : ndarray, dtype=uint32
+        Text positions of the hits.
+    segments : Segments
+    use_filter : bool
+        Whether hits are dropped by the bound; those that `may_have_loci` chose need not be.
+    counts : ndarray, dtype=int64
+        What is counted here, of `COUNTS`: hits dropped, verified and confirmed, is added.
+    """
+    genome, reads, positions = uncounted((genome, reads, positions))
+    part_offsets, part_starts, part_ends, row_offsets = uncounted(hits)
+    begins, lengths, all_edits, all_gaps, all_mismatches = uncounted(items)
+    segment_text, segment_genome, segment_ends = uncounted(segments)
+    most_gaps = all_gaps.max() if all_gaps.size else 0
+    width = 2 * most_gaps + 1
+    reach = np.empty(room_to_work(most_gaps), np.int64)
+    before, after = np.empty((2, width), np.uint8)
+    distances = np.empty((256, width), np.uint8)
+    found = np.empty((max(begins.size, 16), 4), np.int64)
+    keys = np.empty(256, np.uint64)
+    n_found = 0
+    for item in range(begins.size):
+        first_part, last_part = part_offsets[item], part_offsets[item + 1]
+        n = row_offsets[last_part] - row_offsets[first_part]
+        if n == 0:
+            continue
+        if n > keys.size:
+            keys = np.empty(2 * n, np.uint64)
+        _list_hits(
+            first_part, last_part, row_offsets, part_starts, part_ends, positions, segment_text,
+            segment_genome, keys,
+        )  # fmt: skip
+        keys[:n].sort()
+        begin, length, e, g = begins[item], lengths[item], all_edits[item], all_gaps[item]
+        mismatches = all_mismatches[item]
+        # The starts of stretches that are compared, [low, high), all in one segment.
+        low = high = np.int64(0)
+        group_end = np.int64(-1)
+        # The last run of matching bases: its segment and diagonal, and where in the read it begins.
+        run, run_start = ~np.uint64(0), np.int64(0)
+        for i in range(n):
+            if i + _AHEAD < n:
+                ahead = max(_diagonal_of(keys[i + _AHEAD]), 0)
+                prefetch(genome, 3 * (ahead >> 6))
+                prefetch(genome, 3 * (ahead >> 6) + 8)
+            key = keys[i]
+            diagonal = _diagonal_of(key)
+            order = np.int64(key & np.uint64((1 << _DIAGONAL) - 1))
+            part = first_part + order
+            a, b = np.int64(part_starts[part]), np.int64(part_ends[part])
+            if key >> np.uint64(_DIAGONAL) == run and a >= run_start:
+                continue  # parts are listed from the read's end
+            if use_filter and cannot_align(genome, diagonal, reads, begin, length, g, e):
+                counts[_DROPPED] += 1
+                continue
+            counts[_VERIFIED] += 1
+            segment = np.int64(key >> np.uint64(_SEGMENT))
+            from_, to = segment_genome[segment], segment_ends[segment]
+            wrong = np.int64(0)
+            if mismatches:
+                wrong = count_mismatches(genome, diagonal + a, reads, begin + a, b - a)
+            if wrong == 0:
+                a -= agreeing(
+                    genome, diagonal + a, reads, begin + a, min(a, diagonal + a - from_), LEFT
+                )
+                b += agreeing(
+                    genome, diagonal + b, reads, begin + b, min(length - b, to - diagonal - b),
+                    RIGHT,
+                )  # fmt: skip
+                run, run_start = key >> np.uint64(_DIAGONAL), a
+            most = e - wrong - order
+            if most < 0:
+                continue
+            at = diagonal + a
+            left = distances_to(
+                genome, at, at - from_, reads, begin + a, a, most, g, LEFT, reach, before
+            )
+            # A stretch that begins within the run: the bases before its start are inserted.
+            for k in range(a + 1, min(g, most) + 1):
+                before[g - k] = k
+            if left > most:
+                continue
+            at = diagonal + b
+            right = distances_to(
+                genome, at, to - at, reads, begin + b, length - b, e - wrong - left, g, RIGHT,
+                reach, after,
+            )  # fmt: skip
+            if wrong + left + right > e:
+                continue
+            for k in range(length - b + 1, min(g, e - wrong - left) + 1):
+                after[g - k] = k
+            counts[_CONFIRMED] += 1
+            start, stop = max(diagonal - g, from_), diagonal + g + 1
+            # Stretches with one end begin no farther apart than this.
+            if to != group_end or start > high + 2 * g:
+                found, n_found = _put_loci(item, length, g, distances, low, high, found, n_found)
+                low = high = start
+                group_end = to
+            if stop - low > len(distances):
+                more = np.empty((2 * (stop - low), width), np.uint8)
+                more[: high - low] = distances[: high - low]
+                distances = more
+            for at in range(high, stop):
+                if 0 < g < e:
+                    distances_with_few_gaps(
+                        genome, at, to - at, reads, begin, length, e, g, reach, distances[at - low]
+                    )
+                else:
+                    distances[at - low, : 2 * g + 1] = NO_DISTANCE
+            high = max(high, stop)
+            if g == 0 or g >= e:
+                for s in range(-g, g + 1):
+                    if before[g - s] > e or diagonal + s < low:
+                        continue
+                    for u in range(-g, g + 1):
+                        d = np.int64(before[g - s]) + np.int64(after[g + u]) + wrong
+                        if d <= e and d < distances[diagonal + s - low, g + u - s]:
+                            distances[diagonal + s - low, g + u - s] = d
+        found, n_found = _put_loci(item, length, g, distances, low, high, found, n_found)
+    return found[:n_found]
+
+
+@numba.njit(nogil=True, inline="always")
+def _diagonal_of(key):
+    mask = np.uint64((1 << (_SEGMENT - _DIAGONAL)) - 1)
+    return np.int64(key >> np.uint64(_DIAGONAL) & mask) - _BIAS
+
+
+@numba.njit(nogil=True)
+def _list_hits(
+    first_part, last_part, row_offsets, part_starts, part_ends, positions, segment_text,
+    segment_genome, keys,
+):  # fmt: skip
+    n, segment = 0, 0
+    for part in range(first_part, last_part):
+        order = np.uint64(part - first_part)
+        for hit in range(row_offsets[part], row_offsets[part + 1]):
+            position = np.int64(positions[hit])
+            if position < segment_text[segment] or position >= segment_text[segment + 1]:
+                segment = np.searchsorted(segment_text, position, side="right") - 1
+            check_hit(position, part_ends[part] - part_starts[part], segment_text[segment + 1])
+            at = segment_genome[segment] + position - segment_text[segment]
+            keys[n] = (
+                np.uint64(segment) << np.uint64(_SEGMENT)
+                | np.uint64(at - part_starts[part] + _BIAS) << np.uint64(_DIAGONAL)
+                | order
+            )
+            n += 1
+
+
+@numba.njit(nogil=True)
+def _put_loci(item, length, gaps, distances, low, high, found, n_found):
+    """Write the loci among the stretches that begin from `low` to `high`."""
+    for row in range(high - low):
+        k = _best_end(distances[row], gaps)
+        if k > gaps or not _is_best_start(distances, high - low, row, k, gaps):
+            continue
+        if n_found == len(found):
+            more = np.empty((2 * n_found, 4), np.int64)
+            more[:n_found] = found
+            found = more
+        found[n_found, 0] = item
+        found[n_found, 1] = low + row
+        found[n_found, 2] = low + row + length + k
+        found[n_found, 3] = distances[row, gaps + k]
+        n_found += 1
+    return found, n_found
+
+
+@numba.njit(nogil=True, inline="always")
+def _value(distance, k):
+    """Lower for the better of two stretches with one end or one start: k bases over the read's."""
+    return (np.int64(distance) << 16) + (abs(k) << 1) + (1 if k > 0 else 0)
+
+
+@numba.njit(nogil=True)
+def _best_end(distances, gaps):
+    """How many bases over the read's length the best stretch from a start has; none: gaps + 1."""
+    best, best_value = gaps + 1, np.int64(NO_DISTANCE) << 16
+    for k in range(-gaps, gaps + 1):
+        value = _value(distances[gaps + k], k)
+        if value < best_value:
+            best, best_value = k, value
+    return best
+
+
+@numba.njit(nogil=True)
+def _is_best_start(distances, n_starts, row, k, gaps):
+    """Whether no other start has a better stretch to the end of the one that is k bases longer."""
+    value = _value(distances[row, gaps + k], k)
+    for other in range(max(0, row + k - gaps), min(n_starts, row + k + gaps + 1)):
+        at = row + k - other
+        if _value(distances[other, gaps + at], at) < value:
+            return False
+    return True

@@ -1,1 +1,0 @@
-"""Hits of parts become loci: a bound, then edit distances."""

@@ -1,0 +1,28 @@
+"""The records of a mapped chunk, as a user chooses their form."""
+
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.pipeline import MappedChunk
+from bwarp.records.alignment_records import AlignmentRecords
+from bwarp.records.record_layout import alignment_records
+from bwarp.records.record_text import with_mismatches
+
+
+def chunk_records(
+    genome: Genome, done: MappedChunk, soft_clip: bool = False, eqx: bool = False
+) -> AlignmentRecords:
+    """The records of a chunk.
+
+    Parameters
+    ----------
+    soft_clip : bool
+        Clip supplementary and secondary records softly, too.
+    eqx : bool
+        Write = and X in CIGARs for M.
+    """
+    records = alignment_records(
+        genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
+        done.secondary, done.better_scores, done.recorded, soft_clip,
+    )  # fmt: skip
+    if eqx:
+        return with_mismatches(records, genome, done.chunk.offsets, done.both)
+    return records

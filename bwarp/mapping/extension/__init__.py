@@ -1,1 +1,0 @@
-"""From candidates to scored hits."""

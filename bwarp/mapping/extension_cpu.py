@@ -1,0 +1,638 @@
+"""Candidates become scored hits: without gaps where none shows, else by alignment.
+
+The best stretch of a candidate's main diagonal is scored first. Its score stands if
+
+- with its clipped ends penalised it is at least ``match * read length - gap_open - gap_extend``:
+  every alignment with a gap pays that much and gains no more; or
+- no gap shows: all seeds lie on one diagonal, nothing is clipped, and there are fewer than two
+  mismatches in the first and in the last 16 bases. A gap leaves random bases on one side of it,
+  which are clipped; or
+- it is hopeless: all seeds lie on one diagonal, and it scores `hopeless_margin` less than the
+  read's best stretch.
+
+The other candidates are aligned by dynamic programming in a window around all their diagonals. An
+alignment replaces the stretch if it scores more than any stretch of the main diagonal, clipped ends
+not penalised: only then it has a gap.
+"""
+
+import mmap
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import int64, uint64
+
+from bwarp.alignment.pair_ends_cpu import pair_ends
+from bwarp.alignment.pairs import PairBatch, Sequences
+from bwarp.alignment.scoring import FITTING, LOCAL, Scoring, nucleotide_scoring
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.scored_hits_cpu import (
+    FIELDS,
+    GAPLESS,
+    READ_START,
+    SCORE,
+    WINDOW_END,
+    WINDOW_START,
+    ScoredHits,
+    put_row,
+    ranked,
+)
+from bwarp.mapping.seeds_cpu import Candidates
+from bwarp.reads.base_bits_cpu import (
+    base_at,
+    bits_at,
+    bits_of_codes,
+    blocks_of_packed,
+    copy_bases,
+    differing,
+    prefetch_bases,
+)
+from bwarp.reference import Reference, ambiguous_stretches
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.simd import (
+    VECTOR_BYTES,
+    fill,
+    greater,
+    leading_zeros,
+    load,
+    population_count,
+    reverse,
+    select,
+    store,
+    subtract,
+)
+from bwarp.runtime.timeline import on_timeline
+
+# --------------------------------------------------------------------------------------------------
+# The best stretch of a diagonal, found from mismatch to mismatch; both engines use these rules.
+#
+# Between two mismatches a stretch only gains, so it is enough to look at its score on both sides
+# of
+# each mismatch and at the end. A stretch may begin at the first base, or after a mismatch at the
+# price of a clipped end; and it ends at the last base, or clipped.
+
+
+#: A gap this near to a read's end may show as no more than a few mismatches there.
+END = 16
+
+#: The price of a clipped end where no end may be clipped.
+NEVER_CLIP = 1 << 20
+
+
+class Costs(NamedTuple):
+    """Scores of an extension, and how many bases wider than the seeds its window is."""
+
+    match: int
+    mismatch: int
+    gap: int
+    clip: int
+    margin: int
+
+
+class Sums(NamedTuple):
+    """Running sums of a diagonal up to the base at `end`.
+
+    `begin_sum` is the least sum, its price included, at which a stretch may begin. `open` is the
+    raw score of the current stretch, as if clipping were free, and `highest` the highest of all.
+    """
+
+    end: int
+    total: int
+    begin: int
+    begin_sum: int
+    open: int
+    highest: int
+
+
+class Stretch(NamedTuple):
+    """A stretch of a diagonal within one contig, and its score with clipped ends penalised."""
+
+    score: int
+    begin: int
+    end: int
+    contig: int
+
+
+def costs_of(parameters: MappingParameters) -> Costs:
+    clip = NEVER_CLIP if parameters.mode == END_TO_END else parameters.clip
+    gap = parameters.gap_open + parameters.gap_extend
+    return Costs(parameters.match, parameters.mismatch, gap, clip, parameters.largest_gap)
+
+
+@compiled(inline="always")
+def no_stretch(contig):
+    return Stretch(int64(-(1 << 30)), int64(0), int64(0), int64(contig))
+
+
+@compiled(inline="always")
+def first_sums(low, clip, highest):
+    """The sums before the base at `low`, where a contig or the read begins."""
+    zero = int64(0)
+    return Sums(low, zero, low, zero if low == 0 else int64(clip), zero, highest)
+
+
+@compiled(inline="always")
+def _better(best, score, begin, end, contig):
+    return Stretch(score, begin, end, contig) if score > best.score else best
+
+
+@compiled(inline="always")
+def pass_mismatch(sums, best, at, length, contig, costs):
+    """The sums after the mismatch at base `at`, and the best stretch up to there."""
+    gained = costs.match * (at - sums.end)
+    highest = max(sums.highest, sums.open + gained)
+    open_ = max(sums.open + gained + costs.mismatch, int64(0))
+    total = sums.total + gained
+    if at > sums.end:
+        best = _better(best, total - sums.begin_sum - costs.clip, sums.begin, at, contig)
+    total += costs.mismatch
+    begin, begin_sum, end = sums.begin, sums.begin_sum, at + 1
+    if total + costs.clip <= begin_sum:
+        begin, begin_sum = end, total + costs.clip
+    price = 0 if end == length else costs.clip
+    best = _better(best, total - begin_sum - price, begin, end, contig)
+    return Sums(end, total, begin, begin_sum, open_, highest), best
+
+
+@compiled(inline="always")
+def pass_end(sums, best, high, length, contig, costs):
+    """The highest raw score and the best stretch where a contig or the read ends at `high`."""
+    if high <= sums.end:
+        return sums.highest, best
+    gained = costs.match * (high - sums.end)
+    reached = sums.total + gained - sums.begin_sum - (0 if high == length else costs.clip)
+    return max(sums.highest, sums.open + gained), _better(best, reached, sums.begin, high, contig)
+
+
+@compiled(inline="always")
+def put_stretch(
+    scored, row, best, highest, shows_gap, diagonal, length, lowest, widest, contig_starts, costs
+):
+    """Write the row of a candidate from its best stretch; returns the raw score of its diagonal.
+
+    `lowest` and `widest` are the outermost diagonals with seeds.
+    """
+    clips = int64(best.begin > 0) + int64(best.end < length)
+    start, end = diagonal + best.begin, diagonal + best.end
+    window_start = max(lowest - costs.margin, contig_starts[best.contig])
+    window_end = min(widest + length + costs.margin, contig_starts[best.contig + 1])
+    shows_gap = shows_gap or clips > 0 or lowest < widest
+    lost = costs.match * length - best.score
+    # Of two gaps that cancel each other nothing shows but many mismatches between them.
+    shows_gap = shows_gap or (lost > 4 * costs.gap and 5 * lost > 2 * costs.match * length)
+    is_sure = lost <= costs.gap or not shows_gap
+    if window_start >= window_end:
+        is_sure, window_start, window_end = True, start, end
+    score = max(best.score + costs.clip * clips, int64(0))
+    if costs.clip == NEVER_CLIP:
+        # A read that hangs over a contig's end fits only with gaps, if at all.
+        score = highest = int64(0) if clips > 0 else max(best.score, int64(0))
+    put_row(
+        scored, row, score, start, end, best.begin, best.end, int64(is_sure), window_start,
+        window_end,
+    )  # fmt: skip
+    return highest
+
+
+#: How many candidates ahead the genome is prefetched.
+_AHEAD = 12
+
+
+class Genome(NamedTuple):
+    """The bases reads are compared with.
+
+    Attributes
+    ----------
+    blocks : ndarray, dtype=uint64
+        Contigs end to end, in the blocks of base_bits_cpu.
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+    """
+
+    blocks: np.ndarray
+    contig_starts: np.ndarray
+
+
+@on_timeline("load the genome")
+def genome_of(reference: Reference, threads: int = 1) -> Genome:
+    """The bases of a reference; the pages of one in a file are let go of."""
+    packed, stretches = reference.packed, ambiguous_stretches(reference)
+    blocks = blocks_of_packed(packed, reference.n_bases, stretches, threads)
+    memory = packed
+    while isinstance(memory, np.ndarray):
+        memory = memory.base
+    if isinstance(memory, mmap.mmap):
+        memory.madvise(mmap.MADV_DONTNEED)
+    return Genome(blocks, reference.contig_starts)
+
+
+@cache
+def scoring_of(parameters: MappingParameters) -> Scoring:
+    return nucleotide_scoring(
+        parameters.match, parameters.mismatch, parameters.gap_open, parameters.gap_extend
+    )
+
+
+def both_strands(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """All reads, then all their reverse complements at the same offsets, dtype uint8."""
+    both = np.empty(2 * codes.size, np.uint8)
+    both[: codes.size] = codes
+    _turn(codes, offsets, both)
+    return both
+
+
+@on_timeline("score candidates")
+def extend(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    candidates: Candidates,
+    parameters: MappingParameters,
+) -> ScoredHits:
+    """Score every candidate; hits below the least score are left out."""
+    whole = parameters.mode == END_TO_END
+    n = len(candidates.reads)
+    scored = np.empty(FIELDS * n, np.int64)
+    raw_scores = np.empty(n, np.int32)
+    score_diagonals(genome, both, offsets, candidates, costs_of(parameters), scored, raw_scores)
+    unsure = np.empty(n, np.int64)
+    unsure = unsure[: _list_unsure(candidates, parameters.hopeless_margin, scored, unsure)]
+    if unsure.size:
+        rows = scored.reshape(n, FIELDS)[unsure]
+        queries, windows = window_sequences(
+            genome, both, offsets, candidates.reads[unsure], candidates.strands[unsure],
+            rows[:, WINDOW_START], rows[:, WINDOW_END],
+        )  # fmt: skip
+        pairs, mode = PairBatch(queries, windows), FITTING if whole else LOCAL
+        ends = pair_ends(pairs, scoring_of(parameters), mode)
+        _take_better(
+            unsure, ends.scores, ends.query_ends, ends.reference_ends, raw_scores,
+            candidates.lowest, candidates.highest, parameters.largest_gap, whole,
+            parameters.match, scored,
+        )  # fmt: skip
+    return ranked(candidates.offsets, candidates.strands, scored, parameters.least_score)
+
+
+def window_sequences(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    reads: np.ndarray,
+    strands: np.ndarray,
+    window_starts: np.ndarray,
+    window_ends: np.ndarray,
+) -> tuple[Sequences, Sequences]:
+    """Reads on strands, and windows of the genome, as the two sides of a batch of pairs."""
+    starts = offsets[reads] + strands.astype(np.int64) * (both.size // 2)
+    lengths = (offsets[reads + 1] - offsets[reads]).astype(np.int32)
+    window_lengths = (window_ends - window_starts).astype(np.int32)
+    windows, copied_starts = copy_bases(genome.blocks, window_starts, window_lengths)
+    return Sequences(both, starts, lengths), Sequences(windows, copied_starts, window_lengths)
+
+
+@compiled
+def _turn(codes, offsets, both):
+    three = fill(np.uint8(3))
+    for read in range(offsets.size - 1):
+        first, last = offsets[read], offsets[read + 1]
+        target = codes.size + first
+        end = last
+        while end - first >= VECTOR_BYTES:
+            end -= VECTOR_BYTES
+            part = reverse(load(codes, end))
+            store(both, target, select(greater(part, three), part, subtract(three, part)))
+            target += VECTOR_BYTES
+        for i in range(end - first):
+            code = codes[end - 1 - i]
+            both[target + i] = np.uint8(3) - code if code < 4 else code
+
+
+@compiled(inline="always")
+def _below(n):
+    """A mask of the bits below number n, which may be any."""
+    if n >= 64:
+        return ~np.uint64(0)
+    return (np.uint64(1) << np.uint64(max(n, np.int64(0)))) - np.uint64(1)
+
+
+@compiled(inline="always")
+def _lowest(bits):
+    """The number of the lowest bit that is set; 64 if none is."""
+    return np.int64(population_count(~bits & (bits - np.uint64(1))))
+
+
+@compiled(inline="always")
+def _runs(bits, n):
+    """Where more than n bits in a row are set: the lowest of them, and all but the last n."""
+    for _ in range(n):
+        bits &= bits >> np.uint64(1)
+    return bits
+
+
+@compiled(inline="always")
+def _pass_several(sums, end, n, costs):
+    """The sums after n more mismatches, up to `end`, with no run of matches before one of them that
+    gains more than it costs; the same sums where such a run may still be the highest.
+
+    Sums only fall from mismatch to mismatch, so no stretch that ends here is the best: that which
+    ended before the last mismatch scores as much. And a stretch that had better begin after one of
+    them had better begin after the last.
+    """
+    if sums.highest < sums.open + min(costs.match * (end - sums.end - n), -costs.mismatch):
+        return sums
+    more = costs.match * (end - sums.end - n) + costs.mismatch * n
+    total, begin, begin_sum = sums.total + more, sums.begin, sums.begin_sum
+    if total + costs.clip <= begin_sum:
+        begin, begin_sum = end, total + costs.clip
+    return Sums(end, total, begin, begin_sum, max(sums.open + more, np.int64(0)), sums.highest)
+
+
+@compiled
+def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores):
+    """The row of each candidate, by its main diagonal. The genome is read once, 64 bases a time.
+
+    Beyond its seeds many a candidate is random: of its mismatches, those before the next run of
+    matches that counts are passed at once.
+    """
+    genome, both, candidates = uncounted((genome, both, candidates))
+    blocks, contig_starts = genome.blocks, genome.contig_starts
+    # So many matches do not outweigh a mismatch.
+    short = min(-costs.mismatch // costs.match, np.int64(64))
+    reads, diagonals = candidates.reads, candidates.diagonals
+    for i in range(reads.size):
+        if i + _AHEAD < reads.size:
+            prefetch_bases(blocks, diagonals[i + _AHEAD])
+        first = offsets[reads[i]] + (both.size // 2 if candidates.strands[i] else 0)
+        length = offsets[reads[i] + 1] - offsets[reads[i]]
+        diagonal = diagonals[i]
+        # A read that hangs over a contig's end lies in the contig where it scores most.
+        contig = max(np.searchsorted(contig_starts, diagonal, side="right") - 1, 0)
+        best, highest, crowded = no_stretch(contig), np.int64(0), False
+        while contig < contig_starts.size - 1 and contig_starts[contig] < diagonal + length:
+            low = max(np.int64(0), contig_starts[contig] - diagonal)
+            high = min(length, contig_starts[contig + 1] - diagonal)
+            sums = first_sums(low, costs.clip, highest)
+            at_start = at_end = 0
+            for block in range(low, high, 64):
+                n = min(np.int64(64), high - block)
+                bits = differing(blocks, diagonal + block, both, first + block, n)
+                at_start += population_count(bits & _below(END - block))
+                at_end += population_count(bits & ~_below(length - END - block))
+                # A stretch may end with the last base, whatever it is.
+                inner = bits & _below(length - 1 - block)
+                long_runs = _runs(~bits & _below(n), short)
+                while bits:
+                    at = _lowest(bits)
+                    bits &= bits - np.uint64(1)
+                    sums, best = pass_mismatch(sums, best, block + at, length, contig, costs)
+                    passed = inner & bits & _below(_lowest(long_runs & ~_below(at)))
+                    if passed:
+                        end = block + np.int64(64) - np.int64(leading_zeros(passed))
+                        before = sums.end
+                        sums = _pass_several(sums, end, population_count(passed), costs)
+                        bits &= ~passed if sums.end > before else bits
+            highest, best = pass_end(sums, best, high, length, contig, costs)
+            crowded = crowded or at_start > 1 or at_end > 1
+            contig += 1
+        raw_scores[i] = put_stretch(
+            scored, FIELDS * i, best, highest, crowded, diagonal, length, candidates.lowest[i],
+            candidates.highest[i], contig_starts, costs,
+        )  # fmt: skip
+
+
+@compiled
+def _list_unsure(candidates, hopeless_margin, scored, unsure):
+    """List the candidates to align with gaps; hopeless ones are not among them."""
+    n_unsure = 0
+    offsets = candidates.offsets
+    for read in range(offsets.size - 1):
+        best = np.int64(0)
+        for i in range(offsets[read], offsets[read + 1]):
+            best = max(best, scored[FIELDS * i + SCORE])
+        for i in range(offsets[read], offsets[read + 1]):
+            row = FIELDS * i
+            if scored[row + GAPLESS]:
+                continue
+            on_one = candidates.lowest[i] == candidates.highest[i]
+            if on_one and scored[row + SCORE] + hopeless_margin < best:
+                scored[row + GAPLESS] = 1
+            else:
+                unsure[n_unsure] = i
+                n_unsure += 1
+    return n_unsure
+
+
+@compiled(inline="always")
+def put_gapped(
+    scored, row, score, query_end, reference_end, lowest, highest, largest_gap, whole, match
+):
+    """Write an alignment with gaps to its candidate's row; both engines use it.
+
+    Not one that ends on a diagonal far from the candidate's seeds: that is another part of a split
+    read, or another copy of a tandem repeat, which the window happens to hold as well.
+
+    Only its end is known. It is taken to begin where it would have lost half of what its bases
+    could score, or where the diagonal's stretch begins, for that is a part of it. An alignment from
+    end to end begins with the read.
+    """
+    begin = min(scored[row + READ_START], query_end - 2 * score // match)
+    begin = 0 if whole or begin < 0 else begin
+    window_start, window_end = scored[row + WINDOW_START], scored[row + WINDOW_END]
+    end = window_start + reference_end
+    if not lowest - largest_gap <= end - query_end <= highest + largest_gap:
+        return
+    put_row(
+        scored, row, score, end - query_end + begin, end, begin, query_end, 0, window_start,
+        window_end,
+    )  # fmt: skip
+
+
+@compiled
+def _take_better(
+    unsure, scores, query_ends, reference_ends, raw_scores, lowest, highest, largest_gap, whole,
+    match, scored,
+):  # fmt: skip
+    """Replace stretches by alignments that score more than any stretch: these have a gap."""
+    for j in range(unsure.size):
+        row = FIELDS * unsure[j]
+        scored[row + GAPLESS] = 1
+        if scores[j] > raw_scores[unsure[j]]:
+            put_gapped(
+                scored, row, scores[j], query_ends[j], reference_ends[j], lowest[unsure[j]],
+                highest[unsure[j]], largest_gap, whole, match,
+            )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------
+# The best long gap between an alignment and an end of the read that it clips.
+#
+# The windows of alignments with gaps are narrow. A clipped end is compared with the genome on
+# every
+# diagonal near that of the alignment:
+#
+#     read        |==========================|~~~~~~~~~~~~~~~~|
+#     genome      |==========================|      |~~~~~~~~~~~~~~~~|
+#                             near              gap        far
+#
+# Most diagonals are random there, as 64 bases at once show: no matches in a row. On each of the
+# others the best position of the gap is looked for, in the clipped bases and in the last match of
+# the
+# alignment before them. Bases are counted from the outer end of the read inwards: `far[t]` is the
+# best score of a far stretch that ends with base t, `near[t]` that of the near stretch from base
+# t
+# on.
+#
+# Of gaps that score the same the shortest is taken, a deletion before an insertion, and in a
+# repeat
+# the leftmost position.
+
+
+#: Matches in a row that a far stretch has; among random bases they are rare.
+_RUN = 10
+
+#: How far into the alignment the gap may lie.
+_NEAR = 100
+
+_NEVER = -(1 << 40)
+
+
+class GapCosts(NamedTuple):
+    """Scores; a gap costs `dearest` at most, and has up to `longest` bases."""
+
+    match: int
+    mismatch: int
+    gap_open: int
+    gap_extend: int
+    dearest: int
+    longest: int
+    clip: int
+
+
+def gap_costs(parameters: MappingParameters) -> GapCosts:
+    p = parameters
+    return GapCosts(
+        p.match, p.mismatch, p.gap_open, p.gap_extend, p.long_gap_cost, p.longest_gap, p.clip
+    )
+
+
+@compiled(inline="always")
+def least_clipped(costs):
+    """An end with fewer clipped bases gains nothing by a long gap."""
+    return max((costs.dearest - costs.clip) // costs.match, 1)
+
+
+@compiled(inline="always")
+def _has_run(bits):
+    """Whether `_RUN` bits in a row are set."""
+    bits &= bits >> uint64(1)
+    bits &= bits >> uint64(2)
+    bits &= bits >> uint64(4)
+    return bits & bits >> uint64(_RUN - 8) != 0
+
+
+@compiled(inline="always")
+def _score(blocks, both, base, i, diagonal, low, high, costs):
+    """The score of base i of a read on a diagonal; `_NEVER` outside of the contig."""
+    at = diagonal + i
+    if at < low or at >= high:
+        return int64(_NEVER)
+    code = both[base + i]
+    return costs.match if code < 4 and code == base_at(blocks, at) else costs.mismatch
+
+
+@compiled
+def _near_scores(blocks, both, base, length, right, diagonal, low, high, costs, total, near):
+    """Write near[t] for t <= total."""
+    near[total] = 0
+    for t in range(total - 1, -1, -1):
+        i = length - 1 - t if right else int64(t)
+        near[t] = near[t + 1] + _score(blocks, both, base, i, diagonal, low, high, costs)
+
+
+@compiled
+def _far_scores(blocks, both, base, length, right, diagonal, low, high, costs, last, far):
+    """Write far[t] for t < last; returns where the stretch that ends with the last one begins."""
+    outer, score = int64(0), int64(_NEVER)
+    for t in range(last):
+        # Where clipping and reaching the end score the same, the end is clipped.
+        if t == 0:
+            score = int64(0)
+        elif score <= -costs.clip:
+            outer, score = int64(t), int64(-costs.clip)
+        i = length - 1 - t if right else int64(t)
+        score += _score(blocks, both, base, i, diagonal, low, high, costs)
+        far[t] = score
+    return outer
+
+
+@compiled
+def best_gap(blocks, both, base, length, right, diagonal, clipped, matched, low, high, costs,
+              near, far):  # fmt: skip
+    """The best gap between an alignment and its clipped end.
+
+    Parameters
+    ----------
+    base, length : int
+        Where the read on its strand begins in `both`, and its bases.
+    right : bool
+        Which end.
+    diagonal, clipped, matched : int
+        Of the alignment at this end: its diagonal, the clipped bases, and those of its last match.
+    low, high : int
+        Where the contig begins and ends.
+    near, far : ndarray, dtype=int64
+        Memory, of a number more than the read has bases.
+
+    Returns
+    -------
+    shift : int
+        By how much the far diagonal is more than the near one; 0 where no gap helps.
+    split, outer : int
+        Bases from the outer end to the near stretch, and those of them that stay clipped.
+    gain : int
+        By how much the score rises, without penalties for clipping.
+    """
+    total = clipped + min(matched, int64(_NEAR))
+    best, best_shift, best_split = int64(0), int64(0), int64(0)
+    before, is_first = int64(0), True
+    # The outermost bases of the read, 64 at most.
+    n = min(total, int64(64))
+    start = length - n if right else int64(0)
+    read_low, read_high, read_ambiguous = bits_of_codes(both, base + start, n)
+    inside = ~uint64(0) >> uint64(64 - n)
+    for size in range(1, costs.longest + 1):
+        cost = min(costs.gap_open + size * costs.gap_extend, costs.dearest)
+        for inserted in range(2):
+            shift = int64(size) if right != (inserted == 1) else -int64(size)
+            at = diagonal + start + shift
+            if at < low or at + n > high:
+                continue
+            bits_low, bits_high, ambiguous = bits_at(blocks, at)
+            differ = read_low ^ bits_low | read_high ^ bits_high | read_ambiguous | ambiguous
+            if not _has_run(~differ & inside):
+                continue
+            if is_first:
+                is_first = False
+                _near_scores(
+                    blocks, both, base, length, right, diagonal, low, high, costs, total, near
+                )
+                best = before = near[clipped] - costs.clip
+            between = int64(size) if inserted else int64(0)
+            last = total - between
+            _far_scores(
+                blocks, both, base, length, right, diagonal + shift, low, high, costs, last, far
+            )
+            for t in range(1, last):
+                score = far[t - 1] + near[t + between] - cost
+                if score > best or (right and score == best and shift == best_shift):
+                    best, best_shift, best_split = score, shift, t + between
+    outer = int64(0)
+    if best_shift != 0:
+        between = abs(best_shift) if right == (best_shift < 0) else int64(0)
+        outer = _far_scores(
+            blocks, both, base, length, right, diagonal + best_shift, low, high, costs,
+            best_split - between, far,
+        )  # fmt: skip
+    # The alignment had no penalty for the clipped end.
+    gain = best - before - (0 if outer > 0 else costs.clip)
+    return best_shift, best_split, outer, gain

@@ -1,0 +1,766 @@
+"""The final alignment of every chosen hit: where it begins, and its CIGAR.
+
+The penalty for a clipped end is a bonus for not clipping it: read and window get sentinels at both
+ends, and the read's score that much against anything.
+
+    window     |ACGTACGTACGTAC|        | in the window matches no base
+    read          >GTACCTACG<          > and < score `clip` against any base, | included
+
+The best local alignment with sentinels has the best clip-penalised score. Where clipping and
+reaching the end score the same, the end is clipped, as bwa does.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba import int64, uint64
+
+from bwarp.alignment.pair_ends_cpu import pair_alignments as pair_alignments_cpu
+from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, Alignments, PairBatch, Sequences
+from bwarp.alignment.scoring import FITTING, LOCAL, MATRIX_SCORE, Mode, Scoring
+from bwarp.io.names import put_bytes
+from bwarp.mapping.extension_cpu import (
+    NEVER_CLIP,
+    Genome,
+    best_gap,
+    gap_costs,
+    least_clipped,
+    scoring_of,
+    window_sequences,
+)
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes, prefetch_bases, shifted, turned
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.simd import population_count, prefetch
+from bwarp.runtime.timeline import on_timeline
+from bwarp.sequence import AMBIGUOUS, LETTERS
+
+# --------------------------------------------------------------------------------------------------
+# Whether a gap near one of its ends may improve a stretch of a diagonal.
+#
+# The outer 64 bases of the read are compared with the genome on the diagonal of the stretch, and
+# on
+# those near it:
+#
+#     read        |==========================|~~~~~~~~~|
+#     genome      |==========================|  |~~~~~~~~~|
+#                             near            gap    far
+#
+# Bases are counted from the outer end of the read inwards. Outside of a split an alignment with a
+# gap
+# lies on the far diagonal, but for the bases that are inserted. It saves the mismatches that the
+# near
+# diagonal has there, and pays for the gap, for the mismatches of the far diagonal, and for its
+# outermost bases where these are better clipped.
+#
+# Most diagonals are random, and no split gains there: the outermost bases have too many
+# mismatches to
+# reach the end, as one population count shows, and there are too few matches in a row to pay for
+# a
+# gap and a clipped end. Only on the others every split is looked at.
+#
+# Both engines use these rules: the CPU's functions are made here, the GPU's in end_gaps_cuda.
+
+
+#: Bases of an end that are compared.
+_BASES = 64
+
+_ALL = 0xFFFFFFFFFFFFFFFF
+
+
+class EndCosts(NamedTuple):
+    """Scores, of which `loss` is that of a mismatch in place of a match; the longest gap; and the
+    shortest run of matches that scores more than a mismatch costs."""
+
+    match: int
+    loss: int
+    gap_open: int
+    gap_extend: int
+    clip: int
+    largest_gap: int
+    run: int
+
+
+def end_costs(parameters: MappingParameters) -> EndCosts:
+    p = parameters
+    return EndCosts(
+        p.match, p.match - p.mismatch, p.gap_open, p.gap_extend,
+        NEVER_CLIP if p.mode == END_TO_END else p.clip, p.largest_gap, -p.mismatch // p.match + 1,
+    )  # fmt: skip
+
+
+@compiled(inline="always")
+def loses_more_than_a_gap(score, length, begin, end, costs):
+    """Whether the score of a stretch of a read is lower than that of matches by more than a gap
+    costs; without branches."""
+    clips = int64(begin > 0) + int64(end < length)
+    lost = costs.match * length - score + costs.clip * clips
+    return lost > costs.gap_open + costs.gap_extend
+
+
+@compiled(inline="always")
+def two_gaps_may_gain(clipped, costs):
+    """Whether clipped bases may pay for two gaps, which `gap_may_gain` does not look for."""
+    worth = costs.match * clipped + costs.clip
+    return clipped > 0 and worth > 2 * (costs.gap_open + costs.gap_extend)
+
+
+def end_gap_functions(
+    jit: Callable,
+    jit_call: Callable,
+    bits_at: Callable,
+    bits_of_codes: Callable,
+    shifted: Callable,
+    turned: Callable,
+    population_count: Callable,
+) -> SimpleNamespace:
+    """The functions of one engine, by their names.
+
+    Parameters
+    ----------
+    jit, jit_call : decorator
+        Compile what becomes part of its caller, and what is called.
+    bits_at : function of blocks, at
+        Low bits, high bits and ambiguity of 64 bases of the genome.
+    bits_of_codes : function of reads, first, n
+        The same of 64 bases of reads, of which n count.
+    shifted : function of word, following, shift
+        64 bits of two words, from a bit of the first on.
+    turned, population_count : function of uint64
+        The bits from the last to the first; how many are set.
+    """
+
+    @jit
+    def outermost(n, right):
+        """A mask of the n outermost bases."""
+        if n <= 0:
+            return uint64(0)
+        others = uint64(_BASES - n)
+        return uint64(uint64(_ALL) << others) if right else uint64(_ALL) >> others
+
+    @jit
+    def runs(bits, n):
+        """Where n bits in a row are set: the lowest of them."""
+        for _ in range(n - 1):
+            bits &= bits >> uint64(1)
+        return bits
+
+    @jit
+    def differing(read, genome, n, right):
+        """Which of the n outermost bases differ: a bit each, that of the outermost the highest on
+        the right, the lowest on the left."""
+        bits = read[0] ^ genome[0] | read[1] ^ genome[1] | read[2] | genome[2]
+        return uint64(bits << uint64(_BASES - n)) if right else bits & outermost(n, right)
+
+    @jit
+    def between(bits, following, shift):
+        """64 bases from base `shift` (1 to 63) of two stretches of 64."""
+        shift = uint64(shift)
+        return (
+            shifted(bits[0], following[0], shift),
+            shifted(bits[1], following[1], shift),
+            shifted(bits[2], following[2], shift),
+        )
+
+    @jit
+    def next_split(outside, inside):
+        """One more mismatch outside of the split, the split behind it, and mismatches inside."""
+        at = int64(population_count(~inside & (inside - uint64(1))))
+        return outside + 1, at + 1, inside & (inside - uint64(1))
+
+    @jit_call
+    def goes_on(near, clipped, costs):
+        """Whether the stretch scores more with clipped bases: one that was found for a part of the
+        read ends with that part.
+        """
+        score = int64(0)
+        for base in range(clipped - 1, -1, -1):
+            score += costs.match - costs.loss * int64(near >> uint64(base) & uint64(1))
+            if score > 0:
+                return True
+        return score + costs.clip > 0
+
+    @jit
+    def reaches_end(far, outside, split, inside, inserted, right, price, costs):
+        """Whether a split from this one on saves mismatches worth the price, none clipped."""
+        saved, most = outside, outside + int64(population_count(inside))
+        lost = int64(population_count(far & outermost(split - inserted, right)))
+        while inside and costs.loss * (saved - lost) < price <= costs.loss * (most - lost):
+            saved, split, inside = next_split(saved, inside)
+            lost = int64(population_count(far & outermost(split - inserted, right)))
+        return costs.loss * (saved - lost) >= price
+
+    @jit_call
+    def any_split_gains(near, far, n, inserted, price, costs):
+        """Whether any split saves mismatches worth the price, outermost bases clipped or not."""
+        lost = int64(0)
+        for base in range(n - inserted):
+            # What the best stretch of the far diagonal up to this base scores less than matches.
+            lost = min(lost, costs.match * base + costs.clip) if base else lost
+            lost += costs.loss * int64(far >> uint64(base) & uint64(1))
+            saved = int64(population_count(near & outermost(base + 1 + inserted, False)))
+            if costs.loss * saved - lost >= price:
+                return True
+        return False
+
+    @jit_call
+    def gains_at_end(blocks, both, first, length, right, diagonal, clipped, n, low, high, costs):
+        """Whether a gap in the n outermost bases may gain, the first of which are clipped."""
+        start = length - n if right else int64(0)
+        at = diagonal + start
+        if at < low or at + n > high:
+            return True
+        read, here = bits_of_codes(both, first + start, n), bits_at(blocks, at)
+        near = differing(read, here, n, right)
+        if clipped and goes_on(turned(near) if right else near, clipped, costs):
+            return True
+        # What the clipped bases would score on this diagonal, with reaching the end.
+        unclipped = costs.match * clipped + (costs.clip if clipped else int64(0))
+        unclipped -= costs.loss * int64(population_count(near & outermost(clipped, right)))
+        most = costs.loss * int64(population_count(near)) + unclipped
+        longest = (most - costs.gap_open) // costs.gap_extend
+        longest = min(longest, max(costs.largest_gap, length // 10))
+        if longest < 1:
+            return False
+        if longest >= _BASES or at - _BASES < low or at + 2 * _BASES > high:
+            return True
+        near = turned(near) if right else near
+        for kind in range(2):
+            is_insertion = kind == 1
+            ahead = right != is_insertion
+            beside = bits_at(blocks, at + _BASES if ahead else at - _BASES)
+            # Mismatches outside of a split, which grows with the gap, and those inside of it.
+            outside, split, inside = int64(0), int64(0), near
+            for size in range(1, longest + 1):
+                inserted = size if is_insertion else int64(0)
+                gap = costs.gap_open + size * costs.gap_extend
+                price = gap + costs.match * inserted - unclipped
+                while inside and costs.loss * outside < price:
+                    outside, split, inside = next_split(outside, inside)
+                if costs.loss * outside < price or inserted >= n:
+                    break
+                if ahead:
+                    far = differing(read, between(here, beside, size), n, right)
+                else:
+                    far = differing(read, between(beside, here, _BASES - size), n, right)
+                if reaches_end(far, outside, split, inside, inserted, right, price, costs):
+                    return True
+                # Any stretch scores at most a match for each run of so many matches that begins in
+                # it, and what a mismatch costs.
+                matches = int64(population_count(runs(~far & outermost(n, right), costs.run)))
+                scores = costs.match * matches + costs.loss - costs.match
+                if scores < gap or most - costs.clip - costs.match < gap + costs.match * inserted:
+                    continue
+                from_outside = turned(far) if right else far
+                if any_split_gains(near, from_outside, n, inserted, price, costs):
+                    return True
+        return False
+
+    @jit_call
+    def gap_may_gain(blocks, both, first, length, diagonal, begin, end, low, high, costs):
+        """Whether a gap in the outer 64 bases of one end may score as much as none, or more.
+
+        Nothing is compared where more bases are clipped, or where the contig ends within 64 bases:
+        there it may.
+
+        Parameters
+        ----------
+        first, length : int
+            Where the read on its strand begins in `both`, and its bases.
+        diagonal, begin, end : int
+            The stretch; no other of the diagonal scores more, clipped ends penalised.
+        low, high : int
+            Where the contig begins and ends.
+        """
+        for side in range(2):
+            right = side == 1
+            clipped = length - end if right else begin
+            n = min(clipped + end - begin, int64(_BASES))
+            if clipped > _BASES or gains_at_end(
+                blocks, both, first, length, right, diagonal, clipped, n, low, high, costs
+            ):
+                return True
+        return False
+
+    return SimpleNamespace(**locals())
+
+
+_inlined = numba.njit(nogil=True, inline="always")
+_called = numba.njit(nogil=True)
+_functions = end_gap_functions(
+    _inlined, _called, bits_at, bits_of_codes, shifted, turned, population_count
+)
+gap_may_gain = _functions.gap_may_gain
+
+
+#: How many alignments ahead the genome is prefetched.
+_AHEAD = 12
+
+#: The codes of `>` and `<`, and of `|`.
+READ_SENTINEL, WINDOW_SENTINEL = len(LETTERS), len(LETTERS) + 1
+
+
+class MappedReads(NamedTuple):
+    """An alignment a row, of a read; rows without one have position -1 and no CIGAR.
+
+    Attributes
+    ----------
+    positions : ndarray, shape=(n,), dtype=int64
+        Genome position of the first aligned base.
+    strands : ndarray, shape=(n,), dtype=uint8
+    read_starts, read_ends : ndarray, shape=(n,), dtype=int32
+        The aligned bases of the read on its strand; the others are clipped.
+    scores : ndarray, shape=(n,), dtype=int32
+    cigar_offsets : ndarray, shape=(n + 1,), dtype=int64
+    cigar : ndarray, dtype=uint32
+        M, I and D of the aligned bases, ``length << 4 | operation``.
+    """
+
+    positions: np.ndarray
+    strands: np.ndarray
+    read_starts: np.ndarray
+    read_ends: np.ndarray
+    scores: np.ndarray
+    cigar_offsets: np.ndarray
+    cigar: np.ndarray
+
+
+#: No alignments, of the types that `in_genome` gives.
+NOTHING = MappedReads(
+    np.empty(0, np.int64), np.empty(0, np.uint8), *np.empty((3, 0), np.int32),
+    np.zeros(1, np.int64), np.empty(0, np.uint32),
+)  # fmt: skip
+
+
+@on_timeline("align")
+def align_hits(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    selected: np.ndarray,
+    parameters: MappingParameters,
+    pair_alignments: Callable[[PairBatch, Scoring, Mode, int], Alignments] = pair_alignments_cpu,
+    threads: int = 1,
+) -> MappedReads:
+    """Align reads at their chosen hits.
+
+    Parameters
+    ----------
+    selected : ndarray, shape=(n,), dtype=int64
+        The hit of every row; -1 for none.
+    pair_alignments : callable
+        That of the CPU's engine or of the GPU's.
+    """
+    n = selected.size
+    mapped = MappedReads(
+        np.full(n, -1), np.zeros(n, np.uint8), *np.zeros((3, n), np.int32),
+        np.zeros(n + 1, np.int64), np.empty(0, np.uint32),
+    )  # fmt: skip
+    _as_scored(hits, selected, mapped)
+    rows = _rows_with_gaps(genome, both, offsets, hits, selected, end_costs(parameters))
+    found, ends_on = NOTHING, rows
+    if rows.size:
+        found, ends_on = _align_with_gaps(
+            genome, both, offsets, hits, selected[rows], parameters, pair_alignments, threads
+        )
+    cigar = _take_found(hits, selected, rows, found, ends_on, parameters.largest_gap, mapped)
+    return mapped._replace(cigar=cigar)
+
+
+def gapless_alignments(hits: ScoredHits, rows: np.ndarray) -> MappedReads:
+    """Gapless hits as they are."""
+    lengths = (hits.ends - hits.starts)[rows]
+    return MappedReads(
+        hits.starts[rows], hits.strands[rows], hits.read_starts[rows], hits.read_ends[rows],
+        hits.scores[rows], np.arange(rows.size + 1), (lengths << 4 | MATCH).astype(np.uint32),
+    )  # fmt: skip
+
+
+@compiled
+def _as_scored(hits, selected, mapped):
+    """Rows as their hits were scored, without CIGARs."""
+    hits, mapped = uncounted((hits, mapped))
+    for row in range(selected.size):
+        hit = selected[row]
+        if hit >= 0:
+            mapped.positions[row], mapped.strands[row] = hits.starts[hit], hits.strands[hit]
+            mapped.read_starts[row] = hits.read_starts[hit]
+            mapped.read_ends[row] = hits.read_ends[hit]
+            mapped.scores[row] = hits.scores[hit]
+
+
+@compiled
+def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
+    """The rows whose alignments have gaps, or may have near an end."""
+    genome, both, hits = uncounted((genome, both, hits))
+    blocks, contig_starts = genome.blocks, genome.contig_starts
+    rows = np.empty(selected.size, np.int64)
+    n_losing = _rows_that_lose(offsets, hits, selected, costs, rows)
+    n = 0
+    for i in range(n_losing):
+        if i + _AHEAD < n_losing:
+            hit = selected[rows[i + _AHEAD]]
+            prefetch_bases(blocks, hits.starts[hit])
+            first = offsets[hits.reads[hit]] + (both.size // 2 if hits.strands[hit] else 0)
+            for line in range(0, 192, 64):
+                prefetch(both, first + line)
+        hit = selected[rows[i]]
+        if hits.gapless[hit]:
+            first = offsets[hits.reads[hit]]
+            length = offsets[hits.reads[hit] + 1] - first
+            first += both.size // 2 if hits.strands[hit] else 0
+            begin, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
+            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
+            clipped = max(begin, length - end)
+            if not two_gaps_may_gain(clipped, costs) and not gap_may_gain(
+                blocks, both, first, length, hits.starts[hit] - begin, begin, end,
+                contig_starts[contig - 1], contig_starts[contig], costs,
+            ):  # fmt: skip
+                continue
+        rows[n] = rows[i]
+        n += 1
+    return rows[:n].copy()
+
+
+@compiled(inline="always")
+def _rows_that_lose(offsets, hits, selected, costs, rows):
+    """List the rows with gaps, and those whose score is lower than that of matches by more than a
+    gap costs; returns how many there are. Without branches: about half of the rows are."""
+    n = 0
+    for row in range(selected.size if hits.reads.size else 0):
+        hit = max(selected[row], np.int64(0))
+        length = offsets[hits.reads[hit] + 1] - offsets[hits.reads[hit]]
+        loses = loses_more_than_a_gap(
+            hits.scores[hit], length, hits.read_starts[hit], hits.read_ends[hit], costs
+        )
+        rows[n] = row
+        n += selected[row] >= 0 and (not hits.gapless[hit] or loses)
+    return n
+
+
+@compiled(inline="always")
+def is_another_part(gapless, start, end, on, found_start, found_end, found_on, largest_gap):
+    """Whether a window gave another part of a split read, or another copy of a tandem repeat, than
+    the stretch of a gapless hit: bases `start` to `end` of the read, which ends on diagonal `on`.
+    Both engines use it."""
+    shared = min(end, found_end) - max(start, found_start)
+    is_away = abs(found_on - on) > largest_gap
+    return gapless and (is_away or 2 * shared < end - start)
+
+
+@compiled
+def _take_found(hits, selected, rows, found, ends_on, largest_gap, mapped):
+    """Give rows the alignments found for them, and all rows their CIGARs, which are returned.
+
+    Where that is another part than the stretch of the hit, which is known, the row stays as it is.
+    """
+    hits, found, mapped = uncounted((hits, found, mapped))
+    is_taken = np.zeros(rows.size, np.bool_)
+    n_operations = np.int64(0)
+    for row in range(selected.size):
+        n_operations += selected[row] >= 0
+    for i in range(rows.size):
+        hit = selected[rows[i]]
+        start, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
+        found_start, found_end = np.int64(found.read_starts[i]), np.int64(found.read_ends[i])
+        is_taken[i] = not is_another_part(
+            hits.gapless[hit], start, end, hits.ends[hit] - end, found_start, found_end,
+            ends_on[i], largest_gap,
+        )  # fmt: skip
+        if is_taken[i]:
+            n_operations += found.cigar_offsets[i + 1] - found.cigar_offsets[i] - 1
+    cigar = np.empty(n_operations, np.uint32)
+    used, i = np.int64(0), 0
+    for row in range(selected.size):
+        taken = i < rows.size and rows[i] == row and is_taken[i]
+        if taken:
+            mapped.positions[row], mapped.scores[row] = found.positions[i], found.scores[i]
+            mapped.read_starts[row] = found.read_starts[i]
+            mapped.read_ends[row] = found.read_ends[i]
+            for at in range(found.cigar_offsets[i], found.cigar_offsets[i + 1]):
+                cigar[used] = found.cigar[at]
+                used += 1
+        elif selected[row] >= 0:
+            length = np.int64(mapped.read_ends[row]) - np.int64(mapped.read_starts[row])
+            cigar[used] = np.uint32(length << 4 | MATCH)
+            used += 1
+        i += i < rows.size and rows[i] == row
+        mapped.cigar_offsets[row + 1] = used
+    return cigar
+
+
+@cache
+def scoring_with_sentinels(parameters: MappingParameters) -> Scoring:
+    plain = scoring_of(parameters)
+    matrix = np.full((len(LETTERS) + 2,) * 2, -MATRIX_SCORE, np.int16)
+    matrix[:READ_SENTINEL, :READ_SENTINEL] = plain.matrix
+    matrix[READ_SENTINEL] = parameters.clip
+    return Scoring(
+        LETTERS + b">|", plain.code_of_byte, matrix, plain.gap_open, plain.gap_extend, AMBIGUOUS
+    )
+
+
+def _align_with_gaps(
+    genome, both, offsets, hits, hit, parameters, pair_alignments, threads
+) -> tuple[MappedReads, np.ndarray]:
+    """The alignments, and the diagonal on which each ends."""
+    strands = hits.strands[hit]
+    window_starts, window_ends = _windows(
+        genome.contig_starts, offsets, hits, hit, parameters.largest_gap
+    )
+    queries, windows = window_sequences(
+        genome, both, offsets, hits.reads[hit], strands, window_starts, window_ends
+    )
+    if parameters.mode == END_TO_END:
+        pairs, scoring, mode = PairBatch(queries, windows), scoring_of(parameters), FITTING
+    else:
+        queries = _with_sentinels(queries, READ_SENTINEL)
+        pairs = PairBatch(queries, _with_sentinels(windows, WINDOW_SENTINEL))
+        scoring, mode = scoring_with_sentinels(parameters), LOCAL
+    found = pair_alignments(pairs, scoring, mode, threads)
+    return in_genome(found, strands, window_starts, queries.lengths, parameters)
+
+
+def in_genome(
+    found: Alignments,
+    strands: np.ndarray,
+    window_starts: np.ndarray,
+    query_lengths: np.ndarray,
+    parameters: MappingParameters,
+) -> tuple[MappedReads, np.ndarray]:
+    """Alignments of reads with windows as alignments with the genome, and the diagonal on which
+    each ends. Of queries and windows with sentinels, but end to end."""
+    if parameters.mode == END_TO_END:
+        before, at_start = 0, np.zeros(query_lengths.size, bool)
+        at_end = at_start
+    else:
+        before, at_start = 1, found.query_starts == 0
+        at_end = found.query_ends == query_lengths
+    cigar_offsets, cigar = _plain_cigars(found.cigar_offsets, found.cigar, at_start, at_end)
+    ends_on = window_starts + found.reference_ends - found.query_ends
+    aligned = MappedReads(
+        window_starts + found.reference_starts - before + at_start,
+        strands,
+        found.query_starts - before + at_start,
+        found.query_ends - before - at_end,
+        found.scores
+        - parameters.clip * (at_start.astype(np.int32) + at_end)
+        + parameters.gap_extend * _bases_beyond(cigar_offsets, cigar, parameters.long_gap),
+        cigar_offsets,
+        cigar,
+    )
+    return aligned, ends_on
+
+
+@compiled(inline="always")
+def window_of(start, end, low, high, length, largest_gap):
+    """Where the window of a hit begins and ends: for long reads a tenth of the read more on both
+    sides, for there the gaps of one may add up to more than hits are scored with. Both engines use
+    it; the contig lies from `low` to `high`.
+    """
+    wider = max(length // 10 - largest_gap, 0)
+    return max(start - wider, low), min(end + wider, high)
+
+
+@compiled
+def _windows(contig_starts, offsets, hits, hit, largest_gap):
+    """Where the windows of hits begin and end."""
+    hits = uncounted(hits)
+    starts, ends = np.empty(hit.size, np.int64), np.empty(hit.size, np.int64)
+    for i in range(hit.size):
+        start, read = hits.window_starts[hit[i]], hits.reads[hit[i]]
+        contig = np.searchsorted(contig_starts, start, side="right")
+        starts[i], ends[i] = window_of(
+            start, hits.window_ends[hit[i]], contig_starts[contig - 1], contig_starts[contig],
+            offsets[read + 1] - offsets[read], largest_gap,
+        )  # fmt: skip
+    return starts, ends
+
+
+def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:
+    """Copies of the sequences with a code before and one after each."""
+    lengths = sequences.lengths + np.int32(2)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    starts = ends - lengths
+    codes = np.full(ends[-1], sentinel, np.uint8)
+    _copy_inside(sequences.codes, sequences.starts, sequences.lengths, starts, codes)
+    return Sequences(codes, starts, lengths)
+
+
+@compiled
+def _copy_inside(source, starts, lengths, out_starts, out):
+    for i in range(starts.size):
+        put_bytes(out, out_starts[i] + 1, source, starts[i], starts[i] + lengths[i])
+
+
+@compiled
+def _bases_beyond(offsets, cigar, long_gap):
+    """Bases of gaps beyond the length up to which they cost: the aligner counts all."""
+    beyond = np.zeros(offsets.size - 1, np.int32)
+    for row in range(offsets.size - 1):
+        for at in range(offsets[row], offsets[row + 1]):
+            if cigar[at] & 15 != MATCH:
+                beyond[row] += max(np.int64(cigar[at] >> 4) - long_gap, 0)
+    return beyond
+
+
+@compiled
+def _plain_cigars(offsets, cigar, at_start, at_end):
+    """CIGARs without the sentinels, = and X joined to M."""
+    out_offsets = np.zeros(offsets.size, np.int64)
+    out = np.empty(cigar.size, np.uint32)
+    used = 0
+    for i in range(offsets.size - 1):
+        last = np.uint32(255)
+        for at in range(offsets[i], offsets[i + 1]):
+            operation, length = cigar[at] & np.uint32(15), cigar[at] >> np.uint32(4)
+            length -= np.uint32(at == offsets[i] and at_start[i])
+            length -= np.uint32(at == offsets[i + 1] - 1 and at_end[i])
+            if length == 0:
+                continue
+            operation = np.uint32(MATCH) if operation > 6 else operation
+            if operation != last:
+                out[used] = operation
+                used += 1
+            out[used - 1] += length << np.uint32(4)
+            last = operation
+        out_offsets[i + 1] = used
+    return out_offsets, out[:used].copy()
+
+
+# --------------------------------------------------------------------------------------------------
+# Clipped ends of alignments that lie across a long gap become a part of the alignment.
+
+
+#: Columns of gaps: the alignment, at which end, by how much the far diagonal is more than the near
+#: one, bases of the read from the outer end to the near stretch, bases that stay clipped, and by
+#: how much the score rises.
+_ROW, _RIGHT, _SHIFT, _SPLIT, _OUTER, _GAIN = range(6)
+
+
+def across_long_gaps(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    mapped: MappedReads,
+    parameters: MappingParameters,
+) -> MappedReads:
+    """The alignments, with those of their clipped ends that lie across a long gap.
+
+    Parameters
+    ----------
+    both : ndarray, shape=(2 * n_bases,), dtype=uint8
+        The reads, then their reverse complements.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    mapped : MappedReads
+        Row i is of read i.
+    """
+    if parameters.mode == END_TO_END:
+        return mapped
+    costs = gap_costs(parameters)
+    gaps = np.empty((2 * mapped.positions.size, 6), np.int64)
+    gaps = gaps[: _find_gaps(genome, both, offsets, mapped, costs, gaps)]
+    if not len(gaps):
+        return mapped
+    joined = mapped._replace(
+        positions=mapped.positions.copy(),
+        read_starts=mapped.read_starts.copy(),
+        read_ends=mapped.read_ends.copy(),
+        scores=mapped.scores.copy(),
+        cigar_offsets=np.zeros_like(mapped.cigar_offsets),
+        cigar=np.empty(mapped.cigar.size + 2 * len(gaps), np.uint32),
+    )
+    _add_gaps(gaps, np.diff(offsets), mapped.cigar_offsets, mapped.cigar, joined)
+    return joined
+
+
+@compiled
+def _find_gaps(genome, both, offsets, mapped, costs, gaps):
+    """Write a row for every clipped end with a gap before it; returns how many there are."""
+    genome, both, mapped, gaps = uncounted((genome, both, mapped, gaps))
+    blocks, contig_starts = genome.blocks, genome.contig_starts
+    least = least_clipped(costs)
+    longest = np.diff(offsets).max() if offsets.size > 1 else 0
+    near, far = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
+    n_found = 0
+    for row in range(mapped.positions.size):
+        length = offsets[row + 1] - offsets[row]
+        position = mapped.positions[row]
+        begin, end = int64(mapped.read_starts[row]), int64(mapped.read_ends[row])
+        if position < 0 or max(begin, length - end) < least:
+            continue
+        base = offsets[row] + (both.size // 2 if mapped.strands[row] else 0)
+        contig = np.searchsorted(contig_starts, position, side="right")
+        low, high = contig_starts[contig - 1], contig_starts[contig]
+        first, last = mapped.cigar_offsets[row], mapped.cigar_offsets[row + 1]
+        diagonal = position - begin
+        matched = int64(mapped.cigar[first] >> 4)
+        for right in (False, True):
+            clipped = length - end if right else begin
+            if right:
+                for at in range(first, last):
+                    n, kind = int64(mapped.cigar[at] >> 4), mapped.cigar[at] & 15
+                    if kind == INSERTION:
+                        diagonal -= n
+                    elif kind == DELETION:
+                        diagonal += n
+                if last - first > 1:
+                    matched = int64(mapped.cigar[last - 1] >> 4)
+            if clipped < least:
+                continue
+            shift, split, outer, gain = best_gap(
+                blocks, both, base, length, right, diagonal, clipped, matched, low, high, costs,
+                near, far,
+            )  # fmt: skip
+            if shift == 0:
+                continue
+            gaps[n_found, _ROW], gaps[n_found, _RIGHT] = row, right
+            gaps[n_found, _SHIFT], gaps[n_found, _SPLIT] = shift, split
+            gaps[n_found, _OUTER], gaps[n_found, _GAIN] = outer, gain
+            n_found += 1
+            # Of a single match, what is left for a gap at its other end.
+            matched -= split - clipped
+    return n_found
+
+
+@compiled
+def _add_gaps(gaps, lengths, offsets, cigar, joined):
+    """Write the CIGARs of all rows, gaps added, and change what else a gap changes."""
+    joined = uncounted(joined)
+    used, at = 0, 0
+    for row in range(lengths.size):
+        begin = used
+        for i in range(offsets[row], offsets[row + 1]):
+            joined.cigar[used] = cigar[i]
+            used += 1
+        while at < len(gaps) and gaps[at, _ROW] == row:
+            shift, outer, split = gaps[at, _SHIFT], gaps[at, _OUTER], gaps[at, _SPLIT]
+            right = gaps[at, _RIGHT] == 1
+            deleted = right == (shift > 0)
+            gap = abs(shift) << 4 | (DELETION if deleted else INSERTION)
+            aligned = split - outer - (0 if deleted else abs(shift))
+            far = aligned << 4 | MATCH
+            if right:
+                grown = lengths[row] - joined.read_ends[row] - split
+                joined.cigar[used - 1] = int64(joined.cigar[used - 1]) + (grown << 4)
+                joined.cigar[used], joined.cigar[used + 1] = gap, far
+                joined.read_ends[row] = lengths[row] - outer
+            else:
+                grown = joined.read_starts[row] - split
+                for i in range(used - 1, begin - 1, -1):
+                    joined.cigar[i + 2] = joined.cigar[i]
+                joined.cigar[begin + 2] = int64(joined.cigar[begin + 2]) + (grown << 4)
+                joined.cigar[begin], joined.cigar[begin + 1] = far, gap
+                joined.positions[row] += shift + outer - joined.read_starts[row]
+                joined.read_starts[row] = outer
+            joined.scores[row] += gaps[at, _GAIN]
+            used += 2
+            at += 1
+        joined.cigar_offsets[row + 1] = used

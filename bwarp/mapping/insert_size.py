@@ -1,0 +1,226 @@
+"""How the ends of pairs lie to each other: orientation and insert size, estimated once a run as in
+bwa, or given.
+
+A read's first base is its 5' end, on either strand. The insert size of a pair goes from the first
+base of read 1 to that of read 2, counted in the direction in which read 1 is read:
+
+    FR  1 ====>           <==== 2     other strand, ahead     the usual one
+    RF  <==== 1           2 ====>     other strand, behind    mate pairs
+    FF  1 ====>           2 ====>     same strand, ahead
+    RR  2 ====>           1 ====>     same strand, behind
+"""
+
+import json
+import math
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.options.common import ORIENTATIONS
+from bwarp.runtime.compiled_code import compiled
+
+#: How many pairs of a run the estimate is made from, whatever the chunks they come in.
+FIRST_PAIRS = 1 << 15
+
+#: The least unambiguous pairs that an estimate needs.
+LEAST_PAIRS = 25
+
+#: Ends farther apart are not of one template.
+LARGEST = 10_000
+
+#: Scores of pairs are counted in parts, so that the more likely insert size breaks a tie.
+SCORE_UNITS = 256
+
+
+class InsertSize(NamedTuple):
+    """How the ends of a run's pairs lie to each other.
+
+    Attributes
+    ----------
+    mean, standard_deviation : float
+    lowest, highest : int
+        A pair whose insert size is within is a proper pair. 0 and 0 where nothing is known.
+    orientation : int
+        Its number in `ORIENTATIONS`.
+    """
+
+    mean: float
+    standard_deviation: float
+    lowest: int
+    highest: int
+    orientation: int = 0
+
+
+def unambiguous_insert_sizes(
+    hits: ScoredHits, lengths: np.ndarray, contig_starts: np.ndarray, most_pairs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Insert sizes and orientations of pairs of which both ends have one clearly best hit.
+
+    Only the first `most_pairs` pairs are looked at.
+
+    Parameters
+    ----------
+    hits : ScoredHits
+        Of reads that are pairs: 2 i and 2 i + 1 are the ends of template i.
+    lengths : ndarray, shape=(n_reads,), dtype=int64
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+
+    Returns
+    -------
+    insert_sizes, orientations : ndarray, dtype=int64
+    """
+    firsts, counts = hits.offsets[:-1], np.diff(hits.offsets)
+    clear = counts > 0
+    several = np.flatnonzero(counts > 1)
+    second = hits.scores[firsts[several] + 1]
+    clear[several] = second <= 0.8 * hits.scores[firsts[several]]
+    templates = np.flatnonzero((clear[0::2] & clear[1::2])[:most_pairs])
+    one, two = firsts[2 * templates], firsts[2 * templates + 1]
+    starts = hits.starts - hits.read_starts
+    ends = hits.ends + lengths[hits.reads] - hits.read_ends
+    five_primes = np.where(hits.strands == 0, starts, ends)
+    ahead = (five_primes[two] - five_primes[one]) * np.where(hits.strands[one] == 0, 1, -1)
+    orientations = 2 * (hits.strands[one] == hits.strands[two]) + (ahead < 0)
+    insert_sizes = np.abs(ahead)
+    contig = np.searchsorted(contig_starts, hits.starts[one], side="right")
+    counted = contig == np.searchsorted(contig_starts, hits.starts[two], side="right")
+    counted &= (insert_sizes > 0) & (insert_sizes < LARGEST)
+    return insert_sizes[counted], orientations[counted]
+
+
+def insert_size_of(
+    insert_sizes: np.ndarray, orientations: np.ndarray, orientation: str | None = None
+) -> InsertSize:
+    """The estimate from unambiguous pairs of the commonest orientation, or of the given one.
+
+    Outliers are left out as in bwa.
+    """
+    if orientation is None:
+        number = int(np.bincount(orientations, minlength=len(ORIENTATIONS)).argmax())
+    else:
+        number = ORIENTATIONS.index(orientation)
+    sizes = np.sort(insert_sizes[orientations == number])
+    if sizes.size < LEAST_PAIRS:
+        return InsertSize(0.0, 0.0, 0, 0, number)
+    low, high = sizes[sizes.size // 4], sizes[sizes.size * 3 // 4]
+    inside = sizes[(sizes >= low - 2 * (high - low)) & (sizes <= high + 2 * (high - low))]
+    mean, sd = float(inside.mean()), max(float(inside.std()), 1.0)
+    lowest = min(low - 3 * (high - low), round(mean - 4 * sd))
+    highest = max(high + 3 * (high - low), round(mean + 4 * sd))
+    return InsertSize(mean, sd, max(1, int(lowest)), int(highest), number)
+
+
+def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
+    """What the user gives, or was estimated before, or None.
+
+    Proper pairs are within four standard deviations of what the user gives.
+
+    The ends of Hi-C reads are no pair in this sense: there are no proper ones.
+    """
+    if parameters.hic:
+        return InsertSize(0.0, 0.0, 0, 0)
+    if parameters.insert_size is None:
+        return parameters.estimated_insert_size
+    mean, sd = map(float, parameters.insert_size)
+    lowest, highest = (max(1, round(mean + 4 * sign * sd)) for sign in (-1, 1))
+    number = ORIENTATIONS.index(parameters.orientation or "FR")
+    return InsertSize(mean, sd, lowest, highest, number)
+
+
+@lru_cache(maxsize=1)
+def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:
+    """What an insert size, from `lowest` to `highest`, adds to the score of a pair.
+
+    As in bwa: the logarithm, to the base 4, of the probability of one as far from the mean.
+
+    Returns
+    -------
+    scores : ndarray, shape=(highest - lowest + 1,), dtype=int64
+        In parts of 1 / `SCORE_UNITS`.
+    """
+    scores = []
+    for size in range(insert.lowest, insert.highest + 1):
+        far = abs(size - insert.mean) / insert.standard_deviation
+        # Beyond 37 standard deviations erfc is 0.
+        likely = math.log(max(2.0 * math.erfc(far * math.sqrt(0.5)), 1e-300)) / math.log(4.0)
+        scores.append(round(likely * match * SCORE_UNITS))
+    return np.array(scores, np.int64)
+
+
+@compiled(inline="always")
+def signed_insert_size(five_prime_1, strand_1, five_prime_2):
+    """How far read 2 begins ahead of read 1 (behind: negative)."""
+    ahead = five_prime_2 - five_prime_1
+    return ahead if strand_1 == 0 else -ahead
+
+
+@compiled(inline="always")
+def mate_lies(orientation, is_second, strand):
+    """The strand of a read's mate, and whether it begins to the right (1) or the left (-1)."""
+    same = orientation >> 1
+    side = -1 if orientation & 1 else 1
+    # Seen from read 2 a mate on the same strand lies the other way.
+    if same and is_second:
+        side = -side
+    return (strand if same else 1 - strand), (side if strand == 0 else -side)
+
+
+@compiled(inline="always")
+def five_prime(strand, start, end, read_start, read_end, length):
+    """Where a read's first base lies by a hit, clipped bases included; both engines use it."""
+    return end + length - read_end if strand else start - read_start
+
+
+@compiled(inline="always")
+def mate_window(orientation, is_second, strand, first_base, lowest, highest, mate_length):
+    """The strand of the mate of a hit, and its lowest diagonal in a proper pair.
+
+    The highest is ``highest - lowest`` more. Both engines use it.
+    """
+    mate_strand, side = mate_lies(orientation, is_second, strand)
+    low = first_base + lowest if side > 0 else first_base - highest
+    return mate_strand, low - mate_length if mate_strand else low
+
+
+# --------------------------------------------------------------------------------------------------
+# The insert size of a unit in a file, JSON: estimated once, for all jobs that map some of it.
+
+
+def insert_size_text(insert: InsertSize) -> str:
+    """An insert size as JSON, with the name of its orientation."""
+    named = insert._asdict() | {"orientation": ORIENTATIONS[insert.orientation]}
+    return json.dumps(named, indent=1) + "\n"
+
+
+def read_insert_size(path: str | os.PathLike) -> InsertSize:
+    """What `insert_size_text` is of.
+
+    Raises
+    ------
+    InputError
+        For a file of anything else.
+    """
+    kinds = {"mean": float, "standard_deviation": float, "lowest": int, "highest": int}
+    try:
+        named = json.loads(Path(path).read_bytes())
+        orientation = ORIENTATIONS.index(named.pop("orientation"))
+        insert = InsertSize(**named, orientation=orientation)
+        whole = {name: type(value) for name, value in named.items()} == kinds
+        whole &= all(0 <= value < 1 << 31 for value in named.values())
+        whole &= insert.lowest <= insert.highest
+        # Either nothing is known, or all of it.
+        whole &= insert.standard_deviation >= (insert.highest > 0)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        whole = False
+    if not whole:
+        raise InputError(
+            f"{path}: not an insert size that estimate_map_insert_size.py or "
+            "estimate_allmap_insert_size.py wrote: make it again"
+        )
+    return insert

@@ -1,0 +1,158 @@
+"""Candidates for a read near its mate: what seeds missed or left out.
+
+    anchor, forward          its mate in FR, reverse, begins on one of these diagonals
+    |=====>                              |..........|   <=====|
+    start                    start + lowest - length    start + highest - length
+
+The diagonal with most 8-mers in common is the candidate, if they are enough; it is extended like
+any other. Every hit of the anchor close to its best one is tried, so that a mate in a repeat is
+found wherever it could be.
+"""
+
+import numpy as np
+
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.insert_size import InsertSize, five_prime, mate_window
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.mapping.seeds_cpu import Candidates, candidates_of
+from bwarp.reads.base_bits_cpu import SLACK, put_bases
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.timeline import on_timeline
+
+#: Bases of a k-mer.
+KMER = 8
+
+#: The least k-mers on a diagonal that make a candidate: random sequence has one or two.
+LEAST_KMERS = 6
+
+
+@on_timeline("search for mates")
+def rescue_candidates(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    insert: InsertSize,
+    parameters: MappingParameters,
+) -> Candidates:
+    """At most one candidate for every good hit of the mate that has no partner yet."""
+    found = np.empty((len(hits.reads), 6), np.int64)
+    n_found = _find_mates(
+        genome, both, offsets, hits, insert, parameters.rescue_margin, parameters.hopeless_margin,
+        found,
+    )  # fmt: skip
+    found = found[:n_found]
+    found = found[np.argsort(found[:, 0], kind="stable")]
+    nothing = np.zeros(len(offsets) - 1, np.int32)
+    return candidates_of(found, nothing, nothing, np.zeros(2, np.int64))
+
+
+@compiled
+def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, found):
+    genome, both, hits, found = uncounted((genome, both, hits, found))
+    contig_starts, lowest, highest = genome.contig_starts, insert.lowest, insert.highest
+    n_found = 0
+    # heads[kmer] is 1 + the last position of the k-mer in the read, before[] 1 + the one before it.
+    heads = np.zeros(1 << (2 * KMER), np.int32)
+    before = np.zeros(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int32)
+    counts = np.zeros(highest - lowest + 1, np.int32)
+    window = np.empty(highest - lowest + before.size + SLACK, np.uint8)
+    for anchor in range(offsets.size - 1):
+        mate = anchor ^ 1
+        length = offsets[mate + 1] - offsets[mate]
+        first, last = hits.offsets[anchor], hits.offsets[anchor + 1]
+        if first == last or length < KMER:
+            continue
+        best = hits.scores[first]
+        least_of_mate = 0
+        if hits.offsets[mate] < hits.offsets[mate + 1]:
+            least_of_mate = hits.scores[hits.offsets[mate]] - hopeless_margin
+        listed = -1  # the strand of the mate whose k-mers are in the table
+        for hit in range(first, last):
+            if hits.scores[hit] < best - margin:
+                break
+            first_base = five_prime(
+                hits.strands[hit], hits.starts[hit], hits.ends[hit], hits.read_starts[hit],
+                hits.read_ends[hit], offsets[anchor + 1] - offsets[anchor],
+            )  # fmt: skip
+            strand, low = mate_window(
+                insert.orientation, anchor & 1, hits.strands[hit], first_base, lowest, highest,
+                length,
+            )  # fmt: skip
+            high = low + highest - lowest
+            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
+            contig_start, contig_end = contig_starts[contig - 1], contig_starts[contig]
+            partner = False
+            for other in range(hits.offsets[mate], hits.offsets[mate + 1]):
+                # One far below the mate's best was not aligned with gaps: it may be better.
+                if hits.scores[other] < least_of_mate:
+                    break
+                start = hits.starts[other] - hits.read_starts[other]
+                if hits.strands[other] == strand and low <= start <= high:
+                    partner = partner or contig_start <= hits.starts[other] < contig_end
+            if partner:
+                continue
+            if listed != strand:
+                for turn in (listed, strand):
+                    if turn >= 0:
+                        base = offsets[mate] + (both.size // 2 if turn else 0)
+                        _list_kmers(both, base, length, heads, before, turn == strand)
+                listed = strand
+            start, stop = max(low, contig_start), min(high + length, contig_end)
+            n = put_bases(window, 0, genome.blocks, start, stop)
+            diagonal, count = _best_diagonal(window, n, low - start, heads, before, counts)
+            diagonal += start
+            if count >= LEAST_KMERS:
+                found[n_found, 0], found[n_found, 1], found[n_found, 2:5] = mate, strand, diagonal
+                found[n_found, 5] = count
+                n_found += 1
+        if listed >= 0:
+            base = offsets[mate] + (both.size // 2 if listed else 0)
+            _list_kmers(both, base, length, heads, before, False)
+    return n_found
+
+
+@compiled(inline="always")
+def _next_kmer(kmer, clean, code):
+    """The k-mer that ends with this base, and how many bases it has without an ambiguous one."""
+    kmer = (kmer << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * KMER)) - 1)
+    return kmer, clean + 1 if code < 4 else 0
+
+
+@compiled
+def _list_kmers(both, base, length, heads, before, enter):
+    """Enter the k-mers of a read into the table, or take them out again."""
+    kmer, clean = np.uint32(0), 0
+    for at in range(length):
+        kmer, clean = _next_kmer(kmer, clean, both[base + at])
+        if clean >= KMER:
+            if enter:
+                before[at - KMER + 1] = heads[kmer]
+                heads[kmer] = at - KMER + 2
+            else:
+                heads[kmer] = 0
+
+
+@compiled
+def _best_diagonal(window, n, low, heads, before, counts):
+    """The diagonal of n bases, from `low` on, with most k-mers in common, the first of several, and
+    how many."""
+    counts[:] = 0
+    kmer, clean = np.uint32(0), 0
+    best, best_count = np.int64(-1), np.int32(0)
+    for at in range(n):
+        kmer, clean = _next_kmer(kmer, clean, window[at])
+        if clean < KMER:
+            continue
+        item = heads[kmer]
+        while item > 0:
+            diagonal = at - KMER + 1 - (item - 1) - low
+            if 0 <= diagonal < counts.size:
+                counts[diagonal] += 1
+                count = counts[diagonal]
+                if count > best_count or (count == best_count and diagonal < best):
+                    best, best_count = diagonal, count
+            item = before[item - 1]
+    return low + best, best_count

@@ -1,1 +1,0 @@
-"""From primary alignments to records, files and statistics."""

@@ -1,1 +1,0 @@
-"""From scored hits to pairs, primary alignments and mapping qualities."""

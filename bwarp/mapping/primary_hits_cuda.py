@@ -1,0 +1,566 @@
+"""Primary hits and their mapping qualities on the GPU, by the rules of primary_pairs_cpu and
+primary_and_mapq_cpu.
+
+One warp works on a pair. The CPU sorts the hits of read 2; here all pairs of hits are looked at,
+32 at a time, for which a number a hit is enough that is written once:
+
+    hit of read 2    contig | strand | first base
+    hit of read 1    contig | strand of read 2 | first position of the window where that begins
+
+A hit of read 2 lies in the window if its number is less than the window's size above that of the
+hit of read 1. Likelihoods are whole numbers, so that their sums are the same in any order; and of
+equal pairs that with the highest tie number is taken, which no two have in common.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.gpu.cuda import cuda, float64, int32, int64, uint8, uint32, uint64
+from bwarp.gpu.device_arrays import columns
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.launch import ALL_LANES, WARP, launch
+from bwarp.gpu.ptx import add_rounded, load_uint32x4
+from bwarp.gpu.sums_and_sorts import greatest, total
+from bwarp.mapping.extension_cuda import DeviceGenome, contig_at
+from bwarp.mapping.insert_size import (
+    SCORE_UNITS,
+    InsertSize,
+    five_prime,
+    insert_size_scores,
+)
+from bwarp.mapping.likelihoods import HIGHEST_QUALITY, likelihood, mapping_quality
+from bwarp.mapping.parameters import SHORT_READ, MappingParameters
+from bwarp.mapping.primary_hits_cpu import (
+    ROUNDING,
+    Scores,
+    drawn_of,
+    is_near,
+    length_factor,
+    others_beside,
+    pair_tie,
+    penalised_score,
+    quality_beside,
+    same_bases,
+    scores_of,
+    span_of,
+    tie_seed,
+    unique_suboptimal,
+    unrounded_mapq,
+)
+from bwarp.mapping.primary_pairs_cpu import (
+    number_of_size,
+    pair_quality,
+    pairs_beside,
+    unlocated_rival,
+    unpaired_score,
+    window_of_mate,
+)
+from bwarp.mapping.scored_hits_cpu import (
+    END,
+    FIELDS,
+    GAPLESS,
+    READ_END,
+    READ_START,
+    SCORE,
+    START,
+)
+from bwarp.mapping.scored_hits_cuda import DeviceScoredHits
+from bwarp.mapping.tandem_repeats import (
+    LONGEST_PERIOD,
+    MOST_DIFFERENCES,
+    score_farther,
+    shift_of_period,
+)
+from bwarp.reads.base_bits_cuda import differing, shifted
+from bwarp.reads.device_reads_cuda import DeviceReads
+
+# --------------------------------------------------------------------------------------------------
+# What the GPU's threads find out of a hit: its clip-penalised score, the bases of the read that
+# it
+# aligns, and its mapping quality, by the rules of primary_and_mapq_cpu.
+
+
+@cuda.jit(device=True)
+def span_at(hits, hit, length):
+    """The bases of the read, as it was read, that a hit aligns."""
+    scored = hits.scored
+    row = FIELDS * hit
+    return span_of(hits.strands[hit], scored[row + READ_START], scored[row + READ_END], length)
+
+
+@cuda.jit(device=True)
+def penalised_at(hits, hit, length, clip):
+    """A hit's score with its clipped ends penalised."""
+    scored = hits.scored
+    row = FIELDS * hit
+    return penalised_score(
+        scored[row + SCORE], scored[row + GAPLESS], scored[row + READ_START],
+        scored[row + READ_END], length, clip,
+    )  # fmt: skip
+
+
+@cuda.jit(device=True)
+def unique_mapq(score, aligned, factors, scores):
+    """bwa's mapping quality of a unique hit."""
+    suboptimal = unique_suboptimal(scores.match)
+    if suboptimal >= score:
+        return int64(0)
+    unrounded = unrounded_mapq(
+        score, suboptimal, aligned, factors[aligned], scores.match, scores.mismatch
+    )
+    return min(max(int64(add_rounded(unrounded, ROUNDING)), int64(0)), int64(HIGHEST_QUALITY))
+
+
+@cuda.jit(device=True)
+def quality_of_hit(hits, first, last, hit, length, unlocated, factors, scores):
+    """What `primary_and_mapq_cpu.select` finds of a primary hit: mapping quality, best score of
+    others and best clip-penalised one. A whole warp, a lane every 32nd hit.
+
+    The CPU ends where raw scores, which fall, are so low that nothing changes: no clip-penalised
+    score is above its raw one, so those to come are no better than the best, raw or penalised, and
+    `MOST_LESS` matches below the primary one, which makes their likelihood 0. Here all are seen.
+    """
+    scored = hits.scored
+    score = penalised_at(hits, hit, length, scores.clip)
+    span = span_at(hits, hit, length)
+    best, best_penalised = int64(0), int64(0)
+    near, others = int64(0), int64(0)
+    for i in range(first + int64(cuda.laneid), last, WARP):
+        if i != hit and same_bases(span, span_at(hits, i, length)):
+            penalised = penalised_at(hits, i, length, scores.clip)
+            best = max(best, scored[FIELDS * i + SCORE])
+            best_penalised = max(best_penalised, penalised)
+            likely = likelihood(SCORE_UNITS * (score - penalised), scores.match)
+            if is_near(score - penalised, length, scores.near):
+                near += likely
+            else:
+                others += likely
+    if last - first > 1:
+        best, best_penalised = greatest(best), greatest(best_penalised)
+        near, others = total(near), total(others)
+    others = others_beside(score, near, others, unlocated, length, scores.match, scores.mismatch)
+    row = FIELDS * hit
+    alone = unique_mapq(score, scored[row + END] - scored[row + START], factors, scores)
+    return min(alone, mapping_quality(others)), best, best_penalised
+
+
+#: Where strand and contig stand in a hit's number: no genome has as many bases, and no window
+#: beyond its ends.
+_STRAND, _CONTIG = 36, 37
+
+#: Less than any score.
+_NOTHING = -(1 << 60)
+
+
+class DevicePrimary(NamedTuple):
+    """The outcome for every read, as `PrimarySelection`.
+
+    Attributes
+    ----------
+    hits
+        The row of the primary hit, or -1.
+    qualities, suboptimal, proper
+    """
+
+    hits: int32[::1]
+    qualities: uint8[::1]
+    suboptimal: int32[::1]
+    proper: uint8[::1]
+
+
+class Known(NamedTuple):
+    """What is known of reads besides their hits, `length_factor` of numbers of bases, and the
+    number of the first template."""
+
+    unlocated: int32[::1]
+    factors: float64[::1]
+    first_template: int
+
+
+class MateDistances(NamedTuple):
+    """What distances of mates score, and where mates lie (`InsertSize`)."""
+
+    likely: int64[::1]
+    lowest: int
+    orientation: int
+
+
+class HitNumbers(NamedTuple):
+    """Of every hit the number that the module's docstring draws, and its clip-penalised score."""
+
+    keys: int64[::1]
+    penalised: int32[::1]
+
+
+def select_primary(
+    genome: DeviceGenome,
+    reads: DeviceReads,
+    hits: DeviceScoredHits,
+    unlocated,
+    insert: InsertSize | None,
+    ends: int,
+    first_template: int,
+    parameters: MappingParameters,
+) -> DevicePrimary:
+    """Primary hits as `select_paired` (2 ends) or `select_single` finds them, with the tie numbers
+    of templates from `first_template` on.
+
+    Parameters
+    ----------
+    unlocated : device array, shape=(n_reads,), dtype=int32
+    insert : InsertSize or None
+        None, or one that is not known: there are no proper pairs.
+    """
+    n_reads = reads.n_reads
+    primary = columns(DevicePrimary, max(1, n_reads))
+    gpu = cuda.get_current_device().id
+    factors = _length_factors(gpu, 1 << reads.longest.bit_length())
+    known, scores = Known(unlocated, factors, first_template), scores_of(parameters)
+    is_paired = ends == 2 and insert is not None and insert.highest > 0
+    if is_paired:
+        likely = _insert_size_scores(gpu, insert, parameters.match)
+        mates = MateDistances(likely, insert.lowest, insert.orientation)
+        numbers = columns(HitNumbers, max(1, hits.count))
+        select_pairs[launch(n_reads // 2 * WARP)](
+            genome, reads, hits, known, mates, scores, numbers, primary
+        )
+    select_reads[launch(n_reads * WARP)](reads, hits, known, scores, ends, int(is_paired), primary)
+    return primary
+
+
+@lru_cache(maxsize=16)
+def _length_factors(_gpu, stop: int):
+    """`length_factor` of all numbers of bases below `stop`: logarithms of a GPU differ in their
+    last bits. No alignment of a scored hit has more bases than its read.
+    """
+    factors = [length_factor.py_func(aligned) for aligned in range(stop)]
+    return cuda.to_device(np.array(factors, np.float64))
+
+
+@lru_cache(maxsize=16)
+def _insert_size_scores(_gpu, insert: InsertSize, match: int):
+    return cuda.to_device(insert_size_scores(insert, match))
+
+
+@cuda.jit(device=True)
+def pair_score(numbers, hits, mates, a, b):
+    """What two hits score as a pair, or `_NOTHING` where that is no proper one."""
+    from_low = numbers.keys[b] - numbers.keys[a]
+    if from_low < 0 or from_low >= mates.likely.size:
+        return int64(_NOTHING)
+    _, side, _ = window_of_mate(
+        mates.orientation, int64(hits.strands[a]), int64(0), int64(0), mates.likely.size
+    )
+    size = number_of_size(from_low, side, mates.likely.size)
+    return (
+        SCORE_UNITS * (int64(numbers.penalised[a]) + int64(numbers.penalised[b]))
+        + mates.likely[size]
+    )
+
+
+@kernel
+def select_pairs(
+    genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, known: Known,
+    mates: MateDistances, scores: Scores, numbers: HitNumbers, primary: DevicePrimary,
+):  # fmt: skip
+    """Mark the reads of proper pairs, and select their primary hits.
+
+    One warp a pair, a lane every 32nd hit, then every 32nd pair of hits. Reads the rows of both
+    reads once or twice; each pair of hits is looked at twice, by two numbers from the cache.
+    """
+    offsets, scored = reads.offsets, hits.scored
+    keys, penalised = numbers.keys, numbers.penalised
+    pair = cuda.grid(1) // WARP
+    if pair >= (offsets.size - 1) // 2:
+        return
+    lane = int64(cuda.laneid)
+    a, b = 2 * int64(pair), 2 * int64(pair) + 1
+    first_a, first_b = int64(hits.offsets[a]), int64(hits.offsets[b])
+    last_b = int64(hits.offsets[b + 1])
+    n_a, n_b = first_b - first_a, last_b - first_b
+    if lane == 0:
+        primary.proper[a] = 0
+        primary.proper[b] = 0
+    if n_a == 0 or n_b == 0:
+        return
+    length_a, length_b = offsets[b] - offsets[a], offsets[b + 1] - offsets[b]
+    single_a, single_b = int64(0), int64(0)
+    for hit in range(first_a + lane, last_b, WARP):
+        is_b, row, strand = hit >= first_b, FIELDS * hit, int64(hits.strands[hit])
+        length = length_b if is_b else length_a
+        score = penalised_at(hits, hit, length, scores.clip)
+        position = five_prime(
+            strand, scored[row + START], scored[row + END], scored[row + READ_START],
+            scored[row + READ_END], length,
+        )  # fmt: skip
+        if is_b:
+            single_b = max(single_b, score)
+        else:
+            single_a = max(single_a, score)
+            strand, _, position = window_of_mate(
+                mates.orientation, strand, position, mates.lowest, mates.likely.size
+            )
+        contig = int64(contig_at(genome.contig_starts, scored[row + END] - 1))
+        keys[hit] = position + (strand << _STRAND) + (contig << _CONTIG)
+        penalised[hit] = score
+    cuda.syncwarp()
+
+    # The best pair: score, then tie number.
+    seed = tie_seed(uint64(known.first_template + pair))
+    best, best_tie, best_hits = int64(_NOTHING), int64(0), int64(0)
+    n_found = int64(0)
+    rows_a_step, rest_a_step = WARP // n_b, WARP % n_b
+    i, j = lane // n_b, lane % n_b
+    while i < n_a:
+        score = pair_score(numbers, hits, mates, first_a + i, first_b + j)
+        if score != _NOTHING:
+            n_found += 1
+        if score != _NOTHING and score >= best:
+            tie = pair_tie(seed, i, j)
+            if score > best or tie > uint64(best_tie):
+                best, best_tie, best_hits = score, int64(tie), (i << 32) + j
+        i += rows_a_step
+        j += rest_a_step
+        if j >= n_b:
+            i += 1
+            j -= n_b
+    n_found = total(n_found)
+    if n_found == 0:
+        return
+    for distance in (16, 8, 4, 2, 1):
+        score = cuda.shfl_xor_sync(ALL_LANES, best, distance)
+        tie = cuda.shfl_xor_sync(ALL_LANES, best_tie, distance)
+        pair_of_hits = cuda.shfl_xor_sync(ALL_LANES, best_hits, distance)
+        if score > best or (score == best and uint64(tie) > uint64(best_tie)):
+            best, best_tie, best_hits = score, tie, pair_of_hits
+    best_a, best_b = best_hits >> 32, best_hits & 0xFFFFFFFF
+    single_a, single_b = greatest(single_a), greatest(single_b)
+    unpaired = unpaired_score(single_a, single_b, scores.match)
+    if best <= unpaired:
+        return
+
+    # How likely all pairs with another hit of a read are.
+    others_a, others_b, near_a, near_b = int64(0), int64(0), int64(0), int64(0)
+    if n_found > 1:
+        i, j = lane // n_b, lane % n_b
+        while i < n_a:
+            score = pair_score(numbers, hits, mates, first_a + i, first_b + j)
+            if score != _NOTHING:
+                beside = likelihood(best - score, scores.match)
+                near = beside if best - score <= SCORE_UNITS * scores.near else int64(0)
+                others_a += beside if i != best_a else int64(0)
+                others_b += beside if j != best_b else int64(0)
+                near_a += near if i != best_a else int64(0)
+                near_b += near if j != best_b else int64(0)
+            i += rows_a_step
+            j += rest_a_step
+            if j >= n_b:
+                i += 1
+                j -= n_b
+        others_a, others_b = total(others_a), total(others_b)
+        near_a, near_b = total(near_a), total(near_b)
+    best_a, best_b = best_a + first_a, best_b + first_b
+    apart = likelihood(best - unpaired, scores.match)
+    others_a += apart if int64(penalised[best_a]) < single_a else int64(0)
+    others_b += apart if int64(penalised[best_b]) < single_b else int64(0)
+
+    unlocated_a, unlocated_b = int64(known.unlocated[a]), int64(known.unlocated[b])
+    alone_a, raw_a, suboptimal_a = quality_of_hit(
+        hits, first_a, first_b, best_a, length_a, unlocated_a, known.factors, scores
+    )
+    alone_b, raw_b, suboptimal_b = quality_of_hit(
+        hits, first_b, last_b, best_b, length_b, unlocated_b, known.factors, scores
+    )
+    rivals = unlocated_rival(unlocated_a, suboptimal_a, scores.match)
+    rivals += unlocated_rival(unlocated_b, suboptimal_b, scores.match)
+    besides = pairs_beside(best, rivals, length_a, length_b, scores.match, scores.mismatch)
+    is_short = length_a < SHORT_READ and length_b < SHORT_READ
+    is_repeat_a, is_repeat_b = unlocated_a > 0, unlocated_b > 0
+    if lane == 0:
+        primary.hits[a], primary.suboptimal[a], primary.proper[a] = best_a, raw_a, 1
+        primary.hits[b], primary.suboptimal[b], primary.proper[b] = best_b, raw_b, 1
+        primary.qualities[a] = pair_quality(
+            others_a + besides, near_a, is_short, is_repeat_a, is_repeat_b, alone_a
+        )
+        primary.qualities[b] = pair_quality(
+            others_b + besides, near_b, is_short, is_repeat_a, is_repeat_b, alone_b
+        )
+
+
+@cuda.jit(device=True)
+def lanes_with(hits, hit, last, best, length, scores):
+    """The lanes, as bits, whose hit is reported and has this clip-penalised score."""
+    is_best = False
+    if hit < last and hits.scored[FIELDS * hit + SCORE] >= scores.least:
+        is_best = penalised_at(hits, hit, length, scores.clip) == best
+    return int64(cuda.ballot_sync(ALL_LANES, is_best)) & ALL_LANES
+
+
+@kernel
+def select_reads(
+    reads: DeviceReads, hits: DeviceScoredHits, known: Known, scores: Scores, ends: int,
+    is_paired: int, primary: DevicePrimary,
+):  # fmt: skip
+    """Select the primary hits of reads that are in no proper pair.
+
+    Where `is_paired` is 1 `proper` says which are; else none is. One warp a read, a lane every 32nd
+    hit; rows are read up to four times, from the cache.
+    """
+    read = int64(cuda.grid(1) // WARP)
+    if read >= reads.offsets.size - 1 or (is_paired and primary.proper[read]):
+        return
+    lane = int64(cuda.laneid)
+    first, last = int64(hits.offsets[read]), int64(hits.offsets[read + 1])
+    if first == last or hits.scored[FIELDS * first + SCORE] < scores.least:
+        if lane == 0:
+            primary.hits[read], primary.suboptimal[read] = -1, 0
+            primary.qualities[read], primary.proper[read] = 0, 0
+        return
+    length = reads.offsets[read + 1] - reads.offsets[read]
+    best = int64(_NOTHING)
+    for hit in range(first + lane, last, WARP):
+        if hits.scored[FIELDS * hit + SCORE] >= scores.least:
+            best = max(best, penalised_at(hits, hit, length, scores.clip))
+    best = greatest(best)
+    equals = int64(0)
+    for step in range(first, last, WARP):
+        equals += cuda.popc(lanes_with(hits, step + lane, last, best, length, scores))
+    drawn = drawn_of(tie_seed(uint64(known.first_template + read // ends)), equals)
+    chosen = first
+    for step in range(first, last, WARP):
+        lanes = lanes_with(hits, step + lane, last, best, length, scores)
+        if drawn >= 0 and drawn < cuda.popc(lanes):
+            # The lane before which so many others have such a hit.
+            before = cuda.popc(lanes & ((int64(1) << lane) - 1))
+            is_drawn = (lanes >> lane) & 1 == 1 and before == drawn
+            drawn_lane = int64(cuda.ballot_sync(ALL_LANES, is_drawn)) & ALL_LANES
+            chosen = step + int64(cuda.ffs(drawn_lane)) - 1
+        drawn -= cuda.popc(lanes)
+    quality, raw, _ = quality_of_hit(
+        hits, first, last, chosen, length, int64(known.unlocated[read]), known.factors, scores
+    )
+    if lane == 0:
+        primary.hits[read], primary.suboptimal[read] = chosen, raw
+        primary.qualities[read], primary.proper[read] = quality, 0
+
+
+#: bwa's mapping quality is a formula of real numbers.
+DOUBLE_PRECISION = {select_pairs, select_reads}
+
+
+# --------------------------------------------------------------------------------------------------
+# Reads in tandem repeats on the GPU, by the rules of tandem_repeats.
+#
+# Few reads are looked at: a thread finds out for each whether it is, and the whole warp then
+# takes
+# those of its 32 reads in turn. A lane compares a read with itself for each period, and 32 bases
+# of
+# it with the genome.
+
+
+def lower_tandem_repeats(
+    genome: DeviceGenome,
+    reads: DeviceReads,
+    hits: DeviceScoredHits,
+    primary: DevicePrimary,
+    parameters: MappingParameters,
+) -> None:
+    """Lower the mapping qualities of reads of proper pairs that lie periods farther as well."""
+    lower_repeats[launch(reads.n_reads)](
+        genome, reads, hits, primary, parameters.match, parameters.match - parameters.mismatch,
+        parameters.most_loss,
+    )  # fmt: skip
+
+
+@cuda.jit(device=True)
+def first_bits(count):
+    """The lowest bits, so many of 32 (more: all)."""
+    return uint32(0xFFFFFFFF) if count >= 32 else uint32((int64(1) << count) - 1)
+
+
+@cuda.jit(device=True)
+def unlike(blocks, at, other):
+    """Which of 32 bases differ from 32 others of the same blocks, a bit each; ambiguous ones are
+    equal."""
+    first = (uint64(at) >> uint64(5)) << uint64(2)
+    other_first = (uint64(other) >> uint64(5)) << uint64(2)
+    shift, other_shift = uint32(at) & uint32(31), uint32(other) & uint32(31)
+    low, high, ambiguous, _ = load_uint32x4(blocks, first)
+    low_2, high_2, ambiguous_2, _ = load_uint32x4(blocks, first + uint64(4))
+    other_low, other_high, other_ambiguous, _ = load_uint32x4(blocks, other_first)
+    next_low, next_high, next_ambiguous, _ = load_uint32x4(blocks, other_first + uint64(4))
+    bits = shifted(low, low_2, shift) ^ shifted(other_low, next_low, other_shift)
+    bits |= shifted(high, high_2, shift) ^ shifted(other_high, next_high, other_shift)
+    bits |= shifted(ambiguous, ambiguous_2, shift) ^ shifted(
+        other_ambiguous, next_ambiguous, other_shift
+    )
+    return uint32(bits)
+
+
+@cuda.jit(device=True)
+def period_of(both, first, length):
+    """The shortest period of a read, 0 where it has none. A whole warp, a lane a period."""
+    period = int64(cuda.laneid) + 1
+    fits = period <= min(int64(LONGEST_PERIOD), length // 2)
+    differences, at = int64(0), int64(0)
+    while fits and at < length - period:
+        bits = unlike(both, first + at, first + at + period) & first_bits(length - period - at)
+        differences += cuda.popc(bits)
+        fits = differences <= MOST_DIFFERENCES
+        at += 32
+    lanes = int64(cuda.ballot_sync(ALL_LANES, fits)) & ALL_LANES
+    return int64(cuda.ffs(lanes))
+
+
+@cuda.jit(device=True)
+def differences_on(genome, diagonal, both, first, length):
+    """In how many bases a read differs from the genome. A whole warp, a lane 32 bases a step."""
+    differences = int64(0)
+    for at in range(32 * int64(cuda.laneid), length, 32 * WARP):
+        bits = differing(genome, diagonal + at, both, first + at) & first_bits(length - at)
+        differences += cuda.popc(bits)
+    return total(differences)
+
+
+@kernel
+def lower_repeats(
+    genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, primary: DevicePrimary,
+    match: int, loss: int, margin: int,
+):  # fmt: skip
+    """One thread a read, which reads a number of it or two. For each that has another hit about as
+    good the whole warp reads the read a dozen times, from the cache, and the genome twice.
+    """
+    offsets, contig_starts, scored = reads.offsets, genome.contig_starts, hits.scored
+    own = int64(cuda.grid(1))
+    may_repeat = False
+    if own < offsets.size - 1 and primary.proper[own]:
+        score = scored[FIELDS * int64(primary.hits[own]) + SCORE]
+        may_repeat = int64(primary.suboptimal[own]) + margin >= score
+    lanes = int64(cuda.ballot_sync(ALL_LANES, may_repeat)) & ALL_LANES
+    while lanes != 0:
+        read = own - int64(cuda.laneid) + int64(cuda.ffs(lanes)) - 1
+        lanes &= lanes - 1
+        hit = int64(primary.hits[read])
+        row = FIELDS * hit
+        length = offsets[read + 1] - offsets[read]
+        first = offsets[read]
+        if hits.strands[hit]:
+            first += reads.n_bases
+        period = period_of(reads.blocks, first, length)
+        if period == 0:
+            continue
+        contig = contig_at(contig_starts, scored[row + START])
+        low, high = contig_starts[contig], contig_starts[contig + 1]
+        here = scored[row + START] - scored[row + READ_START]
+        shift = shift_of_period(period)
+        quality = int64(primary.qualities[read])
+        for side in range(-1, 2, 2):
+            diagonal = here + side * shift
+            if diagonal >= low and diagonal + length <= high:
+                differences = differences_on(genome.blocks, diagonal, reads.blocks, first, length)
+                less = scored[row + SCORE] - score_farther(length, differences, match, loss)
+                quality = min(quality, quality_beside(less, match))
+        if cuda.laneid == 0:
+            primary.qualities[read] = quality

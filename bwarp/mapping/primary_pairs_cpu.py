@@ -1,0 +1,273 @@
+"""Primary hits of pairs, by bwa's rules, and their mapping qualities.
+
+A pair of hits that lie to each other as the run's pairs do scores the sum of both and the logarithm
+of its insert size's probability; it is taken where that beats the two best hits by themselves less
+a penalty. The likelihoods of all pairs with another hit of a read are added. Near ones count more
+where hits of both reads were not located, as those of single reads do; of short reads, all count
+half as much again where hits of either were not.
+
+    hits of read 1     ---->            ---->        ---->
+    window of each       [======]         [======]     [======]      where a mate begins
+    hits of read 2      <----   <----             <----              by strand and first base
+
+Of two reads with many hits each only the pairs within these windows are looked at.
+"""
+
+import numpy as np
+from numba import int64
+
+from bwarp.mapping.insert_size import (
+    SCORE_UNITS,
+    InsertSize,
+    five_prime,
+    insert_size_scores,
+    mate_lies,
+)
+from bwarp.mapping.likelihoods import likelihood, mapping_quality
+from bwarp.mapping.parameters import SHORT_READ, MappingParameters
+from bwarp.mapping.primary_hits_cpu import (
+    HIDDEN_ONCE_IN,
+    NEAR_RIVALS,
+    UNLOCATED_LOSS,
+    PrimarySelection,
+    Reads,
+    clip_penalised,
+    hidden_score,
+    no_selection,
+    pair_tie,
+    scores_of,
+    select,
+    select_unpaired,
+)
+from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.timeline import on_timeline
+
+UNPAIRED_PENALTY = 17
+
+#: Added to the first bases of hits on the reverse strand, so that they come after all others.
+_REVERSE = 1 << 40
+
+#: Less than any score.
+_NOTHING = -(1 << 60)
+
+
+@on_timeline("select primary hits")
+def select_paired(
+    hits: ScoredHits,
+    lengths: np.ndarray,
+    unlocated: np.ndarray,
+    insert: InsertSize,
+    parameters: MappingParameters,
+    seeds: np.ndarray,
+    contig_starts: np.ndarray,
+) -> PrimarySelection:
+    """Primary hits of pairs: reads 2 i and 2 i + 1; `seeds` (uint64 a read) break ties."""
+    primary = no_selection(len(lengths))
+    reads, scores = Reads(lengths, unlocated, seeds), scores_of(parameters)
+    if insert.highest:
+        most = int(np.diff(hits.offsets).max(initial=0))
+        _select_pairs(
+            hits, reads, scores, contig_starts, insert_size_scores(insert, parameters.match),
+            insert.lowest, insert.orientation, np.empty((4, most), np.int64), primary,
+        )  # fmt: skip
+    select_unpaired(hits, reads, scores, primary)
+    return primary
+
+
+@compiled(inline="always")
+def window_of_mate(orientation, strand, first_base, lowest, n_sizes):
+    """The strand of read 2, whether it begins to the right (1) or the left (-1), and the first of
+    the `n_sizes` positions where it does, of a hit of read 1; both engines use it.
+    """
+    mate_strand, side = mate_lies(orientation, 0, strand)
+    low = first_base + lowest if side > 0 else first_base - lowest - n_sizes + 1
+    return mate_strand, side, low
+
+
+@compiled(inline="always")
+def number_of_size(from_low, side, n_sizes):
+    """Which insert size, from the lowest, a mate has that begins so far within its window; both
+    engines use it.
+    """
+    return from_low if side > 0 else n_sizes - 1 - from_low
+
+
+@compiled(inline="always")
+def unpaired_score(single_a, single_b, match):
+    """What a pair scores by the best hits of both reads, wherever they lie; both engines use it."""
+    return SCORE_UNITS * (single_a + single_b - UNPAIRED_PENALTY * match)
+
+
+@compiled(inline="always")
+def unlocated_rival(unlocated, suboptimal, match):
+    """What the hits of a read that were not located score in another pair, 0 where there are none;
+    both engines use it.
+    """
+    if not unlocated:
+        return int64(0)
+    return max(min(unlocated, suboptimal), unlocated - UNLOCATED_LOSS * match)
+
+
+@compiled(inline="always")
+def pairs_beside(best, rivals, length_a, length_b, match, mismatch):
+    """How likely pairs of hits are that were not located, or that no seed shows; both engines use
+    it. `rivals` is the sum of `unlocated_rival` of both reads.
+    """
+    besides = likelihood(best - SCORE_UNITS * rivals, match)
+    if length_a < SHORT_READ and length_b < SHORT_READ:
+        loss = match - mismatch
+        hidden = hidden_score(length_a, match, loss) + hidden_score(length_b, match, loss)
+        besides += likelihood(best - SCORE_UNITS * hidden, match) // HIDDEN_ONCE_IN
+    return besides
+
+
+@compiled(inline="always")
+def pair_quality(others, near, is_short, unlocated_a, unlocated_b, alone):
+    """The mapping quality of a read in a pair, `alone` being the one without it; both engines use
+    it.
+
+    Parameters
+    ----------
+    others, near : int64
+        The likelihoods of all pairs with another hit of the read together, and of near ones.
+    unlocated_a, unlocated_b : bool
+        Whether hits of the reads were not located.
+    """
+    if is_short and (unlocated_a or unlocated_b):
+        others += others >> 1
+    elif unlocated_a and unlocated_b:
+        others += (NEAR_RIVALS - 1) * near
+    return min(mapping_quality(others), alone + 40)
+
+
+@compiled(inline="always")
+def _five_prime_of(hits, i, length):
+    return five_prime(
+        hits.strands[i], hits.starts[i], hits.ends[i], hits.read_starts[i], hits.read_ends[i],
+        length,
+    )  # fmt: skip
+
+
+@compiled(inline="always")
+def _sort_hits(hits, read, length, clip, positions, rows, penalised):
+    """Write a read's hits by strand and first base, with their clip-penalised scores, of which it
+    returns the best.
+    """
+    first, best = hits.offsets[read], np.int64(0)
+    n = hits.offsets[read + 1] - first
+    for number in range(n):
+        row = first + number
+        position = _five_prime_of(hits, row, length) + (_REVERSE if hits.strands[row] else 0)
+        at = number
+        while at > 0 and positions[at - 1] > position:
+            positions[at], rows[at], penalised[at] = (
+                positions[at - 1],
+                rows[at - 1],
+                penalised[at - 1],
+            )
+            at -= 1
+        score = clip_penalised(hits, row, length, clip)
+        positions[at], rows[at], penalised[at] = position, row, score
+        best = max(best, score)
+    return best
+
+
+@compiled(inline="always")
+def _first_from(positions, n, position):
+    """The number of the first of n sorted positions that is not before `position`."""
+    first = np.int64(0)
+    while n > 1:
+        half = n >> 1
+        # No branch, which nothing could predict.
+        first += half * np.int64(positions[first + half - 1] < position)
+        n -= half
+    return first + np.int64(positions[first] < position)
+
+
+@compiled
+def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientation, space, primary):
+    hits, reads, contig_starts = uncounted((hits, reads, contig_starts))
+    likely, primary, space = uncounted((likely, primary, space))
+    positions, rows, penalised_b, firsts = space[0], space[1], space[2], space[3]
+    match, clip = scores.match, scores.clip
+    for a in range(0, hits.offsets.size - 1, 2):
+        b = a + 1
+        first_a, first_b = hits.offsets[a], hits.offsets[b]
+        n_b = hits.offsets[b + 1] - first_b
+        if first_a == first_b or n_b == 0:
+            continue
+        length_a, length_b = reads.lengths[a], reads.lengths[b]
+        single_a = np.int64(0)
+        single_b = _sort_hits(hits, b, length_b, clip, positions, rows, penalised_b)
+        best = np.int64(_NOTHING)
+        others_a = others_b = near_a = near_b = np.int64(0)
+        best_a, best_b = np.int64(-1), np.int64(-1)
+        best_tie, n_pairs = np.uint64(0), 0
+        for round_ in range(2):
+            for i in range(first_a, first_b):
+                if round_ == 1 and firsts[i - first_a] == n_b:
+                    continue
+                penalised = clip_penalised(hits, i, length_a, clip)
+                single_a = max(single_a, penalised)
+                first_base = _five_prime_of(hits, i, length_a)
+                strand, side, low = window_of_mate(
+                    orientation, np.int64(hits.strands[i]), first_base, lowest, likely.size
+                )
+                low += _REVERSE if strand else 0
+                if round_ == 0:
+                    at = _first_from(positions, n_b, low)
+                    near = at < n_b and positions[at] < low + likely.size
+                    firsts[i - first_a] = at if near else n_b
+                at = firsts[i - first_a]
+                if at == n_b:
+                    continue
+                contig = np.searchsorted(contig_starts, hits.ends[i] - 1, side="right")
+                contig_start, contig_end = contig_starts[contig - 1], contig_starts[contig]
+                while at < n_b and positions[at] < low + likely.size:
+                    j = rows[at]
+                    size = number_of_size(positions[at] - low, side, likely.size)
+                    score = SCORE_UNITS * (penalised + penalised_b[at]) + likely[size]
+                    at += 1
+                    if not contig_start <= hits.ends[j] - 1 < contig_end:
+                        continue
+                    if round_ == 1:
+                        beside = likelihood(best - score, match)
+                        near = beside if best - score <= SCORE_UNITS * scores.near else 0
+                        others_a += beside if i != best_a else 0
+                        others_b += beside if j != best_b else 0
+                        near_a += near if i != best_a else 0
+                        near_b += near if j != best_b else 0
+                        continue
+                    n_pairs += 1
+                    if score < best:
+                        continue
+                    tie = pair_tie(reads.seeds[a], i - first_a, j - first_b)
+                    if score > best or tie > best_tie:
+                        best, best_a, best_b, best_tie = score, i, j, tie
+            if n_pairs < 2:
+                break
+        if best_a < 0:
+            continue
+        unpaired = unpaired_score(single_a, single_b, match)
+        if best <= unpaired:
+            continue
+        primary.proper[a] = primary.proper[b] = True
+        rivals = np.int64(0)
+        for read, hit in ((a, best_a), (b, best_b)):
+            suboptimal = select(hits, reads, scores, read, hit, primary)
+            rivals += unlocated_rival(np.int64(reads.unlocated[read]), suboptimal, match)
+        besides = pairs_beside(best, rivals, length_a, length_b, match, scores.mismatch)
+        apart = likelihood(best - unpaired, match)
+        if clip_penalised(hits, best_a, length_a, clip) < single_a:
+            others_a += apart
+        if clip_penalised(hits, best_b, length_b, clip) < single_b:
+            others_b += apart
+        unlocated_a, unlocated_b = reads.unlocated[a] > 0, reads.unlocated[b] > 0
+        is_short = length_a < SHORT_READ and length_b < SHORT_READ
+        for read, others, near in ((a, others_a, near_a), (b, others_b, near_b)):
+            primary.qualities[read] = pair_quality(
+                others + besides, near, is_short, unlocated_a, unlocated_b,
+                np.int64(primary.qualities[read]),
+            )  # fmt: skip

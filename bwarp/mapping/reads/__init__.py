@@ -1,1 +1,0 @@
-"""Reads in chunks, on the host and on a GPU."""

@@ -1,0 +1,309 @@
+"""Scored hits of reads: ordered by score, without redundant ones, and merged.
+
+Equal scores stay in the order of their candidates. A hit that is not in columns yet is a strand and
+a row of eight numbers, here and on a GPU:
+
+    row   SCORE  START  END  READ_START  READ_END  GAPLESS  WINDOW_START  WINDOW_END
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+
+#: Numbers a row, and where each stands.
+FIELDS = 8
+SCORE, START, END, READ_START, READ_END, GAPLESS, WINDOW_START, WINDOW_END = range(FIELDS)
+
+
+class ScoredHits(NamedTuple):
+    """Scored hits, in the order of reads, best first.
+
+    Attributes
+    ----------
+    reads : ndarray, shape=(n,), dtype=int32
+    strands : ndarray, shape=(n,), dtype=uint8
+    scores : ndarray, shape=(n,), dtype=int32
+        Raw scores of the local alignments, without penalties for clipping.
+    starts, ends : ndarray, shape=(n,), dtype=int64
+        Genome positions. The start of a gapped alignment is not known yet: it is where its first
+        base would be without its gaps.
+    read_starts, read_ends : ndarray, shape=(n,), dtype=int32
+        The aligned bases of the read on its strand; the start of a gapped alignment is an estimate
+        (`extension_cpu.gapped_start`).
+    gapless : ndarray, shape=(n,), dtype=bool
+        Whether the alignment is a stretch of one diagonal, and so known in full.
+    window_starts, window_ends : ndarray, shape=(n,), dtype=int64
+        The window of the genome for an alignment with gaps.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+
+    reads: np.ndarray
+    strands: np.ndarray
+    scores: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    read_starts: np.ndarray
+    read_ends: np.ndarray
+    gapless: np.ndarray
+    window_starts: np.ndarray
+    window_ends: np.ndarray
+    offsets: np.ndarray
+
+
+def best_scores(hits: ScoredHits) -> np.ndarray:
+    """The best score of every read, 0 where it has no hit, dtype int32."""
+    best = np.zeros(len(hits.offsets) - 1, np.int32)
+    filled = hits.offsets[:-1] < hits.offsets[1:]
+    best[filled] = hits.scores[hits.offsets[:-1][filled]]
+    return best
+
+
+def merge(hits: ScoredHits, more: ScoredHits) -> ScoredHits:
+    """The hits of both for every read, each once, best first."""
+    if len(more.reads) == 0:
+        return hits
+    merged = _empty(len(hits.reads) + len(more.reads), len(hits.offsets))
+    return _first(merged, _merge(hits, more, merged))
+
+
+def joined(parts: Sequence[ScoredHits]) -> ScoredHits:
+    """The hits of consecutive parts of the reads as one."""
+    n_reads = np.cumsum([0, *(len(part.offsets) - 1 for part in parts)])
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
+    reads = [part.reads + np.int32(first) for part, first in zip(parts, n_reads, strict=False)]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    return ScoredHits(*columns)._replace(
+        reads=np.concatenate(reads), offsets=np.concatenate([[0], np.cumsum(counts)])
+    )
+
+
+def part_of(hits: ScoredHits, first: int, stop: int) -> ScoredHits:
+    """Copies of the hits of reads `first` to `stop`, which are numbered from 0 then."""
+    begin, end = hits.offsets[first], hits.offsets[stop]
+    own = ScoredHits(*(column[begin:end].copy() for column in hits[:-1]), hits.offsets[:0])
+    own.reads[:] -= np.int32(first)
+    return own._replace(offsets=hits.offsets[first : stop + 1] - begin)
+
+
+def hits_at(hits: ScoredHits, rows: np.ndarray) -> ScoredHits:
+    """Those hits alone; `rows` never fall."""
+    counts = np.bincount(hits.reads[rows], minlength=len(hits.offsets) - 1)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return ScoredHits(*(column[rows] for column in hits[:-1]), offsets=offsets)
+
+
+def replaced(hits: ScoredHits, few: ScoredHits) -> ScoredHits:
+    """The hits, but for the reads that have hits in `few`: those have these."""
+    together = _empty(len(hits.reads) + len(few.reads), len(hits.offsets))
+    return _first(together, _replace(hits, few, together))
+
+
+def without(hits: ScoredHits, dropped: np.ndarray) -> ScoredHits:
+    """The hits without those of the reads that `dropped` (bool, one a read) marks."""
+    counts = np.where(dropped, 0, np.diff(hits.offsets))
+    kept = np.flatnonzero(~dropped[hits.reads])
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    return ScoredHits(*(column[kept] for column in hits[:-1]), offsets=offsets)
+
+
+def ranked(
+    offsets: np.ndarray, strands: np.ndarray, scored: np.ndarray, least_score: int
+) -> ScoredHits:
+    """Each read's hits by score, without low and redundant ones.
+
+    Parameters
+    ----------
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+        Where the hits of each read begin.
+    strands : ndarray, shape=(n,), dtype=uint8
+    scored : ndarray, shape=(FIELDS * n,), dtype=int64
+        Rows, one after another.
+    """
+    hits = _empty(len(strands), len(offsets))
+    return _first(hits, _rank(offsets, strands, scored, least_score, hits))
+
+
+def _empty(n: int, n_offsets: int) -> ScoredHits:
+    """Columns for n hits, to be written."""
+    types = (np.int32, np.uint8, np.int32, np.int64, np.int64, np.int32, np.int32, np.bool_)
+    columns = [np.empty(n, dtype) for dtype in (*types, np.int64, np.int64)]
+    return ScoredHits(*columns, offsets=np.zeros(n_offsets, np.int64))
+
+
+def _first(hits: ScoredHits, n: int) -> ScoredHits:
+    """The first n hits."""
+    return ScoredHits(*(column[:n] for column in hits[:-1]), offsets=hits.offsets)
+
+
+@compiled(inline="always")
+def put_row(
+    scored, row, score, start, end, read_start, read_end, gapless, window_start, window_end
+):
+    """Write a row, `row` being where it begins; both engines use it."""
+    scored[row + SCORE] = score
+    scored[row + START], scored[row + END] = start, end
+    scored[row + READ_START], scored[row + READ_END] = read_start, read_end
+    scored[row + GAPLESS] = gapless
+    scored[row + WINDOW_START], scored[row + WINDOW_END] = window_start, window_end
+
+
+@compiled(inline="always")
+def are_redundant(scored, a, b):
+    """Whether two rows (where they begin) of one strand are one alignment; both engines use it.
+
+    They end on one diagonal, as where a window cut one short, or share 95 % of the genome and of
+    the read, as in bwa.
+    """
+    end, end_2 = scored[a + END], scored[b + END]
+    start, start_2 = scored[a + START], scored[b + START]
+    read_start, read_start_2 = scored[a + READ_START], scored[b + READ_START]
+    read_end, read_end_2 = scored[a + READ_END], scored[b + READ_END]
+    shared = min(end, end_2) - max(start, start_2)
+    if end - read_end == end_2 - read_end_2:
+        return shared > 0
+    read_shared = min(read_end, read_end_2) - max(read_start, read_start_2)
+    shortest = min(end - start, end_2 - start_2)
+    read_shortest = min(read_end - read_start, read_end_2 - read_start_2)
+    return 20 * shared > 19 * shortest and 20 * read_shared > 19 * read_shortest
+
+
+@compiled(inline="always")
+def _rank_read(strands, scored, start, stop, least, kept):
+    """List the hits from start to stop by score, without low and redundant ones; how many."""
+    n_listed = 0
+    for i in range(start, stop):
+        score = scored[FIELDS * i + SCORE]
+        if score < least:
+            continue
+        # Insertion sort: few, and nearly in order already.
+        j = n_listed
+        while j > 0 and scored[FIELDS * kept[j - 1] + SCORE] < score:
+            kept[j] = kept[j - 1]
+            j -= 1
+        kept[j] = i
+        n_listed += 1
+    n_kept = 0
+    for at in range(n_listed):
+        i = kept[at]
+        known = False
+        for j in range(n_kept):
+            other = kept[j]
+            same_strand = strands[other] == strands[i]
+            if same_strand and are_redundant(scored, FIELDS * other, FIELDS * i):
+                known = True
+                break
+        if not known:
+            kept[n_kept] = i
+            n_kept += 1
+    return n_kept
+
+
+@compiled(inline="always")
+def _put_hit(hits, at, read, strand, scored, row):
+    hits.reads[at], hits.strands[at] = read, strand
+    hits.scores[at] = scored[row + SCORE]
+    hits.starts[at], hits.ends[at] = scored[row + START], scored[row + END]
+    hits.read_starts[at], hits.read_ends[at] = scored[row + READ_START], scored[row + READ_END]
+    hits.gapless[at] = scored[row + GAPLESS] == 1
+    hits.window_starts[at] = scored[row + WINDOW_START]
+    hits.window_ends[at] = scored[row + WINDOW_END]
+
+
+@compiled
+def _rank(offsets, strands, scored, least, hits):
+    """Write every read's hits in order; returns how many there are."""
+    strands, scored, hits = uncounted((strands, scored, hits))
+    n = 0
+    kept = np.empty(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int64)
+    for read in range(offsets.size - 1):
+        n_kept = _rank_read(strands, scored, offsets[read], offsets[read + 1], least, kept)
+        for j in range(n_kept):
+            _put_hit(hits, n, read, strands[kept[j]], scored, FIELDS * kept[j])
+            n += 1
+        hits.offsets[read + 1] = n
+    return n
+
+
+@compiled(inline="always")
+def _get_hits(hits, read, strands, scored, first):
+    """Write a read's hits as rows, the first as number `first`; returns the number after."""
+    for i in range(hits.offsets[read], hits.offsets[read + 1]):
+        strands[first] = hits.strands[i]
+        put_row(
+            scored, FIELDS * first, hits.scores[i], hits.starts[i], hits.ends[i],
+            hits.read_starts[i], hits.read_ends[i], hits.gapless[i], hits.window_starts[i],
+            hits.window_ends[i],
+        )  # fmt: skip
+        first += 1
+    return first
+
+
+@compiled
+def _merge(hits, more, merged):
+    """Rank the hits of both together; reads without more keep theirs as they are."""
+    hits, more, merged = uncounted((hits, more, merged))
+    n = 0
+    n_reads = hits.offsets.size - 1
+    longest = np.int64(0)
+    for read in range(n_reads):
+        both = hits.offsets[read + 1] - hits.offsets[read]
+        longest = max(longest, both + more.offsets[read + 1] - more.offsets[read])
+    strands = np.empty(longest, np.uint8)
+    scored = np.empty(FIELDS * longest, np.int64)
+    kept = np.empty(longest, np.int64)
+    read = 0
+    while read < n_reads:
+        first = read
+        while read < n_reads and more.offsets[read] == more.offsets[read + 1]:
+            read += 1
+            merged.offsets[read] = hits.offsets[read] - hits.offsets[first] + n
+        n = _copy_hits(hits, hits.offsets[first], hits.offsets[read], merged, n)
+        if read == n_reads:
+            break
+        n_old = _get_hits(hits, read, strands, scored, 0)
+        n_all = _get_hits(more, read, strands, scored, n_old)
+        n_kept = _rank_read(strands, scored, 0, n_all, 0, kept)
+        for j in range(n_kept):
+            _put_hit(merged, n, read, strands[kept[j]], scored, FIELDS * kept[j])
+            n += 1
+        read += 1
+        merged.offsets[read] = n
+    return n
+
+
+@compiled(inline="always")
+def _copy_hits(hits, start, stop, copied, at):
+    """Copy hits from start to stop as they are; returns where the copies end."""
+    to, begin = np.uint64(at), np.uint64(start)
+    for i in range(np.uint64(stop - start)):
+        copied.reads[to + i] = hits.reads[begin + i]
+        copied.strands[to + i] = hits.strands[begin + i]
+        copied.scores[to + i] = hits.scores[begin + i]
+        copied.starts[to + i] = hits.starts[begin + i]
+        copied.ends[to + i] = hits.ends[begin + i]
+        copied.read_starts[to + i] = hits.read_starts[begin + i]
+        copied.read_ends[to + i] = hits.read_ends[begin + i]
+        copied.gapless[to + i] = hits.gapless[begin + i]
+        copied.window_starts[to + i] = hits.window_starts[begin + i]
+        copied.window_ends[to + i] = hits.window_ends[begin + i]
+    return at + stop - start
+
+
+@compiled
+def _replace(hits, few, together):
+    hits, few, together = uncounted((hits, few, together))
+    n = read = np.int64(0)
+    n_reads = hits.offsets.size - 1
+    while read < n_reads:
+        is_replaced = few.offsets[read] < few.offsets[read + 1]
+        source = few if is_replaced else hits
+        first, begin = read, n
+        while read < n_reads and (few.offsets[read] < few.offsets[read + 1]) == is_replaced:
+            read += 1
+            together.offsets[read] = source.offsets[read] - source.offsets[first] + begin
+        n = _copy_hits(source, source.offsets[first], source.offsets[read], together, n)
+    return n

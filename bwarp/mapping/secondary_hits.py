@@ -1,0 +1,270 @@
+"""Supplementary records of split reads, and secondary hits in repeats.
+
+    read      0 .................................... 150
+    chosen    |==================>                       the primary record, 95 bases
+    hit 2                        |=================|     other bases: supplementary, SA
+    hit 3     |================>                         the same bases: secondary, XA
+
+Secondary hits get records of their own in place of XA where they are asked for (`--all`).
+
+Two hits explain the same bases where they share half of the shorter stretch or more. Both lists
+follow bwa: a supplementary record has the mapping quality that its own rivals leave, but no more
+than the primary record; secondary hits are named where they are few. Records get all that score
+half of the record whose bases they share, or more.
+"""
+
+import numpy as np
+
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.final_alignments import MappedReads, align_hits, gapless_alignments
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.primary_hits_cpu import (
+    PrimarySelection,
+    read_span,
+    same_bases,
+    single_end_mapq,
+    suboptimal_of,
+)
+from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.mapping.split_reads import MICROHOMOLOGY
+from bwarp.records.alignment_records import (
+    SecondaryHits,
+    SecondaryRecords,
+    Supplementary,
+    joined_alignments,
+)
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.timeline import on_timeline
+
+
+def least_split(parameters: MappingParameters) -> int:
+    """A read that clips fewer bases at each end has no supplementary record: with those that two
+    parts may share they score less than `least_score`."""
+    return max(1, -(-parameters.least_score // parameters.match) - MICROHOMOLOGY)
+
+
+@on_timeline("find supplementary hits")
+def supplementary_of(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    mapped: MappedReads,
+    primary: PrimarySelection,
+    parameters: MappingParameters,
+    threads: int = 1,
+) -> Supplementary:
+    """The hits that explain what the primary records clip, best first for each read.
+
+    Only reads are looked at of which enough bases are clipped at one end to score `least_score`,
+    with those that two parts may share.
+    """
+    lengths = np.diff(offsets)
+    clipped = np.maximum(mapped.read_starts, lengths - mapped.read_ends)
+    split = clipped >= least_split(parameters)
+    split &= (primary.hits >= 0) & (np.diff(hits.offsets) > 1)
+    reads = np.flatnonzero(split)
+    if parameters.hic:
+        # Each part has the quality of its own locus.
+        primary = primary._replace(qualities=np.full(lengths.size, 60, np.uint8))
+    most = int(np.diff(hits.offsets)[reads].sum())
+    rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
+    qualities = np.empty(most, np.uint8)
+    n = _find_supplementary(
+        hits, lengths, mapped.strands, mapped.read_starts, mapped.read_ends, primary, reads,
+        parameters.least_score, parameters.match, parameters.mismatch, parameters.most_loss,
+        rows, qualities, suboptimal,
+    )  # fmt: skip
+    rows = rows[:n]
+    found = align_hits(genome, both, offsets, hits, rows, parameters, threads=threads)
+    # A window may hold what the primary record aligns already: then a hit stays what it was.
+    again = _same_bases_as_primary(found, hits.reads[rows], mapped, lengths)
+    order = np.arange(n)
+    if again.any():
+        kept, own = np.flatnonzero(~again), np.flatnonzero(again & hits.gapless[rows])
+        order = np.concatenate([kept, own])
+        found = joined_alignments(
+            align_hits(genome, both, offsets, hits, rows[kept], parameters, threads=threads),
+            gapless_alignments(hits, rows[own]),
+        )
+    return Supplementary(
+        hits.reads[rows[order]].astype(np.int64),
+        found,
+        qualities[order],
+        suboptimal[order],
+        np.zeros(order.size, bool),
+        rows[order],
+    )
+
+
+def _same_bases_as_primary(found, reads, mapped, lengths) -> np.ndarray:
+    """Whether each alignment (bool) shares half of the bases of the shorter one, or more, with the
+    primary alignment of its read.
+    """
+    spans = []
+    for alignments, rows in ((found, slice(None)), (mapped, reads)):
+        starts, ends = alignments.read_starts[rows], alignments.read_ends[rows]
+        turned = alignments.strands[rows] == 1
+        length = lengths[reads]
+        spans.append((np.where(turned, length - ends, starts),
+                      np.where(turned, length - starts, ends)))  # fmt: skip
+    (start, end), (start_2, end_2) = spans
+    shared = np.minimum(end, end_2) - np.maximum(start, start_2)
+    return 2 * shared >= np.minimum(end - start, end_2 - start_2)
+
+
+@on_timeline("find secondary hits")
+def secondary_of(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    primary: PrimarySelection,
+    parameters: MappingParameters,
+    threads: int = 1,
+) -> SecondaryHits:
+    """The other hits of the same bases that score nearly as well, where they are not too many."""
+    counts = np.diff(hits.offsets)
+    reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
+    rows = np.empty(reads.size * parameters.most_secondary, np.int64)
+    n = _find_secondary(
+        hits, np.diff(offsets), primary.hits, reads, parameters.most_secondary,
+        parameters.secondary_share, rows,
+    )  # fmt: skip
+    return SecondaryHits(
+        hits.reads[rows[:n]].astype(np.int64),
+        align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
+        np.full(n, -1),
+    )
+
+
+def recorded_of(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    primary: PrimarySelection,
+    supplementary: Supplementary,
+    parameters: MappingParameters,
+    threads: int = 1,
+) -> SecondaryRecords:
+    """The secondary hits that get records, best first for each read, at most `secondary_records`.
+
+    As bwa mem -a: they score `least_score`, and half of the primary or supplementary record of the
+    same bases.
+    """
+    lengths, counts = np.diff(offsets), np.diff(hits.offsets)
+    reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
+    rows = np.empty(int(np.minimum(counts[reads], parameters.secondary_records).sum()), np.int64)
+    n = _find_recorded(
+        hits, lengths, primary.hits, supplementary.reads, supplementary.hits, reads,
+        parameters.least_score, parameters.secondary_records, rows,
+    )  # fmt: skip
+    return SecondaryRecords(
+        hits.reads[rows[:n]].astype(np.int64),
+        align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
+    )
+
+
+@compiled(inline="always")
+def _nearest(hits, read, i, first, length):
+    """Of hits of the same bases that score as much as hit i, the nearest to the primary one."""
+    span = read_span(hits, i, length)
+    nearest = i
+    for j in range(i + 1, hits.offsets[read + 1]):
+        if hits.scores[j] < hits.scores[i]:
+            break
+        nearer = abs(hits.starts[j] - hits.starts[first])
+        nearer -= abs(hits.starts[nearest] - hits.starts[first])
+        if j != first and nearer < 0 and same_bases(span, read_span(hits, j, length)):
+            nearest = j
+    return nearest
+
+
+@compiled
+def _find_supplementary(
+    hits, lengths, first_strands, first_starts, first_ends, primary, reads, least, match, mismatch,
+    margin, rows, qualities, suboptimal,
+):  # fmt: skip
+    hits, primary, rows = uncounted((hits, primary, rows))
+    n = 0
+    for read in reads:
+        length = lengths[read]
+        first_of_read = n
+        begin, end = np.int64(first_starts[read]), np.int64(first_ends[read])
+        if first_strands[read]:
+            begin, end = length - end, length - begin
+        for i in range(hits.offsets[read], hits.offsets[read + 1]):
+            if i == primary.hits[read] or hits.scores[i] < least:
+                continue
+            span = read_span(hits, i, length)
+            taken = same_bases((begin, end), span)
+            for at in range(first_of_read, n):
+                taken = taken or same_bases(span, read_span(hits, rows[at], length))
+            if taken:
+                continue
+            i = _nearest(hits, read, i, primary.hits[read], length)
+            rows[n] = i
+            # Both ends of parts may be clipped: there is no penalty for that.
+            suboptimal[n], other, near = suboptimal_of(hits, read, i, length, 0, margin)
+            aligned = hits.ends[i] - hits.starts[i]
+            alone = single_end_mapq(hits.scores[i], other, near, aligned, 0, match, mismatch)
+            qualities[n] = min(alone, primary.qualities[read])
+            n += 1
+    return n
+
+
+@compiled(inline="always")
+def scores_nearly_as_much(score, primary_score, share):
+    """Whether a secondary hit is named, as far as its score goes; both engines use it."""
+    return score >= share * primary_score
+
+
+@compiled
+def _find_secondary(hits, lengths, selected, reads, most, share, rows):
+    n = 0
+    for read in reads:
+        hit = selected[read]
+        span = read_span(hits, hit, lengths[read])
+        first_of_read = n
+        for i in range(hits.offsets[read], hits.offsets[read + 1]):
+            if not scores_nearly_as_much(hits.scores[i], hits.scores[hit], share):
+                break
+            if i == hit or not same_bases(span, read_span(hits, i, lengths[read])):
+                continue
+            if n - first_of_read == most:
+                n = first_of_read
+                break
+            rows[n] = i
+            n += 1
+    return n
+
+
+@compiled
+def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, least, most, rows):
+    hits = uncounted(hits)
+    n, begin = 0, 0
+    for read in reads:
+        while begin < split_reads.size and split_reads[begin] < read:
+            begin += 1
+        end = begin
+        while end < split_reads.size and split_reads[end] == read:
+            end += 1
+        length = lengths[read]
+        first_of_read = n
+        for i in range(hits.offsets[read], hits.offsets[read + 1]):
+            if hits.scores[i] < least or n - first_of_read == most:
+                break
+            span = read_span(hits, i, length)
+            found, recorded = False, i == selected[read]
+            # The primary hit, then the supplementary ones.
+            for at in range(begin - 1, end):
+                other = selected[read] if at < begin else split_hits[at]
+                recorded = recorded or other == i
+                rivals = same_bases(span, read_span(hits, other, length))
+                found = found or (rivals and 2 * hits.scores[i] >= hits.scores[other])
+            if found and not recorded:
+                rows[n] = i
+                n += 1
+    return n

@@ -1,1 +1,0 @@
-"""From reads to candidates: seeds searched, selected and located."""

@@ -1,0 +1,286 @@
+"""Hits of reads of which the best hit is but a part: split reads, and reads with a long gap.
+
+    read         |=======================>~~~~~~~~~~~~~~~~|
+    best hit     |=======================>
+    rest                                 |~~~~~~~~~~~~~~~~|
+
+1. The rest may lie near, across a long gap: then both are one hit (extension_cpu.py).
+2. Else it is searched as a read by itself, with more seeds than the whole read has there.
+
+Both steps run on the host, whatever the engine: few reads take part. Their hits are taken out of
+the others and put back once: to copy all hits takes longer than both steps.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numba import int64
+
+from bwarp.index.fm_index import FMIndex
+from bwarp.mapping.extension_cpu import (
+    Genome,
+    best_gap,
+    both_strands,
+    extend,
+    gap_costs,
+    least_clipped,
+)
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
+from bwarp.mapping.seeds_cpu import find_candidates
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.threads import offsets_of
+from bwarp.runtime.timeline import on_timeline
+
+#: The parts of a split read may share so many bases, which fit on both sides of the breakpoint.
+MICROHOMOLOGY = 10
+
+#: The best hits of a read, so many, of which clipped ends are looked for across gaps.
+MOST_HITS = 8
+
+
+def with_split_reads(
+    index: FMIndex,
+    genome: Genome,
+    both: np.ndarray,
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    parameters: MappingParameters,
+) -> ScoredHits:
+    """The hits, with what both steps, `across_gaps` and `with_clipped_ends`, make of them.
+
+    Parameters
+    ----------
+    both : ndarray, shape=(2 * n_bases,), dtype=uint8
+        The reads, then their reverse complements.
+    codes : ndarray, shape=(n_bases,), dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+    if parameters.mode == END_TO_END:
+        return hits
+    rows = np.empty(len(hits.reads), np.int64)
+    rows = rows[: _list_hits(hits, offsets, gap_costs(parameters), least_part(parameters), rows)]
+    if not rows.size:
+        return hits
+    few = hits_at(hits, rows)
+    few = across_gaps(genome, both, offsets, few, parameters)
+    few = with_clipped_ends(index, genome, codes, offsets, few, parameters)
+    return replaced(hits, few)
+
+
+@on_timeline("join across gaps")
+def across_gaps(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    parameters: MappingParameters,
+) -> ScoredHits:
+    """The hits, and what the best of them become by a long gap between them and a clipped end.
+
+    Parameters
+    ----------
+    both : ndarray, shape=(2 * n_bases,), dtype=uint8
+        The reads, then their reverse complements.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+    if parameters.mode == END_TO_END:
+        return hits
+    n_reads = len(offsets) - 1
+    counts = np.minimum(np.diff(hits.offsets), MOST_HITS)
+    gaps = np.empty((int(counts.sum()), 5), np.int64)
+    gaps = gaps[: _find_gaps(genome, both, offsets, hits, gap_costs(parameters), gaps)]
+    if not len(gaps):
+        return hits
+    hit, right, shift, outer, gain = gaps.T
+    reads = hits.reads[hit]
+    # A window for both stretches.
+    low, high = np.minimum(shift, 0), np.maximum(shift, 0)
+    contigs = np.searchsorted(genome.contig_starts, hits.starts[hit], side="right")
+    lowest, highest = genome.contig_starts[contigs - 1], genome.contig_starts[contigs]
+    lengths = np.diff(offsets)[reads]
+    read_starts = np.where(right, hits.read_starts[hit], outer)
+    read_ends = np.where(right, lengths - outer, hits.read_ends[hit])
+    near = hits.ends[hit] - hits.read_ends[hit]
+    joined = ScoredHits(
+        reads=reads,
+        strands=hits.strands[hit],
+        scores=hits.scores[hit] + gain.astype(np.int32),
+        starts=near + read_starts + np.where(right, 0, shift),
+        ends=near + read_ends + np.where(right, shift, 0),
+        read_starts=read_starts.astype(np.int32),
+        read_ends=read_ends.astype(np.int32),
+        gapless=np.zeros(len(gaps), bool),
+        window_starts=np.maximum(hits.window_starts[hit] + low, lowest),
+        window_ends=np.minimum(hits.window_ends[hit] + high, highest),
+        offsets=offsets_of(reads, n_reads),
+    )
+    return merge(hits, joined)
+
+
+@on_timeline("search clipped ends")
+def with_clipped_ends(
+    index: FMIndex,
+    genome: Genome,
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    parameters: MappingParameters,
+) -> ScoredHits:
+    """The hits, and those of ends that the best hits clip, each searched as a read by itself.
+
+    Parameters
+    ----------
+    codes : ndarray, shape=(n_bases,), dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+    n_reads = len(offsets) - 1
+    parts = np.empty((2 * n_reads, 3), np.int64)
+    least = least_part(parameters)
+    n = 0 if parameters.mode == END_TO_END else _list_clipped(hits, offsets, least, parts)
+    if not n:
+        return hits
+    reads, begins, ends = parts[:n].T
+    sizes = ends - begins
+    part_offsets = np.concatenate([[0], np.cumsum(sizes)])
+    inside = np.arange(part_offsets[-1]) - np.repeat(part_offsets[:-1], sizes)
+    part_codes = codes[np.repeat(offsets[reads] + begins, sizes) + inside]
+    found = find_candidates(
+        index, part_codes, part_offsets, np.arange(n), parameters.part, parameters
+    )
+    both = both_strands(part_codes, part_offsets)
+    # One that scores too little for a record of its own is a rival all the same.
+    low = replace(parameters, least_score=parameters.least_mate_score)
+    more = extend(genome, both, part_offsets, found, low)
+    part = more.reads
+    before = np.where(more.strands == 0, begins[part], np.diff(offsets)[reads[part]] - ends[part])
+    of_reads = more._replace(
+        reads=reads[part].astype(np.int32),
+        read_starts=more.read_starts + before.astype(np.int32),
+        read_ends=more.read_ends + before.astype(np.int32),
+        offsets=offsets_of(reads[part], n_reads),
+    )
+    return merge(hits, of_reads)
+
+
+def least_part(parameters: MappingParameters) -> int:
+    """The bases that the least score takes."""
+    return -(-parameters.least_score // parameters.match)
+
+
+@compiled(inline="always")
+def longest_clip(read_start, read_end, length):
+    """The bases of the longer end that a hit clips; both engines use it."""
+    return max(int64(read_start), length - read_end)
+
+
+@compiled(inline="always")
+def clips_part(clipped, least):
+    """Whether so many clipped bases are searched by themselves; both engines use it."""
+    return clipped + MICROHOMOLOGY >= least
+
+
+@compiled(inline="always")
+def gains_by_gap(score, clipped, best, gap, shortest_gap, match):
+    """Whether a hit could score more than the best one with all of its clipped end and a gap; both
+    engines use it. An end of fewer than `gap` bases gains nothing.
+    """
+    return clipped >= gap and score + match * clipped - shortest_gap > best
+
+
+@compiled
+def _list_hits(hits, offsets, costs, least, rows):
+    """List all hits of the reads that either step may change: the best one clips an end that is
+    searched, or one of the best would score more than all with its clipped end and a gap.
+    """
+    hits, rows = uncounted((hits, rows))
+    gap, shortest_gap = least_clipped(costs), costs.gap_open + costs.gap_extend
+    n = 0
+    for read in range(offsets.size - 1):
+        first, last = hits.offsets[read], hits.offsets[read + 1]
+        if first == last:
+            continue
+        length = offsets[read + 1] - offsets[read]
+        best = hits.scores[first]
+        clipped = longest_clip(hits.read_starts[first], hits.read_ends[first], length)
+        may_change = clips_part(clipped, least)
+        if last - first > 1 and best + costs.dearest < costs.match * length:
+            for hit in range(first, min(last, first + MOST_HITS)):
+                clipped = longest_clip(hits.read_starts[hit], hits.read_ends[hit], length)
+                may_change |= gains_by_gap(
+                    hits.scores[hit], clipped, best, gap, shortest_gap, costs.match
+                )
+        if may_change:
+            for row in range(first, last):
+                rows[n] = row
+                n += 1
+    return n
+
+
+@compiled
+def _list_clipped(hits, offsets, least, parts):
+    """List (read, begin, end) of the ends that the best hits clip, with `MICROHOMOLOGY` bases more.
+
+    Each has `least` bases or more.
+    """
+    hits, parts = uncounted((hits, parts))
+    n = 0
+    for read in range(offsets.size - 1):
+        i = hits.offsets[read]
+        if i == hits.offsets[read + 1]:
+            continue
+        length = offsets[read + 1] - offsets[read]
+        begin, end = np.int64(hits.read_starts[i]), np.int64(hits.read_ends[i])
+        if hits.strands[i]:
+            begin, end = length - end, length - begin
+        begin, end = begin + MICROHOMOLOGY, end - MICROHOMOLOGY
+        if least <= begin < length:
+            parts[n, 0], parts[n, 1], parts[n, 2] = read, 0, begin
+            n += 1
+        if least <= length - end < length:
+            parts[n, 0], parts[n, 1], parts[n, 2] = read, end, length
+            n += 1
+    return n
+
+
+@compiled
+def _find_gaps(genome, both, offsets, hits, costs, gaps):
+    """Write hit, right, shift, outer and gain of every hit that gains by a gap at an end of it."""
+    genome, both, hits, gaps = uncounted((genome, both, hits, gaps))
+    blocks, contig_starts = genome.blocks, genome.contig_starts
+    least, shortest = least_clipped(costs), costs.gap_open + costs.gap_extend
+    longest = np.diff(offsets).max() if offsets.size > 1 else 0
+    near, far = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
+    n = 0
+    for read in range(offsets.size - 1):
+        first, last = hits.offsets[read], hits.offsets[read + 1]
+        length = offsets[read + 1] - offsets[read]
+        # A single hit needs no score to be the primary one: the final alignment has the gap.
+        if last - first < 2 or hits.scores[first] + costs.dearest >= costs.match * length:
+            continue
+        for hit in range(first, min(last, first + MOST_HITS)):
+            begin, end = int64(hits.read_starts[hit]), int64(hits.read_ends[hit])
+            clipped = max(begin, length - end)
+            if not hits.gapless[hit] or clipped < least:
+                continue
+            # With all of its clipped end it would not be better than the best hit.
+            if hits.scores[hit] + costs.match * clipped - shortest <= hits.scores[first]:
+                continue
+            base = offsets[read] + (both.size // 2 if hits.strands[hit] else 0)
+            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
+            gaps[n, 4] = 0
+            for right in (False, True):
+                clipped = length - end if right else begin
+                if clipped < least:
+                    continue
+                shift, _, outer, gain = best_gap(
+                    blocks, both, base, length, right, hits.starts[hit] - begin, clipped,
+                    end - begin, contig_starts[contig - 1], contig_starts[contig], costs, near, far,
+                )  # fmt: skip
+                if gain > gaps[n, 4]:
+                    gaps[n, 0], gaps[n, 1], gaps[n, 2] = hit, right, shift
+                    gaps[n, 3], gaps[n, 4] = outer, gain
+            n += gaps[n, 4] > 0
+    return n

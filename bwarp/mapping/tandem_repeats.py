@@ -1,0 +1,108 @@
+"""Reads in tandem repeats, which lie as well some periods farther.
+
+    genome   ...GATACACACACACACACACACACACACACACACACAGTC...
+    read           ACACACACACACACACA
+    as well                              ACACACACACACACACA
+
+Where its mate alone tells a read from the other hits of the same score, it may lie anywhere in the
+repeat: hits of frequent seeds are not all located, and mate rescue looks for one hit.
+"""
+
+import numpy as np
+
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.primary_hits_cpu import PrimarySelection, quality_beside
+from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.reads.base_bits_cpu import bits_of_codes, differing
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.simd import population_count
+
+#: So many bases away is another locus.
+APART = 20
+
+#: Longer periods are not looked for.
+LONGEST_PERIOD = 12
+
+#: A read with more differences from itself, one period farther, is no tandem repeat.
+MOST_DIFFERENCES = 3
+
+
+def lower_tandem_repeats(
+    genome: Genome,
+    both: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    primary: PrimarySelection,
+    parameters: MappingParameters,
+) -> None:
+    """Lower the mapping qualities of reads of proper pairs that lie periods farther as well."""
+    _lower(
+        genome, both, offsets, hits, primary, parameters.match,
+        parameters.match - parameters.mismatch, parameters.most_loss,
+    )  # fmt: skip
+
+
+@compiled(inline="always")
+def shift_of_period(period):
+    """How far the nearest other locus of a tandem repeat lies; both engines use it."""
+    return period * (APART // period + 1)
+
+
+@compiled(inline="always")
+def score_farther(length, differences, match, loss):
+    """What a read scores there, from end to end; both engines use it."""
+    return match * length - loss * differences
+
+
+@compiled
+def _lower(genome, both, offsets, hits, primary, match, loss, margin):
+    genome, both, hits, primary = uncounted((genome, both, hits, primary))
+    for read in range(offsets.size - 1):
+        hit = primary.hits[read]
+        if not primary.proper[read] or primary.suboptimal[read] + margin < hits.scores[hit]:
+            continue
+        length = offsets[read + 1] - offsets[read]
+        first = offsets[read] + (both.size // 2 if hits.strands[hit] else 0)
+        period = _period_of(both, first, length)
+        if not period:
+            continue
+        contig = np.searchsorted(genome.contig_starts, hits.starts[hit], side="right")
+        low, high = genome.contig_starts[contig - 1], genome.contig_starts[contig]
+        here = hits.starts[hit] - np.int64(hits.read_starts[hit])
+        shift = shift_of_period(period)
+        for diagonal in (here - shift, here + shift):
+            if diagonal < low or diagonal + length > high:
+                continue
+            differences = 0
+            for at in range(0, length, 64):
+                n = min(np.int64(64), length - at)
+                bits = differing(genome.blocks, diagonal + at, both, first + at, n)
+                differences += population_count(bits)
+            less = hits.scores[hit] - score_farther(length, np.int64(differences), match, loss)
+            primary.qualities[read] = min(
+                np.int64(primary.qualities[read]), quality_beside(less, match)
+            )
+
+
+@compiled
+def _period_of(both, first, length):
+    """The shortest period of a read, 0 where it has none."""
+    n = min(length, np.int64(64))
+    low, high, ambiguous = bits_of_codes(both, first, n)
+    for period in range(1, min(LONGEST_PERIOD, length // 2) + 1):
+        # Most reads differ from themselves often enough in their first bases.
+        shift = np.uint64(period)
+        bits = low ^ low >> shift | high ^ high >> shift | ambiguous ^ ambiguous >> shift
+        bits &= ~np.uint64(0) >> np.uint64(64 - n + period)
+        if population_count(bits) > MOST_DIFFERENCES:
+            continue
+        differences = 0
+        for at in range(first, first + length - period):
+            differences += both[at] != both[at + period]
+            if differences > MOST_DIFFERENCES:
+                break
+        if differences <= MOST_DIFFERENCES:
+            return period
+    return 0

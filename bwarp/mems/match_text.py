@@ -1,0 +1,384 @@
+"""Matches as lines of text: the lines that MUMmer 3 prints, or PAF.
+
+MUMmer    > query Reverse  Len = 5000              a header for every query strand
+          1234567       345       678            reference, query, length; 1-based
+            chr1   1234567       345       678
+PAF       query length start end strand contig length start end matches bases 255 cg:Z:678=
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.io.fastx import SequenceBatch
+from bwarp.io.names import MOST_DIGITS, Names, put_field, put_name, put_number, query_names
+from bwarp.mems.packed_extension import segment_of
+from bwarp.mems.query_text import REVERSE, Matches, no_matches, take_matches
+from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.threads import for_each_range
+
+# --------------------------------------------------------------------------------------------------
+# Lines of text, one a match, written by threads: what all formats have in common.
+
+
+#: Matches a thread takes on at a time.
+RANGE = 1 << 15
+
+
+class Named(NamedTuple):
+    """Names and lengths that rows are written with: of queries, and of contigs.
+
+    Attributes
+    ----------
+    queries, contigs : Names
+    query_lengths : ndarray, shape=(n_queries,), dtype=int64
+    strands : ndarray, dtype=int64
+        Those that were searched.
+    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
+    """
+
+    queries: Names
+    contigs: Names
+    query_lengths: np.ndarray
+    strands: np.ndarray
+    contig_starts: np.ndarray
+
+
+def names_for(
+    batch: SequenceBatch, reference: Reference, contigs: Names, strands: tuple[int, ...]
+) -> Named:
+    """Names for the matches of a batch of queries; `contigs` is what stands for each contig."""
+    return Named(
+        query_names(batch),
+        contigs,
+        np.diff(batch.offsets),
+        np.array(strands),
+        reference.contig_starts,
+    )
+
+
+def match_rows(
+    write_rows: Callable, room: int, blocks: Iterator[Matches], named: Named, threads: int
+) -> Iterator[np.ndarray]:
+    """The lines of a batch's matches, in order.
+
+    Parameters
+    ----------
+    write_rows : function
+        Writes the lines of some matches into its last argument, and returns how many bytes.
+    room : int
+        The most bytes of a line beside the names of its query and contig.
+
+    Yields
+    ------
+    lines : ndarray, dtype=uint8
+        To be written one after the other.
+    """
+    room += named.queries.longest + named.contigs.longest
+    for matches in blocks:
+
+        def write(first: int, last: int, matches=matches):
+            lines = np.empty((last - first) * room, np.uint8)
+            return lines[: write_rows(take_matches(matches, slice(first, last)), named, lines)]
+
+        yield from for_each_range(write, matches.n, threads, smallest=RANGE)
+
+
+@compiled
+def row_of(matches, named, i):
+    """Query, its start and length on the forward strand, whether the strand is the reverse one,
+    contig and position in it."""
+    query = np.int64(matches.queries[i])
+    record = query // named.strands.size
+    reverse = named.strands[query % named.strands.size] == REVERSE
+    length = np.int64(matches.lengths[i])
+    start = np.int64(matches.query_starts[i])
+    if reverse:
+        start = named.query_lengths[record] - start - length
+    contig = np.int64(segment_of(named.contig_starts, np.uint64(matches.reference_starts[i])))
+    position = np.int64(matches.reference_starts[i]) - named.contig_starts[contig]
+    return record, start, length, reverse, contig, position
+
+
+_BLANK, _NEWLINE, _TAB = 32, 10, 9
+_WIDTH = 8  # MUMmer's columns
+
+
+@dataclass(frozen=True)
+class MummerLayout:
+    """What MUMmer's options choose of its output.
+
+    Attributes
+    ----------
+    strands : tuple of int
+        Those that were searched (-b, -r).
+    forward_positions : bool
+        Positions on the reverse strand count from the forward strand's first base (-c).
+    four_column : bool
+        Name the contig in every line (-F; MUMmer does so by itself for several contigs).
+    lengths : bool
+        Queries' lengths stand in the headers (-L).
+    """
+
+    strands: tuple[int, ...]
+    forward_positions: bool = False
+    four_column: bool = False
+    lengths: bool = False
+
+
+def mummer_lines(
+    blocks: Iterator[Matches],
+    batch: SequenceBatch,
+    reference: Reference,
+    layout: MummerLayout,
+    threads: int = 1,
+) -> Iterator[np.ndarray]:
+    """The lines of a batch's matches, in order, and the headers of all its query strands.
+
+    Yields
+    ------
+    lines : ndarray, dtype=uint8
+        To be written one after the other.
+    """
+    named = names_for(batch, reference, _mummer_contigs(reference, layout), layout.strands)
+    line_room = named.contigs.longest + 3 * (MOST_DIGITS + 2) + 1
+    header_room = named.queries.longest + len(b">  Reverse  Len = \n") + MOST_DIGITS
+
+    def write(matches: Matches, header: int, last_header: int):
+        room = matches.n * line_room + max(last_header - header, 0) * header_room
+        lines = np.empty(room, np.uint8)
+        used = _write_mummer(
+            matches, named, layout.forward_positions, layout.lengths, header, last_header, lines
+        )
+        return lines[:used]
+
+    next_header = 0
+    for matches in blocks:
+        if not matches.n:
+            continue
+        # A range writes the headers after the previous range's last query, up to its own last.
+        headers = np.append(next_header, matches.queries.astype(np.int64) + 1)
+        headers = np.maximum(headers, next_header)
+
+        def write_range(first: int, last: int, matches=matches, headers=headers):
+            part = take_matches(matches, slice(first, last))
+            return write(part, int(headers[first]), int(headers[last]))
+
+        yield from for_each_range(write_range, matches.n, threads, smallest=RANGE)
+        next_header = int(headers[-1])
+    n_queries = batch.count * len(layout.strands)
+
+    def write_headers(first: int, last: int):
+        return write(no_matches(), next_header + first, next_header + last)
+
+    yield from for_each_range(write_headers, n_queries - next_header, threads, smallest=RANGE)
+
+
+def _mummer_contigs(reference: Reference, layout: MummerLayout) -> Names:
+    """What each line begins with: nothing, or the name of its contig."""
+    if len(reference.names) == 1 and not layout.four_column:
+        return Names.of([""])
+    sizes = [len(name.encode()) for name in reference.names]
+    blanks = [" " * (max(sizes) - size + 2) for size in sizes]
+    return Names.of([f"  {n}{rest}" for n, rest in zip(reference.names, blanks, strict=True)])
+
+
+@compiled
+def _put_literal(line, at, text):
+    for byte in text:
+        line[at] = byte
+        at += 1
+    return at
+
+
+@compiled
+def _write_mummer(matches, named, forward_positions, show_lengths, header, last_header, lines):
+    """Write headers from number `header` on, each before its matches; return the bytes used."""
+    at = 0
+    contig = 0
+    strands, contig_starts = named.strands, named.contig_starts
+    contig_start, contig_stop = contig_starts[0], contig_starts[1]
+    for i in range(matches.queries.size + 1):
+        done = i == matches.queries.size
+        stop = last_header if done else np.int64(matches.queries[i]) + 1
+        while header < stop:
+            record = header // strands.size
+            lines[at] = 62
+            lines[at + 1] = _BLANK
+            at = put_name(lines, at + 2, named.queries, record)
+            if strands[header % strands.size] == REVERSE:
+                at = _put_literal(lines, at, b" Reverse")
+            if show_lengths:
+                at = _put_literal(lines, at, b"  Len = ")
+                at = put_number(lines, at, named.query_lengths[record])
+            lines[at] = _NEWLINE
+            at += 1
+            header += 1
+        if done:
+            break
+        position = np.int64(matches.reference_starts[i])
+        if position < contig_start or position >= contig_stop:
+            contig = np.int64(segment_of(contig_starts, np.uint64(position)))
+            contig_start, contig_stop = contig_starts[contig], contig_starts[contig + 1]
+        start, query = np.int64(matches.query_starts[i]), np.int64(matches.queries[i])
+        if forward_positions and strands[query % strands.size] == REVERSE:
+            start = named.query_lengths[query // strands.size] - 1 - start
+        at = put_name(lines, at, named.contigs, min(contig, len(named.contigs.bounds) - 1))
+        at = put_number(lines, at, position - contig_start + 1, _WIDTH)
+        lines[at] = lines[at + 1] = _BLANK
+        at = put_number(lines, at + 2, start + 1, _WIDTH)
+        lines[at] = lines[at + 1] = _BLANK
+        at = put_field(lines, at + 2, matches.lengths[i], _NEWLINE, _WIDTH)
+    return at
+
+
+def paf_lines(
+    blocks: Iterator[Matches],
+    batch: SequenceBatch,
+    reference: Reference,
+    strands: tuple[int, ...],
+    threads: int = 1,
+) -> Iterator[np.ndarray]:
+    """The matches as PAF, positions 0-based and on the forward strands, as PAF has it.
+
+    Yields
+    ------
+    lines : ndarray, dtype=uint8
+    """
+    contig_lengths = np.diff(reference.contig_starts)
+    contigs = Names.of(
+        [
+            f"{name}\t{length}\t"
+            for name, length in zip(reference.names, contig_lengths, strict=True)
+        ]
+    )
+    room = 8 * (MOST_DIGITS + 1) + len("+\t255\tcg:Z:=\n")
+    return match_rows(
+        _write_paf, room, blocks, names_for(batch, reference, contigs, strands), threads
+    )
+
+
+@compiled
+def _write_paf(matches, named, lines):
+    at = 0
+    for i in range(matches.queries.size):
+        record, start, length, reverse, contig, position = row_of(matches, named, i)
+        at = put_name(lines, at, named.queries, record)
+        lines[at] = _TAB
+        at = put_field(lines, at + 1, named.query_lengths[record], _TAB)
+        at = put_field(lines, at, start, _TAB)
+        at = put_field(lines, at, start + length, _TAB)
+        lines[at] = 45 if reverse else 43
+        lines[at + 1] = _TAB
+        at = put_name(lines, at + 2, named.contigs, contig)
+        at = put_field(lines, at, position, _TAB)
+        at = put_field(lines, at, position + length, _TAB)
+        at = put_field(lines, at, length, _TAB)
+        at = put_field(lines, at, length, _TAB)
+        at = _put_literal(lines, at, b"255\tcg:Z:")
+        at = put_number(lines, at, length)
+        lines[at] = 61
+        lines[at + 1] = _NEWLINE
+        at += 2
+    return at
+
+
+# --------------------------------------------------------------------------------------------------
+# Matches as the columns of their table, for what is not text: Parquet and data frames.
+
+
+class MatchColumns(NamedTuple):
+    """Rows of the table of matches, with numbers instead of names.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the queries that have matches, in their order.
+    queries : ndarray, shape=(n,), dtype=int64
+        Which of `names` a row is of.
+    query_starts : ndarray, shape=(n,), dtype=int64
+        0-based, on the query's forward strand.
+    strands : ndarray, shape=(n,), dtype=int8
+        0: forward, 1: reverse.
+    contigs : ndarray, shape=(n,), dtype=int64
+    positions : ndarray, shape=(n,), dtype=int64
+        0-based, in the contig.
+    lengths : ndarray, shape=(n,), dtype=int64
+    """
+
+    names: list[str]
+    queries: np.ndarray
+    query_starts: np.ndarray
+    strands: np.ndarray
+    contigs: np.ndarray
+    positions: np.ndarray
+    lengths: np.ndarray
+
+
+def match_columns(
+    matches: Matches, batch: SequenceBatch, reference: Reference, strands: tuple[int, ...]
+) -> MatchColumns:
+    """The columns of matches of a batch of queries, of which `strands` were searched."""
+    records = matches.queries.astype(np.int64) // len(strands)
+    reverse = np.array(strands)[matches.queries % len(strands)] == REVERSE
+    starts, lengths = matches.query_starts.astype(np.int64), matches.lengths.astype(np.int64)
+    turned = np.diff(batch.offsets)[records] - starts - lengths
+    positions = matches.reference_starts.astype(np.int64)
+    contigs = reference.contig_of(positions)
+    # Only the names that occur become strings: matches lie query by query.
+    first = np.flatnonzero(np.diff(records, prepend=-1))
+    queries = query_names(batch)
+    return MatchColumns(
+        names=[queries.name(record) for record in records[first]],
+        queries=np.repeat(np.arange(first.size), np.diff(first, append=records.size)),
+        query_starts=np.where(reverse, turned, starts),
+        strands=reverse.astype(np.int8),
+        contigs=contigs,
+        positions=positions - reference.contig_starts[contigs],
+        lengths=lengths,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Matches as lines of a table: one row a match, 0-based positions on the forward strands.
+
+
+#: The first line of a table.
+COLUMNS = b"query\tquery_start\tstrand\tcontig\tposition\tlength\n"
+
+_NEWLINE, _TAB = 10, 9
+
+
+def table_lines(
+    blocks: Iterator[Matches],
+    batch: SequenceBatch,
+    reference: Reference,
+    strands: tuple[int, ...],
+    threads: int = 1,
+) -> Iterator[np.ndarray]:
+    """The rows of a batch's matches, in order, as `match_rows` gives them."""
+    contigs = Names.of(reference.names)
+    room = 3 * MOST_DIGITS + len("\t\t+\t\t\t\n")
+    return match_rows(
+        _write_rows, room, blocks, names_for(batch, reference, contigs, strands), threads
+    )
+
+
+@compiled
+def _write_rows(matches, named, lines):
+    at = 0
+    for i in range(matches.queries.size):
+        record, start, length, reverse, contig, position = row_of(matches, named, i)
+        at = put_name(lines, at, named.queries, record)
+        lines[at] = _TAB
+        at = put_field(lines, at + 1, start, _TAB)
+        lines[at] = 45 if reverse else 43
+        lines[at + 1] = _TAB
+        at = put_name(lines, at + 2, named.contigs, contig)
+        lines[at] = _TAB
+        at = put_field(lines, at + 1, position, _TAB)
+        at = put_field(lines, at, length, _NEWLINE)
+    return at

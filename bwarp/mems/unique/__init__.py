@@ -1,1 +1,0 @@
-"""Maximal matches that are unique."""

@@ -1,0 +1,211 @@
+"""The alignments of a guide to one site, as `bwarp.offtargets` defines them.
+
+A guide's bases and a site's are two bit planes each, bit i the base i from the PAM on. Where the
+bulges lie is one number, a byte a base of a bulge, the first from the PAM in the highest byte:
+
+    2 i        a DNA bulge: a base of the site before base i of the guide
+    2 i + 1    an RNA bulge: base i of the guide is left out
+    255        no more
+
+So of two alignments with as many bases in bulges the smaller number has its gaps nearer to the PAM.
+The functions work on numbers alone, and can be called from CPU and CUDA code.
+"""
+
+import numba
+import numpy as np
+
+from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
+
+NO_BULGES = 0xFFFFFFFF
+
+#: Of the room that aligning takes: bases of the guide, of DNA bulges and of RNA bulges so far.
+TABLE_SHAPE = (LONGEST_GUIDE + 1, BULGES_EACH + 1, BULGES_EACH + 1)
+
+#: More mismatches than any alignment has; with those of a whole guide it fits 8 bits.
+_NEVER = 80
+
+
+@numba.jit
+def differing_bits(guide_low, guide_high, site_low, site_high, shift):
+    """Bit i: whether base i of the guide differs from base i + shift of the site."""
+    if shift >= 0:
+        by = np.uint64(shift)
+        return ((site_low >> by) ^ guide_low) | ((site_high >> by) ^ guide_high)
+    by = np.uint64(-shift)
+    return ((site_low << by) ^ guide_low) | ((site_high << by) ^ guide_high)
+
+
+@numba.jit
+def _fewest_mismatches(
+    guide_low, guide_high, length, site_low, site_high, available, dna, rna, table
+):
+    """The fewest mismatches with just so many bases in bulges, and of every end of an alignment.
+
+    ``table[i, d, r]``: of what follows the first i bases of the guide, which took d and r bases in
+    bulges. `available` bases of the site there are.
+    """
+    for i in range(length, 0, -1):
+        for d in range(dna, -1, -1):
+            for r in range(rna, -1, -1):
+                if i == length:
+                    table[i, d, r] = 0 if d == dna and r == rna else _NEVER
+                    continue
+                at = i + d - r
+                fewest = _NEVER
+                if 0 < at < available:
+                    differ = differing_bits(guide_low, guide_high, site_low, site_high, d - r)
+                    fewest = table[i + 1, d, r] + np.int64(differ >> np.uint64(i) & np.uint64(1))
+                if d < dna:
+                    fewest = min(fewest, table[i, d + 1, r])
+                if r < rna and i <= length - 2:
+                    fewest = min(fewest, table[i + 1, d, r + 1])
+                table[i, d, r] = fewest
+    first = np.int64((guide_low ^ site_low | guide_high ^ site_high) & np.uint64(1))
+    return first + table[1, 0, 0] if available > 0 else _NEVER
+
+
+@numba.jit
+def _first_gaps(length, dna, rna, table, guide_low, guide_high, site_low, site_high):
+    """The bulges of the first of the alignments with the fewest mismatches in a table."""
+    gaps = np.uint64(NO_BULGES)
+    n_gaps = d = r = 0
+    i = 1
+    while i < length and (d < dna or r < rna):
+        fewest = table[i, d, r]
+        if d < dna and table[i, d + 1, r] == fewest:
+            gaps = _with_gap(gaps, n_gaps, 2 * i)
+            d += 1
+            n_gaps += 1
+        elif r < rna and i <= length - 2 and table[i + 1, d, r + 1] == fewest:
+            gaps = _with_gap(gaps, n_gaps, 2 * i + 1)
+            r += 1
+            n_gaps += 1
+            i += 1
+        else:
+            i += 1
+    return gaps
+
+
+@numba.jit
+def _with_gap(gaps, n_gaps, code):
+    by = np.uint64(24 - 8 * n_gaps)
+    return gaps & ~(np.uint64(255) << by) | (np.uint64(code) << by)
+
+
+@numba.jit
+def best_alignment(
+    guide_low, guide_high, length, site_low, site_high, available, mismatches, dna_bulge,
+    rna_bulge, table,
+):  # fmt: skip
+    """The best alignment of a guide to a site: mismatches, bases in bulges, and where they lie.
+
+    Parameters
+    ----------
+    guide_low, guide_high, site_low, site_high : uint64
+        Of the site, as many bases as there are; the rest is not looked at.
+    length, available : int
+        Bases of the guide, and of the site.
+    table : ndarray, shape=`TABLE_SHAPE`, dtype=int8
+        Room to work in.
+
+    Returns
+    -------
+    mismatches, dna, rna, gaps : int
+        -1 mismatches if no alignment is within the limits.
+    """
+    best, best_edits, best_bulges = -1, _NEVER, _NEVER
+    best_dna = best_rna = 0
+    best_gaps = np.uint64(NO_BULGES)
+    for dna in range(dna_bulge + 1):
+        for rna in range(rna_bulge + 1):
+            bulges = dna + rna
+            if bulges > best_edits or length + dna - rna > available:
+                continue
+            here = _fewest_mismatches(
+                guide_low, guide_high, length, site_low, site_high, available, dna, rna, table
+            )
+            edits = here + bulges
+            if here > mismatches or edits > best_edits:
+                continue
+            if edits == best_edits and bulges > best_bulges:
+                continue
+            gaps = _first_gaps(length, dna, rna, table, guide_low, guide_high, site_low, site_high)
+            if edits == best_edits and bulges == best_bulges and gaps > best_gaps:
+                continue
+            best, best_edits, best_bulges, best_gaps = here, edits, bulges, gaps
+            best_dna, best_rna = dna, rna
+    return best, best_dna, best_rna, best_gaps
+
+
+@numba.jit
+def list_alignments(
+    guide_low, guide_high, length, site_low, site_high, available, mismatches, dna, rna, table,
+    path, found, count,
+):  # fmt: skip
+    """Add the alignments with just so many bases in bulges to a list, as far as there is room.
+
+    Parameters
+    ----------
+    path : ndarray, shape=(LONGEST_GUIDE + 6, 5), dtype=int64
+        Room to work in.
+    found : ndarray, dtype=uint64
+        Edits, bases in bulges, where these lie, bases in DNA bulges: 16, 8, 32 and 8 bits, so that
+        numbers are in the order of the alignments.
+
+    Returns
+    -------
+    count : int
+        Of the list, had there been room.
+    """
+    if length + dna - rna > available:
+        return count
+    least = _fewest_mismatches(
+        guide_low, guide_high, length, site_low, site_high, available, dna, rna, table
+    )
+    if least > mismatches:
+        return count
+    # Columns so far: bases of the guide, DNA, RNA, mismatches, and what is tried next.
+    path[0, 0], path[0, 1], path[0, 2], path[0, 4] = 1, 0, 0, 0
+    path[0, 3] = least - table[1, 0, 0]
+    gaps = np.uint64(NO_BULGES)
+    depth = 0
+    while depth >= 0:
+        i, d, r = path[depth, 0], path[depth, 1], path[depth, 2]
+        m, turn = path[depth, 3], path[depth, 4]
+        if i == length:
+            edits = np.uint64(m + dna + rna)
+            if count < found.size:
+                found[count] = (
+                    edits << np.uint64(48) | np.uint64(dna + rna) << np.uint64(40)
+                    | gaps << np.uint64(8) | np.uint64(dna)
+                )  # fmt: skip
+            count += 1
+            turn = 3
+        path[depth, 4] = turn + 1
+        if turn == 3:
+            depth -= 1
+            continue
+        if turn == 0:
+            # Side by side, the DNA bulge is written first.
+            after_rna = depth > 0 and path[depth, 2] > path[depth - 1, 2]
+            if d < dna and not after_rna and table[i, d + 1, r] + m <= mismatches:
+                gaps = _with_gap(gaps, d + r, 2 * i)
+                path[depth + 1, 0], path[depth + 1, 1], path[depth + 1, 2] = i, d + 1, r
+                path[depth + 1, 3], path[depth + 1, 4] = m, 0
+                depth += 1
+        elif turn == 1:
+            if r < rna and i <= length - 2 and table[i + 1, d, r + 1] + m <= mismatches:
+                gaps = _with_gap(gaps, d + r, 2 * i + 1)
+                path[depth + 1, 0], path[depth + 1, 1], path[depth + 1, 2] = i + 1, d, r + 1
+                path[depth + 1, 3], path[depth + 1, 4] = m, 0
+                depth += 1
+        else:
+            at = i + d - r
+            if 0 < at < available:
+                differ = differing_bits(guide_low, guide_high, site_low, site_high, d - r)
+                cost = m + np.int64(differ >> np.uint64(i) & np.uint64(1))
+                if table[i + 1, d, r] + cost <= mismatches:
+                    path[depth + 1, 0], path[depth + 1, 1], path[depth + 1, 2] = i + 1, d, r
+                    path[depth + 1, 3], path[depth + 1, 4] = cost, 0
+                    depth += 1
+    return count

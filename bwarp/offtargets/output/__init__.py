@@ -1,1 +1,0 @@
-"""Rows of sites and of guides, and the tables of them."""

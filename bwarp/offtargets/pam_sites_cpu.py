@@ -1,0 +1,118 @@
+"""Where PAMs stand: 64 positions at a time, as masks, and then one by one.
+
+A site has a border, between its PAM and its protospacer, and a direction in which the protospacer
+is read from there. PAMs at the 3' end, on the forward strand:
+
+    genome       A C G T A C G T A C|T G G A A C        a backward site: base i of the
+    backward     <- protospacer ... |PAM                protospacer is that at border - 1 - i
+    forward      PAM (CCN)|protospacer ... ->           base i is that at border + i
+                                                        (the reverse strand, complemented)
+
+With PAMs at the 5' end forward sites lie on the forward strand.
+"""
+
+import numba
+import numpy as np
+
+from bwarp.offtargets.site_filter_cpu import bits_at
+from bwarp.runtime.compiled_code import compiled
+
+BACKWARD, FORWARD = 0, 1
+
+#: Bases that are read beyond the positions that are searched, on both sides; a multiple of 64.
+MARGIN = 128
+
+_ONE = np.uint64(1)
+_ALL = ~np.uint64(0)
+
+
+@compiled
+def pam_sites(
+    low, high, origin, first, last, segment_starts, segment_stops, allowed, direction, least, sites,
+    available,
+):  # fmt: skip
+    """Write the sites whose PAM begins from `first` up to, and without, `last`.
+
+    Parameters
+    ----------
+    low, high : ndarray, dtype=uint64
+        Planes of a stretch of the genome that begins at base `origin`.
+    segment_starts, segment_stops : ndarray, dtype=int64
+        The segments that meet the stretch.
+    allowed : ndarray, shape=(n, length), dtype=uint8
+        Bases of the PAMs as they stand on the forward strand.
+    direction : int
+        `BACKWARD` or `FORWARD`.
+    least : int
+        Bases that a protospacer has at least.
+    sites : ndarray, dtype=int32
+        Borders, from `origin` on.
+    available : ndarray, dtype=uint8
+        Bases of the segment from the border on, in the direction; 64 also stands for more.
+
+    Returns
+    -------
+    count : int
+    """
+    count = 0
+    length = allowed.shape[1]
+    shift = length if direction == FORWARD else 0
+    for segment in range(segment_starts.size):
+        start, stop = segment_starts[segment], segment_stops[segment]
+        at = max(first, start)
+        end = min(last, stop - length + 1)
+        if direction == FORWARD:
+            end = min(end, stop - length - least + 1)
+        else:
+            at = max(at, start + least)
+        while at < end:
+            mask = _pam_mask(low, high, at - origin, allowed)
+            if end - at < 64:
+                mask &= (_ONE << np.uint64(end - at)) - _ONE
+            while mask != np.uint64(0):
+                bit = _trailing_zeros(mask)
+                mask &= mask - _ONE
+                border = at + bit + shift
+                room = stop - border if direction == FORWARD else border - start
+                sites[count] = border - origin
+                available[count] = min(room, 64)
+                count += 1
+            at += 64
+    return count
+
+
+@numba.njit(nogil=True, forceinline=True)
+def _pam_mask(low, high, at, allowed):
+    """At which of 64 positions a PAM begins."""
+    found = np.uint64(0)
+    for pam in range(allowed.shape[0]):
+        mask = _ALL
+        for i in range(allowed.shape[1]):
+            bases = allowed[pam, i]
+            if bases == 15:
+                continue
+            low_bits, high_bits = bits_at(low, at + i), bits_at(high, at + i)
+            here = np.uint64(0)
+            if bases & 1:
+                here |= ~low_bits & ~high_bits
+            if bases & 2:
+                here |= low_bits & ~high_bits
+            if bases & 4:
+                here |= ~low_bits & high_bits
+            if bases & 8:
+                here |= low_bits & high_bits
+            mask &= here
+        found |= mask
+    return found
+
+
+@numba.njit(nogil=True, forceinline=True)
+def _trailing_zeros(mask):
+    count = 0
+    while not mask & np.uint64(255):
+        mask >>= np.uint64(8)
+        count += 8
+    while not mask & _ONE:
+        mask >>= _ONE
+        count += 1
+    return count

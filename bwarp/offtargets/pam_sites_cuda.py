@@ -1,0 +1,154 @@
+"""Where PAMs stand, on a GPU: 32 positions a thread; see `pam_sites_cpu` for what a site is."""
+
+import numpy as np
+
+from bwarp.gpu.cuda import cuda, int8, int32, int64, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.ptx import load_uint32x4
+from bwarp.gpu.sums_and_sorts import reserve
+from bwarp.offtargets.alignments import TABLE_SHAPE, best_alignment
+from bwarp.offtargets.site_filter_cuda import site_planes
+
+THREADS = 128
+
+#: The list of sites among the counters.
+SITES = 0
+
+
+@cuda.jit(device=True)
+def pam_mask(blocks, block, allowed, n_pams, length):
+    """At which of the 32 positions of a block a PAM begins; the block behind it is read too."""
+    first = uint64(4) * uint64(block)
+    low_here, high_here, _, _ = load_uint32x4(blocks, first)
+    low_next, high_next, _, _ = load_uint32x4(blocks, first + uint64(4))
+    low = uint64(low_here) | uint64(low_next) << uint64(32)
+    high = uint64(high_here) | uint64(high_next) << uint64(32)
+    found = uint32(0)
+    for pam in range(n_pams):
+        mask = uint32(0xFFFFFFFF)
+        for i in range(length):
+            bases = uint32(allowed[pam * length + i])
+            low_bits = uint32((low >> uint64(i)) & uint64(0xFFFFFFFF))
+            high_bits = uint32((high >> uint64(i)) & uint64(0xFFFFFFFF))
+            here = uint32(0)
+            if bases & uint32(1):
+                here = uint32(here | ~(low_bits | high_bits))
+            if bases & uint32(2):
+                here = uint32(here | (low_bits & ~high_bits))
+            if bases & uint32(4):
+                here = uint32(here | (~low_bits & high_bits))
+            if bases & uint32(8):
+                here = uint32(here | (low_bits & high_bits))
+            mask = uint32(mask & here)
+        found = uint32(found | mask)
+    return found
+
+
+@cuda.jit(device=True)
+def bases_there(position, length, forward, start, stop, least):
+    """Bases of a segment from the border on of the site whose PAM begins at a position.
+
+    -1 where the PAM, or the `least` bases that a site has, are not all within the segment.
+    """
+    if position < start or position + length > stop:
+        return int64(-1)
+    room = stop - position - length if forward else position - start
+    return room if room >= least else int64(-1)
+
+
+@kernel
+def list_sites(
+    blocks: uint32[::1], origin: int, first: int, last: int, segment_starts: int64[::1],
+    segment_stops: int64[::1], allowed: uint8[::1], n_pams: int, length: int, forward: bool,
+    least: int, sites: int32[::1], available: uint8[::1], counters: uint32[::1],
+):  # fmt: skip
+    """List the sites whose PAM begins from `first` up to, and without, `last`.
+
+    One thread 32 positions; `first` and `origin` are multiples of 32. Arguments are as those of
+    `pam_sites_cpu.pam_sites`, with `allowed` in a row; ``counters[0]`` counts sites, also those
+    that found no room.
+    """
+    at = first + int64(cuda.grid(1)) * 32
+    mask, kept = uint32(0), uint32(0)
+    needed = length + least if forward else length
+    segment = int64(0)
+    if at < last:
+        mask = pam_mask(blocks, (at - origin) >> 5, allowed, n_pams, length)
+        # The first segment that does not end before what a PAM that begins here needs: without a
+        # PAM, this may be the one that ends here, or the next.
+        beyond = int64(segment_stops.size)
+        while segment < beyond:
+            middle = (segment + beyond) >> 1
+            if segment_stops[middle] < at + needed:
+                segment = middle + 1
+            else:
+                beyond = middle
+    here = segment
+    while mask != 0:
+        bit = uint32(cuda.ffs(mask) - 1)
+        mask = uint32(mask & uint32(mask - uint32(1)))
+        position = at + int64(bit)
+        while here < segment_stops.size and segment_stops[here] < position + needed:
+            here += 1
+        if here < segment_stops.size and position < last:
+            room = bases_there(
+                position, length, forward, segment_starts[here], segment_stops[here], least
+            )
+            if room >= 0:
+                kept = uint32(kept | uint32(uint32(1) << bit))
+    slot = reserve(counters, SITES, uint32(cuda.popc(kept)))
+    while kept != 0:
+        bit = uint32(cuda.ffs(kept) - 1)
+        kept = uint32(kept & uint32(kept - uint32(1)))
+        position = at + int64(bit)
+        while segment_stops[segment] < position + needed:
+            segment += 1
+        if slot < uint32(sites.size):
+            room = bases_there(
+                position, length, forward, segment_starts[segment], segment_stops[segment], least
+            )
+            border = position + length if forward else position
+            sites[slot] = int32(border - origin)
+            available[slot] = uint8(min(room, int64(64)))
+        slot = uint32(slot + uint32(1))
+
+
+# --------------------------------------------------------------------------------------------------
+# The best alignment of every pair of a site and a guide that the filter let through, on a GPU.
+
+
+@kernel
+def align_pairs(
+    blocks: uint32[::1], sites: int32[::1], available: uint8[::1], backward: bool,
+    guide_low: uint64[::1], guide_high: uint64[::1], lengths: int64[::1], mismatches: int,
+    dna_bulge: int, rna_bulge: int, found: uint64[::1], n_found: int, borders: int32[::1],
+    guides: int32[::1], gaps: uint32[::1], edits: uint32[::1], rooms: uint8[::1],
+):  # fmt: skip
+    """Align pairs, as `site_filter_cuda` lists them. One thread a pair.
+
+    The number of the pair's `guides`, its `borders` and `rooms` say which it is; `gaps` are those
+    of the best alignment, and `edits` its mismatches, bases in DNA and in RNA bulges, a byte each
+    from the lowest on: 255 mismatches where no alignment is within the limits.
+    """
+    i = cuda.grid(1)
+    table = cuda.local.array(TABLE_SHAPE, int8)
+    if i >= n_found:
+        return
+    pair = found[i]
+    site = int64(pair >> uint64(32))
+    guide = int64(pair & uint64(0xFFFFFFFF))
+    border, room = sites[site], available[site]
+    low, high = site_planes(blocks, border, backward)
+    best, dna, rna, where = best_alignment(
+        np.uint64(guide_low[guide]), np.uint64(guide_high[guide]), lengths[guide], np.uint64(low),
+        np.uint64(high), int64(room), mismatches, dna_bulge, rna_bulge, table,
+    )  # fmt: skip
+    borders[i] = border
+    guides[i] = guide
+    rooms[i] = uint8(room)
+    gaps[i] = uint32(where)
+    edits[i] = uint32(best | dna << 8 | rna << 16) if best >= 0 else uint32(255)
+
+
+#: The table of an alignment, of which a thread reads a few bytes a base.
+LOCAL_MEMORY = {align_pairs: 384}

@@ -1,0 +1,186 @@
+"""A stretch of the genome as bit planes, and 64 bases cut out of them wherever they begin.
+
+base       A  C  G  T        plane word i holds bases 64 i to 64 i + 63 of the stretch,
+high bit   0  0  1  1        the first in bit 0
+low bit    0  1  0  1
+"""
+
+import numba
+import numpy as np
+
+from bwarp.reads.base_bits_cpu import bits_of_packed, shifted
+from bwarp.runtime.compiled_code import compiled
+
+_inlined = numba.njit(nogil=True, forceinline=True)
+
+
+@compiled
+def planes_of(packed, first_word, n_words, low, high):
+    """Write both planes of `n_words` words, 64 bases each.
+
+    Parameters
+    ----------
+    packed : ndarray, dtype=uint64
+        As `bwarp.sequence.pack` makes it.
+    first_word : int
+        Number of the first word; what lies before or behind the genome is A.
+    low, high : ndarray, shape=(n_words,), dtype=uint64
+    """
+    for i in range(n_words):
+        low[i], high[i] = bits_of_packed(packed, first_word + i)
+
+
+@_inlined
+def bits_at(plane, at):
+    """64 bits of a plane from bit `at` on; a word must follow the one that holds it."""
+    word = np.uint64(at) >> np.uint64(6)
+    shift = np.uint64(at) & np.uint64(63)
+    return shifted(plane[word], plane[word + np.uint64(1)], shift)
+
+
+# --------------------------------------------------------------------------------------------------
+# Which of many sites a guide may align to: 64 sites a machine word, a bit each.
+#
+# The protospacers of a batch of sites lie as bits in rows of words, turned so that a row is one
+# base
+# of all of them. A state (D, R, m) is a row as well: the sites whose bases so far align to the
+# guide's with D and R bases in bulges and at most m mismatches. One base of the guide takes every
+# state on by a few operations on rows, which the compiler makes vectors of. What a search costs
+# does
+# not depend on what the sites hold.
+#
+#     batch      differing[i, c]    the sites whose base i is not c
+#     guide      base i, at base i + D - R of the site
+#     states     (D, R, m)  <-  (D, R, m) where the bases agree, or (D, R, m - 1), or (D, R - 1, m)
+#                (D, R, m)  <-  (D - 1, R, m), before the next base
+
+
+#: Words of a row, and sites of a batch: rows of all states and bases stay in a core's first cache.
+BATCH_WORDS = 32
+BATCH_SITES = 64 * BATCH_WORDS
+
+_HALVES = np.array([
+    0x00000000FFFFFFFF, 0x0000FFFF0000FFFF, 0x00FF00FF00FF00FF, 0x0F0F0F0F0F0F0F0F,
+    0x3333333333333333, 0x5555555555555555,
+], np.uint64)  # fmt: skip
+
+
+def state_count(mismatches: int, dna_bulge: int, rna_bulge: int) -> int:
+    """Rows of states that a search has."""
+    return (mismatches + 1) * (dna_bulge + 1) * (rna_bulge + 1)
+
+
+@compiled
+def differing_bases(low, high, sites, first, last, backward, n_bases, planes, differing):
+    """Write the batch of sites `first` to `last`; site `first + 32 i + w` is bit i of word w.
+
+    Parameters
+    ----------
+    low, high : ndarray, dtype=uint64
+        Planes of a stretch of the genome.
+    sites : ndarray, dtype=int32
+        Borders, as `bwarp.offtargets.pam_sites_cpu` writes them.
+    backward : bool
+        Whether protospacers are read backwards from there.
+    n_bases : int
+        Bases of each that are wanted, at most 64.
+    planes : ndarray, shape=(2, 64, BATCH_WORDS), dtype=uint64
+        Room to work in.
+    differing : ndarray, shape=(n_bases, 4, BATCH_WORDS), dtype=uint64
+    """
+    for at in range(64 * BATCH_WORDS):
+        site = min(first + at, last - 1)
+        begin = sites[site] - n_bases if backward else sites[site]
+        row, word = at // BATCH_WORDS, at % BATCH_WORDS
+        planes[0, row, word] = bits_at(low, begin)
+        planes[1, row, word] = bits_at(high, begin)
+    _turn(planes[0])
+    _turn(planes[1])
+    for i in range(n_bases):
+        row = n_bases - 1 - i if backward else i
+        for word in range(BATCH_WORDS):
+            low_bits, high_bits = planes[0, row, word], planes[1, row, word]
+            differing[i, 0, word] = low_bits | high_bits
+            differing[i, 1, word] = ~low_bits | high_bits
+            differing[i, 2, word] = low_bits | ~high_bits
+            differing[i, 3, word] = ~low_bits | ~high_bits
+
+
+@compiled
+def _turn(rows):
+    """Bit j of row i becomes bit i of row j, in every column of words."""
+    half = 32
+    for step in range(6):
+        keep = _HALVES[step]
+        shift = np.uint64(half)
+        for i in range(64):
+            if i & half:
+                continue
+            for word in range(BATCH_WORDS):
+                upper, lower = rows[i, word], rows[i + half, word]
+                moved = ((upper >> shift) ^ lower) & keep
+                rows[i, word] = upper ^ (moved << shift)
+                rows[i + half, word] = lower ^ moved
+        half >>= 1
+
+
+@compiled
+def fitting_sites(differing, guide, length, mismatches, dna_bulge, rna_bulge, states, fitting):
+    """Write which sites of a batch have an alignment within the limits.
+
+    Parameters
+    ----------
+    differing : ndarray, shape=(n_bases, 4, BATCH_WORDS), dtype=uint64
+        With `length` + `dna_bulge` bases, or more.
+    guide : ndarray, dtype=uint8
+        Codes of its bases from the PAM on, as the sites' are read.
+    states : ndarray, shape=(state_count, BATCH_WORDS), dtype=uint64
+        Room to work in.
+    fitting : ndarray, shape=(BATCH_WORDS,), dtype=uint64
+        Also of words that no site of the batch is in.
+
+    Returns
+    -------
+    any_fits : bool
+    """
+    levels = mismatches + 1
+    of_dna = (rna_bulge + 1) * levels
+    states[:] = np.uint64(0)
+    here = differing[0, guide[0]]
+    for word in range(BATCH_WORDS):
+        states[0, word] = ~here[word]
+    for m in range(1, levels):
+        for word in range(BATCH_WORDS):
+            states[m, word] = ~np.uint64(0)
+    for i in range(1, length):
+        for state in range(of_dna, (dna_bulge + 1) * of_dna):
+            for word in range(BATCH_WORDS):
+                states[state, word] |= states[state - of_dna, word]
+        may_skip = i <= length - 2
+        for dna in range(dna_bulge + 1):
+            for rna in range(min(rna_bulge, i), -1, -1):
+                here = differing[i + dna - rna, guide[i]]
+                base = dna * of_dna + rna * levels
+                _pair(states, base, levels, here)
+                if rna > 0 and may_skip:
+                    for state in range(base, base + levels):
+                        for word in range(BATCH_WORDS):
+                            states[state, word] |= states[state - levels, word]
+    fitting[:] = np.uint64(0)
+    for state in range(mismatches, (dna_bulge + 1) * of_dna, levels):
+        for word in range(BATCH_WORDS):
+            fitting[word] |= states[state, word]
+    any_fits = np.uint64(0)
+    for word in range(BATCH_WORDS):
+        any_fits |= fitting[word]
+    return any_fits != np.uint64(0)
+
+
+@compiled
+def _pair(states, base, levels, differ):
+    """Pair the next two bases in the states of one kind: a mismatch where they differ."""
+    for state in range(base + levels - 1, base, -1):
+        for word in range(BATCH_WORDS):
+            states[state, word] = states[state, word] & ~differ[word] | states[state - 1, word]
+    for word in range(BATCH_WORDS):
+        states[base, word] &= ~differ[word]

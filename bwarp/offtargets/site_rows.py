@@ -1,0 +1,309 @@
+"""Hits as rows for people: alignments as text, PAMs, cuts and scores.
+
+Alignments and PAMs are read from 5' to 3' on the site's strand, as guides are written. In a site a
+small letter is a mismatch; ``-`` is a bulge's base that the other one has.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.errors import InputError
+from bwarp.io.file_blocks import read_blocks
+from bwarp.io.names import Names
+from bwarp.offtargets.cas9_scores import SCORED_LENGTH, cfd_scores, has_scores, mit_scores
+from bwarp.offtargets.guides import Guides, Pam
+from bwarp.offtargets.hits import SiteHits
+from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
+from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.timeline import on_timeline
+
+#: Bases next to the PAM in which mismatches are also counted by themselves.
+SEED_LENGTH = 12
+
+NO_CUT = -1
+
+#: Bases between the PAM and the cut of its strand: Cas9, and Cas12a with its PAM at the 5' end.
+_CUT_FROM_PAM = {3: 3, 5: 18}
+
+_WIDEST = LONGEST_GUIDE + BULGES_EACH
+_SMALL, _GAP = 32, ord("-")
+_LETTERS = np.frombuffer(b"ACGT", np.uint8)
+
+
+@dataclass(frozen=True)
+class SiteRows:
+    """What is written of hits, in their order.
+
+    Attributes
+    ----------
+    hits : SiteHits
+    contigs, starts, ends, cuts : ndarray, shape=(n,), dtype=int64
+        Within the contig; the cut is before that base, or `NO_CUT`.
+    guide_text, site_text : ndarray, shape=(n, 42), dtype=uint8
+        As aligned, as far as `widths` (dtype int64).
+    pam_numbers : ndarray, shape=(n,), dtype=int64
+        Which of the PAMs asked for it is, the first that it may be.
+    pams : ndarray, shape=(n, length of the longest PAM), dtype=uint8
+        As text, as far as `pam_lengths` (dtype int64).
+    seed_mismatches : ndarray, shape=(n,), dtype=uint8
+    cfd, mit : ndarray, shape=(n,), dtype=float64
+        NaN for no score.
+    """
+
+    hits: SiteHits
+    contigs: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    cuts: np.ndarray
+    guide_text: np.ndarray
+    site_text: np.ndarray
+    widths: np.ndarray
+    pam_numbers: np.ndarray
+    pams: np.ndarray
+    pam_lengths: np.ndarray
+    seed_mismatches: np.ndarray
+    cfd: np.ndarray
+    mit: np.ndarray
+
+
+@on_timeline("describe sites")
+def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> SiteRows:
+    """Read the sites of hits out of the genome, and align and score them."""
+    n = hits.count
+    lengths = hits.lengths.astype(np.int64)
+    stops = hits.starts + lengths
+    forward = hits.strands == 0
+    # Where the protospacer's 5' and the PAM lie, on the site's strand.
+    pam_after = forward if pam.side == 3 else ~forward
+    pam_numbers, pam_codes = _first_pams(reference, pam, hits.starts, stops, pam_after, forward)
+    sites = _codes(reference.packed, hits.starts, int(lengths.max(initial=0)), forward, lengths)
+    guide_codes = guides.codes
+    guide_text = np.empty((n, _WIDEST), np.uint8)
+    site_text = np.empty((n, _WIDEST), np.uint8)
+    widths = np.empty(n, np.int64)
+    seeds = np.empty(n, np.uint8)
+    _write_alignments(
+        hits.guides, hits.gaps, guide_codes, guides.lengths, sites, lengths, pam.side == 3,
+        _LETTERS, guide_text, site_text, widths, seeds,
+    )  # fmt: skip
+    cfd, mit = np.full(n, np.nan), np.full(n, np.nan)
+    scored = has_scores(guides, pam)[hits.guides] & (hits.gaps == np.uint32(0xFFFFFFFF))
+    if scored.any():
+        its_guides = guide_codes[hits.guides[scored], :SCORED_LENGTH]
+        its_sites, its_pams = sites[scored, :SCORED_LENGTH], pam_codes[scored]
+        cfd[scored] = cfd_scores(its_guides, its_sites, its_pams)
+        mit[scored] = mit_scores(its_guides, its_sites, its_pams)
+    contigs = reference.contig_of(hits.starts)
+    begins = reference.contig_starts[contigs]
+    cuts = np.full(n, NO_CUT, np.int64)
+    if pam.length:
+        far = _CUT_FROM_PAM[pam.side]
+        cuts = np.where(pam_after, stops - far, hits.starts + far) - begins
+    return SiteRows(
+        hits=hits,
+        contigs=contigs,
+        starts=hits.starts - begins,
+        ends=stops - begins,
+        cuts=cuts,
+        guide_text=guide_text,
+        site_text=site_text,
+        widths=widths,
+        pam_numbers=pam_numbers,
+        pams=_LETTERS[pam_codes],
+        pam_lengths=pam.lengths[pam_numbers],
+        seed_mismatches=seeds,
+        cfd=cfd,
+        mit=mit,
+    )
+
+
+def _codes(
+    packed: np.ndarray, starts: np.ndarray, n: int, forward: np.ndarray, lengths: np.ndarray
+) -> np.ndarray:
+    """The codes of so many bases, on the strand of each; what follows in its row, of `n`, is 0."""
+    codes = np.zeros((len(starts), n), np.uint8)
+    _read_codes(packed, starts, forward, lengths, codes)
+    return codes
+
+
+@compiled
+def _read_codes(packed, starts, forward, lengths, codes):
+    for row in range(starts.size):
+        last = lengths[row] - 1
+        for i in range(lengths[row]):
+            position = starts[row] + (i if forward[row] else last - i)
+            word = packed[position >> 5]
+            code = np.uint8(word >> np.uint64(62 - 2 * (position & 31)) & np.uint64(3))
+            codes[row, i] = code if forward[row] else 3 - code
+
+
+def _first_pams(reference, pam: Pam, starts, stops, pam_after, forward) -> tuple:
+    """The number of the first PAM that stands at every site, and its codes."""
+    segment_starts = reference.segment_genome.astype(np.int64)
+    segment_stops = segment_starts + np.diff(reference.segment_text) - 1
+    segment = np.searchsorted(segment_starts, starts, side="right") - 1
+    room = np.where(pam_after, segment_stops[segment] - stops, starts - segment_starts[segment])
+    numbers, codes = np.full(starts.size, -1), np.zeros((starts.size, pam.length), np.uint8)
+    for number, one in enumerate(pam.one_by_one()):
+        rows = np.flatnonzero((numbers < 0) & (room >= one.length))
+        at = np.where(pam_after[rows], stops[rows], starts[rows] - one.length)
+        lengths = np.full(rows.size, one.length)
+        bases = _codes(reference.packed, at, one.length, forward[rows], lengths)
+        fits = (one.allowed >> bases & 1).all(axis=1)
+        numbers[rows[fits]], codes[rows[fits], : one.length] = number, bases[fits]
+    return numbers, codes
+
+
+@compiled
+def _write_alignments(
+    guide_numbers, gaps, guides, guide_lengths, sites, site_lengths, pam_is_last, letters,
+    guide_text, site_text, widths, seeds,
+):  # fmt: skip
+    """Write every alignment from the PAM on, and turn it where the PAM is at the 3' end."""
+    for row in range(guide_numbers.size):
+        guide = guide_numbers[row]
+        length, n_bases = guide_lengths[guide], site_lengths[row]
+        left = np.int64(gaps[row])
+        i = j = width = seed = 0
+        while i < length:
+            code = left >> 24
+            if code == 2 * i:
+                guide_text[row, width] = _GAP
+                site_text[row, width] = letters[sites[row, n_bases - 1 - j if pam_is_last else j]]
+                j += 1
+                left = (left << 8 | 255) & 0xFFFFFFFF
+            else:
+                base = guides[guide, length - 1 - i if pam_is_last else i]
+                guide_text[row, width] = letters[base]
+                if code == 2 * i + 1:
+                    site_text[row, width] = _GAP
+                    left = (left << 8 | 255) & 0xFFFFFFFF
+                else:
+                    other = sites[row, n_bases - 1 - j if pam_is_last else j]
+                    differ = other != base
+                    site_text[row, width] = letters[other] + (_SMALL if differ else 0)
+                    if differ and i < SEED_LENGTH:
+                        seed += 1
+                    j += 1
+                i += 1
+            width += 1
+        widths[row] = width
+        seeds[row] = seed
+        if pam_is_last:
+            for at in range(width // 2):
+                end = width - 1 - at
+                guide_text[row, at], guide_text[row, end] = (
+                    guide_text[row, end],
+                    guide_text[row, at],
+                )
+                site_text[row, at], site_text[row, end] = site_text[row, end], site_text[row, at]
+
+
+# --------------------------------------------------------------------------------------------------
+# Features of a genome, from BED or GFF, and those that overlap a stretch.
+
+
+#: What a feature of GFF or GTF is called by, the first that it has.
+_NAME_KEYS = ("Name", "gene_name", "gene", "ID", "gene_id")
+
+
+class Features(NamedTuple):
+    """Features by start, in positions of the genome.
+
+    Attributes
+    ----------
+    starts, stops : ndarray, shape=(n,), dtype=int64
+    reach : ndarray, shape=(n,), dtype=int64
+        The largest stop of a feature and those before it.
+    names : Names
+    """
+
+    starts: np.ndarray
+    stops: np.ndarray
+    reach: np.ndarray
+    names: Names
+
+
+def read_features(path: str | os.PathLike, reference: Reference) -> Features:
+    """Features from BED (a name in the fourth column), GFF3 or GTF, plain or compressed.
+
+    Features on contigs that the reference lacks are left out.
+
+    Raises
+    ------
+    InputError
+        For a line that is neither BED nor GFF, and where no feature is on a contig of the
+        reference.
+    """
+    contigs = {name: i for i, name in enumerate(reference.names)}
+    starts, stops, names = [], [], []
+    n_lines = 0
+    text = b"".join(read_blocks(path)).decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("##FASTA"):
+            break
+        if not line.strip() or re.match(r"#|track\b|browser\b", line):
+            continue
+        contig, start, stop, name = _parsed(path, number, line.split("\t"))
+        n_lines += 1
+        if contig not in contigs:
+            continue
+        begin, end = reference.contig_starts[contigs[contig] : contigs[contig] + 2].tolist()
+        starts.append(min(begin + start, end))
+        stops.append(min(begin + stop, end))
+        names.append(name)
+    if n_lines and not names:
+        raise InputError(
+            f"{path}: no feature lies on a contig of the index: its first is on {contig}, and the "
+            f"index has {reference.names[0]}"
+        )
+    return _features(starts, stops, names)
+
+
+def _features(starts: list[int], stops: list[int], names: list[str]) -> Features:
+    starts, stops = np.array(starts, np.int64), np.array(stops, np.int64)
+    order = np.lexsort((stops, starts))
+    stops = stops[order]
+    named = Names.of([names[i] for i in order])
+    reach = np.maximum.accumulate(stops) if stops.size else stops
+    return Features(starts[order], stops, reach, Names(read_only(named.text), named.bounds))
+
+
+def _parsed(path, number: int, cells: list[str]) -> tuple[str, int, int, str]:
+    """Contig, start, stop and name of a line; GFF has nine columns and counts from 1."""
+    is_gff = len(cells) >= 8 and not (cells[1].isdigit() and cells[2].isdigit())
+    at = 3 if is_gff else 1
+    try:
+        start, stop = int(cells[at]) - is_gff, int(cells[at + 1])
+        if not 0 <= start <= stop:
+            raise ValueError
+    except (ValueError, IndexError):
+        raise InputError(
+            f"{path}, line {number}: is neither BED nor GFF: columns {at + 1} and {at + 2} must be "
+            "a start and an end"
+        ) from None
+    name = cells[3] if len(cells) > 3 else "."
+    if is_gff:
+        name = _gff_name(cells[8] if len(cells) > 8 else "") or cells[2]
+    # Names stand one after another with ; between.
+    return cells[0], start, stop, name.replace(";", ",") or "."
+
+
+def _gff_name(attributes: str) -> str | None:
+    found = dict(re.findall(r'(\w+)[= ]"?([^";]+)"?', attributes))
+    return next((found[key] for key in _NAME_KEYS if key in found), None)
+
+
+@compiled
+def overlapping(starts, stops, reach, first, last):
+    """From which feature to which those may lie that overlap a stretch; not all of them do."""
+    end = np.searchsorted(starts, last)
+    begin = end
+    while begin > 0 and reach[begin - 1] > first:
+        begin -= 1
+    return begin, end

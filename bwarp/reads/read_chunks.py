@@ -1,0 +1,708 @@
+"""Reads as they are mapped: chunks of single reads, or of pairs with mates next to each other.
+
+pairs      reads 0 and 1 are the ends of template 0, 2 and 3 of template 1, ...
+single     read i is template i
+orphans    among interleaved pairs: read 2 i + 1 has no bases, and there are no records of it
+
+Of every file one thread inflates, or several where it is BGZF, and one cuts what has been into the
+records of chunks, by their line feeds. All else is done by several threads, each on a chunk:
+
+    R1.fq.gz -> bytes -> records -.   .-> bases, qualities, names -> chunk
+                                   >--+-> bases, qualities, names -> chunk
+    R2.fq.gz -> bytes -> records -'   '-> bases, qualities, names -> chunk
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count, takewhile, zip_longest
+from operator import itemgetter
+
+import numpy as np
+
+from bwarp.bam.header import LONGEST_READ_NAME
+from bwarp.counted import counted
+from bwarp.errors import InputError, UsageError
+from bwarp.io.fastx import (
+    RecordText,
+    SequenceBatch,
+    cut_records,
+    fastq_lines,
+    parse_records,
+    put_fastq,
+)
+from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
+from bwarp.io.line_scan import SLACK, find_blank
+from bwarp.io.names import put_bytes
+from bwarp.reads.record_files import has_pairs, holds_records, read_unaligned
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.threads import in_order, joined_stretches, read_ahead
+from bwarp.runtime.timeline import on_timeline
+
+# --------------------------------------------------------------------------------------------------
+# The records of a file of reads, counted out: as many at a time as a chunk takes.
+#
+# FASTQ and FASTA are read as they are. Of BAM and CRAM samtools makes lines, and those become
+# FASTQ.
+
+
+#: Threads that read for up to sixteen that map: so many keep up with a GPU.
+_READING = 4
+
+
+@dataclass(frozen=True)
+class CountedRecords:
+    """The text of as many records as a chunk takes of a file, or of those that are left.
+
+    Attributes
+    ----------
+    parts : list of RecordText
+    failure : Exception, optional
+        Why there is no more of the file: an error only after those of the records.
+    """
+
+    parts: list[RecordText]
+    failure: Exception | None = None
+
+
+def threads_that_read(threads: int) -> int:
+    """Of so many threads those that make chunks; and of every file, if it is BGZF, inflate it."""
+    return min(threads, max(_READING, threads // 4))
+
+
+def counted_records(
+    path, count: int, threads: int, with_groups: bool = False
+) -> Iterator[CountedRecords]:
+    """The records of a file, `count` at a time; those before a failure, and it, are the last.
+
+    The comments of BAM and CRAM hold the read group as well, `with_groups`.
+    """
+    read = partial(read_unaligned, with_groups=with_groups)
+    read = read if holds_records(path) else read_blocks
+    blocks = read(path, _block_bytes(count), threads_that_read(threads))
+    texts = cut_records(path, read_ahead(blocks))
+    waiting: list[RecordText] = []
+    n_waiting = 0
+    while True:
+        try:
+            records = next(texts, None)
+        except Exception as error:
+            yield CountedRecords(waiting, error)
+            return
+        if records is None:
+            break
+        while n_waiting + records.count >= count:
+            cut = count - n_waiting
+            yield CountedRecords([*waiting, records.part(0, cut)])
+            records = records.part(cut, records.count)
+            waiting, n_waiting = [], 0
+        if records.count:
+            waiting.append(records)
+            n_waiting += records.count
+    if waiting:
+        yield CountedRecords(waiting)
+
+
+def _block_bytes(count: int) -> int:
+    """Bytes of a file that are read at a time: about so many records, for some wait to be cut."""
+    return min(CHUNK_BYTES, max(count << 9, 1 << 20))
+
+
+def whole_pairs(counted: Iterator[CountedRecords]) -> Iterator[CountedRecords]:
+    """The same records, with a read that may have its mate in what follows moved there."""
+    moved: list[RecordText] = []
+    for records in counted:
+        parts = [*moved, *records.parts]
+        moved = []
+        if records.failure is None and parts and _is_odd(parts):
+            last = parts.pop()
+            if last.count > 1:
+                parts.append(last.part(0, last.count - 1))
+            moved = [last.part(last.count - 1, last.count)]
+        if parts or records.failure is not None:
+            yield CountedRecords(parts, records.failure)
+    if moved:
+        yield CountedRecords(moved)
+
+
+def _is_odd(parts: list[RecordText]) -> bool:
+    """Whether an odd number of records at the end have the same name."""
+    names = (_name_in(part, i) for part in reversed(parts) for i in reversed(range(part.count)))
+    last = next(names)
+    return sum(1 for _ in takewhile(lambda name: name == last, names)) % 2 == 0
+
+
+def _name_in(records: RecordText, record: int) -> bytes:
+    start, stop = records.starts[record : record + 2]
+    header = records.text[start:stop].tobytes().partition(b"\n")[0]
+    return re.sub(rb"(?<=.)/[12]$", b"", re.split(rb"[ \t\r]", header[1:], maxsplit=1)[0])
+
+
+# --------------------------------------------------------------------------------------------------
+# Names of reads as bytes: found in headers, checked, and compared between the ends of pairs.
+
+
+@compiled
+def first_bad_name(text, names):
+    """The first name with a byte that is not printable ASCII, or with @ at its start; or -1."""
+    for i in range(len(names)):
+        start, stop = np.uint64(names[i, 0]), np.uint64(names[i, 1])
+        bad = start < stop and text[start] == 64
+        # Without a way out of the loop it is one over vectors.
+        for at in range(start, stop):
+            bad |= text[at] < 33 or text[at] > 126
+        if bad:
+            return i
+    return -1
+
+
+@compiled
+def take_headers(text, headers, taken, at, names, comments):
+    """Copy headers to `taken`, from `at` on, and find the name and the comment of each.
+
+    The name is the first word, without a /1 or /2 at its end; the comment is what follows the first
+    blank or tab.
+    """
+    for i in range(len(headers)):
+        begin, first, last = at, headers[i, 0], headers[i, 1]
+        space = find_blank(text, first, last)
+        at = put_bytes(taken, at, text, first, last)
+        stop = begin + space - first
+        comments[i, 0] = min(stop + 1, at)
+        comments[i, 1] = at
+        if stop - begin > 2 and taken[stop - 2] == 47 and 49 <= taken[stop - 1] <= 50:
+            stop -= 2
+        names[i, 0] = begin
+        names[i, 1] = stop
+
+
+@compiled
+def pair_up(text, names, firsts):
+    """List the first read of every template; returns how many templates there are."""
+    n, read = 0, 0
+    while read < len(names):
+        firsts[n] = read
+        n += 1
+        start, length = names[read, 0], names[read, 1] - names[read, 0]
+        read += 1
+        if read < len(names) and names[read, 1] - names[read, 0] == length:
+            same = True
+            for at in range(length):
+                same &= text[start + at] == text[names[read, 0] + at]
+            read += same
+    return n
+
+
+@compiled
+def first_difference(text_1, names_1, text_2, names_2):
+    """The first name that is another one in the other list; or -1."""
+    for i in range(len(names_1)):
+        length = names_1[i, 1] - names_1[i, 0]
+        if names_2[i, 1] - names_2[i, 0] != length:
+            return i
+        start_1, start_2 = np.uint64(names_1[i, 0]), np.uint64(names_2[i, 0])
+        # Without a way out of the loop it is one over vectors.
+        same = True
+        for at in range(np.uint64(length)):
+            same &= text_1[start_1 + at] == text_2[start_2 + at]
+        if not same:
+            return i
+    return -1
+
+
+# --------------------------------------------------------------------------------------------------
+# Pieces of files of reads: what is known of their records, and their bases written among those of
+# the other file of pairs.
+#
+#     lines of R1    1   3   5  -.
+#                                 >-> bases and qualities of reads 1 2 3 4 5 6
+#     lines of R2    2   4   6  -'
+#
+# FASTQ is written straight from its text to where it belongs; FASTA, of which lines must be
+# joined to
+# know how long its sequences are, is parsed before.
+
+
+#: Records of a file that are parsed before those of the other end of pairs: 5 MB. With fewer a
+#: thread has to wait for Python's lock more often, which on a busy host takes longer.
+_RECORDS_AT_A_TIME = 1 << 14
+
+#: Headers that say which read of its pair a read is.
+_MATE = re.compile(rb"[^ \t]+(?:/([12])(?:[ \t]|$)|[ \t]([12]):[YN]:)")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some consecutive records of a file.
+
+    Attributes
+    ----------
+    path : str
+        Of the file, for errors.
+    parts : list of RecordText, or of SequenceBatch
+        Where their bases and qualities are: FASTQ as text, FASTA parsed.
+    lengths : ndarray, shape=(count,), dtype=int64
+        The bases of every record.
+    text : ndarray, dtype=uint8
+        Their headers, end to end.
+    names, comments : ndarray, shape=(count, 2), dtype=int64
+        Start and stop in `text` of every name, without /1 or /2, and of what follows it.
+    failure : Exception, optional
+        Why there is no more of the file.
+    """
+
+    path: str
+    parts: list[RecordText] | list[SequenceBatch]
+    lengths: np.ndarray
+    text: np.ndarray
+    names: np.ndarray
+    comments: np.ndarray
+    failure: Exception | None
+
+    @property
+    def count(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def is_fasta(self) -> bool:
+        return any(isinstance(part, SequenceBatch) for part in self.parts)
+
+    def header(self, record: int) -> str:
+        """A record's header as it stands there."""
+        return self._header(record).decode("utf-8", "replace")
+
+    def mate(self, record: int) -> int | None:
+        """1 or 2 for a first or second read, as its header says it: NAME/1, or NAME 1:N:0:ACGT."""
+        found = _MATE.match(self._header(record))
+        return int(found[1] or found[2]) if found else None
+
+    def first_word(self, record: int) -> bytes:
+        """The first word of a record's header."""
+        return re.split(rb"[ \t]", self._header(record), maxsplit=1)[0]
+
+    def name(self, record: int) -> str:
+        return self.first_word(record).decode("utf-8", "replace")
+
+    def _header(self, record: int) -> bytes:
+        return self.text[self.names[record, 0] : self.comments[record, 1]].tobytes()
+
+
+def piece_of(path, records: CountedRecords) -> Piece:
+    """The records of a chunk; whether FASTQ is sound `laid_out` finds out."""
+    parts = records.parts
+    if parts and parts[0].is_fasta:
+        parts = [parse_records(path, part) for part in parts]
+        lines = [(np.diff(batch.offsets), batch.headers) for batch in parts]
+    else:
+        lines = [fastq_lines(part) for part in parts]
+    lengths = np.concatenate([np.empty(0, np.int64), *(lengths for lengths, _ in lines)])
+    sizes = [int((headers[:, 1] - headers[:, 0]).sum()) for _, headers in lines]
+    text = np.empty(sum(sizes), np.uint8)
+    names, comments = (np.empty((lengths.size, 2), np.int64) for _ in range(2))
+    row, at = 0, 0
+    for part, (_, headers), size in zip(parts, lines, sizes, strict=True):
+        take_headers(part.text, headers, text, at, names[row:], comments[row:])
+        row, at = row + part.count, at + size
+    return Piece(path, parts, lengths, text, names, comments, records.failure)
+
+
+def laid_out(pieces: list[Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Bases, offsets and qualities of pieces of equally many records, as in `ReadChunk`.
+
+    The records of several are taken in turn.
+
+    Raises
+    ------
+    InputError
+        For the first record that is none of the first piece that has one; or its failure.
+    """
+    step = len(pieces)
+    offsets = np.zeros(step * pieces[0].count + 1, np.int64)
+    np.cumsum(np.stack([piece.lengths for piece in pieces], axis=1), out=offsets[1:])
+    codes, qualities = np.empty((2, offsets[-1] + SLACK), np.uint8)
+    cuts = [(row, number, cut) for number, one in enumerate(pieces) for row, cut in _cuts(one)]
+    failures: dict[int, Exception] = {}
+    for row, number, cut in sorted(cuts, key=itemgetter(0, 1)):
+        of_cut = offsets[step * row + number :]
+        if isinstance(cut, SequenceBatch):
+            _lay(cut.codes, cut.offsets, codes, of_cut, step)
+        elif number not in failures:
+            try:
+                put_fastq(pieces[number].path, cut, of_cut, step, codes, qualities)
+            except InputError as error:
+                failures[number] = error
+    for number, piece in enumerate(pieces):
+        if piece.failure is not None:
+            failures.setdefault(number, piece.failure)
+    if failures:
+        raise failures[min(failures)]
+    n_bases = offsets[-1]
+    return codes[:n_bases], offsets, None if pieces[0].is_fasta else qualities[:n_bases]
+
+
+def _cuts(piece: Piece) -> Iterator[tuple[int, RecordText | SequenceBatch]]:
+    """The records, and the number of the first: of FASTQ as few at a time as a large cache holds,
+    so that those of both ends of pairs are written to the same lines.
+    """
+    row = 0
+    for part in piece.parts:
+        if isinstance(part, SequenceBatch):
+            yield row, part
+        else:
+            for first in range(0, part.count, _RECORDS_AT_A_TIME):
+                yield row + first, part.part(first, min(first + _RECORDS_AT_A_TIME, part.count))
+        row += part.count
+
+
+@compiled
+def _lay(values, starts, out, offsets, step):
+    """Copy stretches of values to out[offsets[0]:], out[offsets[step]:], ..."""
+    for i in range(starts.size - 1):
+        # Only unsigned indexes let LLVM copy in vectors.
+        source, to = np.uint64(starts[i]), np.uint64(offsets[step * i])
+        for at in range(np.uint64(starts[i + 1] - starts[i])):
+            out[to + at] = values[source + at]
+
+
+#: What a thread maps at a time: little to keep, and enough that Python, whose lock only one thread
+#: has at a time, takes a small part of it: half as many take as much of Python's time each.
+READS_A_CHUNK = 1 << 15
+
+#: Bases of a read. A gap is looked for in as many cells as the square of that: 50 ms.
+LONGEST_READ = 10_000
+
+
+@dataclass(frozen=True)
+class ReadChunk:
+    """Consecutive templates of one run of a sequencer.
+
+    Attributes
+    ----------
+    codes : ndarray, shape=(total,), dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    qualities : ndarray, shape=(total,), dtype=uint8, or None
+    text : ndarray, dtype=uint8
+        What the templates' names are cut from.
+    names : ndarray, shape=(n_templates, 2), dtype=int64
+        Start and stop of every template's name in `text`.
+    ends : int
+        Reads of a template: 1 or 2.
+    first_template : int
+        The number, within the run, of the chunk's first template.
+    comments : ndarray, shape=(n_reads, 2), dtype=int64, or None
+        Start and stop, in `text`, of what stands behind the name of every read.
+    mate_text : ndarray, dtype=uint8, or None
+        What the comments of second ends are cut from instead, where they are of another file.
+    orphans : ndarray, shape=(n_templates,), dtype=bool, or None
+        Templates of pairs that have a first read alone; None where there is none.
+    templates : ndarray, shape=(n_templates,), dtype=int64, or None
+        The number of each, where they do not follow one another from `first_template` on.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    qualities: np.ndarray | None
+    text: np.ndarray
+    names: np.ndarray
+    ends: int
+    first_template: int
+    comments: np.ndarray | None = None
+    mate_text: np.ndarray | None = None
+    orphans: np.ndarray | None = None
+    templates: np.ndarray | None = None
+
+    @property
+    def n_reads(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_templates(self) -> int:
+        return len(self.names)
+
+    @property
+    def n_orphans(self) -> int:
+        return 0 if self.orphans is None else int(np.count_nonzero(self.orphans))
+
+    def name(self, template: int) -> str:
+        start, stop = self.names[template]
+        return self.text[start:stop].tobytes().decode("utf-8", "replace")
+
+
+def read_chunks(
+    path,
+    mates: str | None,
+    interleaved: bool,
+    reads: int = READS_A_CHUNK,
+    threads: int = 1,
+    with_groups: bool = False,
+) -> Iterator[ReadChunk]:
+    """The reads of one file, or the pairs of one or two, in chunks of `reads` reads.
+
+    Of an interleaved file, and of BAM and CRAM, there may be orphans. The comments of the latter
+    hold the read group as well, `with_groups`.
+    """
+    for given in filter(None, [path, mates]):
+        if (mates or interleaved) and holds_records(given):
+            raise UsageError(
+                f"{given}: flags of BAM and CRAM tell the ends of pairs: give it with -1, and "
+                "neither -2 nor --interleaved"
+            )
+    if mates and interleaved:
+        raise UsageError("give either -2 or --interleaved, not both")
+    if mates and os.path.realpath(path) == os.path.realpath(mates):
+        raise UsageError(
+            f"{mates} is given as both ends: with pairs in one file, use --interleaved"
+        )
+    if mates:
+        return paired_chunks(path, mates, reads, threads)
+    pairs = has_pairs(path) if holds_records(path) else interleaved
+    return (interleaved_chunks if pairs else single_chunks)(path, reads, threads, with_groups)
+
+
+def single_chunks(
+    path, reads: int = READS_A_CHUNK, threads: int = 1, with_groups: bool = False
+) -> Iterator[ReadChunk]:
+    """The reads of one file, in chunks of `reads`."""
+    counted = counted_records(path, reads, threads, with_groups)
+    return _made(partial(_single, path), _numbered(reads, counted), threads)
+
+
+def paired_chunks(
+    path_1, path_2, reads: int = READS_A_CHUNK, threads: int = 1
+) -> Iterator[ReadChunk]:
+    """The pairs of two files with equally many reads in the same order."""
+    ends = [counted_records(path, reads // 2, threads) for path in (path_1, path_2)]
+    if threads > 1:
+        # Each is cut by a thread of its own.
+        ends = [read_ahead(records, 1) for records in ends]
+    both = zip_longest(*ends)
+    return _made(partial(_paired, path_1, path_2), _numbered(reads // 2, both), threads)
+
+
+def interleaved_chunks(
+    path, reads: int = READS_A_CHUNK, threads: int = 1, with_groups: bool = False
+) -> Iterator[ReadChunk]:
+    """The pairs of one file in which both ends stand one after the other, and orphans.
+
+    Two reads in a row that have one name are a pair, as for bwa mem -p. A chunk has a read more or
+    less than `reads` where a pair would be cut.
+    """
+    counted = counted_records(path, reads, threads, with_groups)
+    items = ((records,) for records in whole_pairs(counted))
+    first = 0
+    for chunk in _made(partial(_interleaved, path), items, threads):
+        yield replace(chunk, first_template=first)
+        first += chunk.n_templates
+
+
+def pairs_alone(path, chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
+    """The chunks of a file, of which none may have orphans."""
+    for chunk in chunks:
+        if chunk.orphans is not None:
+            template = int(np.flatnonzero(chunk.orphans)[0])
+            raise InputError(
+                f"{path}, read {2 * (chunk.first_template + template) + 1:,}: "
+                f"{chunk.name(template)!r} has no mate beside it: map pairs and single reads "
+                "from files of their own"
+            )
+        yield chunk
+
+
+def _numbered(templates: int, items: Iterator) -> Iterator[tuple[int, object]]:
+    """Items and the number of the first of the templates that each holds."""
+    return zip(count(0, templates), items, strict=False)
+
+
+def _made(make: Callable, numbered: Iterator, threads: int) -> Iterator[ReadChunk]:
+    return in_order(lambda item: make(*item), numbered, threads_that_read(threads))
+
+
+@on_timeline("parse reads")
+def _single(path, first: int, records: CountedRecords) -> ReadChunk:
+    piece = piece_of(path, records)
+    laid = laid_out([piece])
+    _check_reads(path, piece, first)
+    return ReadChunk(*laid, piece.text, piece.names, 1, first, piece.comments)
+
+
+@on_timeline("parse reads")
+def _paired(
+    path_1, path_2, first: int, ends: tuple[CountedRecords | None, CountedRecords | None]
+) -> ReadChunk:
+    one, two = (
+        records and piece_of(path, records)
+        for path, records in zip((path_1, path_2), ends, strict=True)
+    )
+    n_one, n_two = one.count if one else 0, two.count if two else 0
+    if not (one and two) or n_one != n_two or one.is_fasta != two.is_fasta:
+        # What is wrong within a file is said first.
+        for piece in filter(None, (one, two)):
+            laid_out([piece])
+    if n_two < n_one:
+        raise _shorter(path_2, path_1, first + n_two)
+    if n_one < n_two:
+        raise _shorter(path_1, path_2, first + n_one)
+    if one.is_fasta != two.is_fasta:
+        raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
+    laid = laid_out([one, two])
+    _check_reads(path_1, one, first)
+    _check_reads(path_2, two, first)
+    differing = first_difference(one.text, one.names, two.text, two.names)
+    if differing >= 0:
+        raise InputError(
+            f"{path_1} and {path_2}, read {first + differing + 1:,}: the names "
+            f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files of a pair "
+            "need the same reads in the same order"
+        )
+    if first == 0 and one.count and (one.mate(0), two.mate(0)) == (2, 1):
+        raise InputError(
+            f"{path_1} begins with a second read of a pair ({one.header(0)!r}), and {path_2} with "
+            f"a first read ({two.header(0)!r}): exchange the two files"
+        )
+    comments = np.stack([one.comments, two.comments], axis=1).reshape(-1, 2)
+    return ReadChunk(*laid, one.text, one.names, 2, first, comments, two.text)
+
+
+@on_timeline("parse reads")
+def _interleaved(path, records: CountedRecords) -> ReadChunk:
+    piece = piece_of(path, records)
+    codes, offsets, qualities = laid_out([piece])
+    _check_reads(path, piece, piece.parts[0].first_record)
+    firsts = np.empty(piece.count, np.int64)
+    firsts = firsts[: pair_up(piece.text, piece.names, firsts)]
+    # What stands before is of other chunks.
+    begins_with_pair = piece.parts[0].first_record == 0 and piece.count > 1 and 1 not in firsts[:2]
+    if begins_with_pair and (piece.mate(0), piece.mate(1)) == (2, 1):
+        raise InputError(
+            f"{path}: begins with the second read of a pair ({piece.header(0)!r}), and its first "
+            f"read ({piece.header(1)!r}) follows: write first reads first"
+        )
+    names, comments, orphans = piece.names[firsts], piece.comments, None
+    if 2 * firsts.size > piece.count:
+        orphans = np.diff(firsts, append=piece.count) == 1
+        # The rows of the reads, where every template has two.
+        rows = np.delete(np.arange(2 * firsts.size), 2 * np.flatnonzero(orphans) + 1)
+        lengths = np.zeros(2 * firsts.size, np.int64)
+        lengths[rows] = piece.lengths
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        comments = np.zeros((2 * firsts.size, 2), np.int64)
+        comments[rows] = piece.comments
+    return ReadChunk(codes, offsets, qualities, piece.text, names, 2, 0, comments, orphans=orphans)
+
+
+def _shorter(path, other, count: int) -> InputError:
+    return InputError(
+        f"{path}: the file ends after {counted(count, 'read')}, but {other} has more: "
+        "both files of a pair need the same reads in the same order"
+    )
+
+
+def _check_reads(path, piece: Piece, first_read: int) -> None:
+    """Refuse what SAM has no way to write, and what would take minutes a read."""
+    lengths = piece.names[:, 1] - piece.names[:, 0]
+    for i in np.flatnonzero(lengths > LONGEST_READ_NAME)[:1]:
+        raise InputError(
+            f"{path}, read {first_read + i + 1:,}: its name has {lengths[i]:,} characters, and SAM "
+            f"allows {LONGEST_READ_NAME}: shorten it"
+        )
+    bad = first_bad_name(piece.text, piece.names)
+    if bad >= 0:
+        # As bytes are shown, but without the b.
+        shown = repr(piece.first_word(bad))[1:]
+        raise InputError(
+            f"{path}, read {first_read + bad + 1:,}: SAM allows no read name like {shown} "
+            "(printable ASCII, no @ at its start): rename it"
+        )
+    for i in np.flatnonzero(piece.lengths > LONGEST_READ)[:1]:
+        raise InputError(
+            f"{path}, read {first_read + i + 1:,} ({piece.name(i)!r}): it has "
+            f"{counted(piece.lengths[i], 'base')}, and the longest that are mapped have "
+            f"{LONGEST_READ:,}: "
+            "map longer reads with a mapper made for them, such as minimap2"
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# Parts of chunks of reads, which several threads can map, and chunks joined for a GPU.
+
+
+def chunk_parts(chunk: ReadChunk, most_reads: int) -> Iterator[ReadChunk]:
+    """The templates of a chunk in chunks of up to so many reads, which share its memory."""
+    step = max(1, most_reads // chunk.ends)
+    for first in range(0, chunk.n_templates, step):
+        yield part_of_chunk(chunk, first, min(first + step, chunk.n_templates))
+
+
+def part_of_chunk(chunk: ReadChunk, first: int, stop: int) -> ReadChunk:
+    """Templates `first` to `stop` of a chunk, which share its memory."""
+    reads = slice(first * chunk.ends, stop * chunk.ends)
+    begin, end = chunk.offsets[reads.start], chunk.offsets[reads.stop]
+    orphans = None if chunk.orphans is None else chunk.orphans[first:stop]
+    return replace(
+        chunk,
+        codes=chunk.codes[begin:end],
+        offsets=chunk.offsets[reads.start : reads.stop + 1] - begin,
+        qualities=None if chunk.qualities is None else chunk.qualities[begin:end],
+        names=chunk.names[first:stop],
+        first_template=chunk.first_template + first,
+        comments=None if chunk.comments is None else chunk.comments[reads],
+        orphans=orphans if orphans is not None and orphans.any() else None,
+        templates=None if chunk.templates is None else chunk.templates[first:stop],
+    )
+
+
+def parts_between(chunks: Sequence[ReadChunk], first: int, stop: int) -> Iterator[ReadChunk]:
+    """The parts of chunks that hold reads `first` to `stop` of all, whole templates."""
+    begin = 0
+    for chunk in chunks:
+        low, high = max(first - begin, 0), min(stop - begin, chunk.n_reads)
+        if low < high:
+            yield part_of_chunk(chunk, low // chunk.ends, high // chunk.ends)
+        begin += chunk.n_reads
+
+
+def go_together(one: ReadChunk, following: ReadChunk) -> bool:
+    """Whether a chunk and the one after it can be joined: FASTA has no qualities, and parts of
+    reads that are missing leave gaps between the numbers of templates.
+    """
+    return (
+        one.ends == following.ends
+        and (one.qualities is None) == (following.qualities is None)
+        and one.first_template + one.n_templates == following.first_template
+    )
+
+
+def joined_chunks(
+    chunks: Sequence[ReadChunk], codes: np.ndarray, qualities: np.ndarray
+) -> ReadChunk:
+    """Consecutive chunks that are alike (`go_together`) as one, without comments.
+
+    Parameters
+    ----------
+    codes, qualities : ndarray, dtype=uint8
+        Memory for theirs.
+    """
+    np.concatenate([chunk.codes for chunk in chunks], out=codes)
+    has_qualities = chunks[0].qualities is not None
+    if has_qualities:
+        np.concatenate([chunk.qualities for chunk in chunks], out=qualities)
+    lengths = np.concatenate([np.diff(chunk.offsets) for chunk in chunks])
+    bounds = np.concatenate([chunk.names for chunk in chunks])
+    ends = np.concatenate([[0], np.cumsum(bounds[:, 1] - bounds[:, 0])])
+    texts, first = [], 0
+    for chunk in chunks:
+        own = ends[first : first + chunk.n_templates + 1]
+        texts.append(joined_stretches(chunk.text, chunk.names[:, 0], own - own[0]))
+        first += chunk.n_templates
+    return replace(
+        chunks[0],
+        codes=codes,
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        qualities=qualities if has_qualities else None,
+        text=np.concatenate(texts),
+        names=np.column_stack([ends[:-1], ends[1:]]),
+        comments=None,
+        mate_text=None,
+    )

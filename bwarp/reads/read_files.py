@@ -1,0 +1,111 @@
+"""The files of a run: those of pairs, and those of single reads, one after another.
+
+-1 a_1.fq b_1.fq -2 a_2.fq b_2.fq -U c.fq       the pairs of a, those of b, the single reads of c
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bwarp.counted import counted
+from bwarp.errors import UsageError
+from bwarp.reads.read_chunks import READS_A_CHUNK, ReadChunk, read_chunks
+from bwarp.reads.record_files import has_pairs, holds_records
+
+
+@dataclass(frozen=True)
+class ReadFiles:
+    """The files that the reads of a run are in.
+
+    Attributes
+    ----------
+    first : tuple of str
+        Reads, first ends of pairs, or both; BAM and CRAM as well.
+    second : tuple of str
+        The second ends of the pairs of each of those, or none.
+    interleaved : bool
+        Both ends are in `first`, one after the other.
+    single : tuple of str
+        Further reads, none of a pair.
+    with_groups : bool
+        Of BAM and CRAM, the comments of the reads hold their read groups as well.
+    """
+
+    first: tuple[str, ...]
+    second: tuple[str, ...] = ()
+    interleaved: bool = False
+    single: tuple[str, ...] = ()
+    with_groups: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.first, *self.second, *self.single]
+
+
+def holds_pairs(files: ReadFiles) -> bool:
+    """Whether there are pairs among the reads; BAM and CRAM tell by their first ones."""
+    if files.second or files.interleaved:
+        return True
+    return any(holds_records(path) and has_pairs(path) for path in files.first)
+
+
+def chunks_of_files(
+    files: ReadFiles, reads: int = READS_A_CHUNK, threads: int = 1
+) -> Iterator[ReadChunk]:
+    """The reads of all files in chunks of up to `reads`, in the order of the files.
+
+    Beside pairs, single reads are orphans.
+
+    Raises
+    ------
+    UsageError
+        For files that do not go together, or a file that is given twice.
+    """
+    if files.second and len(files.first) != len(files.second):
+        raise UsageError(
+            f"-1 names {counted(len(files.first), 'file')} and -2 {len(files.second):,}: name "
+            "as many of "
+            "both, in the same order"
+        )
+    mates = files.second or (None,) * len(files.first)
+    parts = [
+        read_chunks(path, mate, files.interleaved, reads, threads, files.with_groups)
+        for path, mate in zip(files.first, mates, strict=True)
+    ]
+    for path in files.single:
+        if holds_records(path):
+            raise UsageError(f"{path}: BAM and CRAM may hold pairs: give it with -1")
+        parts.append(read_chunks(path, None, False, reads, threads))
+    seen = set()
+    for path in files.names:
+        file = path if path == "-" else os.path.realpath(path)
+        if file in seen:
+            raise UsageError(f"{path}: is given twice: give every file of reads once")
+        seen.add(file)
+    return _in_a_row(parts, holds_pairs(files))
+
+
+def _in_a_row(parts: list[Iterator[ReadChunk]], paired: bool) -> Iterator[ReadChunk]:
+    first = 0
+    for part in parts:
+        for chunk in part:
+            chunk = as_orphans(chunk) if paired and chunk.ends == 1 else chunk
+            yield replace(chunk, first_template=first)
+            first += chunk.n_templates
+
+
+def as_orphans(chunk: ReadChunk) -> ReadChunk:
+    """Single reads as first ends of pairs without second ones."""
+    comments = chunk.comments
+    if comments is not None:
+        comments = np.zeros((2 * chunk.n_reads, 2), np.int64)
+        comments[::2] = chunk.comments
+    return replace(
+        chunk,
+        offsets=np.repeat(chunk.offsets, 2)[1:],
+        ends=2,
+        comments=comments,
+        orphans=np.ones(chunk.n_reads, bool),
+    )

@@ -1,0 +1,395 @@
+"""Files of reads as BAM and CRAM: whether a file is one, and what its start tells of the rest.
+
+Of standard input and of a named pipe only the start is looked at; whoever reads it next still gets
+all of it. Of several pipes the first one is looked at, and the others are taken for FASTQ.
+"""
+
+import os
+import sys
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from bwarp.bam.bgzf import END_OF_FILE
+from bwarp.bam.sorted_file import samtools
+from bwarp.errors import InputError
+from bwarp.io.line_scan import find_byte
+from bwarp.io.names import put_bytes
+from bwarp.io.standard_streams import is_stream, may_look_at, open_input, start_of_stream
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.timeline import on_timeline
+
+#: Where there are single reads alone in so many records, there are no others.
+FIRST_RECORDS = 10_000
+
+#: What is looked at of a file to know whether it may be BAM or CRAM, and whether it is; and of a
+#: stream to know its header and records.
+_FIRST_BYTES, _KIND_BYTES, _START_BYTES = 16, 1 << 16, 1 << 24
+
+#: How CRAM begins, and files in blocks of gzip, as BAM is.
+_CRAM, _BLOCKED = b"CRAM", b"\x1f\x8b\x08\x04"
+
+#: The last container of a CRAM file, which holds nothing: how many bytes it takes at most, and a
+#: part of it.
+_CRAM_END, _CRAM_END_MARK = 38, b"\xe0EOF"
+
+
+def holds_records(path: str | os.PathLike) -> bool:
+    """Whether a file, or what a pipe holds, is BAM or CRAM."""
+    if is_stream(path):
+        if not may_look_at(path):
+            return False
+        start = start_of_stream(path, _FIRST_BYTES)
+        if start.startswith(_BLOCKED):
+            start = start_of_stream(path, _KIND_BYTES)
+    elif os.path.isfile(path):
+        with open(path, "rb") as file:
+            start = file.read(_KIND_BYTES)
+    else:
+        return False
+    if start.startswith(_CRAM):
+        return True
+    if not start.startswith(_BLOCKED):
+        return False
+    try:
+        return zlib.decompressobj(31).decompress(start, 4) == b"BAM\1"
+    except zlib.error:
+        return False
+
+
+def read_groups(path: str | os.PathLike) -> list[str]:
+    """The @RG lines in the header of a file of records."""
+    with _opened(path) as file:
+        return [line for line in str(file.header).splitlines() if line.startswith("@RG\t")]
+
+
+def has_pairs(path: str | os.PathLike) -> bool:
+    """Whether one of a file's first records is an end of a pair."""
+    with _opened(path) as file:
+        records = islice(file.fetch(until_eof=True), FIRST_RECORDS)
+        try:
+            return any(record.is_paired for record in records)
+        except OSError:
+            # The start of a stream ends anywhere.
+            if not is_stream(path):
+                raise
+            return False
+
+
+def has_end(last: bytes) -> bool:
+    """Whether the last bytes of BAM or CRAM are those that end such a file."""
+    return last.endswith(END_OF_FILE) or _CRAM_END_MARK in last[-_CRAM_END:]
+
+
+def without_end(path: str | os.PathLike) -> InputError:
+    return InputError(f"{path}: the file is damaged (it has no end): fetch or write it again")
+
+
+@contextmanager
+def _opened(path: str | os.PathLike) -> Iterator:
+    """A file of records, of which pysam knows whether it ends too early; of a stream the start."""
+    import pysam  # which FASTQ does not need
+
+    # It would print what the error says, and that what is damaged cannot be closed.
+    before, hooks = pysam.set_verbosity(0), (sys.excepthook, sys.unraisablehook)
+    sys.excepthook = sys.unraisablehook = lambda *_: None
+    try:
+        with _start(path) if is_stream(path) else _whole(path) as name:
+            file = pysam.AlignmentFile(name, check_sq=False)
+            try:
+                yield file
+            finally:
+                # Closing what is damaged fails, and says less.
+                with suppress(OSError):
+                    file.close()
+    except (ValueError, OSError, NotImplementedError) as error:
+        raise InputError(
+            f"{path}: the file is damaged ({error}): fetch or write it again"
+        ) from None
+    finally:
+        pysam.set_verbosity(before)
+        sys.excepthook, sys.unraisablehook = hooks
+
+
+@contextmanager
+def _whole(path: str | os.PathLike) -> Iterator[str]:
+    """The name of a file, of which nobody else asks whether CRAM has an end."""
+    with open(path, "rb") as file:
+        is_cram = file.read(4) == _CRAM
+        file.seek(-min(_CRAM_END, os.path.getsize(path)), os.SEEK_END)
+        if is_cram and not has_end(file.read()):
+            raise without_end(path)
+    yield os.fspath(path)
+
+
+@contextmanager
+def _start(path: str | os.PathLike) -> Iterator[str]:
+    """A name of the start of a stream, as a file in memory."""
+    start = start_of_stream(path, _START_BYTES)
+    with open(os.memfd_create("start"), "wb") as file:
+        file.write(start)
+        # pysam warns of BAM that has no end.
+        if not start.startswith(_CRAM) and not has_end(start):
+            file.write(END_OF_FILE)
+        file.flush()
+        yield f"/proc/self/fd/{file.fileno()}"
+
+
+# --------------------------------------------------------------------------------------------------
+# Reads in BAM and CRAM, as FASTQ: samtools makes lines of SAM, and these become other lines.
+#
+# name 77 * 0 0 * * 0 0 ACGT IIII RX:Z:TTA        @name<tab>RX:Z:TTA  ACGT  +  IIII
+#
+# The ends of a pair come one after the other, the first end first, as `interleaved` FASTQ has
+# them.
+
+
+#: Tags of alignments, which mapped reads get anew, and the read group, which comes last.
+_LEFT_OUT = np.frombuffer(b"NMMDMCMQASXSSAXApamsnntpdecgRG", np.uint8)
+
+#: What a read without qualities gets, as from samtools fastq.
+_NO_QUALITY = 66
+
+# Flags of SAM.
+_PAIRED, _UNMAPPED, _REVERSE, _SECOND = 1, 4, 16, 128
+_EITHER_END, _MORE_RECORDS = 64 | 128, 256 | 2048
+
+#: Bytes of a stream that samtools is sent at a time, and those of them that tell of an end.
+_SENT_BYTES, _END_BYTES = 1 << 20, 64
+
+# What the converter reports besides success.
+_ALIGNED = 1
+_SAME_NAME = 2
+_NOT_A_RECORD = 3
+_PAIR_LATE = 4
+
+
+@on_timeline("read and inflate")
+def read_unaligned(
+    path: str | os.PathLike, block_bytes: int, threads: int = 1, with_groups: bool = False
+) -> Iterator[bytes | memoryview]:
+    """The reads of a BAM or CRAM file as FASTQ with tags for comments, in blocks.
+
+    The file may be a pipe; ``-`` is standard input. The read group is among the tags only
+    `with_groups`.
+
+    Raises
+    ------
+    InputError
+        For alignments, a file that is damaged, two reads in a row with one name that are not the
+        ends of a pair, and a pair behind many single reads.
+    """
+    paired = has_pairs(path)
+    left_out = _LEFT_OUT[:-2] if with_groups else _LEFT_OUT
+    sent = _Sent(path) if is_stream(path) else None
+    arguments = ["view", "-@", str(threads - 1), "-" if sent else os.path.abspath(path)]
+    with samtools(arguments, Path.cwd(), os.fspath(path), "read") as process:
+        if sent:
+            sent.begin(process.stdin)
+        left = np.empty(0, np.uint8)
+        while True:
+            block = process.stdout.read(block_bytes)
+            lines = np.concatenate([left, np.frombuffer(block, np.uint8)])
+            # A line of FASTQ more, and qualities that are not given.
+            made = np.empty(2 * lines.size + 8, np.uint8)
+            size, at, problem = _as_fastq(lines, paired, not block, left_out, made)
+            if size:
+                yield made[:size].data
+            if problem:
+                raise _error(path, lines[at:].tobytes().partition(b"\n")[0], problem)
+            left = lines[at:]
+            if not block:
+                break
+    if sent:
+        sent.end()
+
+
+class _Sent:
+    """A stream, sent to a process by a thread."""
+
+    def __init__(self, path: str | os.PathLike):
+        self._path = path
+        self._thread = self._failure = None
+        self._last = b""
+
+    def begin(self, to: BinaryIO) -> None:
+        self._thread = threading.Thread(target=self._send, args=(to,), daemon=True)
+        self._thread.start()
+
+    def _send(self, to: BinaryIO) -> None:
+        try:
+            # A process that has failed reads no more, and says why.
+            with open_input(self._path) as file, suppress(BrokenPipeError, ValueError):
+                while block := file.read(_SENT_BYTES):
+                    self._last = (self._last + block[-_END_BYTES:])[-_END_BYTES:]
+                    to.write(block)
+        except OSError as error:
+            self._failure = error
+        finally:
+            # Or the process would wait for more.
+            with suppress(OSError, ValueError):
+                to.close()
+
+    def end(self) -> None:
+        """Refuse what was cut off between two blocks, which samtools takes for an end."""
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        if not has_end(self._last):
+            raise without_end(self._path)
+
+
+def _error(path, line: bytes, problem: int) -> InputError:
+    name = line.partition(b"\t")[0].decode("utf-8", "replace")
+    if problem == _ALIGNED:
+        return InputError(
+            f"{path}: the read {name!r} is aligned: take the alignments away first (samtools "
+            f"collate -u -O {path} | samtools reset -o unaligned.bam)"
+        )
+    if problem == _SAME_NAME:
+        return InputError(
+            f"{path}: two reads in a row are called {name!r}, and are not the two ends of a pair: "
+            "give every read or pair a name of its own"
+        )
+    if problem == _PAIR_LATE:
+        return InputError(
+            f"{path}: the read {name!r} is of a pair, and the first {FIRST_RECORDS:,} are single: "
+            "map pairs (samtools view -b -f 1) and single reads (-F 1) from files of their own"
+        )
+    return InputError(f"{path}: not a record of a read: {line[:40].decode('latin-1')!r}")
+
+
+@compiled
+def _as_fastq(lines, paired, at_end, left_out, out):
+    """Make FASTQ of lines of SAM.
+
+    Returns how much was written, how far lines were read, and what is wrong with the next one. A
+    line waits for the next one, which may have its mate.
+    """
+    size = np.int64(0)
+    at = np.int64(0)
+    columns, others = np.empty(12, np.int64), np.empty(12, np.int64)
+    feed = _columns(lines, at, columns)
+    while feed >= 0:
+        flag, problem = _flag(lines, columns, paired)
+        if problem:
+            return size, at, problem
+        other_feed = _columns(lines, feed + 1, others)
+        if other_feed < 0 and not at_end:
+            return size, at, 0
+        if other_feed >= 0 and _same_name(lines, columns, others):
+            other, problem = _flag(lines, others, paired)
+            if problem:
+                return size, feed + 1, problem
+            if not flag & other & _PAIRED or (flag ^ other) & _EITHER_END != _EITHER_END:
+                return size, at, _SAME_NAME
+            if flag & _SECOND:
+                size = _put(lines, others, other_feed, left_out, out, size)
+                size = _put(lines, columns, feed, left_out, out, size)
+            else:
+                size = _put(lines, columns, feed, left_out, out, size)
+                size = _put(lines, others, other_feed, left_out, out, size)
+            at = other_feed + 1
+            feed = _columns(lines, at, columns)
+        else:
+            size = _put(lines, columns, feed, left_out, out, size)
+            at = feed + 1
+            columns, others = others, columns
+            feed = other_feed
+    if at_end and at < lines.size:
+        return size, at, _NOT_A_RECORD
+    return size, at, 0
+
+
+@compiled
+def _columns(lines, at, columns):
+    """Find where the columns of a line begin; returns where it ends, -1 if it is not whole.
+
+    The twelfth, of tags, begins behind the line's end where there are none.
+    """
+    feed = find_byte(lines, at, lines.size, 10)
+    if feed >= lines.size:
+        return np.int64(-1)
+    columns[0] = at
+    found = 1
+    while found < 12:
+        at = find_byte(lines, at, feed, 9) + 1
+        if at > feed:
+            break
+        columns[found] = at
+        found += 1
+    for i in range(found, 12):
+        columns[i] = feed + 1
+    return feed
+
+
+@compiled
+def _flag(lines, columns, paired):
+    """The flags of a line, and what is wrong with it."""
+    flag = 0
+    for i in range(columns[1], columns[2] - 1):
+        flag = 10 * flag + lines[i] - 48
+    if columns[10] == columns[11]:
+        return flag, _NOT_A_RECORD
+    if not flag & _UNMAPPED or flag & (_REVERSE | _MORE_RECORDS):
+        return flag, _ALIGNED
+    if flag & _PAIRED and not paired:
+        return flag, _PAIR_LATE
+    return flag, 0
+
+
+@compiled
+def _same_name(lines, columns, others):
+    length = columns[1] - columns[0]
+    same = others[1] - others[0] == length
+    for i in range(length if same else 0):
+        same &= lines[columns[0] + i] == lines[others[0] + i]
+    return same
+
+
+@compiled
+def _put(lines, columns, feed, left_out, out, size):
+    """Write a read as FASTQ; returns where it ends."""
+    out[size] = 64
+    size = put_bytes(out, size + 1, lines, columns[0], columns[1] - 1)
+    at = columns[11]
+    while at < feed:
+        stop = at
+        while stop < feed and lines[stop] != 9:
+            stop += 1
+        if not _is_left_out(lines, at, left_out):
+            out[size] = 9
+            size = put_bytes(out, size + 1, lines, at, stop)
+        at = stop + 1
+    out[size] = 10
+    first, stop = columns[9], columns[10] - 1
+    # A read without bases, and one without qualities, has a * there.
+    if stop - first == 1 and lines[first] == 42:
+        stop = first
+    size = put_bytes(out, size + 1, lines, first, stop)
+    out[size] = 10
+    out[size + 1] = 43
+    out[size + 2] = 10
+    size += 3
+    if lines[columns[10]] != 42 or columns[11] - columns[10] > 2:
+        size = put_bytes(out, size, lines, columns[10], columns[11] - 1)
+    else:
+        for _ in range(stop - first):
+            out[size] = _NO_QUALITY
+            size += 1
+    out[size] = 10
+    return size + 1
+
+
+@compiled
+def _is_left_out(lines, at, left_out):
+    for i in range(0, left_out.size, 2):
+        if lines[at] == left_out[i] and lines[at + 1] == left_out[i + 1]:
+            return True
+    return False

@@ -1,0 +1,322 @@
+"""SAM, BAM, CRAM or PAF of mapped reads, sorted or not, with duplicates marked or not."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.bam.compression import WHEN_MAPPED, WHILE_MAPPING
+from bwarp.bam.external_sort import RecordSorter
+from bwarp.bam.header import BamHeader
+from bwarp.bam.records import Records
+from bwarp.bam.sorted_file import (
+    bam_file,
+    duplicates_marked,
+    sorted_file,
+)
+from bwarp.errors import UsageError
+from bwarp.io.atomic_output import atomic_file, private_folder
+from bwarp.io.bed_regions import read_regions
+from bwarp.io.names import Names
+from bwarp.mapping.chunk_records import chunk_records
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.pipeline import MappedChunk
+from bwarp.options.mapping import CRAM_VERSIONS
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_records import AlignmentRecords, selected_rows
+from bwarp.records.comment_tags import ReadTags, comment_tags, no_tags
+from bwarp.records.output_options import (
+    AlignmentOutput,
+    RecordForm,
+    in_regions,
+    joined_regions,
+    mapping_program,
+    may_write_on_gpu,
+    naming_reference,
+    stays_on_gpu,
+    write_sequences,
+)
+from bwarp.records.paf_records import paf_lines
+from bwarp.records.record_writer import bam_records, quality_sums, sam_header, sam_records
+from bwarp.records.statistics import add_counts, counts_of, empty_statistics
+from bwarp.reference import Reference
+from bwarp.runtime.signals import naming_outputs
+
+ENDINGS = (".sam", ".bam", ".cram", ".paf", ".paf.gz")
+_INDEX_ENDINGS = (".bai", ".csi", ".crai")
+
+
+@dataclass(frozen=True)
+class RecordWriter:
+    """How records are written: in two steps, of which the first may be done by many threads.
+
+    Attributes
+    ----------
+    encode : function of (ReadChunk, ndarray, AlignmentRecords)
+        The records of a chunk as they will stand in the file; `ndarray` holds both strands.
+    write : function of what `encode` returned
+        Takes the chunks in their order.
+    form : RecordForm or None
+        In which a GPU may write records itself; None where it may not (`may_write_on_gpu`).
+    """
+
+    encode: Callable[[ReadChunk, np.ndarray, AlignmentRecords], list]
+    write: Callable[[list], None]
+    form: RecordForm | None = None
+
+
+def files_of(path: str) -> list[str]:
+    """The files that a file of alignments may consist of: itself and its indexes.
+
+    An index that an older file of the name had is removed where the new one has none.
+    """
+    return [path] if path == "-" else [path, *(f"{path}{ending}" for ending in _INDEX_ENDINGS)]
+
+
+def _check(output: AlignmentOutput) -> None:
+    ending = Path(output.path).suffix
+    if output.path != "-" and not output.path.endswith(ENDINGS):
+        raise UsageError(
+            f"{output.path}: the output must end in .sam, .bam, .cram or .paf (.paf.gz too), or be "
+            "- for SAM to stdout"
+        )
+    if _is_paf(output):
+        for name, given in (
+            ("--sort", output.sort), ("--mark-duplicates", output.mark_duplicates),
+            ("--soft-clip", output.soft_clip), ("--read-group", output.read_group_id),
+        ):  # fmt: skip
+            if given:
+                raise UsageError(f"{output.path}: {name} is not for PAF: leave it out")
+    if output.path == "-" and output.sort:
+        raise UsageError("--sort needs a file: give -o OUT.bam, OUT.cram or OUT.sam")
+    if ending == ".cram" and not output.sort:
+        raise UsageError(f"{output.path}: CRAM is written sorted: add --sort")
+    if output.mark_duplicates and not output.sort:
+        raise UsageError("--mark-duplicates looks for reads at the same position: add --sort")
+    if output.barcode_tag and not output.mark_duplicates:
+        raise UsageError("--barcode-tag tells duplicates apart: add --mark-duplicates")
+    for name, given in (
+        ("--reference", output.reference_file), ("--cram-version", output.cram_version),
+    ):  # fmt: skip
+        if given and ending != ".cram":
+            raise UsageError(f"{output.path}: {name} is only for CRAM: leave it out")
+
+
+@contextmanager
+def alignment_file(
+    output: AlignmentOutput,
+    program: str,
+    reference: Reference,
+    genome: Genome,
+    threads: int,
+    count_duplicates: Callable[[int], None],
+) -> Iterator[RecordWriter]:
+    """Yield what writes the records of chunks, under a header with a @PG record, `program`.
+
+    Nothing appears under the final names before it is complete. `count_duplicates` is called with
+    the number of marked duplicates, if they were to be marked.
+    """
+    _check(output)
+    order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
+    text = sam_header(reference, program, output.read_group, order)
+    is_text = Path(output.path).suffix != ".bam" and not output.sort
+    if _is_paf(output):
+        open_file = _paf(output, reference, genome)
+    elif is_text:
+        open_file = _unsorted_sam(output, text, reference, genome)
+    else:
+        open_file = _bam_or_sorted(output, text, reference, genome, threads, count_duplicates)
+    with open_file as writer:
+        yield writer
+
+
+@contextmanager
+def _unsorted_sam(output, text: bytes, reference, genome) -> Iterator[RecordWriter]:
+    """SAM in the order of the reads."""
+    names = Names.of(reference.names)
+
+    def encode(chunk, both, records) -> list[np.ndarray]:
+        tags = _tags(output, chunk)
+        return sam_records(genome, names, chunk, both, records, output.read_group_id, tags)
+
+    with atomic_file(output.path) as file:
+        file.write(text)
+        yield RecordWriter(encode, file.writelines)
+
+
+@contextmanager
+def _paf(output, reference, genome) -> Iterator[RecordWriter]:
+    names = Names.of(reference.names)
+
+    def encode(chunk, both, records) -> list[np.ndarray]:
+        return [paf_lines(genome, names, chunk, both, records, _tags(output, chunk))]
+
+    with atomic_file(output.path) as file:
+        yield RecordWriter(encode, file.writelines)
+
+
+@contextmanager
+def _bam_or_sorted(
+    output, text: bytes, reference, genome, threads: int, count_duplicates
+) -> Iterator[RecordWriter]:
+    """BAM, and whatever is sorted."""
+    header = bam_header(text, reference)
+    names = Names.of(reference.names)
+
+    def encode(chunk, both, records) -> list[Records]:
+        sums = quality_sums(chunk) if output.mark_duplicates else np.empty(0, np.int64)
+        group, tags = output.read_group_id, _tags(output, chunk)
+        return bam_records(genome, names, chunk, both, records, group, sums, tags)
+
+    stay_there, form = stays_on_gpu(output), None
+    if may_write_on_gpu(output):
+        form = RecordForm(names, output.read_group_id, stay_there)
+    if not stay_there:
+        output.compression.begin(WHILE_MAPPING)
+    with private_folder(output.path) as folder:
+        made = folder.absolute() / f"out{Path(output.path).suffix}"
+        if output.sort:
+            if made.suffix == ".cram":
+                write_sequences(reference, output.reference_file, folder)
+                header = naming_reference(header, output.reference_file)
+            compression = output.compression
+            version = output.cram_version or CRAM_VERSIONS[0]
+            open_file = partial(sorted_file, cram_version=version)
+            if output.mark_duplicates:
+                open_file = partial(
+                    duplicates_marked,
+                    count=count_duplicates,
+                    barcode_tag=output.barcode_tag,
+                    cram_version=version,
+                )
+            with _sorter(output, folder, header, threads, stay_there) as sorter:
+                yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts], form)
+                if not stay_there:
+                    compression.begin(WHEN_MAPPED)
+                with open_file(made, header, threads, output.path, compression) as writer:
+                    sorter.finish(writer)
+        else:
+            with (
+                open(made, "wb") as file,
+                bam_file(file, header, threads, output.compression) as writer,
+            ):
+                yield RecordWriter(
+                    encode,
+                    lambda parts: [writer.write(part.data, part.starts) for part in parts],
+                    form,
+                )
+        put_in_place(made, os.path.realpath(output.path))
+
+
+def _sorter(output, folder: Path, header: BamHeader, threads: int, stay_there: bool):
+    arguments = folder, header.contig_starts
+    if not stay_there:
+        return RecordSorter(*arguments, output.sort_bytes, threads, output.compression)
+    from bwarp.bam.record_sort_cuda import DeviceRecordSorter
+
+    return DeviceRecordSorter(
+        *arguments, output.gpu_sort_bytes, threads, output.compression, output.sort_bytes
+    )
+
+
+def _is_paf(output: AlignmentOutput) -> bool:
+    return output.path.endswith((".paf", ".paf.gz"))
+
+
+def _tags(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags:
+    if output.comments:
+        return comment_tags(chunk, bool(output.read_group_id), _is_paf(output))
+    return no_tags(chunk.n_reads)
+
+
+def bam_header(text: bytes, reference: Reference) -> BamHeader:
+    """That of BAM, which has no contigs without bases."""
+    lengths = np.diff(reference.contig_starts)
+    contigs = np.flatnonzero(lengths)
+    names = tuple(reference.names[contig].encode() for contig in contigs)
+    return BamHeader(text, names, tuple(lengths[contigs].tolist()))
+
+
+def put_in_place(made: Path, final: str) -> None:
+    """Give a file and its index their final names; an older file's index goes."""
+    with naming_outputs():
+        for ending in _INDEX_ENDINGS:
+            if os.path.exists(f"{made}{ending}"):
+                os.replace(f"{made}{ending}", f"{final}{ending}")
+            else:
+                Path(f"{final}{ending}").unlink(missing_ok=True)
+        os.replace(made, final)
+
+
+# --------------------------------------------------------------------------------------------------
+# The end of a run of mapping: what is mapped is encoded and counted in threads, and written.
+
+
+class EncodedChunk(NamedTuple):
+    """The records of some reads, and what became of these.
+
+    Attributes
+    ----------
+    records : object
+        As the writer of the file takes them.
+    counts : dict
+        See statistics.py.
+    reads : ndarray, shape=(n_records,), dtype=int64
+        The number of each record's read in its chunk; empty where nobody asks.
+    """
+
+    records: object
+    counts: dict
+    reads: np.ndarray
+
+
+def write_mapped(
+    output: AlignmentOutput,
+    parameters: MappingParameters,
+    reference: Reference,
+    genome: Genome,
+    mapped_chunks: Callable[..., Iterator[EncodedChunk]],
+    report: Callable[[int, str], None],
+    threads: int = 1,
+) -> dict:
+    """Write mapped chunks; returns the counts of what became of their reads.
+
+    Parameters
+    ----------
+    mapped_chunks : function
+        Called with a function of a `MappedChunk`, ``then=``, and with the form of records that a
+        GPU may write, ``form=``; gives the `EncodedChunk` of each chunk, in order.
+    report : function
+        Called with the number of reads that are done, and what else there is to say, after every
+        chunk.
+    """
+    statistics = empty_statistics()
+
+    def count_duplicates(count: int) -> None:
+        statistics["duplicates"] = count
+
+    regions = None
+    if output.regions_file is not None:
+        regions = joined_regions(read_regions(output.regions_file, reference))
+    program = mapping_program(parameters, output)
+    with alignment_file(output, program, reference, genome, threads, count_duplicates) as writer:
+
+        def encode(done: MappedChunk) -> EncodedChunk:
+            records = chunk_records(genome, done, output.soft_clip, output.eqx)
+            if regions is not None:
+                records = selected_rows(records, in_regions(records, done.chunk.ends, regions))
+            encoded = writer.encode(done.chunk, done.both, records)
+            return EncodedChunk(encoded, counts_of(done, genome), records.reads)
+
+        for encoded in mapped_chunks(then=encode, form=writer.form):
+            writer.write(encoded.records)
+            add_counts(statistics, encoded.counts)
+            share = 100 * statistics["mapped"] / max(statistics["reads"], 1)
+            report(statistics["reads"], f"{share:.1f} % mapped")
+    return statistics

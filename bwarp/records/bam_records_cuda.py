@@ -1,0 +1,731 @@
+"""BAM records of plain reads written on the GPU: the bytes that bam_records gives of them.
+
+A plain read has one record, or is the unmapped mate of one; the records of the others come from the
+host, and are copied to where they belong, so that all stand in the order of the reads:
+
+    read       0         1         2 (host)            3
+    records    | plain   | plain   | host    | host    | plain  |
+    starts      0         1         2         3         4        5
+
+How long a record is comes first: it is written into an empty array. Then a thread writes what
+differs from read to read, and a warp the bases and qualities, which are most of a record.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
+from bwarp.bam.external_sort import NO_POSITION
+from bwarp.bam.records import first_bin
+from bwarp.bam.sorted_blocks_cuda import DeviceRecords
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
+from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.launch import WARP, launch
+from bwarp.gpu.ptx import load_uint32x4
+from bwarp.gpu.sums_and_sorts import add_up
+from bwarp.mapping.extension_cuda import DeviceGenome, contig_at
+from bwarp.mapping.final_alignments_cuda import DeviceAlignments
+from bwarp.mapping.primary_hits_cuda import DevicePrimary
+from bwarp.reads.base_bits_cuda import differing
+from bwarp.reads.device_reads_cuda import DeviceReads
+from bwarp.records.alignment_records import (
+    FIRST,
+    LAST,
+    MATE_REVERSE,
+    MATE_UNMAPPED,
+    PAIRED,
+    PROPER,
+    REVERSE,
+    UNMAPPED,
+)
+from bwarp.runtime.threads import offsets_of
+
+# --------------------------------------------------------------------------------------------------
+# What the kernels that write records of plain reads read: tables on the GPU, and their types.
+#
+# RecordConstants     genome, contigs, read group       the same for all chunks
+# ReadTables          bases, names, qualities, hits     of the reads of a chunk
+# SecondaryOfReads    hits that XA names                of these reads, too
+# HostRecords         records that the host has made    of those that are not plain
+# RecordNumbers       where both stand                  among the records of all
+
+
+class RecordConstants(NamedTuple):
+    """What the records of all chunks have in common, on the GPU.
+
+    Attributes
+    ----------
+    genome : device array, dtype=uint32
+        Blocks of bases.
+    contig_starts : device array, shape=(n_contigs + 1,), dtype=int64
+    contig_numbers : device array, shape=(n_contigs,), dtype=int64
+        In the header, which has no contigs without bases.
+    contig_text : device array, dtype=uint8
+    contig_bounds : device array, shape=(2 * n_contigs,), dtype=int64
+        Where the name of each contig begins and ends in the text.
+    group : device array, dtype=uint8
+        The read group; empty for none.
+    """
+
+    genome: uint32[::1]
+    contig_starts: int64[::1]
+    contig_numbers: int64[::1]
+    contig_text: uint8[::1]
+    contig_bounds: int64[::1]
+    group: uint8[::1]
+
+
+class ReadTexts(NamedTuple):
+    """The names and qualities of reads, on the GPU.
+
+    Attributes
+    ----------
+    names : device array, dtype=uint8
+        Of the templates, one after another.
+    name_offsets : device array, shape=(n_templates + 1,), dtype=int64
+    qualities : device array, dtype=uint8
+        As in FASTQ, where the bases are; empty for none.
+    """
+
+    names: uint8[::1]
+    name_offsets: int64[::1]
+    qualities: uint8[::1]
+
+
+class ReadTables(NamedTuple):
+    """What the kernels read of each read: arrays of `DeviceReads`, `ReadTexts`, `DevicePrimary`."""
+
+    codes: uint8[::1]
+    blocks: uint32[::1]
+    offsets: int64[::1]
+    names: uint8[::1]
+    name_offsets: int64[::1]
+    qualities: uint8[::1]
+    hits: int32[::1]
+    mapping_qualities: uint8[::1]
+    suboptimal: int32[::1]
+    proper: uint8[::1]
+
+
+class SecondaryOfReads(NamedTuple):
+    """Secondary hits that the records of reads name: XA.
+
+    Attributes
+    ----------
+    offsets : device array, shape=(n_reads + 1,), dtype=uint32
+    alignments : DeviceAlignments
+        A row a hit.
+    """
+
+    offsets: object
+    alignments: DeviceAlignments
+
+
+class HostRecords(NamedTuple):
+    """Records that the host has made.
+
+    Attributes
+    ----------
+    data : ndarray, dtype=uint8
+    starts : ndarray, shape=(n + 1,), dtype=int64
+    keys : ndarray, shape=(n,), dtype=uint64
+    reads : ndarray, shape=(n,), dtype=int64
+        The number of each record's read; they do not fall.
+    """
+
+    data: np.ndarray
+    starts: np.ndarray
+    keys: np.ndarray
+    reads: np.ndarray
+
+
+class RecordNumbers(NamedTuple):
+    """Where records stand among all of some reads.
+
+    Attributes
+    ----------
+    firsts : ndarray, shape=(n_reads + 1,), dtype=uint32
+        The number of each read's first record.
+    of_host : ndarray, shape=(n,), dtype=int64
+        The numbers of the records that the host has made.
+    """
+
+    firsts: np.ndarray
+    of_host: np.ndarray
+
+
+def record_numbers(by_host: HostRecords, marks: np.ndarray) -> RecordNumbers:
+    """Of the records of the host, and one of every read that is not marked."""
+    of_host_before = offsets_of(by_host.reads, marks.size)
+    plain_before = np.concatenate([[0], np.cumsum(marks == 0)])
+    firsts = (of_host_before + plain_before).astype(np.uint32)
+    return RecordNumbers(firsts, np.arange(by_host.reads.size) + plain_before[by_host.reads])
+
+
+def record_constants(
+    genome: DeviceGenome, names: tuple[np.ndarray, np.ndarray], group: bytes
+) -> RecordConstants:
+    """Of `bwarp.io.names.Names` of the contigs, and the ID of the read group."""
+    text, bounds = names
+    contig_starts = genome.contig_starts.copy_to_host()
+    return RecordConstants(
+        genome.blocks,
+        genome.contig_starts,
+        cuda.to_device(np.cumsum(np.diff(contig_starts) > 0) - 1),
+        cuda.to_device(np.array(text)),
+        cuda.to_device(np.ascontiguousarray(bounds).reshape(-1)),
+        array_on_gpu(np.frombuffer(group, np.uint8).copy()),
+    )
+
+
+def read_tables(reads: DeviceReads, texts: ReadTexts, primary: DevicePrimary) -> ReadTables:
+    return ReadTables(
+        reads.both, reads.blocks, reads.offsets, *texts, primary.hits, primary.qualities,
+        primary.suboptimal, primary.proper,
+    )  # fmt: skip
+
+
+def array_on_gpu(values: np.ndarray):
+    """On the GPU; an empty one, too."""
+    there = cuda.device_array(max(1, values.size), values.dtype)
+    if values.size:
+        there[: values.size].copy_to_device(values)
+    return there[: values.size]
+
+
+# --------------------------------------------------------------------------------------------------
+# Parts of BAM records on the GPU: numbers, CIGARs, MD and tags, as record_text writes them.
+#
+# The functions write into a byte array and return where they stopped. Into an empty array they
+# write
+# nothing, and so tell how long a part is.
+
+
+_CARET = 94
+
+
+@cuda.jit(device=True)
+def put_byte(out, at, byte):
+    if at < out.size:
+        out[at] = byte & 255
+    return at + 1
+
+
+@cuda.jit(device=True)
+def put_bytes(out, at, source, start, stop):
+    """Copy ``source[start:stop]``."""
+    for i in range(start, stop):
+        put_byte(out, at + i - start, source[i])
+    return at + stop - start
+
+
+@cuda.jit(device=True)
+def put_int16(out, at, number):
+    return put_byte(out, put_byte(out, at, number), number >> 8)
+
+
+@cuda.jit(device=True)
+def put_int32(out, at, number):
+    return put_int16(out, put_int16(out, at, number), number >> 16)
+
+
+@cuda.jit(device=True)
+def put_number(out, at, number):
+    """Write a number that is not negative, and has up to nine digits or ten, in decimal."""
+    digits, power = int64(1), uint64(10)
+    rest = uint64(number)
+    while rest >= power:
+        digits += 1
+        power *= uint64(10)
+    for i in range(digits):
+        put_byte(out, at + digits - 1 - i, int64(48) + int64(rest % uint64(10)))
+        rest //= uint64(10)
+    return at + digits
+
+
+@cuda.jit(device=True)
+def begin_tag(out, at, first, second, kind):
+    return put_byte(out, put_byte(out, put_byte(out, at, first), second), kind)
+
+
+@cuda.jit(device=True)
+def put_integer(out, at, first, second, number):
+    """A tag with a number in as few bytes as hold it, as samtools chooses them."""
+    if number >= 0:
+        if number < 1 << 8:
+            return put_byte(out, begin_tag(out, at, first, second, 67), number)
+        if number < 1 << 16:
+            return put_int16(out, begin_tag(out, at, first, second, 83), number)
+        return put_int32(out, begin_tag(out, at, first, second, 73), number)
+    if number >= -(1 << 7):
+        return put_byte(out, begin_tag(out, at, first, second, 99), number)
+    if number >= -(1 << 15):
+        return put_int16(out, begin_tag(out, at, first, second, 115), number)
+    return put_int32(out, begin_tag(out, at, first, second, 105), number)
+
+
+@cuda.jit(device=True)
+def put_cigar(out, at, cigar, first, last, clip_before, clip_after):
+    """A CIGAR of M, I and D as text, with soft clips around it."""
+    if clip_before > 0:
+        at = put_byte(out, put_number(out, at, clip_before), 83)
+    for i in range(first, last):
+        length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+        letter = 77 if operation == MATCH else 73 if operation == INSERTION else 68
+        at = put_byte(out, put_number(out, at, length), letter)
+    if clip_after > 0:
+        at = put_byte(out, put_number(out, at, clip_after), 83)
+    return at
+
+
+@cuda.jit(device=True)
+def reference_span(cigar, first, last):
+    """Reference bases that the operations of a CIGAR from `first` to `last` align."""
+    span = int64(0)
+    for i in range(first, last):
+        length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+        if operation != INSERTION:
+            span += length
+    return span
+
+
+@cuda.jit(device=True)
+def _differing(genome, position, both, base, n):
+    """Which of the next bases, 32 or n if that is less, differ; the first is the lowest bit."""
+    bits = int64(differing(genome, position, both, base))
+    if n < WARP:
+        bits &= (int64(1) << n) - 1
+    return bits
+
+
+@cuda.jit(device=True)
+def count_edits(genome, position, both, base, cigar, first, last):
+    """Mismatched, inserted and deleted bases: NM.
+
+    `base` is where the first aligned base is in `both`, the blocks of the reads.
+    """
+    edits = int64(0)
+    for i in range(first, last):
+        length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+        if operation == MATCH:
+            for at in range(0, length, WARP):
+                bits = _differing(genome, position + at, both, base + at, length - at)
+                edits += int64(cuda.popc(bits))
+            base += length
+            position += length
+        else:
+            edits += length
+            if operation == DELETION:
+                position += length
+            else:
+                base += length
+    return edits
+
+
+@cuda.jit(device=True)
+def _put_base(out, at, genome, position):
+    """A base of the genome: A, C, G, T or N."""
+    low, high, ambiguous, _ = load_uint32x4(genome, uint64(4) * (uint64(position) >> uint64(5)))
+    bit = uint32(position) & uint32(31)
+    letter = int64(65)
+    if (ambiguous >> bit) & uint32(1):
+        letter = int64(78)
+    elif (high >> bit) & uint32(1):
+        letter = int64(84) if (low >> bit) & uint32(1) else int64(71)
+    elif (low >> bit) & uint32(1):
+        letter = int64(67)
+    return put_byte(out, at, letter)
+
+
+@cuda.jit(device=True)
+def put_md(out, at, genome, position, both, base, cigar, first, last):
+    """MD: the reference's bases at mismatches and deletions, with how many agree between them.
+
+    Parameters as of `count_edits`.
+    """
+    same = int64(0)
+    for i in range(first, last):
+        length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+        if operation == MATCH:
+            done = int64(0)
+            for step in range(0, length, WARP):
+                bits = _differing(genome, position + step, both, base + step, length - step)
+                while bits != 0:
+                    found = step + int64(cuda.ffs(bits)) - 1
+                    bits &= bits - 1
+                    at = put_number(out, at, same + found - done)
+                    at = _put_base(out, at, genome, position + found)
+                    same, done = int64(0), found + 1
+            same += length - done
+            base += length
+            position += length
+        elif operation == DELETION:
+            at = put_byte(out, put_number(out, at, same), _CARET)
+            for j in range(length):
+                at = _put_base(out, at, genome, position + j)
+            same = int64(0)
+            position += length
+        else:
+            base += length
+    return put_number(out, at, same)
+
+
+# --------------------------------------------------------------------------------------------------
+# Tags of plain reads' records, written on the GPU.
+#
+#     NM, MD      from the bases of the read and of the genome under it
+#     MC, MQ      from the mate's alignment
+#     AS, XS      scores of this alignment and of the best other hit
+#     RG          the same for all
+#     XA          from further alignments of the read
+#
+# As in record_text_cuda, writing into an empty array tells how long they are.
+
+
+@cuda.jit(device=True)
+def _base_of(tables, alignments, row, read):
+    """Where the read on the strand of an alignment begins among the bases of both strands."""
+    base = tables.offsets[read]
+    return base + tables.offsets[tables.offsets.size - 1] if alignments.strands[row] else base
+
+
+@cuda.jit(device=True)
+def _put_row_cigar(out, at, alignments, row, length):
+    """The CIGAR of a row as text, with its clips."""
+    return put_cigar(
+        out, at, alignments.cigar, int64(alignments.cigar_offsets[row]),
+        int64(alignments.cigar_offsets[row + 1]), int64(alignments.read_starts[row]),
+        length - int64(alignments.read_ends[row]),
+    )  # fmt: skip
+
+
+@cuda.jit(device=True)
+def edits_of(constants, tables, alignments, row, read):
+    """Mismatched, inserted and deleted bases of a row, an alignment of a read: NM."""
+    base = _base_of(tables, alignments, row, read) + alignments.read_starts[row]
+    return count_edits(
+        constants.genome, alignments.positions[row], tables.blocks, base, alignments.cigar,
+        int64(alignments.cigar_offsets[row]), int64(alignments.cigar_offsets[row + 1]),
+    )  # fmt: skip
+
+
+@cuda.jit(device=True)
+def put_tags(out, at, constants, tables, alignments, other_offsets, others, read, ends, n_edits):
+    """All tags of a read's record."""
+    position = alignments.positions[read]
+    length = tables.offsets[read + 1] - tables.offsets[read]
+    if position >= 0:
+        at = put_integer(out, at, 78, 77, n_edits)  # NM
+        at = begin_tag(out, at, 77, 68, 90)  # MD
+        begin = int64(alignments.cigar_offsets[read])
+        end = int64(alignments.cigar_offsets[read + 1])
+        if n_edits > 0:
+            base = _base_of(tables, alignments, read, read) + alignments.read_starts[read]
+            at = put_md(
+                out, at, constants.genome, position, tables.blocks, base, alignments.cigar, begin,
+                end,
+            )  # fmt: skip
+        else:
+            at = put_number(out, at, reference_span(alignments.cigar, begin, end))
+        at = put_byte(out, at, 0)
+    mate = read ^ 1
+    if ends == 2 and alignments.positions[mate] >= 0:
+        mate_length = tables.offsets[mate + 1] - tables.offsets[mate]
+        at = begin_tag(out, at, 77, 67, 90)  # MC
+        at = put_byte(out, _put_row_cigar(out, at, alignments, mate, mate_length), 0)
+        at = put_integer(out, at, 77, 81, int64(tables.mapping_qualities[mate]))  # MQ
+    if position >= 0:
+        at = put_integer(out, at, 65, 83, int64(alignments.scores[read]))  # AS
+        at = put_integer(out, at, 88, 83, int64(tables.suboptimal[read]))  # XS
+    if constants.group.size > 0:
+        at = begin_tag(out, at, 82, 71, 90)  # RG
+        at = put_bytes(out, at, constants.group, 0, constants.group.size)
+        at = put_byte(out, at, 0)
+    first, last = int64(other_offsets[read]), int64(other_offsets[read + 1])
+    if first < last:
+        at = begin_tag(out, at, 88, 65, 90)  # XA
+        for row in range(first, last):
+            at = _put_secondary(out, at, constants, tables, others, row, read, length)
+        at = put_byte(out, at, 0)
+    return at
+
+
+@cuda.jit(device=True)
+def _put_secondary(out, at, constants, tables, others, row, read, length):
+    """A hit as contig,strand and position,CIGAR,NM;"""
+    position = others.positions[row]
+    contig = contig_at(constants.contig_starts, position)
+    begin, end = constants.contig_bounds[2 * contig], constants.contig_bounds[2 * contig + 1]
+    at = put_bytes(out, at, constants.contig_text, begin, end)
+    at = put_byte(out, at, 44)
+    at = put_byte(out, at, 45 if others.strands[row] else 43)
+    at = put_number(out, at, position - constants.contig_starts[contig] + 1)
+    at = put_byte(out, at, 44)
+    at = _put_row_cigar(out, at, others, row, length)
+    at = put_byte(out, at, 44)
+    at = put_number(out, at, edits_of(constants, tables, others, row, read))
+    return put_byte(out, at, 59)
+
+
+_NO_POSITION = int(NO_POSITION)
+
+#: Bytes of a record before the read's name, its size included.
+_HEAD = 36
+
+
+def plain_records(
+    constants: RecordConstants,
+    reads: DeviceReads,
+    texts: ReadTexts,
+    alignments: DeviceAlignments,
+    primary: DevicePrimary,
+    secondary: SecondaryOfReads,
+    marks,
+    by_host: HostRecords,
+    numbers: RecordNumbers,
+    ends: int,
+) -> tuple[DeviceRecords, object]:
+    """All records of some reads, in their order; and the edits of plain ones (NM), int32 a read.
+
+    Parameters
+    ----------
+    marks : device array, shape=(n_reads,), dtype=uint8
+        1 for the reads whose records `by_host` has; the two of a pair are marked alike.
+    """
+    n_records = int(numbers.firsts[-1])
+    firsts = cuda.to_device(numbers.firsts)
+    tables = read_tables(reads, texts, primary)
+    edits = cuda.device_array(reads.n_reads, np.int32)
+    starts = zeros(n_records + 1, np.uint32)
+    common = constants, tables, alignments, *secondary, marks, ends, firsts
+    size_records[launch(reads.n_reads)](*common, array_on_gpu(np.empty(0, np.uint8)), edits, starts)
+    numbers_there, source = _sized_by_host(by_host, numbers.of_host, starts)
+    n_bytes = add_up(starts)
+    data = cuda.device_array(max(1, n_bytes), np.uint8)
+    keys = cuda.device_array(max(1, n_records), np.uint64)
+    write_heads[launch(reads.n_reads)](*common, edits, starts, data, keys)
+    write_bases[launch(reads.n_reads * WARP)](tables, alignments, marks, ends, firsts, starts, data)
+    if by_host.keys.size:
+        copy_records[launch(by_host.keys.size * WARP)](*source, numbers_there, starts, data, keys)
+    gpu = cuda.get_current_device().id
+    return DeviceRecords(data, starts, keys, n_records, n_bytes, gpu), edits
+
+
+def _sized_by_host(by_host: HostRecords, of_host: np.ndarray, sizes):
+    """Write the sizes of the host's records; returns their numbers and themselves on the GPU."""
+    if not of_host.size:
+        return None, ()
+    numbers = cuda.to_device(of_host)
+    source = tuple(map(cuda.to_device, (by_host.data, by_host.starts, by_host.keys)))
+    size_copies[launch(of_host.size)](source[1], numbers, sizes)
+    return numbers, source
+
+
+@cuda.jit(device=True)
+def _cigar_count(alignments, row, length):
+    """Operations of a row's CIGAR with its clips."""
+    first, last = int64(alignments.cigar_offsets[row]), int64(alignments.cigar_offsets[row + 1])
+    if first == last:
+        return int64(0)
+    count = last - first
+    count += 1 if alignments.read_starts[row] > 0 else 0
+    return count + (1 if alignments.read_ends[row] < length else 0)
+
+
+@cuda.jit(device=True)
+def _bases_begin(tables, alignments, read, ends):
+    """Where the bases begin in a read's record; and its name, which has a byte at least."""
+    template = read // ends
+    length = tables.offsets[read + 1] - tables.offsets[read]
+    name = tables.name_offsets[template + 1] - tables.name_offsets[template]
+    return _HEAD + max(name, int64(1)) + 1 + 4 * _cigar_count(alignments, read, length)
+
+
+@kernel
+def size_records(
+    constants: RecordConstants, tables: ReadTables, alignments: DeviceAlignments,
+    other_offsets: uint32[::1], others: DeviceAlignments, marks: uint8[::1], ends: int,
+    firsts: uint32[::1], nothing: uint8[::1], edits: int32[::1], sizes: uint32[::1],
+):  # fmt: skip
+    """The edits of plain reads and the sizes of their records. One thread a read.
+
+    It reads the bases and the genome under them; of a pair, the mate's CIGAR.
+    """
+    read = int64(cuda.grid(1))
+    if read >= marks.size or marks[read]:
+        return
+    n_edits = int64(0)
+    if alignments.positions[read] >= 0:
+        n_edits = edits_of(constants, tables, alignments, read, read)
+    edits[read] = n_edits
+    length = tables.offsets[read + 1] - tables.offsets[read]
+    size = _bases_begin(tables, alignments, read, ends) + (length + 1) // 2 + length
+    sizes[firsts[read]] = put_tags(
+        nothing, size, constants, tables, alignments, other_offsets, others, read, ends, n_edits
+    )
+
+
+@kernel
+def write_heads(
+    constants: RecordConstants, tables: ReadTables, alignments: DeviceAlignments,
+    other_offsets: uint32[::1], others: DeviceAlignments, marks: uint8[::1], ends: int,
+    firsts: uint32[::1], edits: int32[::1], starts: uint32[::1], data: uint8[::1],
+    keys: uint64[::1],
+):  # fmt: skip
+    """All of plain reads' records but bases and qualities; and the keys. One thread a read."""
+    read = int64(cuda.grid(1))
+    if read >= marks.size or marks[read]:
+        return
+    record = int64(firsts[read])
+    at = int64(starts[record])
+    size = int64(starts[record + 1]) - at
+    length = tables.offsets[read + 1] - tables.offsets[read]
+    own_position = alignments.positions[read]
+    is_mapped = own_position >= 0
+    flag, stands_at, template_length = int64(UNMAPPED), own_position, int64(0)
+    contig = contig_at(constants.contig_starts, own_position)
+    first_operation = int64(alignments.cigar_offsets[read])
+    last_operation = int64(alignments.cigar_offsets[read + 1])
+    span = reference_span(alignments.cigar, first_operation, last_operation)
+    if is_mapped:
+        flag = int64(REVERSE) if alignments.strands[read] else int64(0)
+    mate_stands_at = int64(-1)
+    if ends == 2:
+        mate = read ^ 1
+        mate_position = alignments.positions[mate]
+        flag |= PAIRED | (LAST if read & 1 else FIRST)
+        flag |= PROPER if tables.proper[read] else 0
+        if mate_position < 0:
+            flag |= MATE_UNMAPPED
+        elif alignments.strands[mate]:
+            flag |= MATE_REVERSE
+        mate_stands_at = mate_position
+        if mate_position < 0:
+            # It stands where this one does.
+            mate_stands_at = own_position
+        if not is_mapped:
+            stands_at = mate_position
+        elif (
+            mate_position >= constants.contig_starts[contig]
+            and mate_position < constants.contig_starts[contig + 1]
+        ):
+            # From the outermost base of the one read to that of the other.
+            template_length = mate_position - own_position
+            if alignments.strands[mate]:
+                mate_span = reference_span(
+                    alignments.cigar, int64(alignments.cigar_offsets[mate]),
+                    int64(alignments.cigar_offsets[mate + 1]),
+                )  # fmt: skip
+                template_length += mate_span - 1
+            if alignments.strands[read]:
+                template_length -= span - 1
+            if template_length != 0:
+                template_length += 1 if template_length > 0 else -1
+    number, position = _stand(constants, stands_at)
+    mate_number, in_mate_contig = _stand(constants, mate_stands_at)
+    keys[record] = _NO_POSITION
+    if stands_at >= 0:
+        keys[record] = 2 * stands_at + (1 if flag & REVERSE else 0)
+    n_operations = _cigar_count(alignments, read, length)
+    template = read // ends
+    name_begin, name_end = tables.name_offsets[template], tables.name_offsets[template + 1]
+    at = put_int32(data, at, size - 4)
+    at = put_int32(data, at, number)
+    at = put_int32(data, at, position)
+    at = put_byte(data, at, max(name_end - name_begin, int64(1)) + 1)
+    at = put_byte(data, at, int64(tables.mapping_qualities[read]) if is_mapped else 0)
+    at = put_int16(data, at, first_bin(position, position + max(span, int64(1)), 14, 5))
+    at = put_int16(data, at, n_operations)
+    at = put_int16(data, at, flag)
+    at = put_int32(data, at, length)
+    at = put_int32(data, at, mate_number)
+    at = put_int32(data, at, in_mate_contig)
+    at = put_int32(data, at, template_length)
+    if name_begin == name_end:
+        at = put_byte(data, at, 42)
+    at = put_byte(data, put_bytes(data, at, tables.names, name_begin, name_end), 0)
+    if n_operations > 0:
+        clip = int64(alignments.read_starts[read])
+        if clip > 0:
+            at = put_int32(data, at, clip << 4 | SOFT_CLIP)
+        for i in range(first_operation, last_operation):
+            at = put_int32(data, at, int64(alignments.cigar[i]))
+        clip = length - int64(alignments.read_ends[read])
+        if clip > 0:
+            at = put_int32(data, at, clip << 4 | SOFT_CLIP)
+    at += (length + 1) // 2 + length
+    put_tags(
+        data, at, constants, tables, alignments, other_offsets, others, read, ends,
+        int64(edits[read]),
+    )  # fmt: skip
+
+
+@cuda.jit(device=True)
+def _stand(constants, stands_at):
+    """The number of the contig at a genome position, and the position in it; -1 for none."""
+    if stands_at < 0:
+        return int64(-1), int64(-1)
+    contig = contig_at(constants.contig_starts, stands_at)
+    return constants.contig_numbers[contig], stands_at - constants.contig_starts[contig]
+
+
+@kernel
+def write_bases(
+    tables: ReadTables, alignments: DeviceAlignments, marks: uint8[::1], ends: int,
+    firsts: uint32[::1], starts: uint32[::1], data: uint8[::1],
+):  # fmt: skip
+    """The bases and qualities of plain reads. One warp a read, a lane every 32nd byte."""
+    read = int64(cuda.grid(1)) // WARP
+    if read >= marks.size or marks[read]:
+        return
+    first = tables.offsets[read]
+    length = tables.offsets[read + 1] - first
+    is_turned = alignments.positions[read] >= 0 and alignments.strands[read] != 0
+    base = first + (tables.offsets[tables.offsets.size - 1] if is_turned else int64(0))
+    at = int64(starts[firsts[read]]) + _bases_begin(tables, alignments, read, ends)
+    lane = int64(cuda.laneid)
+    for i in range(lane, (length + 1) // 2, WARP):
+        two = _bit_of(tables.codes[base + 2 * i]) << 4
+        if 2 * i + 1 < length:
+            two |= _bit_of(tables.codes[base + 2 * i + 1])
+        data[at + i] = two
+    at += (length + 1) // 2
+    for i in range(lane, length, WARP):
+        quality = int64(255)
+        if tables.qualities.size > 0:
+            source = first + length - 1 - i if is_turned else first + i
+            quality = int64(tables.qualities[source]) - 33
+        data[at + i] = quality & 255
+
+
+@cuda.jit(device=True)
+def _bit_of(code):
+    """A, C, G, T are a bit each, and N is all of them."""
+    return int64(1) << int64(code) if code < 4 else int64(15)
+
+
+@kernel
+def size_copies(data_starts: int64[::1], records: int64[::1], sizes: uint32[::1]):
+    """The sizes of the host's records. One thread a record."""
+    i = cuda.grid(1)
+    if i < records.size:
+        sizes[records[i]] = data_starts[i + 1] - data_starts[i]
+
+
+@kernel
+def copy_records(
+    source: uint8[::1], source_starts: int64[::1], source_keys: uint64[::1], records: int64[::1],
+    starts: uint32[::1], data: uint8[::1], keys: uint64[::1],
+):  # fmt: skip
+    """Copy the host's records to where they belong. One warp a record."""
+    i = int64(cuda.grid(1)) // WARP
+    if i >= records.size:
+        return
+    record = records[i]
+    begin, at = source_starts[i], int64(starts[record])
+    for byte in range(int64(cuda.laneid), source_starts[i + 1] - begin, WARP):
+        data[at + byte] = source[begin + byte]
+    if cuda.laneid == 0:
+        keys[record] = source_keys[i]

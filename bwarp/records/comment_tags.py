@@ -1,0 +1,280 @@
+"""Comments of FASTQ headers as tags: what follows the name must be SAM tags, as for bwa mem -C.
+
+@read1 BC:Z:ACGT<tab>XI:i:7          the records of read1 get the tags BC and XI
+"""
+
+import os
+import re
+import struct
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bwarp.bam.records import put_integer_tag, put_tag
+from bwarp.errors import InputError, UsageError
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.reads.read_files import ReadFiles
+from bwarp.reads.record_files import holds_records, read_groups
+from bwarp.reads.stored_reads import read_groups_in
+from bwarp.records.output_options import AlignmentOutput, parse_read_group
+from bwarp.runtime.compiled_code import compiled
+
+#: Tags that the records have anyway, and the lines of PAF.
+_OURS = (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"pa", b"ms")
+_OF_PAF = (b"NM", b"AS", b"nn", b"tp", b"de", b"cg")
+
+# What the quick reader reports besides success.
+_NOT_TAGS = 1
+_OURS_ALREADY = 2
+_RARE_KIND = 3
+
+_NUMBER = rb"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?"
+_FLOAT = re.compile(rb"([A-Za-z][A-Za-z0-9]):f:(%b)" % _NUMBER)
+_ARRAY = re.compile(rb"([A-Za-z][A-Za-z0-9]):B:([cCsSiIf])((?:,%b)*)" % _NUMBER)
+
+
+@dataclass(frozen=True)
+class ReadTags:
+    """Further tags of every read.
+
+    Attributes
+    ----------
+    text : ndarray, dtype=uint8
+        As in SAM; read i has those at ``text_offsets[i]``, with tabs between them.
+    text_offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    binary : ndarray, dtype=uint8
+        As in BAM.
+    binary_offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+
+    text: np.ndarray
+    text_offsets: np.ndarray
+    binary: np.ndarray
+    binary_offsets: np.ndarray
+
+
+def no_tags(n_reads: int) -> ReadTags:
+    nothing, offsets = np.empty(0, np.uint8), np.zeros(n_reads + 1, np.int64)
+    return ReadTags(nothing, offsets, nothing, offsets)
+
+
+def comment_tags(chunk: ReadChunk, has_group: bool, is_paf: bool = False) -> ReadTags:
+    """The tags that the comments of a chunk's reads are, for SAM and BAM or for PAF.
+
+    Raises
+    ------
+    InputError
+        If a comment is anything else, or holds a tag that the records have anyway; the read group
+        is one of those where the run has one.
+    """
+    lengths = chunk.comments[:, 1] - chunk.comments[:, 0]
+    text_offsets = np.concatenate([[0], np.cumsum(lengths)])
+    text = np.empty(text_offsets[-1], np.uint8)
+    second = chunk.text if chunk.mate_text is None else chunk.mate_text
+    _take(chunk.text, second, chunk.ends, chunk.comments, text_offsets, text)
+    names = _OF_PAF if is_paf else (*_OURS, b"RG") if has_group else _OURS
+    ours = np.frombuffer(b"".join(names), np.uint8)
+    # A tag takes at least four bytes of text, and at most one more here: the end of a text.
+    binary = np.empty(2 * text.size, np.uint8)
+    offsets = np.zeros(lengths.size + 1, np.int64)
+    read, problem = _convert(text, text_offsets, ours, binary, offsets)
+    if problem == _RARE_KIND:
+        parts = []
+        for read in range(lengths.size):
+            comment = text[text_offsets[read] : text_offsets[read + 1]].tobytes()
+            parts.append(_slowly(comment, ours, binary))
+            if isinstance(parts[-1], int):
+                problem = parts[-1]
+                break
+        else:
+            sizes = [len(part) for part in parts]
+            return ReadTags(
+                text, text_offsets, np.frombuffer(b"".join(parts), np.uint8),
+                np.concatenate([[0], np.cumsum(sizes)]),
+            )  # fmt: skip
+    if problem:
+        comment = text[text_offsets[read] : text_offsets[read + 1]].tobytes()
+        raise _error(chunk, read, comment, problem)
+    return ReadTags(text, text_offsets, binary[: offsets[-1]], offsets)
+
+
+def _error(chunk: ReadChunk, read: int, comment: bytes, problem: int) -> InputError:
+    start = (
+        f"read {chunk.name(read // chunk.ends)!r}: its comment "
+        f"{comment.decode('utf-8', 'replace')!r}"
+    )
+    if problem == _OURS_ALREADY:
+        return InputError(
+            f"{start} has a tag that its records have anyway: leave --comments out, "
+            "or take the tag out of the FASTQ"
+        )
+    return InputError(
+        f"{start} is not SAM tags with tabs between them, like BC:Z:ACGT: leave --comments out"
+    )
+
+
+def _slowly(comment: bytes, ours: np.ndarray, room: np.ndarray) -> bytes | int:
+    """A read's tags as in BAM, or what is wrong with them: kinds f and B as well as the others."""
+    parts = []
+    for tag in comment.split(b"\t") if comment else ():
+        if found := _FLOAT.fullmatch(tag):
+            parts.append(found[1] + b"f" + struct.pack("<f", float(found[2])))
+        elif found := _ARRAY.fullmatch(tag):
+            kind = found[2].decode().translate(str.maketrans("cCsSiI", "bBhHiI"))
+            numbers = found[3].split(b",")[1:]
+            try:
+                values = [float(n) if kind == "f" else int(n) for n in numbers]
+                packed = struct.pack(f"<i{len(values)}{kind}", len(values), *values)
+            except (ValueError, struct.error):
+                return _NOT_TAGS
+            parts.append(found[1] + b"B" + found[2] + packed)
+        else:
+            one = np.frombuffer(tag, np.uint8)
+            offsets = np.zeros(2, np.int64)
+            _, problem = _convert(one, np.array([0, one.size]), ours, room, offsets)
+            if problem or not one.size:
+                return _OURS_ALREADY if problem == _OURS_ALREADY else _NOT_TAGS
+            parts.append(room[: offsets[1]].tobytes())
+            continue
+        if found[1] in [ours[i : i + 2].tobytes() for i in range(0, ours.size, 2)]:
+            return _OURS_ALREADY
+    return b"".join(parts)
+
+
+@compiled
+def _take(text, mate_text, ends, spans, offsets, out):
+    for read in range(len(spans)):
+        source = mate_text if ends == 2 and read % 2 else text
+        for i in range(spans[read, 1] - spans[read, 0]):
+            out[offsets[read] + i] = source[spans[read, 0] + i]
+
+
+@compiled
+def _is_letter(byte):
+    return 65 <= byte <= 90 or 97 <= byte <= 122
+
+
+@compiled
+def _convert(text, text_offsets, ours, out, offsets):
+    """Tags of the kinds A, i, Z and H into BAM; returns the first read with a problem, and it."""
+    at = np.int64(0)
+    for read in range(text_offsets.size - 1):
+        start, end = text_offsets[read], text_offsets[read + 1]
+        while start < end:
+            stop = start
+            while stop < end and text[stop] != 9:
+                if text[stop] < 32 or text[stop] > 126:
+                    return read, _NOT_TAGS
+                stop += 1
+            # A tab at the end would promise one more.
+            if stop - start < 5 or stop == end - 1:
+                return read, _NOT_TAGS
+            first, second, kind = text[start], text[start + 1], text[start + 3]
+            if text[start + 2] != 58 or text[start + 4] != 58 or not _is_letter(first):
+                return read, _NOT_TAGS
+            if not _is_letter(second) and not 48 <= second <= 57:
+                return read, _NOT_TAGS
+            for i in range(0, ours.size, 2):
+                if first == ours[i] and second == ours[i + 1]:
+                    return read, _OURS_ALREADY
+            start += 5
+            if kind == 65:
+                if stop - start != 1 or text[start] == 32:
+                    return read, _NOT_TAGS
+                at = put_tag(out, at, first, second, kind)
+                out[at] = text[start]
+                at += 1
+            elif kind == 105:
+                number, digits = np.int64(0), 0
+                for i in range(start, stop):
+                    if i == start and (text[i] == 45 or text[i] == 43):
+                        continue
+                    if not 48 <= text[i] <= 57 or digits == 10:
+                        return read, _NOT_TAGS
+                    number = 10 * number + text[i] - 48
+                    digits += 1
+                if text[start] == 45:
+                    number = -number
+                if digits == 0 or not -(1 << 31) <= number < 1 << 32:
+                    return read, _NOT_TAGS
+                at = put_integer_tag(out, at, first, second, number)
+            elif kind == 90 or kind == 72:
+                if kind == 72 and (stop - start) % 2:
+                    return read, _NOT_TAGS
+                at = put_tag(out, at, first, second, kind)
+                for i in range(start, stop):
+                    if kind == 72 and not (48 <= text[i] <= 57 or 65 <= text[i] <= 70):
+                        return read, _NOT_TAGS
+                    out[at] = text[i]
+                    at += 1
+                out[at] = 0
+                at += 1
+            elif kind == 102 or kind == 66:
+                return read, _RARE_KIND
+            else:
+                return read, _NOT_TAGS
+            start = stop + 1
+        offsets[read + 1] = at
+    return np.int64(-1), 0
+
+
+# --------------------------------------------------------------------------------------------------
+# What mapped reads keep of the files without alignments that they are from: tags, read groups.
+
+
+def with_tags_of(files: ReadFiles, output: AlignmentOutput) -> tuple[ReadFiles, AlignmentOutput]:
+    """The same with the tags of the reads, and their read groups if none was typed.
+
+    Where there is one group, all reads are of it; of several, each read names its own.
+
+    Raises
+    ------
+    InputError
+        If two groups have the same ID.
+    """
+    output = replace(output, comments=True)
+    if _has_group_or_none(output):
+        return files, output
+    lines: dict[bytes, str] = {}
+    for path in filter(holds_records, files.first):
+        for typed in read_groups(path):
+            line, group = parse_read_group(typed)
+            if lines.setdefault(group, line) != line:
+                raise InputError(
+                    f"{path}: its read group {group.decode()!r} has another header line before: "
+                    "give it another ID (samtools addreplacerg), or one group for all reads "
+                    "(--read-group)"
+                )
+    several = len(lines) > 1
+    group = b"" if several else next(iter(lines), b"")
+    header = "\n".join(lines.values()) or None
+    return (
+        replace(files, with_groups=several),
+        replace(output, read_group=header, read_group_id=group),
+    )
+
+
+def with_tags_of_batches(folder: str | os.PathLike, output: AlignmentOutput) -> AlignmentOutput:
+    """The same of a folder of batches, whose reads do not name their groups.
+
+    Raises
+    ------
+    UsageError
+        If the reads are of several groups, and none was typed.
+    """
+    output = replace(output, comments=True)
+    if _has_group_or_none(output):
+        return output
+    lines = read_groups_in(folder)
+    if len(lines) > 1:
+        raise UsageError(
+            f"{folder}: its reads are of {len(lines):,} read groups, which batches do not keep: "
+            "map their files, or give one group for all reads (--read-group)"
+        )
+    line, group = parse_read_group(lines[0] if lines else None)
+    return replace(output, read_group=line, read_group_id=group)
+
+
+def _has_group_or_none(output: AlignmentOutput) -> bool:
+    """Whether a group was typed, or the form of the output has none."""
+    return bool(output.read_group) or output.path.endswith((".paf", ".paf.gz"))

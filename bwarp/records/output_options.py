@@ -1,0 +1,355 @@
+"""What a run of mapping writes, as a user chooses it."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.bam.compression import ON_HOST, Compression
+from bwarp.bam.header import BamHeader, files_of_reads, program_record
+from bwarp.errors import InputError, UsageError
+from bwarp.io.fastx import read_sequences
+from bwarp.io.names import Names
+from bwarp.mapping.parameters import ALL, MappingParameters
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_records import UNMAPPED, AlignmentRecords
+from bwarp.reference import Reference, codes_between
+
+_TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")
+
+
+class RecordForm(NamedTuple):
+    """What a GPU needs to write BAM records itself.
+
+    Attributes
+    ----------
+    contigs : Names
+    group : bytes
+        The ID of the read group; empty for none.
+    stay_there : bool
+        The records stay on the GPU, where they are sorted.
+    """
+
+    contigs: Names
+    group: bytes
+    stay_there: bool
+
+
+@dataclass(frozen=True)
+class AlignmentOutput:
+    """What a run writes.
+
+    Attributes
+    ----------
+    path : str
+        Its ending says the form; - is SAM to standard output.
+    sort_bytes : int
+        Records kept in memory while they are sorted; more go to disk, beside the output.
+    paired : bool
+        There are pairs among the reads, which the @PG record tells.
+    sort : bool
+        By position; a BAM or CRAM gets an index.
+    mark_duplicates : bool
+        Of sorted pairs and reads that are alike, flag all but the best, as samtools markdup does.
+    barcode_tag : str or None
+        Duplicates have the same value of this tag as well.
+    read_group : str or None
+        The @RG record of the header, or several, a line each.
+    read_group_id : bytes
+        The group that every read names; empty for none, and where the comments name the groups.
+    comments : bool
+        Keep the comments of the reads' headers as tags.
+    soft_clip : bool
+        Clips of supplementary and secondary records are soft, too.
+    eqx : bool
+        CIGARs have = and X in place of M.
+    regions_file : str or None
+        BED: of reads that overlap none of its regions nothing is written.
+    reference_file : str or None
+        FASTA of the reference, for CRAM, which names it; the index does not keep IUPAC letters
+        other than N.
+    cram_version : str or None
+        Of CRAM; None for the default.
+    compression : Compression
+        Of BAM.
+    gpu_sort_bytes : int
+        Memory of the GPU for records that it has written, which are sorted there; 0 for none.
+    """
+
+    path: str
+    sort_bytes: int
+    paired: bool = False
+    sort: bool = False
+    mark_duplicates: bool = False
+    barcode_tag: str | None = None
+    read_group: str | None = None
+    read_group_id: bytes = b""
+    comments: bool = False
+    soft_clip: bool = False
+    eqx: bool = False
+    regions_file: str | None = None
+    reference_file: str | None = None
+    cram_version: str | None = None
+    compression: Compression = ON_HOST
+    gpu_sort_bytes: int = 0
+
+
+def may_write_on_gpu(output: AlignmentOutput) -> bool:
+    """Whether a GPU may write the records: those of BAM, in their usual form, of all reads.
+
+    SAM and CRAM that are sorted are made of records of BAM.
+    """
+    return (output.sort or output.path.endswith(".bam")) and not (
+        output.comments or output.eqx or output.mark_duplicates or output.regions_file is not None
+    )
+
+
+def stays_on_gpu(output: AlignmentOutput) -> bool:
+    """Whether records that a GPU has written are sorted and compressed there."""
+    return (
+        may_write_on_gpu(output)
+        and output.sort
+        and output.path.endswith(".bam")
+        and output.gpu_sort_bytes > 0
+    )
+
+
+def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> str:
+    """The @PG record of mapped reads: every option that decides what is written of a read."""
+    most = parameters.secondary_records
+    size = parameters.insert_size and ",".join(f"{part:.15g}" for part in parameters.insert_size)
+    return program_record(
+        "map",
+        files_of_reads(output.paired),
+        {
+            "mode": parameters.mode,
+            "match": parameters.match,
+            "mismatch": parameters.mismatch,
+            "gap-open": parameters.gap_open,
+            "gap-extend": parameters.gap_extend,
+            "clip": parameters.clip,
+            "min-score": parameters.least_score,
+            "insert-size": size,
+            "orientation": parameters.orientation,
+            "hic": parameters.hic,
+            "all": most > 0,
+            "max-secondary": most if 0 < most < ALL else None,
+            "soft-clip": output.soft_clip,
+            "eqx": output.eqx,
+            "regions": None if output.regions_file is None else "REGIONS.bed",
+            "sort": output.sort,
+            "mark-duplicates": output.mark_duplicates,
+            "barcode-tag": output.barcode_tag,
+            "comments": output.comments,
+        },
+    )
+
+
+def default_sort_bytes(threads: int) -> int:
+    """Half a gigabyte a thread, but no more than a quarter of the machine's memory."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min(threads << 29, memory // 4)
+
+
+def parse_read_group(typed: str | None) -> tuple[str | None, bytes]:
+    """The @RG record of a read group and its ID; a typed \\t is a tab.
+
+    Raises
+    ------
+    UsageError
+        For anything that is not one header line, with each tag once and an ID among them.
+    """
+    if typed is None:
+        return None, b""
+    # A typed line feed is one to bwa.
+    line = typed.replace("\\t", "\t").replace("\\n", "\n")
+    fields = line.removeprefix("@RG\t").split("\t")
+    tags = dict(
+        field.split(":", 1) for field in fields if _TAG.fullmatch(field) and field.isprintable()
+    )
+    group = tags.get("ID", "")
+    if not line.startswith("@RG\t") or len(tags) < len(fields) or not group or not group.isascii():
+        raise UsageError(
+            f"read group {typed!r} is not one line like '@RG\\tID:1\\tSM:sample': it needs an ID, "
+            "each tag once, and plain text"
+        )
+    return line, group.encode()
+
+
+# --------------------------------------------------------------------------------------------------
+# The reference of a CRAM file: where its writer finds the sequences, and where readers do.
+#
+# The writer finds them in files named by their checksums, readers in the FASTA that the header
+# names.
+
+
+_LETTERS = np.frombuffer(b"ACGTN", np.uint8)
+
+#: IUPAC letters as upper case.
+_UPPER_CASE = np.full(256, 255, np.uint8)
+for _letter in b"ABCDGHKMNRSTUVWY":
+    _UPPER_CASE[_letter] = _UPPER_CASE[_letter + 32] = _letter
+
+
+def is_readable_by_samtools(fasta: str) -> bool:
+    """Whether a FASTA is a file that samtools can look up sequences in: plain text or BGZF."""
+    if not os.path.isfile(fasta) or not os.path.abspath(fasta).isprintable():
+        return False
+    with open(fasta, "rb") as file:
+        start = file.read(14)
+    return start[:1] == b">" or (start[:4] == b"\x1f\x8b\x08\x04" and start[12:14] == b"BC")
+
+
+def naming_reference(header: BamHeader, fasta: str | None) -> BamHeader:
+    """The header with the path of the FASTA in every @SQ record, as UR, if samtools can read it.
+
+    samtools looks there for the sequences; nothing else in a header of bwarp names a folder.
+    """
+    if fasta is None or not is_readable_by_samtools(fasta):
+        return header
+    path = b"\tUR:" + os.fsencode(os.path.abspath(fasta))
+    lines = header.text.splitlines()
+    named = (line + path if line.startswith(b"@SQ\t") else line for line in lines)
+    return replace(header, text=b"".join(line + b"\n" for line in named))
+
+
+def write_sequences(reference: Reference, fasta: str | None, folder: Path) -> None:
+    """Write every contig's letters to ``folder/MD5``.
+
+    Parameters
+    ----------
+    reference : Reference
+    fasta : str, optional
+        Where the letters are read from; otherwise they must all be A, C, G, T or N.
+    folder : Path
+
+    Raises
+    ------
+    InputError
+        If there are other letters, or the FASTA is of another reference.
+    """
+    sequences = _from_packed(reference) if fasta is None else _from_fasta(fasta)
+    waiting = dict(zip(reference.names, reference.md5, strict=True))
+    for name, letters in sequences:
+        checksum = waiting.pop(name, None)
+        if checksum is None:
+            continue
+        if hashlib.md5(letters, usedforsecurity=False).hexdigest() != checksum:
+            if fasta is None:
+                raise InputError(
+                    f"contig {name!r} has letters besides A, C, G, T and N, which the index does "
+                    "not keep: give --reference with the FASTA that the index was made of"
+                )
+            raise InputError(
+                f"{fasta}: contig {name!r} is not the one that the index was made of: "
+                "give the FASTA that it was made of"
+            )
+        (folder / checksum).write_bytes(letters)
+    for name in waiting:
+        raise InputError(
+            f"{fasta}: contig {name!r} of the index is not there: "
+            "give the FASTA that it was made of"
+        )
+
+
+def _from_packed(reference: Reference) -> Iterator[tuple[str, np.ndarray]]:
+    starts = reference.contig_starts
+    for number, name in enumerate(reference.names):
+        yield name, _LETTERS[codes_between(reference, starts[number], starts[number + 1])]
+
+
+def _from_fasta(fasta: str) -> Iterator[tuple[str, np.ndarray]]:
+    for batch in read_sequences(fasta, _UPPER_CASE):
+        for number, name in enumerate(batch.names()):
+            yield name, batch.codes[batch.offsets[number] : batch.offsets[number + 1]]
+
+
+# --------------------------------------------------------------------------------------------------
+# Which records are written where only some regions of the genome are wanted.
+#
+# A read and its mate stay together: all their records are kept if one of them overlaps a region,
+# so
+# that flags and mates' positions speak of records that are there.
+
+
+def joined_regions(regions: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Regions in order, those that overlap or touch as one; shape=(n, 2), dtype=int64."""
+    table = np.array(sorted(regions), np.int64).reshape(-1, 2)
+    reached = np.maximum.accumulate(table[:, 1])
+    begins = np.append(True, table[1:, 0] > reached[:-1])
+    ends = np.append(begins[1:], True)
+    return np.column_stack([table[begins, 0], reached[ends]])
+
+
+def in_regions(records: AlignmentRecords, ends: int, regions: np.ndarray) -> np.ndarray:
+    """Whether a record, or one of its read or of its mate, overlaps a region, a bool a row.
+
+    Parameters
+    ----------
+    ends : int
+        Reads of a template.
+    regions : ndarray, shape=(n, 2), dtype=int64
+        As of `joined_regions`.
+    """
+    is_mapped = records.flags & UNMAPPED == 0
+    after = np.searchsorted(regions[:, 1], records.positions, side="right")
+    starts = np.append(regions[:, 0], np.iinfo(np.int64).max)
+    overlaps = is_mapped & (starts[after] < records.positions + records.spans)
+    templates = records.reads // ends
+    kept = np.zeros(records.first_rows.size, bool)
+    kept[templates[overlaps]] = True
+    return kept[templates]
+
+
+# --------------------------------------------------------------------------------------------------
+# The platform unit (PU) of a read group from the name of a read: flow cell and lane.
+#
+# @A00123:45:HXXXXDSXX:2:1101:1000:2000      HXXXXDSXX.2      Illumina and Element
+# @V350012345L1C001R00100000001              V350012345.1     MGI and DNBSEQ
+
+
+#: What a read group says whose platform unit is to be found.
+AUTO = "PU:auto"
+
+_NAMES = (
+    re.compile(r"[^:]+:[0-9]+:(?P<cell>[A-Za-z0-9-]+):(?P<lane>[0-9]+):[0-9]+:[0-9]+:[0-9]+(:.*)?"),
+    re.compile(r"(?P<cell>[A-Z]+[0-9]+)L(?P<lane>[0-9])C[0-9]{3}R[0-9]+.*"),
+)
+
+
+def platform_unit(name: str) -> str | None:
+    """Flow cell and lane that a read's name tells, with a point between; None if it tells none."""
+    found = next(filter(None, (pattern.fullmatch(name) for pattern in _NAMES)), None)
+    return found and f"{found['cell']}.{found['lane']}"
+
+
+def with_platform_unit(
+    read_group: str, chunks: Iterator[ReadChunk]
+) -> tuple[str, Iterator[ReadChunk]]:
+    """A read group with the platform unit of the first read, and the same chunks.
+
+    Without reads the group has none.
+
+    Raises
+    ------
+    InputError
+        If the read's name tells none.
+    """
+    fields = read_group.split("\t")
+    first = next(chunks, None)
+    if first is None:
+        return "\t".join(field for field in fields if field != AUTO), chunks
+    unit = platform_unit(first.name(0))
+    if unit is None:
+        raise InputError(
+            f"read {first.name(0)!r}: its name does not tell flow cell and lane, as those of "
+            "Illumina, Element and MGI do: write the platform unit in place of auto"
+        )
+    group = "\t".join(f"PU:{unit}" if field == AUTO else field for field in fields)
+    return group, chain([first], chunks)

@@ -1,0 +1,180 @@
+"""PAF of mapped reads: a line an alignment, with the columns and tags of minimap2 -c.
+
+    name length start end strand contig length start end matches columns quality NM AS nn tp de cg
+
+Reads that are not mapped have no line. Start and end in the read are on the strand it was read on.
+An ambiguous base counts in ``nn`` and in ``NM``, not as a column.
+"""
+
+import numpy as np
+
+from bwarp.io.names import Names, put_bytes, put_field, put_number
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.reads.base_bits_cpu import base_at, differing
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_records import REVERSE, SECONDARY, UNMAPPED, AlignmentRecords
+from bwarp.records.comment_tags import ReadTags
+from bwarp.records.record_text import is_match, put_cigar
+from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.simd import population_count
+from bwarp.sequence import AMBIGUOUS
+
+_TAB, _NEWLINE, _STAR, _PLUS, _MINUS = np.frombuffer(b"\t\n*+-", np.uint8)
+_PRIMARY, _SECONDARY = np.frombuffer(b"PS", np.uint8)
+_TAGS = np.frombuffer(b"NM:i:AS:i:nn:i:tp:A:de:f:cg:Z:", np.uint8)
+_NM, _AS, _NN, _TP, _DE, _CG = range(0, 30, 5)
+
+#: Bytes of a line besides its name, contig, CIGAR and comment, and of an operation of its CIGAR.
+_FIXED, _OPERATION = 320, 12
+
+
+def paf_lines(
+    genome: Genome,
+    contigs: Names,
+    chunk: ReadChunk,
+    both: np.ndarray,
+    records: AlignmentRecords,
+    tags: ReadTags,
+) -> np.ndarray:
+    """The lines of the records that are mapped, in their order: bytes in an array."""
+    templates = records.reads // chunk.ends
+    room = np.diff(chunk.names).reshape(-1)[templates].sum()
+    room += np.diff(tags.text_offsets)[records.reads].sum()
+    room += records.n_rows * (contigs.longest + _FIXED) + records.cigar.size * _OPERATION
+    out = np.empty(int(room), np.uint8)
+    used = _write_lines(
+        read_only(chunk.text), chunk.names, chunk.ends, chunk.offsets, both, genome.blocks,
+        genome.contig_starts, contigs.text, contigs.bounds, tags.text, tags.text_offsets,
+        records.reads, records.flags, records.contigs, records.positions, records.spans,
+        records.mapping_qualities, records.cigar_offsets, records.cigar, records.scores, out,
+    )  # fmt: skip
+    return out[:used]
+
+
+@compiled
+def _write_lines(
+    text, names, ends, offsets, both, blocks, contig_starts, contig_text, contig_bounds, tags,
+    tag_offsets, reads, flags, contig_of, positions, spans, qualities, cigar_offsets, cigar, scores,
+    out,
+):  # fmt: skip
+    blocks, both = uncounted((blocks, both))
+    at = np.int64(0)
+    for row in range(reads.size):
+        read, flag = reads[row], np.int64(flags[row])
+        if flag & UNMAPPED:
+            continue
+        reverse = flag & REVERSE != 0
+        length = offsets[read + 1] - offsets[read]
+        begin, end = cigar_offsets[row], cigar_offsets[row + 1]
+        first = np.int64(cigar[begin] >> 4) if _is_clip(cigar[begin]) else np.int64(0)
+        last = length - (np.int64(cigar[end - 1] >> 4) if _is_clip(cigar[end - 1]) else 0)
+        template, contig = read // ends, contig_of[row]
+        at = put_bytes(out, at, text, names[template, 0], names[template, 1])
+        if names[template, 0] == names[template, 1]:
+            out[at] = _STAR
+            at += 1
+        out[at] = _TAB
+        at = put_field(out, at + 1, length, _TAB)
+        at = put_field(out, at, length - last if reverse else first, _TAB)
+        at = put_field(out, at, length - first if reverse else last, _TAB)
+        out[at] = _MINUS if reverse else _PLUS
+        out[at + 1] = _TAB
+        at = put_bytes(out, at + 2, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
+        out[at] = _TAB
+        at = put_field(out, at + 1, contig_starts[contig + 1] - contig_starts[contig], _TAB)
+        at = put_field(out, at, positions[row] - contig_starts[contig], _TAB)
+        at = put_field(out, at, positions[row] + spans[row] - contig_starts[contig], _TAB)
+        base = offsets[read] + (both.size // 2 if reverse else 0)
+        same, columns, ambiguous, gaps, gap_bases = _counts(
+            blocks, positions[row], both, base, cigar, begin, end
+        )
+        at = put_field(out, at, same, _TAB)
+        at = put_field(out, at, columns, _TAB)
+        at = put_number(out, at, np.int64(qualities[row]))
+        at = put_number(out, _put_tag(out, at, _NM), columns - same + ambiguous)
+        at = put_number(out, _put_tag(out, at, _AS), np.int64(scores[row]))
+        at = put_number(out, _put_tag(out, at, _NN), ambiguous)
+        at = _put_tag(out, at, _TP)
+        out[at] = _SECONDARY if flag & SECONDARY else _PRIMARY
+        # A gap counts once.
+        events = columns + ambiguous - gap_bases + gaps
+        at = _put_share(out, _put_tag(out, at + 1, _DE), events - same, events)
+        at = _put_tag(out, at, _CG)
+        for i in range(begin, end):
+            if not _is_clip(cigar[i]):
+                at = put_cigar(out, at, cigar, i, i + 1)
+        if tag_offsets[read] < tag_offsets[read + 1]:
+            out[at] = _TAB
+            at = put_bytes(out, at + 1, tags, tag_offsets[read], tag_offsets[read + 1])
+        out[at] = _NEWLINE
+        at += 1
+    return at
+
+
+@compiled(inline="always")
+def _is_clip(operation):
+    return operation & 15 == 4 or operation & 15 == 5
+
+
+@compiled
+def _put_tag(out, at, tag):
+    """A tab, and the name and kind of a tag."""
+    out[at] = _TAB
+    return put_bytes(out, at + 1, _TAGS, tag, tag + 5)
+
+
+@compiled
+def _put_share(out, at, part, whole):
+    """part / whole with four digits, rounded half up; 0 and 1 as they are."""
+    if part == 0 or part == whole:
+        return put_number(out, at, np.int64(part > 0))
+    digits = (2 * 10_000 * part + whole) // (2 * whole)
+    out[at] = 48 + digits // 10_000
+    out[at + 1] = 46
+    for i in range(4):
+        out[at + 5 - i] = 48 + digits % 10
+        digits //= 10
+    return at + 6
+
+
+@compiled
+def _counts(blocks, position, both, read, cigar, start, stop):
+    """Bases that agree, columns without an ambiguous base, the others, gaps and their bases."""
+    same = columns = ambiguous = gaps = gap_bases = np.int64(0)
+    for i in range(start, stop):
+        length, operation = np.int64(cigar[i] >> 4), cigar[i] & 15
+        if is_match(operation):
+            for first in range(0, length, 64):
+                n = min(np.int64(64), length - first)
+                bits = differing(blocks, position + first, both, read + first, n)
+                same += n - np.int64(population_count(bits))
+                columns += n
+                while bits:
+                    found = first + np.int64(population_count(~bits & (bits - np.uint64(1))))
+                    bits &= bits - np.uint64(1)
+                    is_ambiguous = (
+                        both[read + found] == AMBIGUOUS
+                        or base_at(blocks, position + found) == AMBIGUOUS
+                    )
+                    columns -= is_ambiguous
+                    ambiguous += is_ambiguous
+            read += length
+            position += length
+        elif operation == 1 or operation == 2:
+            gaps += 1
+            gap_bases += length
+            columns += length
+            for j in range(length):
+                is_ambiguous = (
+                    both[read + j] == AMBIGUOUS
+                    if operation == 1
+                    else base_at(blocks, position + j) == AMBIGUOUS
+                )
+                columns -= is_ambiguous
+                ambiguous += is_ambiguous
+            read += length if operation == 1 else 0
+            position += length if operation == 2 else 0
+        else:
+            read += length
+    return same, columns, ambiguous, gaps, gap_bases

@@ -1,0 +1,399 @@
+"""Parts of SAM and BAM records that are text in both: CIGARs, MD, SA and XA; and NM.
+
+The functions write into a byte array and return where they stopped; the array must be long enough.
+"""
+
+import numpy as np
+
+from bwarp.bam.records import put_int32, put_integer_tag, put_tag
+from bwarp.io.names import put_bytes, put_field, put_number
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.reads.base_bits_cpu import base_at, differing
+from bwarp.records.alignment_records import REVERSE, AlignmentRecords
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.simd import population_count
+
+_BASES = np.frombuffer(b"ACGTN", np.uint8)
+_OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
+_SOFT_CLIP, _HARD_CLIP = 4, 5
+_COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
+
+
+@compiled(inline="always")
+def is_match(operation):
+    """Whether bases lie on bases, alike or not: M, = and X."""
+    return operation == 0 or operation > 6
+
+
+@compiled
+def put_cigar(out, at, cigar, start, stop):
+    out, cigar = uncounted((out, cigar))
+    for i in range(start, stop):
+        at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[cigar[i] & 15])
+    return at
+
+
+@compiled
+def count_edits(blocks, position, both, read, cigar, start, stop):
+    """Mismatched, inserted and deleted bases: NM.
+
+    `position` is that of the first aligned base in the genome's blocks; ``both[read]`` is the
+    read's first base on its strand, clipped ones included. An ambiguous base is a mismatch.
+    """
+    blocks, both, cigar = uncounted((blocks, both, cigar))
+    edits = np.int64(0)
+    for i in range(start, stop):
+        length = np.int64(cigar[i] >> 4)
+        operation = cigar[i] & 15
+        if is_match(operation):
+            for at in range(0, length, 64):
+                n = min(np.int64(64), length - at)
+                edits += population_count(differing(blocks, position + at, both, read + at, n))
+            read += length
+            position += length
+        elif operation == 2:
+            edits += length
+            position += length
+        else:
+            edits += length if operation == 1 else 0
+            read += length
+    return edits
+
+
+@compiled
+def put_md(out, at, blocks, position, both, read, cigar, start, stop):
+    """MD: the reference's bases at mismatches and deletions, with how many agree between them.
+
+    Parameters as of `count_edits`.
+    """
+    out, blocks, both, cigar = uncounted((out, blocks, both, cigar))
+    same = np.int64(0)
+    for i in range(start, stop):
+        length = np.int64(cigar[i] >> 4)
+        operation = cigar[i] & 15
+        if is_match(operation):
+            done = np.int64(0)
+            for first in range(0, length, 64):
+                n = min(np.int64(64), length - first)
+                bits = differing(blocks, position + first, both, read + first, n)
+                while bits:
+                    found = first + np.int64(population_count(~bits & (bits - np.uint64(1))))
+                    bits &= bits - np.uint64(1)
+                    at = put_number(out, at, same + found - done)
+                    out[at] = _BASES[base_at(blocks, position + found)]
+                    at += 1
+                    same, done = np.int64(0), found + 1
+            same += length - done
+            read += length
+            position += length
+        elif operation == 2:
+            at = put_number(out, at, same)
+            out[at] = 94
+            at += 1
+            for j in range(length):
+                out[at] = _BASES[base_at(blocks, position + j)]
+                at += 1
+            same = np.int64(0)
+            position += length
+        else:
+            read += length
+    return put_number(out, at, same)
+
+
+@compiled
+def put_supplementary(out, at, row, records, genome, contigs, both, base):
+    """SA: the other parts of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;
+
+    `base` is where `both` holds the read.
+    """
+    out, records, genome, contigs = uncounted((out, records, genome, contigs))
+    both, cigar, flags = uncounted(both), records.cigar, records.flags
+    read = records.reads[row]
+    for other in range(records.first_rows[read], records.split_ends[read]):
+        if other == row:
+            continue
+        reverse = flags[other] & REVERSE != 0
+        begin, end = records.cigar_offsets[other], records.cigar_offsets[other + 1]
+        position, contig = records.positions[other], records.contigs[other]
+        at = _put_contig(out, at, contig, contigs)
+        at = put_field(out, at, position - genome.contig_starts[contig] + 1, _COMMA)
+        out[at] = _MINUS if reverse else _PLUS
+        out[at + 1] = _COMMA
+        at += 2
+        for i in range(begin, end):
+            # Whether the other record has its clipped bases does not matter here.
+            operation = cigar[i] & 15
+            operation = _SOFT_CLIP if operation == _HARD_CLIP else operation
+            at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[operation])
+        out[at] = _COMMA
+        at = put_field(out, at + 1, records.mapping_qualities[other], _COMMA)
+        on_strand = base + (both.size // 2 if reverse else 0)
+        edits = count_edits(genome.blocks, position, both, on_strand, cigar, begin, end)
+        at = put_field(out, at, edits, _SEMICOLON)
+    return at
+
+
+@compiled
+def put_secondary(out, at, row, records, genome, contigs, both, base):
+    """XA: the row's hits as contig,strand and position,CIGAR,NM; `base` as above."""
+    out, records, genome, contigs = uncounted((out, records, genome, contigs))
+    both, cigar = uncounted(both), records.secondary_cigar
+    contig_starts = genome.contig_starts
+    for hit in range(records.secondary_offsets[row], records.secondary_offsets[row + 1]):
+        position, reverse = records.secondary_positions[hit], records.secondary_strands[hit]
+        contig = np.searchsorted(contig_starts, position, side="right") - 1
+        begin = records.secondary_cigar_offsets[hit]
+        end = records.secondary_cigar_offsets[hit + 1]
+        at = _put_contig(out, at, contig, contigs)
+        out[at] = _MINUS if reverse else _PLUS
+        at = put_field(out, at + 1, position - contig_starts[contig] + 1, _COMMA)
+        at = put_cigar(out, at, cigar, begin, end)
+        out[at] = _COMMA
+        on_strand = base + (both.size // 2 if reverse else 0)
+        edits = count_edits(genome.blocks, position, both, on_strand, cigar, begin, end)
+        at = put_field(out, at + 1, edits, _SEMICOLON)
+    return at
+
+
+@compiled
+def _put_contig(out, at, contig, contigs):
+    """A contig's name and a comma."""
+    out, contigs = uncounted((out, contigs))
+    at = put_bytes(out, at, contigs.text, contigs.bounds[contig, 0], contigs.bounds[contig, 1])
+    out[at] = _COMMA
+    return at + 1
+
+
+# --------------------------------------------------------------------------------------------------
+# Tags of records, in the form of SAM or of BAM.
+#
+# NM:i:3     a tab and the text, in SAM         NM C 3 in BAM
+
+
+_INTEGER = ord("i")
+_TAB, _COLON = b"\t:"
+
+
+@compiled(inline="always")
+def begin_tag(out, at, tag, kind, is_binary):
+    """The name and kind of a tag: such as NM:i: after a tab, in text."""
+    # Every tag and kind would be a type of its own, and a function compiled for it.
+    name = np.int64(tag[0]), np.int64(tag[1])
+    return _put_tag_name(out, at, name, np.int64(kind), np.bool_(is_binary))
+
+
+@compiled
+def _put_tag_name(out, at, name, kind, is_binary):
+    out = uncounted(out)
+    if is_binary:
+        at = put_tag(out, at, name[0], name[1], kind)
+    else:
+        out[at] = _TAB
+        out[at + 1] = name[0]
+        out[at + 2] = name[1]
+        out[at + 3] = _COLON
+        out[at + 4] = kind
+        out[at + 5] = _COLON
+        at += 6
+    return at
+
+
+@compiled(inline="always")
+def end_text(out, at, is_binary):
+    if is_binary:
+        out[at] = 0
+        at += 1
+    return at
+
+
+@compiled(inline="always")
+def put_integer(out, at, tag, number, is_binary):
+    name = np.int64(tag[0]), np.int64(tag[1])
+    return _put_integer_of(out, at, name, np.int64(number), is_binary)
+
+
+@compiled
+def _put_integer_of(out, at, name, number, is_binary):
+    out = uncounted(out)
+    if is_binary:
+        at = put_integer_tag(out, at, name[0], name[1], number)
+    else:
+        at = put_number(out, _put_tag_name(out, at, name, np.int64(_INTEGER), False), number)
+    return at
+
+
+@compiled
+def put_thousandths(out, at, number, is_binary):
+    """A number between 0 and 1: with three digits at most, or the bits of a float32."""
+    out = uncounted(out)
+    if is_binary:
+        return put_int32(out, at, np.int64(np.float32(number / 1000).view(np.int32)))
+    for digit, power in ((48, 1000), (46, 0), (48, 100), (48, 10), (48, 1)):
+        out[at] = digit + (number // power % 10 if power else 0)
+        at += 1
+    while out[at - 1] == 48:
+        at -= 1
+    return at
+
+
+# --------------------------------------------------------------------------------------------------
+# Bases and qualities of records, on either strand: letters of SAM, and the nibbles of BAM.
+#
+# Loops over bytes have unsigned indexes: only those does LLVM turn into loops over vectors.
+
+
+@compiled
+def put_letters(out, at, codes, start, stop):
+    """Codes as A, C, G, T and N; sums of comparisons, for those are made in vectors."""
+    out, codes = uncounted((out, codes))
+    to, begin = np.uint64(at), np.uint64(start)
+    for i in range(np.uint64(stop - start)):
+        code = codes[begin + i]
+        base = np.uint8(65) + (code == 1) * np.uint8(2) + (code == 2) * np.uint8(6)
+        out[to + i] = base + (code == 3) * np.uint8(19) + (code == 4) * np.uint8(13)
+    return at + stop - start
+
+
+@compiled
+def put_turned(out, at, source, start, stop):
+    """Bytes from the last to the first."""
+    out, source = uncounted((out, source))
+    to, last = np.uint64(at), np.uint64(stop - 1)
+    for i in range(np.uint64(stop - start)):
+        out[to + i] = source[last - i]
+    return at + stop - start
+
+
+@compiled(inline="always")
+def _nibble(code):
+    """A, C, G, T are a bit each, and N is all of them."""
+    return min(np.uint8(1) << code, np.uint8(15))
+
+
+@compiled
+def put_nibbles(out, at, both, start, stop):
+    """Two bases a byte, the first in the upper half."""
+    out, both = uncounted((out, both))
+    to, begin = np.uint64(at), np.uint64(start)
+    for i in range(np.uint64((stop - start) // 2)):
+        two = begin + i + i
+        high, low = both[two], both[two + np.uint64(1)]
+        out[to + i] = _nibble(high) << np.uint8(4) | _nibble(low)
+    at += (stop - start) // 2
+    if (stop - start) % 2:
+        out[at] = _nibble(both[stop - 1]) << np.uint8(4)
+        at += 1
+    return at
+
+
+@compiled
+def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
+    """The qualities of ``[start, stop)`` of a read at ``[first, last)``, seen on its strand."""
+    out, qualities = uncounted((out, qualities))
+    to, length = np.uint64(at), np.uint64(stop - start)
+    if qualities.size == 0:
+        for i in range(length):
+            out[to + i] = 255
+    elif turned:
+        begin = np.uint64(last - 1 - start)
+        for i in range(length):
+            out[to + i] = qualities[begin - i] - np.uint8(33)
+    else:
+        begin = np.uint64(first + start)
+        for i in range(length):
+            out[to + i] = qualities[begin + i] - np.uint8(33)
+    return at + stop - start
+
+
+# --------------------------------------------------------------------------------------------------
+# CIGARs that tell matches from mismatches: = and X in place of M.
+#
+# read       ACGTNACGT
+# genome     ACCTAACGT          9M -> 2=1X1=1X4=      an ambiguous base is a mismatch
+
+
+_SAME, _DIFFERENT = 7, 8
+
+
+def with_mismatches(
+    records: AlignmentRecords, genome: Genome, offsets: np.ndarray, both: np.ndarray
+) -> AlignmentRecords:
+    """The records, and the hits they name, with = and X in their CIGARs.
+
+    Parameters
+    ----------
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    both : ndarray, shape=(2 * n_bases,), dtype=uint8
+        The reads, then their reverse complements.
+    """
+
+    def split(cigar_offsets, cigar, reads, reverse, positions):
+        starts = offsets[reads] + reverse * (both.size // 2)
+        counts = np.empty(reads.size, np.int64)
+        nothing = np.empty(0, np.uint32)
+        _split(genome.blocks, both, starts, positions, cigar_offsets, cigar, counts, nothing)
+        out = np.empty(counts.sum(), np.uint32)
+        _split(genome.blocks, both, starts, positions, cigar_offsets, cigar, counts, out)
+        return np.concatenate([[0], np.cumsum(counts)]), out
+
+    cigar_offsets, cigar = split(
+        records.cigar_offsets, records.cigar, records.reads, records.flags & REVERSE != 0,
+        records.positions,
+    )  # fmt: skip
+    hit_cigar_offsets, hit_cigar = split(
+        records.secondary_cigar_offsets, records.secondary_cigar,
+        np.repeat(records.reads, np.diff(records.secondary_offsets)),
+        records.secondary_strands != 0, records.secondary_positions,
+    )  # fmt: skip
+    return records._replace(
+        cigar_offsets=cigar_offsets,
+        cigar=cigar,
+        secondary_cigar_offsets=hit_cigar_offsets,
+        secondary_cigar=hit_cigar,
+    )
+
+
+@compiled
+def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
+    """Count the operations that every row gets, and write them where `out` has room."""
+    blocks, both = uncounted((blocks, both))
+    used = np.int64(0)
+    for row in range(starts.size):
+        read, position, first = starts[row], positions[row], used
+        for at in range(offsets[row], offsets[row + 1]):
+            length, operation = np.int64(cigar[at] >> 4), cigar[at] & 15
+            if not is_match(operation):
+                if out.size:
+                    out[used] = cigar[at]
+                used += 1
+                # Clips, soft or hard, are bases of the read here.
+                read += 0 if operation == 2 else length
+                position += length if operation == 2 else 0
+                continue
+            last, run = np.int64(-1), np.int64(0)
+            for begin in range(0, length, 64):
+                n = min(np.int64(64), length - begin)
+                bits = differing(blocks, position + begin, both, read + begin, n)
+                done = np.int64(0)
+                while done < n:
+                    differs = np.int64(bits & np.uint64(1))
+                    # The bases that are as this one is: the zeros, or ones, at the lower end.
+                    others = ~bits if differs else bits
+                    here = np.int64(population_count(~others & (others - np.uint64(1))))
+                    here = min(here, n - done)
+                    if differs == last:
+                        run += here
+                    else:
+                        if run and out.size:
+                            out[used] = run << 4 | (_SAME + last)
+                        used += run > 0
+                        last, run = differs, here
+                    done += here
+                    bits = bits >> np.uint64(here) if here < 64 else np.uint64(0)
+            if run and out.size:
+                out[used] = run << 4 | (_SAME + last)
+            used += run > 0
+            read += length
+            position += length
+        counts[row] = used - first

@@ -1,0 +1,436 @@
+"""SAM and BAM records of mapped reads, written straight into bytes by one function.
+
+Two passes over the rows of a range: one bounds how long the records can be, one writes them.
+
+    SAM    name, flag, contig, position, MAPQ, CIGAR, mate's contig, mate's position, template
+           length, bases, qualities, tags                                       a tab between them
+    BAM    size | contig, position | name length, MAPQ, bin | CIGAR length, flag | bases | mate's
+           contig, position | template length | name\0 | CIGAR | bases, 4 bits each | qualities |
+           tags
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.bam.external_sort import sort_keys
+from bwarp.bam.header import is_contig_name
+from bwarp.bam.records import Records, first_bin, put_int16, put_int32
+from bwarp.errors import InputError
+from bwarp.io.names import Names, put_bytes, put_field, put_number
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.reads.base_bits_cpu import prefetch_bases
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_records import (
+    MATE_UNMAPPED,
+    PAIRED,
+    REVERSE,
+    SECONDARY,
+    SUPPLEMENTARY,
+    UNMAPPED,
+    AlignmentRecords,
+)
+from bwarp.records.comment_tags import ReadTags
+from bwarp.records.record_text import (
+    begin_tag,
+    count_edits,
+    end_text,
+    put_cigar,
+    put_integer,
+    put_letters,
+    put_md,
+    put_nibbles,
+    put_raw_qualities,
+    put_secondary,
+    put_supplementary,
+    put_thousandths,
+    put_turned,
+)
+from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.timeline import on_timeline
+
+_NM, _MD, _MC, _MQ, _AS, _XS, _MS, _RG, _SA, _PA, _XA = map(
+    tuple, (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"ms", b"RG", b"SA", b"pa", b"XA")
+)
+_TEXT, _FLOAT = b"Zf"
+_TAB, _NEWLINE, _STAR, _EQUAL = b"\t\n*="
+_HARD_CLIP = 5
+
+
+class _Reads(NamedTuple):
+    """The arrays of a chunk of reads, and their further tags."""
+
+    ends: int
+    offsets: np.ndarray
+    text: np.ndarray
+    names: np.ndarray
+    qualities: np.ndarray
+    both: np.ndarray
+    tags: np.ndarray
+    tag_offsets: np.ndarray
+
+
+@on_timeline("write records")
+def written_records(
+    genome: Genome,
+    contigs: Names,
+    chunk: ReadChunk,
+    both: np.ndarray,
+    records: AlignmentRecords,
+    read_group: bytes,
+    quality_sums: np.ndarray,
+    tags: tuple[np.ndarray, np.ndarray],
+    contig_numbers: np.ndarray,
+    is_binary: bool,
+    threads: int,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The bytes of all records, in parts, and where each record of a part begins and the last ends.
+
+    Parameters
+    ----------
+    both : ndarray, dtype=uint8
+        The reads, then their reverse complements, as codes.
+    read_group : bytes
+        Empty for none.
+    quality_sums : ndarray, dtype=int64
+        Of the reads, which their mates' primary records hold (ms); empty where none does.
+    tags : tuple of ndarray, dtype=uint8, int64
+        Further tags in the form of the output, end to end, and the offsets of each read's.
+    contig_numbers : ndarray, dtype=int64
+        The number of every contig in the header of BAM.
+    is_binary : bool
+        BAM, or else SAM.
+    """
+    group = np.frombuffer(read_group, np.uint8)
+    qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
+    reads = _Reads(
+        chunk.ends, chunk.offsets, read_only(chunk.text), chunk.names, qualities, both, *tags
+    )
+
+    def write(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+        bound = _most_bytes(first, last, reads, group.size + 2 * contigs.longest, records)
+        out = np.empty(bound, np.uint8)
+        starts = np.empty(last - first + 1, np.int64)
+        _write_records(
+            first, last, is_binary, out, starts, reads, genome, contigs, contig_numbers, group,
+            quality_sums, records,
+        )  # fmt: skip
+        return out[: starts[-1]], starts
+
+    return for_each_range(write, records.n_rows, threads)
+
+
+#: How many records ahead the genome is fetched.
+_AHEAD = 12
+
+
+@compiled
+def _most_bytes(first, last, of_reads, fixed, records):
+    """More bytes than the records of some rows can take, of which so many in every record.
+
+    A number takes 20 at most, an operation of a CIGAR 12, a contig's name no more than `fixed`.
+    """
+    ends, offsets, names, tag_offsets = (
+        of_reads.ends, of_reads.offsets, of_reads.names, of_reads.tag_offsets
+    )  # fmt: skip
+    reads, mates = records.reads, records.mates
+    first_rows, split_ends = records.first_rows, records.split_ends
+    cigar_offsets, cigar = records.cigar_offsets, records.cigar
+    secondary_offsets = records.secondary_offsets
+    secondary_cigar_offsets = records.secondary_cigar_offsets
+    total = 0
+    for row in range(first, last):
+        read, mate = reads[row], mates[row]
+        template = read // ends
+        total += names[template, 1] - names[template, 0] + fixed + 300
+        # Bases and qualities, and an MD that at worst names every base with a number before it.
+        total += 5 * (offsets[read + 1] - offsets[read])
+        total += tag_offsets[read + 1] - tag_offsets[read]
+        for at in range(cigar_offsets[row], cigar_offsets[row + 1]):
+            total += 12
+            if cigar[at] & 15 == 2:
+                total += cigar[at] >> 4
+        if mate >= 0:
+            total += 12 * (cigar_offsets[mate + 1] - cigar_offsets[mate])
+        begin, end = first_rows[read], split_ends[read]
+        if begin + 1 < end and row < end:
+            total += (end - begin) * (fixed + 60)
+            total += 12 * (cigar_offsets[end] - cigar_offsets[begin])
+        begin, end = secondary_offsets[row], secondary_offsets[row + 1]
+        total += (end - begin) * (fixed + 60)
+        total += 12 * (secondary_cigar_offsets[end] - secondary_cigar_offsets[begin])
+    return total
+
+
+@compiled(inline="always")
+def _put_star(out, at):
+    out[at] = _STAR
+    return at + 1
+
+
+@compiled
+def _write_records(
+    first_row, last_row, is_binary, out, starts, of_reads, genome, contigs, contig_numbers, group,
+    quality_sums, records,
+):  # fmt: skip
+    out, of_reads, genome = uncounted((out, of_reads, genome))
+    contigs, group, records = uncounted((contigs, group, records))
+    # Taken out of the tuples before the loop: read within it they take twice the time.
+    ends, offsets, text, names, qualities, both, tags, tag_offsets = of_reads
+    blocks, contig_starts = genome
+    contig_text, contig_bounds = contigs
+    (
+        reads, flags, contig_of, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
+        template_lengths, scores, suboptimal, alt_shares, first_rows, split_ends,
+        secondary_offsets, _, secondary_positions, _, _,
+    ) = records  # fmt: skip
+    at = np.int64(0)
+    for row in range(first_row, last_row):
+        starts[row - first_row] = begin_of_record = at
+        if row + _AHEAD < last_row and positions[row + _AHEAD] >= 0:
+            prefetch_bases(blocks, positions[row + _AHEAD])
+        if row + _AHEAD < last_row:
+            for hit in range(secondary_offsets[row + _AHEAD], secondary_offsets[row + _AHEAD + 1]):
+                prefetch_bases(blocks, secondary_positions[hit])
+        read, mate, flag = reads[row], mates[row], np.int64(flags[row])
+        is_mapped, turned = flag & UNMAPPED == 0, flag & REVERSE != 0
+        begin, end = cigar_offsets[row], cigar_offsets[row + 1]
+        contig, position = contig_of[row], np.int64(-1)
+        if contig >= 0:
+            position = positions[row] - contig_starts[contig]
+        mate_contig, mate_position = np.int64(-1), np.int64(-1)
+        if mate >= 0 and contig_of[mate] >= 0:
+            mate_contig = contig_of[mate]
+            mate_position = positions[mate] - contig_starts[mate_contig]
+        name_begin, name_end = names[read // ends, 0], names[read // ends, 1]
+        read_begin, read_end = offsets[read], offsets[read + 1]
+        base = read_begin + (both.size // 2 if turned else 0)
+        # Hard-clipped bases are not written.
+        start, stop = np.int64(0), read_end - read_begin
+        if is_mapped:
+            start += np.int64(cigar[begin] >> 4) if cigar[begin] & 15 == _HARD_CLIP else 0
+            stop -= np.int64(cigar[end - 1] >> 4) if cigar[end - 1] & 15 == _HARD_CLIP else 0
+        is_secondary = flag & SECONDARY != 0
+        if is_secondary:
+            # The primary record has the bases.
+            stop = start
+        if is_binary:
+            at = put_int32(out, at + 4, contig_numbers[contig] if contig >= 0 else -1)
+            at = put_int32(out, at, position)
+            out[at] = max(name_end - name_begin, 1) + 1
+            out[at + 1] = mapping_qualities[row]
+            at = put_int16(out, at + 2, first_bin(position, position + max(spans[row], 1)))
+            at = put_int16(out, at, end - begin)
+            at = put_int16(out, at, flag)
+            at = put_int32(out, at, stop - start)
+            at = put_int32(out, at, contig_numbers[mate_contig] if mate_contig >= 0 else -1)
+            at = put_int32(out, at, mate_position)
+            at = put_int32(out, at, template_lengths[row])
+            at = put_bytes(out, at, text, name_begin, name_end)
+            at = _put_star(out, at) if name_begin == name_end else at
+            at = end_text(out, at, True)
+            for i in range(begin, end):
+                at = put_int32(out, at, np.int64(cigar[i]))
+            at = put_nibbles(out, at, both, base + start, base + stop)
+            at = put_raw_qualities(out, at, qualities, start, stop, read_begin, read_end, turned)
+        else:
+            at = put_bytes(out, at, text, name_begin, name_end)
+            at = _put_star(out, at) if name_begin == name_end else at
+            out[at] = _TAB
+            at = put_field(out, at + 1, flag, _TAB)
+            if contig >= 0:
+                at = put_bytes(
+                    out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1]
+                )
+            else:
+                at = _put_star(out, at)
+            out[at] = _TAB
+            at = put_field(out, at + 1, position + 1, _TAB)
+            at = put_field(out, at, mapping_qualities[row], _TAB)
+            at = put_cigar(out, at, cigar, begin, end) if is_mapped else _put_star(out, at)
+            out[at] = _TAB
+            at += 1
+            if mate_contig < 0:
+                at = _put_star(out, at)
+            elif mate_contig == contig:
+                out[at] = _EQUAL
+                at += 1
+            else:
+                at = put_bytes(
+                    out, at, contig_text, contig_bounds[mate_contig, 0],
+                    contig_bounds[mate_contig, 1],
+                )  # fmt: skip
+            out[at] = _TAB
+            at = put_field(out, at + 1, mate_position + 1, _TAB)
+            at = put_field(out, at, template_lengths[row], _TAB)
+            at = _put_star(out, at) if start == stop else at
+            at = put_letters(out, at, both, base + start, base + stop)
+            out[at] = _TAB
+            at += 1
+            if qualities.size == 0 or start == stop:
+                at = _put_star(out, at)
+            elif turned:
+                at = put_turned(out, at, qualities, read_end - stop, read_end - start)
+            else:
+                at = put_bytes(out, at, qualities, read_begin + start, read_begin + stop)
+        if is_mapped:
+            edits = count_edits(blocks, positions[row], both, base, cigar, begin, end)
+            at = put_integer(out, at, _NM, edits, is_binary)
+            at = begin_tag(out, at, _MD, _TEXT, is_binary)
+            if edits:
+                at = put_md(out, at, blocks, positions[row], both, base, cigar, begin, end)
+            else:
+                at = put_number(out, at, spans[row])
+            at = end_text(out, at, is_binary)
+        if flag & PAIRED and flag & MATE_UNMAPPED == 0:
+            at = begin_tag(out, at, _MC, _TEXT, is_binary)
+            at = put_cigar(out, at, cigar, cigar_offsets[mate], cigar_offsets[mate + 1])
+            at = end_text(out, at, is_binary)
+            at = put_integer(out, at, _MQ, np.int64(mapping_qualities[mate]), is_binary)
+        if is_mapped:
+            at = put_integer(out, at, _AS, np.int64(scores[row]), is_binary)
+            if not is_secondary:
+                at = put_integer(out, at, _XS, np.int64(suboptimal[row]), is_binary)
+        if quality_sums.size and mate >= 0 and flag & (SECONDARY | SUPPLEMENTARY) == 0:
+            at = put_integer(out, at, _MS, quality_sums[reads[mate]], is_binary)
+        if group.size:
+            at = begin_tag(out, at, _RG, _TEXT, is_binary)
+            at = put_bytes(out, at, group, 0, group.size)
+            at = end_text(out, at, is_binary)
+        if first_rows[read] + 1 < split_ends[read] and not is_secondary:
+            at = begin_tag(out, at, _SA, _TEXT, is_binary)
+            at = put_supplementary(out, at, row, records, genome, contigs, both, read_begin)
+            at = end_text(out, at, is_binary)
+        if alt_shares[row]:
+            at = begin_tag(out, at, _PA, _FLOAT, is_binary)
+            at = put_thousandths(out, at, alt_shares[row], is_binary)
+        if secondary_offsets[row] < secondary_offsets[row + 1]:
+            at = begin_tag(out, at, _XA, _TEXT, is_binary)
+            at = put_secondary(out, at, row, records, genome, contigs, both, read_begin)
+            at = end_text(out, at, is_binary)
+        if tag_offsets[read] < tag_offsets[read + 1]:
+            if not is_binary:
+                out[at] = _TAB
+                at += 1
+            at = put_bytes(out, at, tags, tag_offsets[read], tag_offsets[read + 1])
+        if is_binary:
+            put_int32(out, begin_of_record, at - begin_of_record - 4)
+        else:
+            out[at] = _NEWLINE
+            at += 1
+    starts[last_row - first_row] = at
+
+
+# --------------------------------------------------------------------------------------------------
+# SAM of mapped reads: the header, and records as text.
+
+
+def sam_header(reference: Reference, program: str, read_group: str | None, order: str) -> bytes:
+    """@HD, @SQ with lengths and checksums (ALT contigs with AH), @RG and @PG.
+
+    `program` is the @PG record; `order` is what @HD says of it, such as ``SO:coordinate``.
+
+    Raises
+    ------
+    InputError
+        If a contig has a name that SAM does not allow.
+    """
+    for name in reference.names:
+        if not is_contig_name(name):
+            raise InputError(
+                f"contig {name!r}: SAM allows no such name (printable ASCII, no comma, quote or "
+                "bracket, not * or = at the start): rename it in the reference and index again"
+            )
+    lines = [f"@HD\tVN:1.6\t{order}"]
+    lengths, alt = np.diff(reference.contig_starts), set(reference.alt)
+    for number, (name, length, md5) in enumerate(
+        zip(reference.names, lengths, reference.md5, strict=True)
+    ):
+        # SAM has no empty sequences; no read maps to one.
+        if length:
+            # AH: an alternate locus, of which one does not matter here.
+            locus = "\tAH:*" if number in alt else ""
+            lines.append(f"@SQ\tSN:{name}\tLN:{length}{locus}\tM5:{md5}")
+    if read_group:
+        lines.append(read_group)
+    lines.append(program)
+    return ("\n".join(lines) + "\n").encode()
+
+
+def sam_records(
+    genome: Genome,
+    contigs: Names,
+    chunk: ReadChunk,
+    both: np.ndarray,
+    records: AlignmentRecords,
+    read_group: bytes,
+    tags: ReadTags,
+    threads: int = 1,
+) -> list[np.ndarray]:
+    """The records in order, as arrays of bytes to write one after another."""
+    none = np.empty(0, np.int64)
+    parts = written_records(
+        genome, contigs, chunk, both, records, read_group, none, (tags.text, tags.text_offsets),
+        none, False, threads,
+    )  # fmt: skip
+    return [text for text, _ in parts]
+
+
+# --------------------------------------------------------------------------------------------------
+# BAM records of mapped reads: the bytes that samtools makes of our SAM records.
+
+
+#: Lower qualities do not count when the best of duplicates is chosen, as in samtools.
+_LEAST_QUALITY = 15
+
+
+def quality_sums(chunk: ReadChunk) -> np.ndarray:
+    """The sum of every read's qualities of 15 and more, by which duplicates are chosen, int64."""
+    if chunk.qualities is None:
+        # samtools takes missing qualities for 255.
+        return 255 * np.diff(chunk.offsets)
+    sums = np.empty(chunk.n_reads, np.int64)
+    _sum_qualities(chunk.qualities, chunk.offsets, sums)
+    return sums
+
+
+@compiled
+def _sum_qualities(qualities, offsets, sums):
+    for read in range(sums.size):
+        total = np.int64(0)
+        for i in range(np.uint64(offsets[read]), np.uint64(offsets[read + 1])):
+            quality = np.int64(qualities[i]) - 33
+            total += quality if quality >= _LEAST_QUALITY else 0
+        sums[read] = total
+
+
+def bam_records(
+    genome: Genome,
+    contigs: Names,
+    chunk: ReadChunk,
+    both: np.ndarray,
+    records: AlignmentRecords,
+    read_group: bytes,
+    quality_sums: np.ndarray,
+    tags: ReadTags,
+    threads: int = 1,
+) -> list[Records]:
+    """The records in order, in parts that lie one after another.
+
+    If `quality_sums` of the reads are given, their mates' primary records hold them (ms).
+    """
+    # The header has no contigs without bases.
+    numbers = np.cumsum(np.diff(genome.contig_starts) > 0) - 1
+    keys = sort_keys(records.positions, records.flags & REVERSE != 0)
+    parts = written_records(
+        genome, contigs, chunk, both, records, read_group, quality_sums,
+        (tags.binary, tags.binary_offsets), numbers, True, threads,
+    )  # fmt: skip
+    edges = np.cumsum([0] + [starts.size - 1 for _, starts in parts])
+    return [
+        Records(*part, keys[first:last])
+        for part, first, last in zip(parts, edges, edges[1:], strict=False)
+    ]

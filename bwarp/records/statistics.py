@@ -1,0 +1,419 @@
+"""Counts of what became of the reads; they add up."""
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
+from bwarp.counted import counted
+from bwarp.errors import InputError
+from bwarp.io.atomic_output import atomic_file
+from bwarp.mapping.extension_cpu import Genome
+from bwarp.mapping.final_alignments import MappedReads
+from bwarp.mapping.insert_size import InsertSize
+from bwarp.mapping.pipeline import MappedChunk
+from bwarp.options.common import ORIENTATIONS
+from bwarp.reads.base_bits_cpu import differing, prefetch_bases
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.simd import population_count
+
+# --------------------------------------------------------------------------------------------------
+# What alignments say of bases: how many are aligned, inserted and edited, and the depth.
+#
+# The depth is that of some positions of the reference, evenly spaced: enough to know how many
+# bases
+# have which depth, and counts that add up, where those of a whole genome would be large.
+#
+# depth_step 4     ACGTACGTACGTACGT       depths 1 2 1 0
+#                  |   ----|---
+#                  ------- |
+
+
+#: Positions whose depth is counted, or fewer: the share of bases of a depth is known to 0.5 %.
+DEPTH_POSITIONS = 10_000
+
+
+#: How many alignments ahead the genome is prefetched.
+_AHEAD = 12
+
+
+class BaseCounts(NamedTuple):
+    """Counts of bases in alignments.
+
+    Attributes
+    ----------
+    aligned : int
+        Bases of reads aligned with bases of the reference.
+    inserted : int
+    edits : int
+        Mismatches, inserted and deleted bases: the sum of the tags NM.
+    spans : ndarray, shape=(n,), dtype=int64
+        The bases of the reference that each alignment takes up; 0 for none.
+    """
+
+    aligned: int
+    inserted: int
+    edits: int
+    spans: np.ndarray
+
+
+def depth_step(reference_bases: int) -> int:
+    """The distance of the positions whose depth is counted; the first is that of the first base."""
+    return max(1, -(-reference_bases // DEPTH_POSITIONS))
+
+
+def count_bases(
+    genome: Genome,
+    offsets: np.ndarray,
+    both: np.ndarray,
+    reads: np.ndarray,
+    alignments: MappedReads,
+    depths: np.ndarray,
+) -> BaseCounts:
+    """Count the bases of alignments, and add to the depths of positions.
+
+    Parameters
+    ----------
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    both : ndarray, shape=(2 * n_bases,), dtype=uint8
+        The reads, then their reverse complements.
+    reads : ndarray, shape=(n,), dtype=int64
+        The read of each alignment.
+    depths : ndarray, dtype=int64
+        Of every `depth_step`-th position.
+    """
+    reverse = alignments.strands.astype(np.int64) * (both.size // 2)
+    starts = offsets[reads] + reverse + alignments.read_starts
+    step = depth_step(int(genome.contig_starts[-1]))
+    spans = np.zeros(starts.size, np.int64)
+    aligned, inserted, edits = _count(
+        genome.blocks, both, starts, alignments.positions, alignments.cigar_offsets,
+        alignments.cigar, step, depths, spans,
+    )  # fmt: skip
+    return BaseCounts(aligned, inserted, edits, spans)
+
+
+@compiled
+def _count(blocks, both, starts, positions, offsets, cigar, step, depths, spans):
+    blocks, both, cigar, depths = uncounted((blocks, both, cigar, depths))
+    aligned, inserted, edits = np.int64(0), np.int64(0), np.int64(0)
+    for row in range(starts.size):
+        if row + _AHEAD < starts.size and positions[row + _AHEAD] >= 0:
+            prefetch_bases(blocks, positions[row + _AHEAD])
+        position, read = positions[row], starts[row]
+        if position < 0:
+            continue
+        for at in range(offsets[row], offsets[row + 1]):
+            length, operation = np.int64(cigar[at] >> 4), cigar[at] & 15
+            if operation == MATCH:
+                aligned += length
+                for begin in range(0, length, 64):
+                    n = min(np.int64(64), length - begin)
+                    bits = differing(blocks, position + begin, both, read + begin, n)
+                    edits += np.int64(population_count(bits))
+                site = (position + step - 1) // step
+                while site * step < position + length:
+                    depths[site] += 1
+                    site += 1
+                read += length
+                position += length
+            elif operation == INSERTION:
+                inserted += length
+                edits += length
+                read += length
+            elif operation == DELETION:
+                edits += length
+                position += length
+        spans[row] = position - positions[row]
+    return aligned, inserted, edits
+
+
+#: Bases a bin of `insert_sizes`, and how many bins there are; the last has all that is longer.
+INSERT_BIN, INSERT_BINS = 10, 201
+
+#: What counts were called by the first programs, whose files may be merged with newer ones.
+_RENAMED = {
+    "places scored": "hits scored",
+    "places with gaps": "hits with gaps",
+    "deviation": "standard_deviation",
+}
+
+#: A smaller share of mapped reads than this is as that of another species.
+FEW_MAPPED = 0.2
+
+#: What is no sum of what chunks, or units, have.
+_NO_SUMS = ("duplicates", "insert_size", "reference_bases", "depths")
+
+STAGES = (
+    "reads",
+    "seeds searched",
+    "hits located",
+    "candidates",
+    "hits scored",
+    "hits with gaps",
+    "reads mapped",
+    "reads of quality 30",
+)
+
+
+def empty_statistics() -> dict:
+    """Counts of no reads.
+
+    `mapping_qualities` has one count of reads a quality from 0 to 60, and `insert_sizes` one of
+    proper pairs for every `INSERT_BIN` bases from the first base of a pair to its last. `stages`
+    has what there was after each stage, in their order. `paired` counts reads that came in pairs;
+    `duplicates` is None where nobody looked for them. `aligned_bases`, `inserted_bases` and `edits`
+    are of primary and supplementary records, and so is the depth of some positions, `depths`: none
+    before the reference is known.
+    """
+    return {
+        "reads": 0,
+        "bases": 0,
+        "mapped": 0,
+        "unmapped": 0,
+        "paired": 0,
+        "properly_paired": 0,
+        "both_mapped": 0,
+        "duplicates": None,
+        "insert_size": None,
+        "split_reads": 0,
+        "supplementary": 0,
+        "aligned_bases": 0,
+        "inserted_bases": 0,
+        "edits": 0,
+        "reference_bases": 0,
+        "mapping_qualities": [0] * 61,
+        "insert_sizes": [0] * INSERT_BINS,
+        "stages": dict.fromkeys(STAGES, 0),
+        "depths": [],
+    }
+
+
+def counts_of(done: MappedChunk, genome: Genome) -> dict:
+    """The counts of a chunk's reads."""
+    chunk, mapped, primary = done.chunk, done.mapped, done.primary
+    is_mapped = mapped.positions >= 0
+    n_mapped = int(np.count_nonzero(is_mapped))
+    n_reads = chunk.n_reads - chunk.n_orphans
+    paired = n_reads - chunk.n_orphans if chunk.ends == 2 else 0
+    both = is_mapped[::2] & is_mapped[1::2] if paired else np.empty(0)
+    of_bases, spans = _bases(done, genome)
+    counts = empty_statistics() | {
+        "reads": n_reads,
+        "bases": int(chunk.offsets[-1]),
+        "mapped": n_mapped,
+        "unmapped": n_reads - n_mapped,
+        "paired": paired,
+        "both_mapped": 2 * int(np.count_nonzero(both)),
+        "properly_paired": int(np.count_nonzero(primary.proper)),
+        "mapping_qualities": np.bincount(primary.qualities[is_mapped], minlength=61).tolist(),
+        "stages": _stages(done, n_mapped),
+        **of_bases,
+    }
+    counts["insert_size"] = size_counts(done.insert)
+    if paired:
+        counts["insert_sizes"] = _insert_sizes(mapped.positions, spans, primary.proper).tolist()
+    return counts
+
+
+def size_counts(insert: InsertSize) -> dict | None:
+    """What the counts say of the insert size; None where it is not known."""
+    if not insert.highest:
+        return None
+    return {
+        "mean": round(insert.mean, 3),
+        "standard_deviation": round(insert.standard_deviation, 3),
+        "lowest": insert.lowest,
+        "highest": insert.highest,
+        "orientation": ORIENTATIONS[insert.orientation],
+    }
+
+
+def _bases(done: MappedChunk, genome: Genome) -> tuple[dict, np.ndarray]:
+    """Counts of the bases of primary and supplementary records, and the spans of primary ones."""
+    chunk, split = done.chunk, done.supplementary
+    n_bases = int(genome.contig_starts[-1])
+    depths = np.zeros(-(-n_bases // depth_step(n_bases)), np.int64)
+    primary, others = (
+        count_bases(genome, chunk.offsets, done.both, reads, alignments, depths)
+        for reads, alignments in (
+            (np.arange(chunk.n_reads), done.mapped),
+            (split.reads, split.alignments),
+        )
+    )
+    counts = {
+        "split_reads": int(np.unique(split.reads).size),
+        "supplementary": int(split.reads.size),
+        "aligned_bases": primary.aligned + others.aligned,
+        "inserted_bases": primary.inserted + others.inserted,
+        "edits": primary.edits + others.edits,
+        "reference_bases": n_bases,
+        "depths": depths,
+    }
+    return counts, primary.spans
+
+
+def add_counts(statistics: dict, counts: dict) -> None:
+    """Add the counts of a chunk to those of the others of its run, in place."""
+    sums = {key: statistics[key] for key in statistics if key not in _NO_SUMS}
+    _add(sums, counts)
+    statistics |= sums
+    # That of the run; a chunk of single reads has none.
+    statistics["insert_size"] = statistics["insert_size"] or counts["insert_size"]
+    statistics["reference_bases"] = counts["reference_bases"]
+    statistics["depths"] = _depths([statistics, counts])
+
+
+def _stages(done: MappedChunk, n_mapped: int) -> dict[str, int]:
+    gapped = np.count_nonzero(~done.hits.gapless)
+    confident = np.count_nonzero((done.primary.qualities >= 30) & (done.mapped.positions >= 0))
+    scored = done.hits.gapless.size
+    n_reads = done.chunk.n_reads - done.chunk.n_orphans
+    counts = (n_reads, *done.searched, scored, gapped, n_mapped, confident)
+    return dict(zip(STAGES, map(int, counts), strict=True))
+
+
+def _add(counts: dict, more: dict) -> None:
+    """Add to every count, to those of lists and dictionaries one by one."""
+    for key, value in counts.items():
+        if isinstance(value, dict):
+            _add(value, more[key])
+        elif isinstance(value, list):
+            counts[key] = [old + new for old, new in zip(value, more[key], strict=True)]
+        else:
+            counts[key] = value + more[key]
+
+
+def _depths(parts: Iterable[dict]) -> np.ndarray:
+    """The sums of depths; there are none where nothing was mapped."""
+    some = [counts["depths"] for counts in parts if len(counts["depths"])]
+    return sum(map(np.asarray, some), np.int64(0)) if some else np.empty(0, np.int64)
+
+
+def _insert_sizes(positions: np.ndarray, spans: np.ndarray, proper: np.ndarray) -> np.ndarray:
+    """How many proper pairs there are of every insert size."""
+    starts = positions.reshape(-1, 2)[proper[::2]]
+    stops = starts + spans.reshape(-1, 2)[proper[::2]]
+    # Column by column: along an axis of two it takes ten times as long.
+    sizes = np.maximum(stops[:, 0], stops[:, 1]) - np.minimum(starts[:, 0], starts[:, 1])
+    bins = np.minimum(sizes // INSERT_BIN, INSERT_BINS - 1)
+    return np.bincount(bins, minlength=INSERT_BINS)
+
+
+def statistics_sentence(statistics: dict) -> str:
+    """The counts in a line; single reads are in no pairs, and duplicates only where looked for."""
+    parts = [counted(statistics["reads"], "read"), f"{statistics['mapped']:,} mapped"]
+    if statistics["paired"]:
+        parts.append(f"{statistics['properly_paired']:,} properly paired")
+    if statistics["duplicates"] is not None:
+        parts.append(counted(statistics["duplicates"], "duplicate"))
+    return ", ".join(parts)
+
+
+def few_mapped(reads: int, mapped: int) -> str | None:
+    """A warning where so few reads are mapped that they may be of another genome."""
+    if mapped >= FEW_MAPPED * reads:
+        return None
+    share = 100 * mapped / reads
+    return (
+        f"only {mapped:,} of {counted(reads, 'read')} ({share:.1f} %) are mapped: check that this "
+        "is the reference of these reads"
+    )
+
+
+def write_statistics(path: str | os.PathLike, statistics: dict) -> None:
+    with atomic_file(path, "w") as file:
+        file.write(statistics_text(statistics))
+
+
+def statistics_text(statistics: dict) -> str:
+    """The counts as JSON, each list in a line."""
+    text = json.dumps(statistics, indent=1, default=np.ndarray.tolist)
+    return (
+        re.sub(r"\[[^][{}]*\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text)
+        + "\n"
+    )
+
+
+def parse_statistics(text: str | bytes):
+    """The content of a file of counts, with what was renamed under its name of today."""
+
+    def renamed(counts: dict) -> dict:
+        # Units may have any name, and are dictionaries.
+        return {
+            name if isinstance(value, dict) else _RENAMED.get(name, name): value
+            for name, value in counts.items()
+        }
+
+    return json.loads(text, object_hook=renamed)
+
+
+def read_statistics(path: str | os.PathLike) -> dict:
+    """The counts that `map_reads.py --stats` wrote.
+
+    Raises
+    ------
+    InputError
+        For a file of anything else.
+    """
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        statistics = parse_statistics(content)
+        whole = all(_alike(statistics[key], like) for key, like in empty_statistics().items())
+    except (ValueError, TypeError, KeyError):
+        whole = False
+    if not whole:
+        raise InputError(f"{path}: not the counts that map_reads.py writes: map these reads again")
+    return statistics
+
+
+def _alike(value, like) -> bool:
+    """Whether a count is one, and a list or dictionary has the same ones; sizes may be none."""
+    if isinstance(like, list):
+        whole = not like or len(value) == len(like)
+        return whole and all(type(count) is int for count in value)
+    if isinstance(like, dict):
+        return list(value) == list(like) and all(type(value[name]) is int for name in like)
+    return type(value) is int or like is None
+
+
+def statistics_of_parts(parts: list[dict]) -> dict:
+    """The counts of a unit that was mapped in parts; nobody has looked for its duplicates yet."""
+    if len(parts) == 1:
+        return parts[0]
+    unit = empty_statistics()
+    for counts in parts:
+        add_counts(unit, counts)
+    return unit
+
+
+def merged_statistics(units: dict[str, dict], duplicates: int | None) -> dict:
+    """The sums of the units' counts, and under `units` each by itself; insert sizes are theirs.
+
+    Depths are those of the sum alone: they are many.
+
+    `duplicates` are those found among all units, None where only the units' own are marked.
+    """
+    merged = {key: none for key, none in empty_statistics().items() if key not in _NO_SUMS}
+    for statistics in units.values():
+        _add(merged, statistics)
+    reference_bases = max(statistics["reference_bases"] for statistics in units.values())
+    of_units = [statistics["duplicates"] for statistics in units.values()]
+    if duplicates is None and None not in of_units:
+        duplicates = sum(of_units)
+    merged |= {
+        "duplicates": duplicates,
+        "reference_bases": reference_bases,
+        "depths": _depths(units.values()),
+    }
+    alone = {
+        name: {key: value for key, value in statistics.items() if key != "depths"}
+        for name, statistics in units.items()
+    }
+    return merged | {"units": alone}

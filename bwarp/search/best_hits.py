@@ -1,0 +1,247 @@
+"""A whole search: every query against the database, and where its best hits end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from bwarp.alignment.pairs import (
+    DELETION,
+    EQUAL,
+    INSERTION,
+    Alignments,
+    Ends,
+    PairBatch,
+    Sequences,
+    sums_of_cigars,
+)
+from bwarp.alignment.scoring import LOCAL, Scoring, matrix_scoring, nucleotide_scoring
+from bwarp.errors import UsageError
+from bwarp.options.aligning import SEARCH
+from bwarp.search.database import Database
+from bwarp.search.evalue import KarlinAltschul, bit_scores, evalues
+
+# --------------------------------------------------------------------------------------------------
+# The best hits of a database search, and their lines.
+
+
+#: The columns of the table, and those of E-values.
+COLUMNS = ("query", "target", "score", "query_end", "target_end")
+SIGNIFICANCE = ("evalue", "bits")
+
+
+@dataclass(frozen=True)
+class Hits:
+    """The best hits of some queries, query after query, best first.
+
+    Attributes
+    ----------
+    queries, targets : ndarray, shape=(count,), dtype=int64
+        Number of the query, and of the sequence in the database's arrays.
+    scores : ndarray, shape=(count,), dtype=int32
+    """
+
+    queries: np.ndarray
+    targets: np.ndarray
+    scores: np.ndarray
+
+
+def top_hits(scores: np.ndarray, order: np.ndarray, top: int, least: int) -> np.ndarray:
+    """The best targets of one query: highest score first, then first in the file.
+
+    Parameters
+    ----------
+    scores : ndarray, shape=(count,), dtype=int32
+    order : ndarray, shape=(count,), dtype=int64
+        The database's `order`.
+    top, least : int
+        At most so many, and none below this score.
+
+    Returns
+    -------
+    targets : ndarray, dtype=int64
+    """
+    # Score and position in the file as one number, for a single partial sort.
+    keys = (-scores.astype(np.int64) << 32) + order
+    candidates = np.flatnonzero(scores >= least)
+    if candidates.size > top:
+        candidates = candidates[np.argpartition(keys[candidates], top - 1)[:top]]
+    return candidates[np.argsort(keys[candidates], kind="stable")]
+
+
+def hit_pairs(hits: Hits, queries: list[np.ndarray], database: Database) -> PairBatch:
+    """Each hit's query with its target, as views."""
+    lengths = np.array([query.size for query in queries], np.int64)
+    starts = np.cumsum(lengths) - lengths
+    return PairBatch(
+        Sequences(
+            np.concatenate([*queries, np.empty(0, np.uint8)]),
+            starts[hits.queries],
+            lengths[hits.queries].astype(np.int32),
+        ),
+        Sequences(
+            database.codes,
+            database.offsets[hits.targets],
+            np.diff(database.offsets)[hits.targets].astype(np.int32),
+        ),
+    )
+
+
+def significance(
+    parameters: KarlinAltschul, hits: Hits, queries: list[np.ndarray], database: Database
+) -> tuple[np.ndarray, np.ndarray]:
+    """E-values and bit scores of the hits, float64 both."""
+    expected = np.empty(hits.scores.size)
+    for query in np.unique(hits.queries):
+        mine = hits.queries == query
+        expected[mine] = evalues(
+            parameters, hits.scores[mine], queries[query].size, int(database.offsets[-1]),
+            database.count,
+        )  # fmt: skip
+    return expected, bit_scores(parameters, hits.scores)
+
+
+def hit_lines(query_names: list[str], target_names: list[str], columns: list[np.ndarray]) -> str:
+    """Lines of query, target and the columns; floats with three significant digits."""
+    texts = [
+        [f"{v:.3g}" for v in column.tolist()]
+        if column.dtype.kind == "f"
+        else [str(v) for v in column.tolist()]
+        for column in columns
+    ]
+    rows = zip(query_names, target_names, *texts, strict=True)
+    return "".join(["\t".join(row) + "\n" for row in rows])
+
+
+def blast_lines(
+    query_names: list[str],
+    target_names: list[str],
+    alignments: Alignments,
+    expected: np.ndarray,
+    bits: np.ndarray,
+) -> str:
+    """BLAST's tabular form: identity, length, mismatches, gaps, ends from 1, E-value, bits."""
+    lengths = (alignments.cigar >> 4).astype(np.int64)
+    operations = alignments.cigar & 15
+    gaps = (operations == DELETION) | (operations == INSERTION)
+    columns, identical, gap_residues, openings = (
+        sums_of_cigars(values, alignments.cigar_offsets)
+        for values in (lengths, lengths * (operations == EQUAL), lengths * gaps, gaps)
+    )
+    mismatches = columns - identical - gap_residues
+    lines = []
+    for i, (query, target) in enumerate(zip(query_names, target_names, strict=True)):
+        identity = 100 * identical[i] / columns[i]
+        lines.append(
+            f"{query}\t{target}\t{identity:.3f}\t{columns[i]}\t{mismatches[i]}\t{openings[i]}\t"
+            f"{alignments.query_starts[i] + 1}\t{alignments.query_ends[i]}\t"
+            f"{alignments.reference_starts[i] + 1}\t{alignments.reference_ends[i]}\t"
+            f"{blast_evalue(float(expected[i]))}\t{bits[i]:.1f}\n"
+        )
+    return "".join(lines)
+
+
+def blast_evalue(value: float) -> str:
+    """An E-value as BLAST writes it in tables."""
+    if value < 1e-180:
+        return "0.0"
+    if value < 0.0009:
+        return f"{value:.2e}"
+    if value < 10:
+        return f"{value:.3f}" if value < 1 else f"{value:.1f}"
+    return f"{value:.0f}"
+
+
+#: The matrix where none is named.
+MATRIX = "BLOSUM62"
+
+
+def search_scoring(
+    matrix: str | None,
+    match: int | None,
+    mismatch: int | None,
+    gap_open: int,
+    gap_extend: int,
+) -> Scoring:
+    """The scores of a search: a matrix, or match and mismatch for nucleotides."""
+    if match is None:
+        if mismatch is not None:
+            raise UsageError("--mismatch goes with --match: give both, or a --matrix")
+        return matrix_scoring(matrix or MATRIX, gap_open, gap_extend)
+    if matrix:
+        raise UsageError("--matrix takes the place of --match and --mismatch: give one of both")
+    return nucleotide_scoring(match, -3 if mismatch is None else mismatch, gap_open, gap_extend)
+
+
+def check_algorithm(algorithm: str, backend: str) -> None:
+    """Refuse what scores cannot be computed by with a backend, ``"cpu"`` or ``"cuda"``."""
+    SEARCH["algorithm"].check(algorithm)
+    if algorithm == "prefix-scan" and backend == "cpu":
+        raise UsageError(
+            "algorithm prefix-scan needs a GPU, and the backend is cpu: use --algorithm profile"
+        )
+
+
+def find_best_hits(
+    queries: list[np.ndarray],
+    database: Database,
+    scoring: Scoring,
+    top: int,
+    min_score: int,
+    backend: str,
+    threads: int = 1,
+    gpus: int = 1,
+    algorithm: str = "profile",
+    report: Callable[[int], None] = lambda queries: None,
+) -> Hits:
+    """The best hits of every query, best first.
+
+    Parameters
+    ----------
+    queries : list of ndarray, dtype=uint8
+        In the codes of `scoring`.
+    top, min_score : int
+        At most so many hits of a query, and none below this score.
+    backend : str
+        ``"cpu"`` or ``"cuda"``: the hits are the same.
+    gpus : int
+        Among how many GPUs the database is shared; ``"prefix-scan"`` uses one.
+    algorithm : str
+        ``"profile"`` or ``"prefix-scan"``: the hits are the same.
+    report : function of int
+        Called with how many queries are done.
+    """
+    check_algorithm(algorithm, backend)
+    if algorithm == "prefix-scan":
+        from bwarp.search.prefix_scan_cuda import search_scores
+    elif backend == "cuda":
+        from bwarp.search.search_cuda import search_scores
+
+        search_scores = partial(search_scores, gpus=gpus)
+    else:
+        from bwarp.search.search_cpu import search_scores
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))]
+    for query, scores in enumerate(search_scores(queries, database, scoring, threads)):
+        targets = top_hits(scores, database.order, top, min_score)
+        found.append((np.full(targets.size, query), targets, scores[targets]))
+        report(query + 1)
+    return Hits(*(np.concatenate(column) for column in zip(*found, strict=True)))
+
+
+def end_hits(pairs: PairBatch, scoring: Scoring, backend: str, threads: int = 1) -> Ends:
+    """Where the local alignments of hits end."""
+    if backend == "cuda":
+        from bwarp.alignment.pair_ends_cuda import pair_ends
+    else:
+        from bwarp.alignment.pair_ends_cpu import pair_ends
+    return pair_ends(pairs, scoring, LOCAL, threads)
+
+
+def align_hits(pairs: PairBatch, scoring: Scoring, backend: str, threads: int = 1) -> Alignments:
+    """The whole local alignments of hits."""
+    if backend == "cuda":
+        from bwarp.alignment.pair_ends_cuda import pair_alignments
+    else:
+        from bwarp.alignment.pair_ends_cpu import pair_alignments
+    return pair_alignments(pairs, scoring, LOCAL, threads)

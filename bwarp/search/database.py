@@ -1,0 +1,209 @@
+"""A database of sequences to search: sorted by length, in memory or mapped from a folder.
+
+Sorting by length lets one vector (or one warp) hold sequences of nearly the same length, so that
+no lane idles. `order` says where each sequence stood in the file.
+
+    codes     [ shortest ][ next ] ... [ longest ]        uint8, codes of the scoring's alphabet
+    offsets   0           ^                      ^        int64[count + 1]
+    order     record number in the file of each           int64[count]
+
+A prepared folder holds these arrays as .npy, the names end to end, and database.json with the
+alphabet and the size and checksum of every file. The codes are mapped, not read.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bwarp.alignment.scoring import LOCAL, Scoring, element_type
+from bwarp.errors import InputError, UsageError
+from bwarp.io.atomic_output import atomic_folder
+from bwarp.io.chunk_files import crc32
+from bwarp.io.fastx import SequenceBatch, read_sequences
+from bwarp.io.names import refuse_nameless
+
+FORMAT_VERSION = 1
+
+_ARRAYS = ("codes", "offsets", "order", "names", "name_offsets")
+
+
+@dataclass(frozen=True)
+class Database:
+    """Sequences by ascending length (ties in file order).
+
+    Attributes
+    ----------
+    codes : ndarray, dtype=uint8
+    offsets : ndarray, shape=(count + 1,), dtype=int64
+    order : ndarray, shape=(count,), dtype=int64
+        Record number in the file of each sequence here.
+    names : list of str
+        The name of each sequence here.
+    """
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    order: np.ndarray
+    names: list[str]
+
+    @property
+    def count(self) -> int:
+        return self.order.size
+
+    def sequence(self, i: int) -> np.ndarray:
+        """The codes of sequence i in this order, a view."""
+        return self.codes[self.offsets[i] : self.offsets[i + 1]]
+
+
+def sorted_database(sequences: Iterable[np.ndarray], names: Iterable[str]) -> Database:
+    """A database of code arrays in file order."""
+    sequences, names = list(sequences), list(names)
+    lengths = np.array([s.size for s in sequences], np.int64)
+    order = np.argsort(lengths, kind="stable")
+    offsets = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths[order], out=offsets[1:])
+    codes = np.concatenate([sequences[i] for i in order] or [np.empty(0, np.uint8)])
+    return Database(codes, offsets, order, [names[i] for i in order])
+
+
+def read_database(path: str | os.PathLike, code_of_byte: np.ndarray) -> Database:
+    """Read a FASTA file (gz too) in the codes of a scoring scheme."""
+    names, sequences = read_all(path, code_of_byte)
+    return sorted_database(sequences, names)
+
+
+def read_all(
+    path: str | os.PathLike, code_of_byte: np.ndarray
+) -> tuple[list[str], list[np.ndarray]]:
+    """Names and codes of all sequences of a file, of which there must be some."""
+    names, sequences = gather_sequences(path, read_sequences(path, code_of_byte))
+    if not sequences:
+        raise InputError(f"{path}: there is no sequence in the file")
+    return names, sequences
+
+
+def gather_sequences(
+    where: str | os.PathLike, batches: Iterable[SequenceBatch]
+) -> tuple[list[str], list[np.ndarray]]:
+    """Names and codes of all sequences; errors name `where` they are from."""
+    names: list[str] = []
+    sequences: list[np.ndarray] = []
+    for batch in batches:
+        sequences += np.split(batch.codes, batch.offsets[1:-1])
+        names += batch.names()
+    refuse_nameless(where, names)
+    for number, sequence in enumerate(sequences, 1):
+        if sequence.size == 0:
+            raise InputError(
+                f"{where}: record {number} ({names[number - 1]}) has no sequence: remove it"
+            )
+    return names, sequences
+
+
+def check_search(queries: Sequence[np.ndarray], database: Database, scoring: Scoring) -> None:
+    """Refuse empty queries, and scores beyond what 32 bits hold."""
+    for number, query in enumerate(queries, 1):
+        if query.size == 0:
+            raise InputError(f"query {number} is empty: remove it")
+    if database.count and len(queries):
+        longest = max(query.size for query in queries)
+        element_type(scoring, LOCAL, longest, int(np.diff(database.offsets).max()))
+
+
+def save_database(database: Database, letters: bytes, folder: str | os.PathLike) -> None:
+    """Write a prepared folder; it appears when it is complete."""
+    names = [name.encode() for name in database.names]
+    name_offsets = np.zeros(len(names) + 1, np.int64)
+    np.cumsum([len(name) for name in names], out=name_offsets[1:])
+    arrays = {
+        "codes": database.codes,
+        "offsets": database.offsets,
+        "order": database.order,
+        "names": np.frombuffer(b"".join(names), np.uint8),
+        "name_offsets": name_offsets,
+    }
+    own = ["database.json", *(f"{name}.npy" for name in _ARRAYS)]
+    with atomic_folder(folder, own) as part:
+        files = {}
+        for name, array in arrays.items():
+            file = part / f"{name}.npy"
+            np.save(file, array)
+            files[file.name] = {"bytes": file.stat().st_size, "crc32": _sum(file)}
+        description = {
+            "format": "bwarp database",
+            "version": FORMAT_VERSION,
+            "letters": letters.decode(),
+            "sequences": database.count,
+            "residues": int(database.offsets[-1]),
+            "files": files,
+        }
+        (part / "database.json").write_text(json.dumps(description, indent=1) + "\n")
+
+
+def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
+    """Open a prepared folder for a scoring scheme of these letters; checks every file's sum."""
+    folder = Path(folder)
+    try:
+        description = json.loads((folder / "database.json").read_bytes())
+        if description["format"] != "bwarp database":
+            raise KeyError("format")
+        version, own_letters = description["version"], str(description["letters"])
+        if version == FORMAT_VERSION:
+            sums = {name: _recorded(description, name) for name in _ARRAYS}
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(
+            f"{folder}: not a prepared database, for it has no database.json: make one with "
+            f"scripts/search_database.py --database D.fa --prepare {folder}"
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(
+            f"{folder / 'database.json'}: the file is damaged: prepare the database again"
+        ) from None
+    if version != FORMAT_VERSION:
+        raise InputError(
+            f"{folder}: the database has format version {version}, this bwarp reads version "
+            f"{FORMAT_VERSION}: prepare it again"
+        )
+    if own_letters != letters.decode():
+        raise UsageError(
+            f"{folder}: was prepared for the letters {own_letters}, the scores are for "
+            f"{letters.decode()}: choose a matrix of the same kind or prepare it again"
+        )
+    for name, recorded in sums.items():
+        file = folder / f"{name}.npy"
+        if not file.exists():
+            raise InputError(f"{file}: the file is missing: prepare the database again")
+        if (file.stat().st_size, _sum(file)) != recorded:
+            raise InputError(f"{file}: the file is damaged: prepare the database again")
+    arrays = {name: _mapped(folder / f"{name}.npy") for name in _ARRAYS}
+    text, edges = arrays["names"].tobytes(), arrays["name_offsets"].tolist()
+    names = [text[a:b].decode() for a, b in zip(edges, edges[1:], strict=False)]
+    return Database(
+        arrays["codes"], np.asarray(arrays["offsets"]), np.asarray(arrays["order"]), names
+    )
+
+
+def _mapped(file: Path) -> np.ndarray:
+    """An array of numbers; anything else, such as pickled objects, is not what we write."""
+    try:
+        return np.load(file, mmap_mode="r", allow_pickle=False)
+    except ValueError:
+        raise InputError(f"{file}: the file is damaged: prepare the database again") from None
+
+
+def _recorded(description: dict, name: str) -> tuple[int, str]:
+    """The size and the sum that a description has for an array."""
+    file = description["files"][f"{name}.npy"]
+    return file["bytes"], file["crc32"]
+
+
+def _sum(file: Path) -> str:
+    value = 0
+    with open(file, "rb") as opened:
+        while block := opened.read(1 << 24):
+            value = crc32(block, value)
+    return f"{value:08x}"

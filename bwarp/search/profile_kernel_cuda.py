@@ -1,0 +1,328 @@
+"""A strip of queries against many targets: local scores, two alignments in every register.
+
+The query stands down the rows, the target runs along the columns. A group of 8 threads holds a
+*strip* of `8 * rows` query residues and moves along a target, thread l one column behind thread
+l - 1 (as in packed_int16_kernel_cuda). A query of several strips takes as many launches; the last
+row of each goes to the next through global memory, 8 bytes a column.
+
+The two 16-bit lanes of a register hold two alignments, one of
+
+    targets = 1    two queries against the same target
+    targets = 2    the same query against two targets
+
+Scores are looked up in a profile in shared memory: for every code of the alphabet what it scores
+against every row of the strip. Two queries share a word a row, which is read as it is needed:
+
+    byte  code * 32 * rows  +  row // 4 * 128  +  thread * 16  +  row % 4 * 4  +  query * 2
+
+One query has a byte a row, and one byte permutation takes a row out of both targets' words:
+
+    byte  code * 256  +  row // 16 * 128  +  thread * 16  +  row % 16
+
+In both the 16-byte reads of 8 threads always fall into different banks, whatever their codes.
+
+What bounds the kernel is that registers are read from two banks, even and odd ones, once a cycle
+each. So the costs of gaps are constants of the kernel, which cost no reads, and an instruction that
+adds and compares is taken before two that do one of it.
+
+Lanes hold H + bias, never negative, where the bias is the cost of a gap of length 1. A score that
+nears 2^15 looks like an overflow: such targets are computed in 32 bits (`search_cuda`).
+"""
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.ptx import (
+    add_max_lanes,
+    load_shared_int32x4,
+    max3_lanes,
+    max_lanes,
+    multiply_add,
+    opaque,
+    permute_bytes,
+    shared_address,
+)
+
+#: Threads a group.
+GROUP = 8
+#: Most rows a thread by the targets in the lanes; always a multiple of 4.
+MOST_ROWS = {1: 36, 2: 32}
+#: Codes that a profile has space for; the last stands for no residue and scores lowest.
+ALPHABET = 32
+NO_RESIDUE = ALPHABET - 1
+
+ALL = 0xFFFFFFFF
+BLOCK = 128
+
+
+def query_pair_profile(
+    queries: Sequence[np.ndarray], matrix: np.ndarray, shift: int, rows: int
+) -> np.ndarray:
+    """The profile of two queries, strip by strip, as the kernel keeps it in shared memory.
+
+    Parameters
+    ----------
+    queries : two of ndarray, shape=(m,), dtype=uint8
+    matrix : ndarray, shape=(k, k), k < 32
+    shift : int
+        Added to every score so that none is below 0; where there is no residue the sum is 0.
+    rows : int
+        Rows a thread.
+
+    Returns
+    -------
+    profile : ndarray, shape=(strips, 256 * rows), dtype=int32
+        Both queries stand at the bottom of the last strip; the first is in the low lanes.
+    """
+    strips = -(-max(query.size for query in queries) // (GROUP * rows))
+    scores = np.stack([_row_scores(q, matrix, shift, strips * GROUP * rows) for q in queries], -1)
+    threads = scores.astype(np.uint16).reshape(ALPHABET, strips, GROUP, rows // 4, 4, 2)
+    layout = np.ascontiguousarray(threads.transpose(1, 0, 3, 2, 4, 5))
+    return layout.view(np.int32).reshape(strips, ALPHABET * GROUP * rows)
+
+
+def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) -> np.ndarray:
+    """The profile of one query, as `query_pair_profile`; shape=(strips, 2048)."""
+    strips = -(-query.size // (GROUP * rows))
+    scores = _row_scores(query, matrix, shift, strips * GROUP * rows)
+    threads = scores.reshape(ALPHABET, strips, GROUP, rows)
+    layout = np.zeros((strips, ALPHABET, 2, GROUP, 16), np.uint8)
+    layout[:, :, 0, :, : min(rows, 16)] = threads[..., :16].transpose(1, 0, 2, 3)
+    layout[:, :, 1, :, : max(rows - 16, 0)] = threads[..., 16:].transpose(1, 0, 2, 3)
+    return layout.view(np.int32).reshape(strips, 64 * ALPHABET)
+
+
+def _row_scores(query, matrix, shift, length):
+    """What each residue scores against each row of all strips, 0 where either is missing."""
+    scores = np.zeros((ALPHABET, length), np.uint8)
+    scores[: len(matrix), length - query.size :] = matrix[query].T + shift
+    return scores
+
+
+@kernel
+def spread_targets(codes: uint8[::1], offsets: int64[::1], spread: uint8[::1], edge: int64[::1]):
+    """Put `GROUP` columns without residues before the first target and behind every one.
+
+    One block a target, threads striding over its columns; reads and writes a byte a column. Target
+    t begins at ``spread[offsets[t] + GROUP * (t + 1)]``. In the columns without residues `edge`
+    says that nothing comes from above.
+    """
+    target = cuda.blockIdx.x
+    start = offsets[target]
+    length = offsets[target + 1] - start
+    index = start + GROUP * (target + 1)
+    if target == 0 and cuda.threadIdx.x < GROUP:
+        spread[cuda.threadIdx.x] = NO_RESIDUE
+        edge[cuda.threadIdx.x] = 0
+    for column in range(cuda.threadIdx.x, length + GROUP, cuda.blockDim.x):
+        code = uint8(NO_RESIDUE)
+        if column < length:
+            code = codes[start + column]
+        else:
+            edge[index + column] = 0
+        spread[index + column] = code
+
+
+def both_lanes(number: int) -> int:
+    """A number of 16 bits in both lanes of a register."""
+    word = (number & 0xFFFF) * 0x10001
+    return word - (1 << 32) if word >> 31 else word
+
+
+@functools.cache
+def strip_kernel(rows, targets, first, extend):
+    """A kernel for one strip of `8 * rows` residues against all targets.
+
+    Parameters
+    ----------
+    rows : int
+        Rows a thread, a multiple of 4, at most MOST_ROWS[targets].
+    targets : int
+        Targets in the lanes, 1 or 2.
+    first, extend : int
+        The cost of the first position of a gap, and of a further one. `first` is also the bias of
+        the lanes and the shift of the profile.
+
+    Notes
+    -----
+    Targets are sorted by length. One group of threads a target, or two targets, the longest in the
+    first block; a block takes as many steps as its longest target has columns. `best` holds the
+    best of earlier strips, a word a group, and is raised; its lanes are the two queries, or the
+    targets 2w and 2w + 1. `edge` holds the last row of the strip above for every byte of `codes`,
+    of which there are fewer than 2^32: H in the low and I in the high half.
+    """
+    quads = rows // 4
+    halves = 1 if rows <= 16 else 2
+    table_words = ALPHABET * (GROUP * rows if targets == 1 else 64)
+    code_bytes = table_words // ALPHABET * 4
+    # As few as do without memory on compute capability 9; with more, the compiler holds more at a
+    # time, and reads it from one bank more often.
+    registers = 2 * rows + 48
+    # Lanes that are never negative are added as one number, by the multiply pipe.
+    open_sum = -first * 0x10001
+    extend_lanes, floor_lanes = both_lanes(-extend), both_lanes(first)
+
+    @kernel(max_registers=registers)
+    def align_strip(
+        profile: int32[::1], codes: uint8[::1], offsets: int64[::1], one: int32, is_first: bool,
+        is_last: bool, edge: int64[::1], best: int32[::1],
+    ):  # fmt: skip
+        table = cuda.shared.array(table_words, int32)
+        for word in range(uint32(cuda.threadIdx.x), uint32(table_words), uint32(cuda.blockDim.x)):
+            table[word] = profile[word]
+        cuda.syncthreads()
+
+        lane = int32(cuda.laneid) & int32(GROUP - 1)
+        groups = cuda.blockDim.x // GROUP
+        count = offsets.size - 1
+        first_word = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * groups
+        word = first_word + cuda.threadIdx.x // GROUP
+        # All threads of a block take the same steps, for its last target.
+        longest = min(targets * (first_word + groups), count) - 1
+        steps = int32(offsets[longest + 1] - offsets[longest] + GROUP - 1)
+        # A group too many, or half of one, goes along in the columns before the first target.
+        start, columns = uint32(GROUP - 1), int32(0)
+        start_b, columns_b = uint32(GROUP - 1), int32(0)
+        target = targets * word
+        if target < count:
+            start = uint32(offsets[target] + GROUP * (target + 1))
+            columns = int32(offsets[target + 1] - offsets[target])
+        if targets == 2 and target + 1 < count:
+            start_b = uint32(offsets[target + 1] + GROUP * (target + 2))
+            columns_b = int32(offsets[target + 2] - offsets[target + 1])
+        # The longer of two targets lends its part of `edge`.
+        edge_start, edge_columns = start, columns
+        if columns_b > 0:
+            edge_start, edge_columns = start_b, columns_b
+
+        thread_table = int32(shared_address(table) + lane * int32(16))
+        stored = cuda.local.array(rows, int32)
+        deletion = cuda.local.array(rows, int32)
+        score = cuda.local.array(8, int32)
+        bytes_a = cuda.local.array(8, int32)
+        bytes_b = cuda.local.array(8, int32)
+        for row in range(rows):
+            stored[row] = int32(0)
+            deletion[row] = int32(floor_lanes)
+        diagonal, insertion = int32(0), int32(0)
+        highest = int32(floor_lanes)
+        column = int32(-lane)
+        # Past its last column a target stays in the first one behind it, without residues and, in
+        # `edge`, nothing from above. The next column's residues and, from the strip above, its
+        # last row are read a step ahead.
+        following = int32(codes[uint32(start - uint32(lane))])
+        following_b = int32(NO_RESIDUE)
+        if targets == 2:
+            following_b = int32(codes[uint32(start_b - uint32(lane))])
+        # The first thread gets from the strip above what the others get from their neighbours.
+        upper = int64(0)
+        has_neighbour = int32(1)
+        reads = int32(0)
+        if lane == 0:
+            has_neighbour = int32(0)
+            if not is_first:
+                reads = int32(1)
+                upper = edge[edge_start]
+        # The last thread hands its row on, column by column; the others store nothing.
+        stored_columns = int32(0)
+        if lane == GROUP - 1 and not is_last:
+            stored_columns = edge_columns
+        # Opaque, or what they follow from is asked again at every step.
+        stored_columns, reads = opaque(stored_columns), opaque(reads)
+
+        while steps > 0:
+            steps = int32(steps - int32(1))
+            from_above = upper
+            table_a = int32(thread_table + following * int32(code_bytes))
+            table_b = int32(thread_table + following_b * int32(code_bytes))
+            index = uint32(edge_start + uint32(column))
+            next_column = int32(column + 1)
+            following = int32(codes[uint32(start + uint32(min(next_column, columns)))])
+            if targets == 2:
+                following_b = int32(codes[uint32(start_b + uint32(min(next_column, columns_b)))])
+            # Opaque, or the loop is written twice and each warp runs both.
+            if opaque(reads) != 0:
+                upper = edge[uint32(edge_start + uint32(min(next_column, edge_columns)))]
+            next_diagonal = multiply_add(
+                cuda.shfl_up_sync(ALL, stored[rows - 1], 1), has_neighbour, int32(from_above)
+            )
+            insertion = multiply_add(
+                cuda.shfl_up_sync(ALL, insertion, 1), has_neighbour, int32(from_above >> 32)
+            )
+            # Before the first column and after the last there are no residues, which leaves the
+            # rows at the floor before and raises nothing after: no thread has to wait.
+            if targets == 1:
+                score[0], score[1], score[2], score[3] = load_shared_int32x4(table_a)
+            else:
+                for h in range(halves):
+                    (
+                        bytes_a[4 * h],
+                        bytes_a[4 * h + 1],
+                        bytes_a[4 * h + 2],
+                        bytes_a[4 * h + 3],
+                    ) = load_shared_int32x4(int32(table_a + int32(128 * h)))
+                    (
+                        bytes_b[4 * h],
+                        bytes_b[4 * h + 1],
+                        bytes_b[4 * h + 2],
+                        bytes_b[4 * h + 3],
+                    ) = load_shared_int32x4(int32(table_b + int32(128 * h)))
+                for i in range(4):
+                    score[i] = permute_bytes(bytes_a[0], bytes_b[0], int32(0xC480 + 0x1111 * i))
+            # What comes of the diagonal or is D: a row's is taken before the row that it reads is
+            # overwritten, which saves a copy.
+            above = add_max_lanes(diagonal, score[0], deletion[0])
+            before = int32(0)
+            for quad in range(quads):
+                # The next rows' scores, ahead of their use.
+                if targets == 1 and quad + 1 < quads:
+                    score[4], score[5], score[6], score[7] = load_shared_int32x4(
+                        int32(table_a + int32(128 * (quad + 1)))
+                    )
+                if targets == 2 and quad + 1 < quads:
+                    for i in range(4):
+                        score[4 + i] = permute_bytes(
+                            bytes_a[quad + 1], bytes_b[quad + 1], int32(0xC480 + 0x1111 * i)
+                        )
+                for i in range(4):
+                    row = 4 * quad + i
+                    here = max3_lanes(above, insertion, int32(floor_lanes))
+                    if row + 1 < rows:
+                        above = add_max_lanes(stored[row], score[i + 1], deletion[row + 1])
+                    stored[row] = multiply_add(here, one, int32(open_sum))
+                    insertion = add_max_lanes(insertion, int32(extend_lanes), stored[row])
+                    deletion[row] = add_max_lanes(deletion[row], int32(extend_lanes), stored[row])
+                    if i % 2 == 1:
+                        highest = max3_lanes(highest, before, here)
+                    before = here
+                score[0], score[1], score[2], score[3] = score[4], score[5], score[6], score[7]
+            if uint32(column) < uint32(stored_columns):
+                edge[index] = (int64(insertion) << 32) | (int64(stored[rows - 1]) & 0xFFFFFFFF)
+            diagonal = next_diagonal
+            column = next_column
+
+        distance = GROUP >> 1
+        while distance > 0:
+            highest = max_lanes(highest, cuda.shfl_xor_sync(ALL, highest, distance))
+            distance >>= 1
+        if lane == 0 and word < best.size:
+            if not is_first:
+                highest = max_lanes(best[word], highest)
+            best[word] = highest
+
+    return align_strip
+
+
+LOWEST_ARCHITECTURE = (9, 0)
+
+#: Some of those that are made.
+MADE_KERNELS = tuple(
+    strip_kernel(rows, targets, 12, 1)
+    for rows, targets in ((16, 1), (MOST_ROWS[1], 1), (16, 2), (MOST_ROWS[2], 2))
+)
+# Where the rows are the most, compute capability 12 keeps a few registers in memory.
+LOCAL_MEMORY = {strip_kernel(rows, targets, 12, 1): 68 for targets, rows in MOST_ROWS.items()}

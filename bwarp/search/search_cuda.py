@@ -1,0 +1,300 @@
+"""Exact local scores of queries against a database on a GPU.
+
+The database goes to the GPU once, in parts where it is larger than the GPU's memory. Queries of
+like length are taken two by two, which is less work than one by one (profile_kernel_cuda). Targets
+whose scores near the end of 16 bits, and schemes that do not fit a byte, are computed in 32 bits
+(int32_kernel_cuda). Several GPUs share the database by residues, and work on the same query at a
+time.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.alignment.device_batch_cuda import (
+    BLOCK,
+    DeviceBatch,
+    DeviceSequences,
+    blocks,
+    find_full,
+    free_bytes,
+    pair_costs,
+    with_host_lengths,
+)
+from bwarp.alignment.scoring import LOCAL, Scoring
+from bwarp.gpu.cuda import cuda
+from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.transfers import to_gpu, to_host
+from bwarp.runtime.threads import bounded_ranges
+from bwarp.search import profile_kernel_cuda
+from bwarp.search.database import Database, check_search
+from bwarp.search.profile_kernel_cuda import (
+    ALPHABET,
+    GROUP,
+    query_pair_profile,
+    query_profile,
+    spread_targets,
+    strip_kernel,
+)
+
+#: What a 16-bit lane holds.
+LIMIT = 32_767
+#: Rows a thread that kernels are used with, by the targets in the lanes.
+STRIP_ROWS = {1: (16, 20, 24, 28, 32, 36), 2: (16, 20, 24, 28, 32)}
+#: What a thread's step costs beside its rows, in rows.
+STEP_COST = 4
+#: What a query costs that is searched alone, of what two of its length cost together.
+ALONE = 0.62
+#: Queries among which two of like length are looked for, and that a part of the database meets
+#: before the next part comes to the GPU; fewer where their scores fill so many bytes.
+QUERY_GROUP = 64
+GROUP_BYTES = 4 << 30
+#: Bytes on the GPU a residue: its code and edge; and some to spare.
+BYTES_A_RESIDUE = 10
+#: Residues of a part are counted in 32 bits.
+MOST_RESIDUES = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the database on the GPU."""
+
+    targets: DeviceSequences
+    offsets: object
+    edge: object
+
+
+def search_scores(
+    queries: Sequence[np.ndarray],
+    database: Database,
+    scoring: Scoring,
+    threads: int = 1,
+    gpus: int = 1,
+) -> Iterator[np.ndarray]:
+    """As `search_cpu.search_scores`, on a GPU.
+
+    Parameters
+    ----------
+    threads : int
+        Threads that bring the database to the GPU.
+    gpus : int
+        Share the database among so many of the GPUs that CUDA shows.
+    """
+    check_search(queries, database, scoring)
+    shares = _shares(database.offsets, min(gpus, len(cuda.gpus)) if gpus > 1 else 1)
+    if len(shares) == 1:
+        yield from _scores_of_share(queries, database, scoring, threads, *shares[0])
+    elif shares:
+        yield from _scores_of_gpus(queries, database, scoring, threads, shares)
+
+
+def _shares(offsets: np.ndarray, gpus: int) -> list[tuple[int, int]]:
+    """Ranges of sequences of about as many residues each, none of them empty."""
+    count = offsets.size - 1
+    residues = offsets[-1] * np.arange(1, gpus) // gpus
+    edges = np.unique([0, *np.searchsorted(offsets, residues), count])
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def _scores_of_gpus(queries, database, scoring, threads, shares):
+    """Each GPU works on its share in a thread of its own, in which CUDA keeps what it has."""
+    pools = [ThreadPoolExecutor(1) for _ in shares]
+    searches = [
+        _scores_of_gpu(gpu, queries, database, scoring, threads, *share)
+        for gpu, share in enumerate(shares)
+    ]
+    try:
+        for _ in queries:
+            found = [
+                pool.submit(next, search) for pool, search in zip(pools, searches, strict=True)
+            ]
+            yield np.concatenate([scores.result() for scores in found])
+    finally:
+        for pool, search in zip(pools, searches, strict=True):
+            pool.submit(search.close).result()
+            pool.shutdown()
+
+
+def _scores_of_gpu(gpu, *arguments):
+    with cuda.gpus[gpu]:
+        yield from _scores_of_share(*arguments)
+
+
+def _scores_of_share(queries, database, scoring, threads, first, last):
+    """Scores of each query against sequences `first` to `last`, on the current GPU."""
+    starts = database.offsets + GROUP * np.arange(database.offsets.size)
+    most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_RESIDUES)
+    ranges = bounded_ranges(starts[first : last + 1], most)
+    parts = [(first + start, first + stop) for start, stop in ranges]
+    resident = _load_part(database, threads, *parts[0]) if len(parts) == 1 else None
+    together = max(2, min(QUERY_GROUP, GROUP_BYTES // (4 * (last - first))))
+    for begin in range(0, len(queries), together):
+        group = queries[begin : begin + together]
+        if resident is not None:
+            yield from _scores_in_turn(group, resident, scoring, threads)
+            continue
+        scores = np.zeros((len(group), last - first), np.int32)
+        for part_first, part_last in parts:
+            part = _load_part(database, threads, part_first, part_last)
+            found = _scores_in_turn(group, part, scoring, threads)
+            for row, part_scores in zip(scores, found, strict=True):
+                row[part_first - first : part_last - first] = part_scores
+            del part, found
+        yield from scores
+
+
+def _load_part(database: Database, threads: int, first: int, last: int) -> _Part:
+    offsets = database.offsets[first : last + 1].astype(np.int64)
+    (codes,) = to_gpu([np.ascontiguousarray(database.codes[offsets[0] : offsets[-1]])], threads)
+    offsets = offsets - offsets[0]
+    lengths = np.diff(offsets).astype(np.int32)
+    size = int(offsets[-1]) + GROUP * offsets.size
+    spread = cuda.device_array(size, np.uint8)
+    edge = cuda.device_array(size, np.int64)
+    device_offsets = cuda.to_device(offsets)
+    spread_targets[lengths.size, BLOCK](codes, device_offsets, spread, edge)
+    starts = offsets[:-1] + GROUP * np.arange(1, offsets.size)
+    targets = with_host_lengths(spread, cuda.to_device(starts), cuda.to_device(lengths), lengths)
+    return _Part(targets, device_offsets, edge)
+
+
+def query_batches(lengths: Sequence[int]) -> list[tuple[int, ...]]:
+    """Which queries are searched two by two and which alone, for the least work.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+
+    Returns
+    -------
+    batches : list of tuple of int
+        Positions of one or two queries each; every query once.
+    """
+    order = sorted(range(len(lengths)), key=lambda query: (lengths[query], query))
+    # The least work for the shortest so many, and the batch that it ends with.
+    work, ends = [0.0], [()]
+    for done, query in enumerate(order):
+        together = _strip_work(lengths[query], 1)
+        work.append(work[done] + ALONE * together)
+        ends.append((query,))
+        if done and work[done - 1] + together < work[-1]:
+            work[-1] = work[done - 1] + together
+            ends[-1] = tuple(sorted((order[done - 1], query)))
+    batches, done = [], len(order)
+    while done:
+        batches.append(ends[done])
+        done -= len(ends[done])
+    return batches
+
+
+def _strip_work(query_length: int, targets: int) -> int:
+    rows = best_rows(query_length, targets)
+    return -(-query_length // (GROUP * rows)) * (rows + STEP_COST)
+
+
+def best_rows(query_length: int, targets: int) -> int:
+    """Rows a thread that leave the least of the strips empty."""
+    return min(
+        STRIP_ROWS[targets],
+        key=lambda rows: -(-query_length // (GROUP * rows)) * (rows + STEP_COST),
+    )
+
+
+def _scores_in_turn(queries, part, scoring, threads):
+    """Scores of each query in turn; a query's partner is searched with it, and waits.
+
+    While the GPU works on a batch, the host makes the next one's profile and widens the scores of
+    the one before.
+    """
+    count = part.targets.count
+    if not _fits(scoring):
+        for query in queries:
+            yield _scores_in_32_bits(query, part, scoring, np.arange(count))
+        return
+    batches = sorted(query_batches([query.size for query in queries]))
+    profiles = (_profile([queries[i] for i in batch], scoring) for batch in batches)
+    best = _start(next(profiles), part, scoring)
+    waiting, done = {}, 0
+    for query in range(len(queries)):
+        if query not in waiting:
+            batch = batches[done]
+            done += 1
+            profile = next(profiles, None)
+            (lanes,) = to_host([best], threads)
+            if profile:
+                best = _start(profile, part, scoring)
+            # Two 16-bit lanes a word, the low one first.
+            found = lanes.view("<i2").reshape(-1, len(batch))[:count].T.astype(np.int32)
+            for i, scores in zip(batch, found, strict=True):
+                waiting[i] = _exact(queries[i], scores, part, scoring)
+        yield waiting.pop(query)
+
+
+def _fits(scoring: Scoring) -> bool:
+    """Whether scores of this scheme can be packed, and the GPU can add and compare them so."""
+    first = scoring.gap_open + scoring.gap_extend
+    return (
+        cuda.get_current_device().compute_capability >= (9, 0)
+        and len(scoring.matrix) < ALPHABET
+        and first >= -int(scoring.matrix.min())
+        and int(scoring.matrix.max()) + first <= 127
+    )
+
+
+def _profile(queries, scoring):
+    """The profile of one query or two, its rows a thread, and the targets that share lanes."""
+    targets = 2 // len(queries)
+    rows = best_rows(max(query.size for query in queries), targets)
+    first = scoring.gap_open + scoring.gap_extend
+    if targets == 1:
+        return query_pair_profile(queries, scoring.matrix, first, rows), rows, targets
+    return query_profile(*queries, scoring.matrix, first, rows), rows, targets
+
+
+def _start(prepared, part: _Part, scoring: Scoring):
+    """Launch the search of a profile; what comes back is complete when the GPU is done."""
+    profile, rows, targets = prepared
+    strips = len(profile)
+    profile = cuda.to_device(profile)
+    words = -(-part.targets.count // targets)
+    best = cuda.device_array(words, np.int32)
+    first = scoring.gap_open + scoring.gap_extend
+    kernel = strip_kernel(rows, targets, first, scoring.gap_extend)
+    kernel = kernel[blocks(words, GROUP), profile_kernel_cuda.BLOCK]
+    for strip in range(strips):
+        kernel(
+            profile[strip],
+            part.targets.codes,
+            part.offsets,
+            np.int32(1),
+            strip == 0,
+            strip == strips - 1,
+            part.edge,
+            best,
+        )
+    return best
+
+
+def _exact(query, scores, part: _Part, scoring: Scoring) -> np.ndarray:
+    """Scores out of what the lanes held, those computed again that may have left 16 bits."""
+    over = np.flatnonzero(scores > LIMIT - int(scoring.matrix.max())).astype(np.int32)
+    scores -= scoring.gap_open + scoring.gap_extend
+    if over.size:
+        scores[over] = _scores_in_32_bits(query, part, scoring, over)
+    return scores
+
+
+def _scores_in_32_bits(query, part, scoring, ids):
+    targets = part.targets
+    count = targets.count
+    lengths = np.full(count, query.size, np.int32)
+    starts = zeros(count, np.int64)
+    queries = with_host_lengths(cuda.to_device(query), starts, cuda.to_device(lengths), lengths)
+    outputs = tuple(cuda.device_array(count, np.int32) for _ in range(3))
+    marks = np.zeros(count, np.int32)
+    marks[ids] = 1
+    batch = DeviceBatch(queries, targets)
+    find_full(batch, pair_costs(scoring, LOCAL), outputs, cuda.to_device(marks), 1)
+    return outputs[0].copy_to_host()[ids]

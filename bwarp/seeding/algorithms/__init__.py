@@ -1,1 +1,0 @@
-"""The searches: exact, by search schemes, and by backtracking."""

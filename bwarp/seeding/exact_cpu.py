@@ -1,0 +1,123 @@
+"""Exact search on the CPU: backward search from the prefix table, many k-mers at a time.
+
+One search step reads two blocks, wherever in memory, and waits for both. So the steps of
+`_TOGETHER` searches are taken in turn, each asking for its next blocks and being served while the
+others work.
+"""
+
+import numpy as np
+
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.rank import block_start, extend_left
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.simd import prefetch
+from bwarp.runtime.threads import for_each_range
+from bwarp.seeding.hits import Intervals
+from bwarp.seeding.kmers import PackedKmers
+from bwarp.sequence import kmer_at, reverse_complement_kmer
+
+_TOGETHER = 64
+
+
+def search_exact(index: FMIndex, kmers: np.ndarray, k: int, threads: int = 1) -> Intervals:
+    """The SA intervals of every k-mer and its reverse complement, as `exact_intervals`."""
+    starts, stops = exact_intervals(index, kmers, k, threads)
+    found = np.flatnonzero(starts < stops)
+    return Intervals.of_items(
+        found, starts[found], stops[found] - starts[found], np.zeros(found.size, np.uint8)
+    )
+
+
+def exact_intervals(
+    index: FMIndex, kmers: np.ndarray, k: int, threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """First and last SA row + 1 of k-mer i (at 2 i) and its reverse complement (at 2 i + 1).
+
+    Parameters
+    ----------
+    kmers : ndarray, shape=(n, 1 or 2), dtype=uint64
+        K-mers, all of length k, as `bwarp.seeding.kmers` packs them.
+
+    Returns
+    -------
+    starts, stops : ndarray, shape=(2 * n,), dtype=uint32
+        Equal where there is no match.
+    """
+    starts, stops = np.empty((2, 2 * len(kmers)), np.uint32)
+    table_k = index.prefix_length if index.prefix_length <= k else 0
+    table = index.prefix_table[: 4**table_k if table_k else 0].reshape(-1)
+    bwt, packed = index.forward.arrays, PackedKmers.of(kmers, k)
+    for_each_range(
+        lambda start, stop: _search(bwt, table, table_k, packed, start, stop, starts, stops),
+        starts.size,
+        threads,
+    )
+    return starts, stops
+
+
+@compiled
+def _last_bases(flat, words_a_kmer, k, item, part):
+    """The last 32 bases of an item (part 0), or what is before them (part 1), as a number."""
+    first = (item >> 1) * words_a_kmer * 32
+    n = min(32, k - 32 * part)
+    if item & 1:
+        return reverse_complement_kmer(kmer_at(flat, first + 32 * part, n), n)
+    return kmer_at(flat, first + k - 32 * part - n, n)
+
+
+@compiled
+def _search(bwt, table, table_k, kmers, start, stop, starts, stops):
+    """Search items start to stop: item i is k-mer i // 2 on strand i % 2."""
+    bwt, table, kmers, starts, stops = uncounted((bwt, table, kmers, starts, stops))
+    words, separator_rows, groups, first_rows, _ = bwt
+    flat, words_a_kmer, k = kmers
+    low = np.empty(_TOGETHER, np.uint64)
+    high = np.empty(_TOGETHER, np.uint64)
+    bases = np.empty(_TOGETHER, np.uint64)
+    active = np.empty(_TOGETHER, np.uint64)
+    in_table = (np.uint64(1) << np.uint64(2 * table_k)) - np.uint64(1)
+    for first in range(start, stop, _TOGETHER):
+        n = min(_TOGETHER, stop - first)
+        for j in range(n):
+            bases[j] = _last_bases(flat, words_a_kmer, k, first + j, 0)
+            low[j] = 0
+            high[j] = first_rows[4]
+        if table_k:
+            for j in range(n):
+                low[j] = np.uint64(2) * (bases[j] & in_table)
+                bases[j] >>= np.uint64(2 * table_k)
+                prefetch(table, np.int64(low[j]))
+            for j in range(n):
+                entry = low[j]
+                low[j] = table[entry]
+                high[j] = low[j] + np.uint64(table[entry + np.uint64(1)])
+                prefetch(words, np.int64(block_start(groups, low[j])))
+                prefetch(words, np.int64(block_start(groups, high[j])))
+        # Listed, not asked for again and again: no branch predictor knows which are left.
+        n_active = np.uint64(0)
+        for j in range(n):
+            if low[j] < high[j]:
+                active[n_active] = j
+                n_active += np.uint64(1)
+        for step in range(table_k, k):
+            if step == 32:
+                for j in range(n):
+                    bases[j] = _last_bases(flat, words_a_kmer, k, first + j, 1)
+            still = np.uint64(0)
+            for i in range(n_active):
+                j = active[i]
+                code = bases[j] & np.uint64(3)
+                bases[j] >>= np.uint64(2)
+                new_low, new_high = extend_left(
+                    words, separator_rows, groups, first_rows, code, low[j], high[j]
+                )
+                low[j], high[j] = new_low, new_high
+                prefetch(words, np.int64(block_start(groups, new_low)))
+                prefetch(words, np.int64(block_start(groups, new_high)))
+                active[still] = j
+                still += np.uint64(new_low < new_high)
+            n_active = still
+        for j in range(n):
+            starts[first + j] = low[j]
+            stops[first + j] = max(low[j], high[j])

@@ -1,1 +1,0 @@
-"""Hits as tables: text and Parquet."""

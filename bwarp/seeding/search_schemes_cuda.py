@@ -1,0 +1,433 @@
+"""Inexact search on the GPU by search schemes: all nodes of a batch take each step together.
+
+The searches are those of `bwarp.seeding.search_schemes_cpu`, the steps those of
+`bwarp.seeding.search_schemes_cpu`. Three things differ:
+
+- A search begins deeper. The strings within its first steps' mismatches of a k-mer are listed
+  once, as bits to flip, and each is one look into the table of all strings of a length:
+
+      k-mer   A C G T A C C A T G G A C T A G ...
+              <---- exact ----><- flipped ->             13-mers with up to one mismatch, say
+
+- No thread waits for a step's number of nodes: counters stay on the GPU, and every kernel takes
+  what the one before has left, all its blocks together.
+
+- Where the text is on the GPU, a node of few rows grows no further. Each of its rows is compared
+  with the text instead: exclusive or and a count of bits tell the mismatches in each part, and
+  with them whether the hit is this search's own.
+"""
+
+import numpy as np
+
+from bwarp.gpu.cuda import cuda, uint8, uint32, uint64
+from bwarp.gpu.kernel import kernel
+from bwarp.gpu.ptx import load_uint32x4
+from bwarp.gpu.sums_and_sorts import INTERVALS, KEYS, reserve
+from bwarp.index.device_index_cuda import COUNTERS, DeviceIndex
+from bwarp.index.locate_cuda import segment_of
+from bwarp.index.rank_cuda import GROUPS, ranks_both
+from bwarp.seeding.exact_cuda import base_of
+from bwarp.seeding.search_schemes_cpu import RIGHT, Search, choose_schemes
+from bwarp.sequence import kmer_at
+
+# --------------------------------------------------------------------------------------------------
+# The kernels of search schemes on the GPU: where nodes start, how they grow, and how they end.
+#
+# A node is five numbers, each in a column of its own:
+#
+#     item | first row | first row in the reverse | rows | error code
+#
+# A node of few rows is put down as checks instead, one a row.
+# `bwarp.seeding.search_schemes_cuda` says in which order the kernels run. All of them
+# take
+# as many nodes as a counter on the GPU says, and leave what they find by
+# `bwarp.gpu.sums_and_sorts.reserve`.
+
+
+# A check is one number: the base of the k-mer where the matched string begins, item, row.
+_ITEM_BITS = 26
+#: Items a batch may have.
+MOST_ITEMS = 1 << _ITEM_BITS
+
+
+@cuda.jit(device=True)
+def put_node(nodes, capacity, slot, item, first, first_reverse, rows, code):
+    """Write the columns of a node, if there is room."""
+    if slot < capacity:
+        at = uint64(slot)
+        column = uint64(capacity)
+        nodes[at] = item
+        nodes[at + column] = first
+        nodes[at + uint64(2) * column] = first_reverse
+        nodes[at + uint64(3) * column] = rows
+        nodes[at + uint64(4) * column] = code
+
+
+@cuda.jit(device=True)
+def put_checks(checks, slot, leftmost, item, first, rows):
+    """Write a check a row, as far as there is room."""
+    head = uint64(uint32(leftmost) << uint32(_ITEM_BITS) | uint32(item)) << uint64(32)
+    for row in range(rows):
+        if uint64(slot) + uint64(row) < uint64(checks.size):
+            checks[uint64(slot) + uint64(row)] = head | uint64(first + uint32(row))
+
+
+@kernel
+def start_nodes(
+    table: uint32[::1], items: uint64[::1], words_an_item: int, length: int, first_base: int,
+    flips: uint64[::1], codes: uint32[::1], n_items: int, few: int, capacity: int,
+    nodes: uint32[::1], checks: uint64[::1], counters: uint32[::1], counter: int,
+):  # fmt: skip
+    """The nodes of all items. One thread an item and string of it; one look into the table."""
+    total = uint64(n_items) * uint64(flips.size)
+    for block_start in range(
+        cuda.blockIdx.x * cuda.blockDim.x, total, cuda.gridDim.x * cuda.blockDim.x
+    ):
+        i = uint64(block_start + cuda.threadIdx.x)
+        item = first = first_reverse = rows = code = uint32(0)
+        if i < total:
+            item = uint32(i // uint64(flips.size))
+            string = uint32(i - uint64(item) * uint64(flips.size))
+            code = codes[string]
+            begin = uint64(item) * uint64(32 * words_an_item) + uint64(first_base)
+            entry = uint64(kmer_at(items, begin, length)) ^ flips[string]
+            first, first_reverse, rows, _ = load_uint32x4(table, uint64(4) * entry)
+        is_few = rows <= uint32(few)
+        is_node = rows != uint32(0) and not is_few
+        slot = reserve(counters, counter + 1, uint32(1) if is_node else uint32(0))
+        if is_node:
+            put_node(nodes, capacity, slot, item, first, first_reverse, rows, code)
+        if few:
+            wanted = rows if is_few else uint32(0)
+            slot = reserve(counters, counter, wanted)
+            put_checks(checks, slot, first_base, item, first, wanted)
+
+
+@kernel
+def grow_nodes(
+    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
+    items: uint64[::1], words_an_item: int, position: int, grown: int, weight: int,
+    alive: uint8[:, ::1], step: int, few: int, leftmost: int, capacity: int, nodes: uint32[::1],
+    longer: uint32[::1], checks: uint64[::1], counters: uint32[::1], counter: int,
+    node_counter: int,
+):  # fmt: skip
+    """Grow every node by one base in the BWT whose first row is column `grown`.
+
+    One thread a node: it reads one or two sectors of the BWT, and leaves up to four nodes
+    that occur and are alive, or their rows as checks.
+    """
+    n_nodes = min(counters[node_counter], uint32(capacity))
+    column = uint64(capacity)
+    for block_start in range(
+        cuda.blockIdx.x * cuda.blockDim.x, n_nodes, cuda.gridDim.x * cuda.blockDim.x
+    ):
+        i = uint64(block_start + cuda.threadIdx.x)
+        starts = cuda.local.array(4, uint32)
+        counts = cuda.local.array(4, uint32)
+        item = code = wanted = other_row = uint32(0)
+        n_grown = n_checked = uint32(0)
+        for base in range(4):
+            counts[base] = uint32(0)
+        if i < uint64(n_nodes):
+            item = nodes[i]
+            code = nodes[i + uint64(4) * column]
+            row = nodes[i + uint64(grown) * column]
+            other_row = nodes[i + uint64(3 - grown) * column]
+            rows = nodes[i + uint64(3) * column]
+            wanted = base_of(items, words_an_item, item, position)
+            with_match = alive[step, code] != 0
+            with_mismatch = False
+            if uint32(code + uint32(weight)) < uint32(alive.shape[1]):
+                with_mismatch = alive[step, code + uint32(weight)] != 0
+            low, high = ranks_both(words, separator_rows, groups, row, uint32(row + rows))
+            other_row = uint32(other_row + rows)
+            for base in range(4):
+                starts[base] = uint32(first_rows[base] + low[base])
+                counts[base] = uint32(high[base] - low[base])
+                other_row = uint32(other_row - counts[base])
+            for base in range(4):
+                is_alive = with_match if uint32(base) == wanted else with_mismatch
+                if is_alive and counts[base]:
+                    if counts[base] <= uint32(few):
+                        n_checked = uint32(n_checked + counts[base])
+                    else:
+                        n_grown = uint32(n_grown + uint32(1))
+        slot = reserve(counters, node_counter + 1, n_grown)
+        check_slot = uint32(0)
+        if few:
+            check_slot = reserve(counters, counter, n_checked)
+        if n_grown + n_checked != uint32(0):
+            for base in range(4):
+                matches = uint32(base) == wanted
+                is_alive = with_match if matches else with_mismatch
+                count = counts[base]
+                if is_alive and count:
+                    first = starts[base] if grown == 1 else other_row
+                    if count <= uint32(few):
+                        put_checks(checks, check_slot, leftmost, item, first, count)
+                        check_slot = uint32(check_slot + count)
+                    else:
+                        first_reverse = other_row if grown == 1 else starts[base]
+                        new_code = code if matches else uint32(code + uint32(weight))
+                        put_node(
+                            longer, capacity, slot, item, first, first_reverse, count, new_code
+                        )
+                        slot = uint32(slot + uint32(1))
+                other_row = uint32(other_row + count)
+
+
+@kernel
+def check_rows(
+    suffixes: uint32[::1], text: uint64[::1], segment_text: uint32[::1],
+    segment_genome: uint32[::1], items: uint64[::1], words_an_item: int, k: int, mismatches: int,
+    masks: uint64[::1], weights: uint32[::1], alive: uint8[:, ::1], checks: uint64[::1],
+    keys: uint64[::1], values: uint32[::1], counters: uint32[::1], counter: int,
+):  # fmt: skip
+    """Compare a k-mer with the text where a row says that it would begin; keep what is a hit.
+
+    One thread a check: a read of the suffix array, then one or two sectors of the text.
+    """
+    n_checks = min(uint64(counters[counter]), uint64(checks.size))
+    length = segment_text[segment_text.size - 1]
+    for block_start in range(
+        cuda.blockIdx.x * cuda.blockDim.x, n_checks, cuda.gridDim.x * cuda.blockDim.x
+    ):
+        i = uint64(block_start + cuda.threadIdx.x)
+        is_hit = False
+        item = errors = position = uint32(0)
+        if i < n_checks:
+            check = checks[i]
+            head = uint32(check >> uint64(32))
+            item = uint32(head & uint32(MOST_ITEMS - 1))
+            begin = uint32(suffixes[uint32(check)] - (head >> uint32(_ITEM_BITS)))
+            if begin < length and uint32(length - begin) > uint32(k):
+                code = uint32(0)
+                for part in range(words_an_item):
+                    here = kmer_at(text, uint64(begin) + uint64(32 * part), 32)
+                    wrong = here ^ items[uint64(item) * uint64(words_an_item) + uint64(part)]
+                    wrong |= wrong >> uint64(1)
+                    for number in range(weights.size):
+                        found = uint32(cuda.popc(wrong & masks[2 * number + part]))
+                        errors = uint32(errors + found)
+                        code = uint32(code + found * weights[number])
+                if errors <= uint32(mismatches) and alive[alive.shape[0] - 1, code]:
+                    segment = segment_of(segment_text, begin)
+                    is_hit = uint32(segment_text[segment + uint32(1)] - begin) > uint32(k)
+                    position = uint32(segment_genome[segment] + begin - segment_text[segment])
+        slot = uint64(reserve(counters, KEYS, uint32(1) if is_hit else uint32(0)))
+        if is_hit and slot < uint64(keys.size):
+            keys[slot] = uint64(item) << uint64(32) | uint64(position)
+            values[slot] = errors
+
+
+@kernel
+def finish_nodes(
+    mismatches: uint8[::1], capacity: int, nodes: uint32[::1], intervals: uint32[::1],
+    counters: uint32[::1], node_counter: int,
+):  # fmt: skip
+    """Put the nodes of the last step into the list of intervals. One thread a node."""
+    n_nodes = min(counters[node_counter], uint32(capacity))
+    column = uint64(capacity)
+    for block_start in range(
+        cuda.blockIdx.x * cuda.blockDim.x, n_nodes, cuda.gridDim.x * cuda.blockDim.x
+    ):
+        i = uint64(block_start + cuda.threadIdx.x)
+        is_node = i < uint64(n_nodes)
+        slot = uint64(reserve(counters, INTERVALS, uint32(1) if is_node else uint32(0)))
+        if is_node and slot < column:
+            intervals[slot] = nodes[i]
+            intervals[slot + column] = nodes[i + column]
+            intervals[slot + uint64(2) * column] = nodes[i + uint64(3) * column]
+            code = nodes[i + uint64(4) * column]
+            intervals[slot + uint64(3) * column] = uint32(mismatches[code])
+
+
+#: Nodes of at most so many rows are compared with the text. More would be compared with less to
+#: gain: of a string that is there by chance, the next step leaves a quarter of the rows.
+FEW_ROWS = 2
+
+_THREADS = 256
+# As many rounds of blocks as run at once, six or eight by the registers of the kernel.
+_BLOCKS_A_PROCESSOR = 24
+
+# Each search has its own counters: of checks, and of nodes after every step.
+_COUNTERS_A_SEARCH = 66
+
+
+def search_schemes(
+    device: DeviceIndex, items, n_items: int, words_an_item: int, k: int, mismatches: int
+) -> None:
+    """Find everything within so many mismatches (1 to 4) of items; add it to the lists.
+
+    Parameters
+    ----------
+    items : device array
+        Both strands of k-mers of length k, as
+        `bwarp.seeding.exact_cuda.make_items` gives them.
+    """
+    searches = choose_schemes(k, mismatches, device.forward.n_rows)
+    assert 2 + len(searches) * _COUNTERS_A_SEARCH <= COUNTERS
+    for number, search in enumerate(searches):
+        _run_search(device, items, n_items, words_an_item, k, mismatches, search, number)
+
+
+def elements_an_item(device: DeviceIndex, k: int, mismatches: int) -> int:
+    """About how many elements of the longest list of the working space an item takes."""
+    searches = choose_schemes(k, mismatches, device.forward.n_rows)
+    longest = 1
+    for search in searches:
+        length = min(k, max(device.plan.string_length, search.start_length))
+        longest = max(longest, _tables_of(search, k, length).codes.size)
+    return 3 * longest
+
+
+def _run_search(device, items, n_items, words_an_item, k, mismatches, search, number) -> None:
+    work = device.work
+    has_text = device.text is not None
+    counter = 2 + number * _COUNTERS_A_SEARCH
+    length = min(k, max(device.plan.string_length, search.start_length))
+    on_device = _tables_of(search, k, length)
+    done = length - search.start_length
+    remaining = len(search.positions) - done
+    few = FEW_ROWS if has_text else 0
+    blocks = _BLOCKS_A_PROCESSOR * cuda.get_current_device().MULTIPROCESSOR_COUNT
+    nodes, spare = work.nodes, work.spare
+    start_nodes[blocks, _THREADS](
+        device.table(length),
+        items,
+        words_an_item,
+        length,
+        on_device.first_base,
+        on_device.flips,
+        on_device.codes,
+        n_items,
+        few if remaining else 0,
+        work.elements,
+        nodes,
+        work.checks,
+        work.counters,
+        counter,
+    )
+    leftmost = on_device.first_base
+    for step in range(done, len(search.positions)):
+        right = search.directions[step] == RIGHT
+        if not right:
+            leftmost -= 1
+        bwt = device.reverse if right else device.forward
+        grow_nodes[blocks, _THREADS](
+            *bwt.arrays,
+            device.first_rows,
+            items,
+            words_an_item,
+            int(search.positions[step]),
+            2 if right else 1,
+            int(search.weights[step]),
+            on_device.alive,
+            step,
+            few if step + 1 < len(search.positions) else 0,
+            leftmost,
+            work.elements,
+            nodes,
+            spare,
+            work.checks,
+            work.counters,
+            counter,
+            counter + 1 + step - done,
+        )
+        nodes, spare = spare, nodes
+    if has_text:
+        check_rows[blocks, _THREADS](
+            device.suffixes,
+            device.text,
+            device.segment_text,
+            device.segment_genome,
+            items,
+            words_an_item,
+            k,
+            mismatches,
+            on_device.masks,
+            on_device.weights,
+            on_device.alive,
+            work.checks,
+            work.keys,
+            work.values,
+            work.counters,
+            counter,
+        )
+    finish_nodes[blocks, _THREADS](
+        on_device.mismatches,
+        work.elements,
+        nodes,
+        work.intervals,
+        work.counters,
+        counter + 1 + remaining,
+    )
+
+
+class _SearchTables:
+    """A search's tables on the device; see `start_strings` and `part_masks`."""
+
+    def __init__(self, search: Search, k: int, length: int):
+        self.first_base, flips, codes = start_strings(search, length)
+        masks, weights = part_masks(search, k)
+        self.flips, self.codes = cuda.to_device(flips), cuda.to_device(codes)
+        self.masks, self.weights = cuda.to_device(masks), cuda.to_device(weights)
+        self.alive = cuda.to_device(search.alive.astype(np.uint8))
+        self.mismatches = cuda.to_device(search.mismatches)
+
+
+_kept_tables: dict = {}
+
+
+def _tables_of(search: Search, k: int, length: int) -> _SearchTables:
+    """The tables of a search, made once: `choose_schemes` gives the same objects every time."""
+    key = id(search), length
+    if key not in _kept_tables:
+        _kept_tables[key] = search, _SearchTables(search, k, length)
+    return _kept_tables[key][1]
+
+
+def start_strings(search: Search, length: int) -> tuple[int, np.ndarray, np.ndarray]:
+    """What a search may have matched when its string is `length` bases long.
+
+    Returns
+    -------
+    first_base : int
+        Where in the k-mer the string begins.
+    flips : ndarray, shape=(n,), dtype=uint64
+        Bits to flip in the string, as a number to the base 4, for every set of mismatches.
+    codes : ndarray, shape=(n,), dtype=uint32
+        The error code of each.
+    """
+    steps = length - search.start_length
+    positions = search.positions[:steps]
+    first_base = int(min([search.start, *positions.tolist()]))
+    flips, codes = np.zeros(1, np.uint64), np.zeros(1, np.int64)
+    for position, weight, alive in zip(
+        positions, search.weights[:steps], search.alive[:steps], strict=True
+    ):
+        slot = 2 * (first_base + length - 1 - int(position))
+        changed = np.concatenate([flips ^ np.uint64(change << slot) for change in range(4)])
+        code = np.concatenate([codes, *[codes + weight] * 3])
+        kept = (code < alive.size) & alive[np.minimum(code, alive.size - 1)]
+        flips, codes = changed[kept], code[kept]
+    order = np.argsort(flips, kind="stable")  # neighbours in the table, where there are any
+    return first_base, flips[order], codes[order].astype(np.uint32)
+
+
+def part_masks(search: Search, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where mismatches count how much in a search's error code.
+
+    Returns
+    -------
+    masks : ndarray, shape=(2 * n,), dtype=uint64
+        For every weight, two words as k-mers are packed: the lower bit of each of its bases.
+    weights : ndarray, shape=(n,), dtype=uint32
+    """
+    weights = np.unique(search.weights)
+    masks = np.zeros((len(weights), 2), np.uint64)
+    for position, weight in zip(search.positions.tolist(), search.weights, strict=True):
+        masks[np.searchsorted(weights, weight), position >> 5] |= np.uint64(
+            1 << (62 - 2 * (position & 31))
+        )
+    return masks.reshape(-1), weights.astype(np.uint32)

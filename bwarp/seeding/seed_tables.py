@@ -1,0 +1,498 @@
+"""The tables of a seed search: the hits in the format their file's ending says, and two siblings.
+
+    OUT.tsv           hits, or OUT.bed, either also .gz, or OUT.parquet
+    OUT.over.tsv      the k-mers with more hits than the limit, and how many they have
+    OUT.skipped.tsv   the k-mers that were not searched, and why
+
+All three appear when all are complete.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+
+from bwarp.counted import counted
+from bwarp.io.atomic_output import atomic_files, table_format
+from bwarp.io.line_scan import SLACK
+from bwarp.io.names import MOST_DIGITS, Names, put_field
+from bwarp.options.finding import LONGEST_KMER
+from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.simd import VECTOR_BYTES, load, store
+from bwarp.seeding.hits import FoundSeeds, SeedHits
+from bwarp.seeding.kmers import REASONS, KmerBatch
+
+# --------------------------------------------------------------------------------------------------
+# Hits as the columns of their table, for what is not text: Parquet and data frames.
+
+
+class HitColumns(NamedTuple):
+    """Rows of the table of hits, with numbers in place of names.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the queries that have hits, in their order.
+    queries : ndarray, shape=(n,), dtype=int64
+        Which of `names` a row is of.
+    kmer_starts : ndarray, shape=(n,), dtype=int64
+    strands : ndarray, shape=(n,), dtype=uint8
+        0: forward, 1: reverse.
+    contigs : ndarray, shape=(n,), dtype=int64
+    positions : ndarray, shape=(n,), dtype=int64
+        0-based, in the contig.
+    mismatches : ndarray, shape=(n,), dtype=uint8
+    """
+
+    names: list[str]
+    queries: np.ndarray
+    kmer_starts: np.ndarray
+    strands: np.ndarray
+    contigs: np.ndarray
+    positions: np.ndarray
+    mismatches: np.ndarray
+
+
+def hit_columns(
+    hits: SeedHits, kmers: KmerBatch, queries: Names, reference: Reference
+) -> HitColumns:
+    """The columns of hits of a batch of k-mers."""
+    numbers = kmers.queries[hits.kmers]
+    # Only the names that occur become strings: hits are in the order of their queries.
+    first = np.flatnonzero(np.diff(numbers, prepend=-1))
+    positions = hits.positions.astype(np.int64)
+    contigs = reference.contig_of(positions)
+    return HitColumns(
+        names=[queries.name(number) for number in numbers[first]],
+        queries=np.repeat(np.arange(first.size), np.diff(first, append=numbers.size)),
+        kmer_starts=kmers.starts[hits.kmers],
+        strands=hits.strands,
+        contigs=contigs,
+        positions=positions - reference.contig_starts[contigs],
+        mismatches=hits.mismatches,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Hits and k-mers as lines of text, TSV or BED, written by jitted code into arrays of bytes.
+#
+#     hits, TSV     query  kmer_start  strand  contig  position  mismatches
+#     with sites    the same, and the bases of the hit on its strand
+#     hits, BED     contig  position  position + k  query  mismatches  strand
+#     over          query  kmer_start  hits
+#     skipped       query  kmer_start  reason
+#
+# In BED a k-mer that does not begin at the query's first base is called ``query:kmer_start``.
+# The hits of one k-mer on one strand and contig begin alike, so a TSV line begins with a copy of
+# the
+# line before it.
+
+
+TSV, BED, TSV_WITH_SITES = 0, 1, 2
+
+# As numbers of one type: for each literal number Numba would compile a function again.
+_TAB, _NEWLINE, _COLON, _PLUS, _MINUS = np.frombuffer(b"\t\n:+-", np.uint8)
+_LETTERS = np.frombuffer(b"ACGT", np.uint8)
+_START = np.int64(0)
+#: The most bytes of a number and its separator.
+_NUMBER = MOST_DIGITS + 1
+#: Lines that one call of a jitted function writes: few enough to stay in a core's cache.
+_LINES_AT_ONCE = 1 << 14
+
+
+def hit_lines(
+    layout: int,
+    hits: SeedHits,
+    kmers: KmerBatch,
+    queries: Names,
+    reference: Reference,
+    contigs: Names,
+    threads: int = 1,
+) -> Iterator[np.ndarray]:
+    """Hits as lines of a layout, `TSV`, `BED` or `TSV_WITH_SITES`, as arrays of bytes in order.
+
+    While one is written, threads fill the next.
+    """
+    if layout == TSV_WITH_SITES:
+        write = partial(_write_sites, reference.packed)
+    else:
+        write = _write_bed if layout == BED else _write_tsv
+    line = contigs.longest + 1 + 4 * _NUMBER
+    if layout == TSV_WITH_SITES:
+        line += LONGEST_KMER + 1
+
+    def work(first: int) -> np.ndarray:
+        last = min(first + _LINES_AT_ONCE, hits.count)
+        names = _name_bytes(hits.kmers, kmers.queries, queries.bounds, first, last)
+        text = np.empty((last - first) * line + names + SLACK, np.uint8)
+        used = write(
+            hits.kmers, hits.strands, hits.positions, hits.mismatches,
+            kmers.queries, kmers.starts, kmers.lengths,
+            queries.text, queries.bounds, reference.contig_starts, contigs.text, contigs.bounds,
+            first, last, text,
+        )  # fmt: skip
+        return text[:used]
+
+    firsts = range(0, hits.count, _LINES_AT_ONCE)
+    if threads == 1 or len(firsts) == 1:
+        yield from map(work, firsts)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(work, firsts)
+
+
+def number_lines(
+    queries: Names, numbers: np.ndarray, starts: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """Lines of query ``numbers[i]``, ``starts[i]`` and ``values[i]``, as an array of bytes."""
+    text = _room(queries, numbers, _NUMBER)
+    used = _write_numbers(queries.text, queries.bounds, numbers, starts, values, text)
+    return text[:used]
+
+
+def reason_lines(
+    queries: Names, numbers: np.ndarray, starts: np.ndarray, values: np.ndarray, reasons: Names
+) -> np.ndarray:
+    """Lines of query ``numbers[i]``, ``starts[i]`` and ``reasons[values[i]]``."""
+    text = _room(queries, numbers, reasons.longest + 1)
+    used = _write_reasons(
+        queries.text, queries.bounds, numbers, starts, values, reasons.text, reasons.bounds, text
+    )
+    return text[:used]
+
+
+def _room(queries: Names, numbers: np.ndarray, rest: int) -> np.ndarray:
+    """An array with room for a name, a number and `rest` bytes more a line."""
+    lengths = queries.bounds[:, 1] - queries.bounds[:, 0]
+    line = 1 + _NUMBER + rest
+    return np.empty(int(lengths[numbers].sum()) + len(numbers) * line + SLACK, np.uint8)
+
+
+@compiled
+def _name_bytes(hit_kmers, kmer_queries, bounds, first, last):
+    """The bytes of the query names of hits first to last."""
+    total = 0
+    for i in range(first, last):
+        query = kmer_queries[hit_kmers[i]]
+        total += bounds[query, 1] - bounds[query, 0]
+    return total
+
+
+@compiled
+def _put(text, at, source, start, stop, ending):
+    """Copy source[start:stop] and one byte more; up to `SLACK` bytes after them are overwritten."""
+    end = at + stop - start
+    while at < end and start + VECTOR_BYTES <= source.size:
+        store(text, at, load(source, start))
+        at += VECTOR_BYTES
+        start += VECTOR_BYTES
+    while at < end:
+        text[at] = source[start]
+        at += 1
+        start += 1
+    text[end] = ending
+    return end + 1
+
+
+@compiled
+def _contig_of(contig_starts, position, contig):
+    """The contig of a genome position; `contig` is tried first."""
+    if contig_starts[contig] <= position < contig_starts[contig + 1]:
+        return contig
+    return np.searchsorted(contig_starts, position, side="right") - 1
+
+
+@compiled
+def _write_tsv(
+    hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
+    names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
+):  # fmt: skip
+    at = _START
+    contig = _START
+    head = head_size = _START
+    for i in range(first, last):
+        kmer = hit_kmers[i]
+        strand = hit_strands[i]
+        position = np.int64(hit_positions[i])
+        here = _contig_of(contig_starts, position, contig)
+        line = at
+        if (
+            i > first
+            and kmer == hit_kmers[i - 1]
+            and strand == hit_strands[i - 1]
+            and here == contig
+        ):
+            at = _put(text, at, text, head, head + head_size, _TAB)
+        else:
+            query = kmer_queries[kmer]
+            contig = here
+            at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
+            at = put_field(text, at, kmer_starts[kmer], _TAB)
+            text[at] = _MINUS if strand else _PLUS
+            text[at + 1] = _TAB
+            at = _put(
+                text, at + 2, contig_names, contig_bounds[here, 0], contig_bounds[here, 1], _TAB
+            )
+            head_size = at - line - 1
+        head = line
+        at = put_field(text, at, position - contig_starts[here], _TAB)
+        text[at] = np.uint8(48) + hit_mismatches[i]
+        text[at + 1] = _NEWLINE
+        at += 2
+    return at
+
+
+@compiled
+def _write_bed(
+    hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
+    names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
+):  # fmt: skip
+    at = _START
+    contig = _START
+    for i in range(first, last):
+        kmer = hit_kmers[i]
+        query = kmer_queries[kmer]
+        position = np.int64(hit_positions[i])
+        contig = _contig_of(contig_starts, position, contig)
+        start = position - contig_starts[contig]
+        at = _put(text, at, contig_names, contig_bounds[contig, 0], contig_bounds[contig, 1], _TAB)
+        at = put_field(text, at, start, _TAB)
+        at = put_field(text, at, start + kmer_lengths[kmer], _TAB)
+        at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
+        if kmer_starts[kmer]:
+            text[at - 1] = _COLON
+            at = put_field(text, at, kmer_starts[kmer], _TAB)
+        text[at] = np.uint8(48) + hit_mismatches[i]
+        text[at + 1] = _TAB
+        text[at + 2] = _MINUS if hit_strands[i] else _PLUS
+        text[at + 3] = _NEWLINE
+        at += 4
+    return at
+
+
+@compiled
+def _write_sites(
+    packed, hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts,
+    kmer_lengths, names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
+):  # fmt: skip
+    at = _START
+    contig = _START
+    for i in range(first, last):
+        kmer = hit_kmers[i]
+        query = kmer_queries[kmer]
+        position = np.int64(hit_positions[i])
+        contig = _contig_of(contig_starts, position, contig)
+        at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
+        at = put_field(text, at, kmer_starts[kmer], _TAB)
+        text[at] = _MINUS if hit_strands[i] else _PLUS
+        text[at + 1] = _TAB
+        at = _put(
+            text, at + 2, contig_names, contig_bounds[contig, 0], contig_bounds[contig, 1], _TAB
+        )
+        at = put_field(text, at, position - contig_starts[contig], _TAB)
+        text[at] = np.uint8(48) + hit_mismatches[i]
+        text[at + 1] = _TAB
+        at += 2
+        length = np.int64(kmer_lengths[kmer])
+        for b in range(length):
+            base = position + (length - 1 - b if hit_strands[i] else b)
+            code = packed[base >> 5] >> np.uint64(62 - 2 * (base & 31)) & np.uint64(3)
+            text[at + b] = _LETTERS[np.uint64(3) - code if hit_strands[i] else code]
+        text[at + length] = _NEWLINE
+        at += length + 1
+    return at
+
+
+@compiled
+def _write_numbers(names, bounds, queries, starts, values, text):
+    at = _START
+    for i in range(queries.size):
+        at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
+        at = put_field(text, at, starts[i], _TAB)
+        at = put_field(text, at, values[i], _NEWLINE)
+    return at
+
+
+@compiled
+def _write_reasons(names, bounds, queries, starts, values, reasons, reason_bounds, text):
+    at = _START
+    for i in range(queries.size):
+        at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
+        at = put_field(text, at, starts[i], _TAB)
+        start, stop = reason_bounds[values[i]]
+        at = _put(text, at, reasons, start, stop, _NEWLINE)
+    return at
+
+
+HITS_HEADER = b"query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
+NUMBER_HEADER = b"query\tkmer_start\thits\n"
+_SKIPPED_HEADER = b"query\tkmer_start\treason\n"
+
+_REASONS = Names.of(REASONS)
+
+
+def sibling(path: str | os.PathLike, kind: str) -> Path:
+    """The table that goes with another: OUT.tsv, OUT.bed.gz -> OUT.over.tsv.
+
+    >>> sibling("hits/guides.tsv.gz", "over").as_posix()
+    'hits/guides.over.tsv'
+    """
+    name = Path(path).name.removesuffix(".gz")
+    return Path(path).with_name(f"{Path(name).stem}.{kind}.tsv")
+
+
+def tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
+    """The files that a search with this output writes, the hits last."""
+    if str(path) == "-":
+        return [path]
+    return [sibling(path, "over"), sibling(path, "skipped"), path]
+
+
+@dataclass
+class SeedCounts:
+    """What became of every k-mer: it is skipped or searched, and a searched one is over the
+    limit, or has hits, or has none."""
+
+    searched: int = 0
+    skipped: int = 0
+    over: int = 0
+    with_hits: int = 0
+    hits: int = 0
+
+    @property
+    def without_hits(self) -> int:
+        return self.searched - self.over - self.with_hits
+
+    def sentence(self) -> str:
+        """All counts, for people."""
+        return (
+            f"{counted(self.searched, 'k-mer')} searched: {counted(self.hits, 'hit')} of "
+            f"{self.with_hits:,}, "
+            f"{self.over:,} over the limit, {self.without_hits:,} without a hit; "
+            f"{self.skipped:,} skipped"
+        )
+
+
+class SeedTables:
+    """Open tables of hits, k-mers over the limit and k-mers skipped.
+
+    Attributes
+    ----------
+    counts : SeedCounts
+        Of what has been written so far.
+    """
+
+    def __init__(self, write_hits: Callable, over: IO[bytes] | None, skipped: IO[bytes] | None):
+        self.counts = SeedCounts()
+        self._write_hits = write_hits
+        self._over = over
+        self._skipped = skipped
+
+    def add_kmers(self, kmers: KmerBatch, queries: Names) -> None:
+        """Count a batch of k-mers, and write those that are not searched."""
+        if self._skipped is not None:
+            self._skipped.write(_skipped_lines(kmers, queries))
+        self.counts.searched += kmers.count
+        self.counts.skipped += len(kmers.skipped)
+
+    def add_found(self, found: FoundSeeds, kmers: KmerBatch, queries: Names) -> Iterator[SeedHits]:
+        """Write what one pass found, yielding every part of its hits once it is written."""
+        over = found.over_kmers
+        if self._over is not None:
+            numbers, starts = kmers.queries[over], kmers.starts[over]
+            self._over.write(number_lines(queries, numbers, starts, found.over_counts))
+        self.counts.over += over.size
+        last = -1
+        for hits in found.hits:
+            self._write_hits(hits, kmers, queries)
+            self.counts.hits += hits.count
+            self.counts.with_hits += int(np.count_nonzero(np.diff(hits.kmers, prepend=last)))
+            last = hits.kmers[-1]
+            yield hits
+
+
+class CountTable:
+    """An open table of how many hits k-mers have; `counts` is of what has been written so far."""
+
+    def __init__(self, file: IO[bytes], skipped: IO[bytes] | None):
+        self.counts = SeedCounts()
+        self._file = file
+        self._skipped = skipped
+
+    def add(self, kmers: KmerBatch, queries: Names, hits: np.ndarray) -> None:
+        """Write the k-mers of a batch: those searched with their number of hits."""
+        if self._skipped is not None:
+            self._skipped.write(_skipped_lines(kmers, queries))
+        self._file.write(number_lines(queries, kmers.queries, kmers.starts, hits))
+        self.counts.searched += kmers.count
+        self.counts.skipped += len(kmers.skipped)
+        self.counts.with_hits += int(np.count_nonzero(hits))
+        self.counts.hits += int(hits.sum())
+
+
+def _skipped_lines(kmers: KmerBatch, queries: Names) -> np.ndarray:
+    numbers, starts, reasons = np.ascontiguousarray(kmers.skipped.T)
+    return reason_lines(queries, numbers, starts, reasons, _REASONS)
+
+
+@contextmanager
+def open_count_table(path: str | os.PathLike) -> Iterator[CountTable]:
+    """A table of counts, TSV, and its sibling of skipped k-mers, as `open_seed_tables`."""
+    siblings = [] if str(path) == "-" else [sibling(path, "skipped")]
+    with atomic_files([*siblings, path]) as (*siblings, file):
+        file.write(NUMBER_HEADER)
+        (skipped,) = siblings or [None]
+        if siblings:
+            skipped.write(_SKIPPED_HEADER)
+        yield CountTable(file, skipped)
+
+
+@contextmanager
+def open_seed_tables(
+    path: str | os.PathLike, reference: Reference, threads: int = 1, with_sites: bool = False
+) -> Iterator[SeedTables]:
+    """Tables to write; they appear, the hits last, when the block ends well.
+
+    Standard output (``-``) has no siblings: what would stand there is only counted. `with_sites`
+    adds the bases of the hits to TSV.
+    """
+    layout = table_format(path)
+    with ExitStack() as stack:
+        *siblings, file = stack.enter_context(atomic_files(tables_at(path)))
+        over, skipped = siblings or (None, None)
+        if siblings:
+            over.write(NUMBER_HEADER)
+            skipped.write(_SKIPPED_HEADER)
+        if layout == "parquet":
+            from bwarp.io.parquet_rows import ParquetRows
+
+            table = stack.enter_context(ParquetRows(file, HITS_HEADER, "uint8", reference.names))
+
+            def write_hits(hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
+                table.write(*hit_columns(hits, kmers, queries, reference))
+
+        else:
+            lines = TSV_WITH_SITES if with_sites else BED if layout == "bed" else TSV
+            write_hits = _line_writer(file, lines, reference, threads)
+        yield SeedTables(write_hits, over, skipped)
+
+
+def _line_writer(file: IO[bytes], layout: int, reference: Reference, threads: int) -> Callable:
+    contigs = Names.of(reference.names)
+    if layout == TSV:
+        file.write(HITS_HEADER)
+    elif layout == TSV_WITH_SITES:
+        file.write(HITS_HEADER.replace(b"\n", b"\tsite\n"))
+
+    def write_hits(hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
+        for text in hit_lines(layout, hits, kmers, queries, reference, contigs, threads):
+            file.write(text)
+
+    return write_hits

@@ -1,0 +1,201 @@
+"""The GPU engine against whole matrices in plain Python, emulated; and on a GPU, against the CPU.
+
+Emulation runs the kernels' own source (tests/helpers/gpu/emulated_cuda.py): shuffles, packed lanes
+and all.
+"""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from bwarp.alignment import pair_ends_cpu as pairs_cpu
+from bwarp.alignment import pair_ends_cuda as pairs_cuda
+from bwarp.alignment.device_batch_cuda import reference_windows
+from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
+from bwarp.alignment.scoring import (
+    FITTING,
+    GLOBAL,
+    LOCAL,
+    SEMIGLOBAL,
+    Mode,
+    Scoring,
+    matrix_scoring,
+    nucleotide_scoring,
+)
+from bwarp.sequence import pack
+from tests.helpers.cases.random_pairs import random_pairs
+from tests.helpers.gpu.emulated_alignment import pretend
+from tests.helpers.oracles.alignment_oracle import align
+
+ALL_MODES = [LOCAL] + [Mode(False, *ends) for ends in itertools.product((False, True), repeat=4)]
+
+
+def uneven_matrix():
+    """A matrix over five letters that is not symmetric."""
+    matrix = np.array(
+        [[5, -3, 1, -7, 0], [-2, 4, -4, -1, -1], [0, -6, 7, -2, -3], [-5, 2, -4, 6, -1], [-1] * 5]
+    )
+    return Scoring(b"ACGTN", np.full(256, 255, np.uint8), matrix.astype(np.int16), 3, 2)
+
+
+SCHEMES = {
+    "bwa": nucleotide_scoring(1, -4, 6, 1),
+    "linear": nucleotide_scoring(2, -3, 0, 2),
+    "distance": nucleotide_scoring(0, -1, 1, 0),
+    "large": nucleotide_scoring(200, -150, 249, 11),
+    "free gaps": nucleotide_scoring(1, 0, 0, 0),
+    "uneven matrix": uneven_matrix(),
+    "protein": matrix_scoring("BLOSUM62", 10, 1),
+    "huge": nucleotide_scoring(9000, -8000, 9999, 9000),
+}
+
+
+def check_against_oracle(pairs, scoring, mode):
+    got = pairs_cuda.pair_alignments(pairs, scoring, mode)
+    np.testing.assert_array_equal(pairs_cuda.pair_scores(pairs, scoring, mode), got.scores)
+    for i in range(pairs.count):
+        query, reference = (side.sequence(i).tolist() for side in (pairs.queries, pairs.references))
+        expected = align(query, reference, scoring, mode)
+        cigar = cigar_text(got.cigar[got.cigar_offsets[i] : got.cigar_offsets[i + 1]])
+        assert (
+            got.scores[i],
+            got.query_starts[i],
+            got.query_ends[i],
+            got.reference_starts[i],
+            got.reference_ends[i],
+            got.edit_distances[i],
+            cigar,
+        ) == (
+            expected.score,
+            expected.query_start,
+            expected.query_end,
+            expected.reference_start,
+            expected.reference_end,
+            expected.edit_distance,
+            "".join(f"{length}{operation}" for length, operation in expected.cigar) or "*",
+        ), (query, reference, mode)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_equals_the_oracle(monkeypatch, name):
+    pretend(monkeypatch)
+    rng = np.random.default_rng(list(SCHEMES).index(name))
+    scoring = SCHEMES[name]
+    modes = [LOCAL, *(ALL_MODES[i] for i in rng.choice(len(ALL_MODES), 2, replace=False))]
+    for mode in modes:
+        letters = len(scoring.letters)
+        check_against_oracle(random_pairs(rng, 4, letters, 24), scoring, mode)
+
+
+@pytest.mark.parametrize("name", ["bwa", "free gaps"])
+def test_few_pairs_give_the_same(monkeypatch, name):
+    pretend(monkeypatch, few_pairs=100)
+    rng = np.random.default_rng(29)
+    for mode in (LOCAL, FITTING, GLOBAL):
+        check_against_oracle(random_pairs(rng, 5, 5, 30), SCHEMES[name], mode)
+
+
+def test_older_gpus_give_the_same(monkeypatch):
+    pretend(monkeypatch, capability=(8, 0))
+    rng = np.random.default_rng(20)
+    check_against_oracle(random_pairs(rng, 4, 5, 30), SCHEMES["bwa"], LOCAL)
+    check_against_oracle(random_pairs(rng, 4, 5, 30), SCHEMES["bwa"], FITTING)
+
+
+def test_little_memory_gives_the_same(monkeypatch):
+    pretend(monkeypatch, free_bytes=1)
+    rng = np.random.default_rng(21)
+    check_against_oracle(random_pairs(rng, 5, 4, 20), SCHEMES["bwa"], SEMIGLOBAL)
+
+
+def test_queries_of_several_tiles_and_strips(monkeypatch):
+    pretend(monkeypatch)
+    rng = np.random.default_rng(22)
+    for mode in (LOCAL, GLOBAL):
+        queries = [rng.integers(0, 4, 90, dtype=np.uint8) for _ in range(2)]
+        references = [np.concatenate([query[:40], query[43:]]) for query in queries]
+        pairs = PairBatch(sequences_of(queries), sequences_of(references))
+        check_against_oracle(pairs, SCHEMES["bwa"], mode)
+
+
+@pytest.mark.parametrize("letters", [0, 9])
+def test_no_pairs(monkeypatch, letters):
+    pretend(monkeypatch)
+    nowhere = np.zeros(0, np.int64)
+    nothing = Sequences(np.zeros(letters, np.uint8), nowhere, nowhere.astype(np.int32))
+    pairs = PairBatch(nothing, nothing)
+    for mode in (LOCAL, GLOBAL):
+        got = pairs_cuda.pair_alignments(pairs, SCHEMES["bwa"], mode)
+        assert got.scores.size == got.cigar.size == 0
+        assert got.cigar_offsets.tolist() == [0]
+        assert pairs_cuda.pair_ends(pairs, SCHEMES["bwa"], mode).query_ends.size == 0
+        assert pairs_cuda.pair_scores(pairs, SCHEMES["bwa"], mode).size == 0
+
+
+def test_windows_of_a_packed_reference(monkeypatch):
+    pretend(monkeypatch)
+    rng = np.random.default_rng(23)
+    genome = rng.integers(0, 4, 200, dtype=np.uint8)
+    starts, lengths = np.array([0, 31, 150, 60]), np.array([40, 33, 50, 1])
+    from bwarp.gpu.cuda import cuda
+
+    windows = reference_windows(cuda.to_device(pack(genome)), starts, lengths)
+    for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+        assert windows.sequence(i).tolist() == genome[start : start + length].tolist()
+    queries = sequences_of([genome[s + 2 : s + 20] if s else genome[:9] for s in starts])
+    got = pairs_cuda.pair_ends(PairBatch(queries, windows), SCHEMES["bwa"], LOCAL)
+    assert got.scores.tolist()[:3] == [9, 18, 18]
+
+
+# --- On a GPU -----------------------------------------------------------------------------------
+
+
+def check_against_cpu(pairs, scoring, mode):
+    got = pairs_cuda.pair_alignments(pairs, scoring, mode)
+    np.testing.assert_array_equal(pairs_cuda.pair_scores(pairs, scoring, mode), got.scores)
+    for field, expected in vars(pairs_cpu.pair_alignments(pairs, scoring, mode, 4)).items():
+        np.testing.assert_array_equal(getattr(got, field), expected, field)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", SCHEMES)
+def test_equals_the_cpu_engine(name):
+    rng = np.random.default_rng(30)
+    scoring = SCHEMES[name]
+    for mode in ALL_MODES:
+        check_against_cpu(random_pairs(rng, 3000, len(scoring.letters), 160), scoring, mode)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mode", [LOCAL, GLOBAL, FITTING, SEMIGLOBAL], ids=str)
+def test_long_pairs_equal_the_cpu_engine(mode):
+    rng = np.random.default_rng(31)
+    check_against_cpu(random_pairs(rng, 20, 4, 3000), SCHEMES["bwa"], mode)
+
+
+@pytest.mark.gpu
+def test_many_reads_equal_the_cpu_engine():
+    rng = np.random.default_rng(32)
+    pairs = random_pairs(rng, 40_000, 4, 150)
+    check_against_cpu(pairs, SCHEMES["bwa"], LOCAL)
+    check_against_cpu(pairs, SCHEMES["bwa"], FITTING)
+
+
+@pytest.mark.gpu
+def test_two_threads_at_once_give_the_same():
+    rng = np.random.default_rng(33)
+    batches = [random_pairs(rng, count, 4, 200) for count in (6000, 50) * 8]
+    # Numba itself loads kernels in one thread at a time.
+    for pairs in batches[:2]:
+        pairs_cuda.pair_alignments(pairs, SCHEMES["bwa"], FITTING)
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [
+            pool.submit(pairs_cuda.pair_alignments, pairs, SCHEMES["bwa"], FITTING, 4)
+            for pairs in batches
+        ]
+    for pairs, job in zip(batches, jobs, strict=True):
+        expected = pairs_cpu.pair_alignments(pairs, SCHEMES["bwa"], FITTING, 4)
+        for field, array in vars(expected).items():
+            np.testing.assert_array_equal(getattr(job.result(), field), array, field)

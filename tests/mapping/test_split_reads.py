@@ -1,0 +1,187 @@
+"""Reads of which the best hit is but a part: what becomes of the rest."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bwarp
+from bwarp.mapping.extension_cpu import both_strands, extend
+from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.split_reads import across_gaps, with_clipped_ends, with_split_reads
+from bwarp.sequence import decode
+from tests.helpers.oracles.mapping_oracle import (
+    candidates_at,
+    codes_in,
+    flat,
+    index_and_genome,
+    opposite,
+    random_bases,
+)
+
+PARAMETERS = MappingParameters()
+
+
+@pytest.fixture(scope="module")
+def mapper():
+    rng = np.random.default_rng(1)
+    return bwarp.Mapper(
+        index_and_genome([random_bases(rng, 30_000), random_bases(rng, 20_000)])[0], threads=2
+    )
+
+
+def hits_at(genome, read, rows):
+    codes, offsets = flat([read])
+    both = both_strands(codes, offsets)
+    found = candidates_at(*np.array([(0, *row) for row in rows]).T, 1)
+    return codes, offsets, both, extend(genome, both, offsets, found, PARAMETERS)
+
+
+def rows_of(hits):
+    """(score, strand, start, end, read start, read end) of every hit."""
+    columns = (hits.scores, hits.strands, hits.starts, hits.ends, hits.read_starts, hits.read_ends)
+    return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
+
+
+def parts(lines):
+    """(flag, contig, position, CIGAR) of the records of a read, by position in the read."""
+    return sorted(
+        zip(
+            lines.flags.tolist(), lines.contigs, lines.positions.tolist(), lines.cigars,
+            strict=True,
+        ),
+        key=lambda row: row[1:3],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("strand", [0, 1])
+@pytest.mark.parametrize("gap", [40, -40])
+def test_two_parts_with_a_gap_between_them_are_one_hit(strand, gap):
+    rng = np.random.default_rng(2)
+    _, genome = index_and_genome([random_bases(rng, 300), random_bases(rng, 1000)])
+    bases = codes_in(genome)
+    foreign = rng.integers(0, 4, max(0, -gap))
+    rest = 1000 + max(0, gap)
+    read = np.concatenate([bases[930:1000], foreign, bases[rest : rest + 40]]).astype(np.uint8)
+    read = opposite(read) if strand else read
+    n = len(read)
+    alone = hits_at(genome, read, [(strand, 930)])[-1]
+    *_, both, hits = hits_at(genome, read, [(strand, 930), (strand, 930 + gap)])
+    assert [row[0] for row in rows_of(hits)] == pytest.approx([70, 40], abs=3)
+    offsets = np.array([0, n])
+    found = across_gaps(genome, both, offsets, hits, PARAMETERS)
+    # What was a hit is a part of it now.
+    assert rows_of(found) == [(110 - 26, strand, 930, rest + 40, 0, n)]
+    assert not found.gapless[0]
+    assert found.window_starts[0] <= 930
+    assert found.window_ends[0] >= rest + 40
+    assert across_gaps(genome, both, offsets, alone, PARAMETERS) is alone
+    whole = replace(PARAMETERS, mode=END_TO_END)
+    assert across_gaps(genome, both, offsets, hits, whole) is hits
+
+
+def test_what_is_clipped_is_searched_as_a_read_by_itself(mapper):
+    genome = mapper.genome
+    bases = codes_in(genome)
+    read = np.concatenate([opposite(bases[900:960]), bases[5_000:5_060], bases[20_000:20_040]])
+    codes, offsets, _, hits = hits_at(genome, read, [(0, 5_000 - 60)])
+    found = with_clipped_ends(mapper.index, genome, codes, offsets, hits, PARAMETERS)
+    rows = {row[2]: row for row in rows_of(found)}
+    assert len(rows) == 3
+    for score, strand, start, length, begin in (
+        (60, 0, 5_000, 60, 60), (60, 1, 900, 60, 100), (40, 0, 20_000, 40, 120)
+    ):  # fmt: skip
+        # A base or two may fit on both sides.
+        near = min(rows, key=lambda at: abs(at - start))
+        expected = (score, strand, start, start + length, begin, begin + length)
+        assert np.abs(np.array(rows[near]) - expected).max() <= 3
+    assert found.offsets.tolist() == [0, 3]
+    whole = replace(PARAMETERS, mode=END_TO_END)
+    assert with_clipped_ends(mapper.index, genome, codes, offsets, hits, whole) is hits
+
+
+@pytest.mark.parametrize("changes", [{}, {"least_score": 12}, {"clip": 0}, {"match": 2}])
+def test_both_steps_change_what_they_change_of_all_hits(changes):
+    """Reads of several parts, of which some lie on one diagonal but for a gap."""
+    rng = np.random.default_rng(5)
+    repeat = random_bases(rng, 2_000)
+    index, genome = index_and_genome([random_bases(rng, 8_000) + repeat, random_bases(rng, 5_000)])
+    parameters = replace(PARAMETERS, **changes)
+    bases, reads, rows = codes_in(genome), [], []
+    for number in range(300):
+        begin, first = int(rng.integers(200, 12_000)), int(rng.integers(5, 145))
+        gap = int(rng.choice([0, 0, 3, 40, -40, 90, 3_000]))
+        rest = np.clip(begin + first + gap, 0, bases.size - 150)
+        read = np.concatenate([bases[begin : begin + first], bases[rest : rest + 150 - first]])
+        is_reverse = number % 2
+        reads.append(opposite(read) if is_reverse else read)
+        near = [(number, is_reverse, begin), (number, is_reverse, max(0, rest - first))]
+        rows += near[: 1 + number % 3]
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    candidates = candidates_at(*np.array(rows).T, len(reads))
+    hits = extend(genome, both, offsets, candidates, parameters)
+    joined = across_gaps(genome, both, offsets, hits, parameters)
+    expected = with_clipped_ends(index, genome, codes, offsets, joined, parameters)
+    assert expected.scores.tolist() != joined.scores.tolist()
+    assert joined.scores.tolist() != hits.scores.tolist()
+    found = with_split_reads(index, genome, both, codes, offsets, hits, parameters)
+    for column, wanted in zip(found, expected, strict=True):
+        assert column.tolist() == wanted.tolist()
+
+
+def test_a_read_over_a_short_inversion_has_three_records(mapper):
+    """The first and the last part lie on one diagonal."""
+    bases = codes_in(mapper.genome)
+    read = bases[7_000:7_150].copy()
+    read[50:100] = opposite(read[50:100])
+    found = parts(mapper.map([decode(read).decode()]))
+    assert [row[2] for row in found] == pytest.approx([7_000, 7_050, 7_100], abs=3)
+    assert sorted(flag & 16 for flag, *_ in found) == [0, 0, 16]
+    assert sorted(flag & 2048 for flag, *_ in found) == [0, 2048, 2048]
+
+
+@pytest.mark.parametrize("size", [35, 50, 80, 140])
+@pytest.mark.parametrize("before", [40, 75, 110])
+def test_a_read_over_a_tandem_duplication_has_a_record_on_either_side(mapper, size, before):
+    """The window of each part holds most of the other one."""
+    bases = codes_in(mapper.genome)
+    end = 11_000
+    read = np.concatenate(
+        [bases[end - before : end], bases[end - size : end - size + 150 - before]]
+    )
+    found = parts(mapper.map([decode(read).decode()]))
+    if len(found) == 1:
+        # A short one may be an insertion between two matches.
+        assert f"{size}I" in found[0][3]
+        assert size <= 50
+        return
+    assert [row[2] for row in found] == pytest.approx(sorted([end - before, end - size]), abs=3)
+
+
+@pytest.mark.parametrize("shared", [0, 4, 8])
+def test_bases_that_fit_on_both_sides_count_for_both_parts(mapper, shared):
+    """27 bases are clipped; with those that the parts share the end scores enough."""
+    bases = codes_in(mapper.genome).copy()
+    read = np.concatenate([bases[3_000:3_123], bases[33_000:33_027]])
+    genome_end = bases[33_000 - shared : 33_000]
+    read[123 - shared : 123] = genome_end
+    lines = mapper.map([decode(read).decode()])
+    flags = lines.flags.tolist()
+    # Without them it scores 27 and a base or two by chance.
+    assert len(flags) == 1 + (shared >= 4)
+
+
+def test_a_part_with_a_rival_that_scores_too_little_for_a_record_is_not_sure():
+    rng = np.random.default_rng(9)
+    unit = random_bases(rng, 34)
+    worn = bytearray(unit)
+    worn[2] = ord("A") if worn[2] != ord("A") else ord("C")
+    contig = random_bases(rng, 5_000) + unit + random_bases(rng, 5_000)
+    index, genome = index_and_genome([contig + bytes(worn) + random_bases(rng, 5_000)])
+    bases = codes_in(genome)
+    read = np.concatenate([bases[1_000:1_116], bases[5_000:5_034]])
+    lines = bwarp.Mapper(index, threads=1).map([decode(read).decode()])
+    assert lines.positions.tolist()[0] == 1_000
+    assert lines.mapping_qualities[0] == 60
+    assert lines.mapping_qualities[1] < 30

@@ -1,0 +1,125 @@
+"""Records that the GPU's kernels write, run in plain Python, are those that the CPU writes."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from bwarp.bam.sorted_blocks_cuda import records_on_host
+from bwarp.gpu.cuda import cuda
+from bwarp.gpu.transfers import PinnedBuffer
+from bwarp.mapping.extension_cuda import DeviceGenome
+from bwarp.mapping.final_alignments_cuda import DeviceAlignments
+from bwarp.mapping.primary_hits_cuda import DevicePrimary
+from bwarp.reads.base_bits_cuda import base_blocks
+from bwarp.reads.device_reads_cuda import both_strands
+from bwarp.records.bam_records_cuda import (
+    HostRecords,
+    ReadTexts,
+    SecondaryOfReads,
+    array_on_gpu,
+    plain_records,
+    record_constants,
+    record_numbers,
+)
+from bwarp.records.comment_tags import no_tags
+from bwarp.records.record_layout import alignment_records
+from bwarp.records.record_writer import bam_records
+from bwarp.runtime.threads import joined_stretches
+from tests.helpers.cases.random_alignment_records import (
+    random_chunk,
+    random_genome,
+    random_mapped,
+)
+from tests.helpers.gpu.emulated_mapping import pretend
+from tests.helpers.oracles.mapping_oracle import codes_in
+
+
+def on_gpu(alignments) -> DeviceAlignments:
+    columns = alignments._asdict() | {"cigar_offsets": alignments.cigar_offsets.astype(np.uint32)}
+    return DeviceAlignments(*map(array_on_gpu, columns.values()))
+
+
+def by_read(secondary, n_reads: int, is_plain) -> SecondaryOfReads:
+    """The hits that primary records of plain reads name, in the order of the reads."""
+    rows = np.flatnonzero((secondary.named_by < 0) & is_plain[secondary.reads])
+    rows = rows[np.argsort(secondary.reads[rows], kind="stable")]
+    found = secondary.alignments
+    counts = np.diff(found.cigar_offsets)[rows]
+    pieces = [
+        found.cigar[found.cigar_offsets[row] :][:n] for row, n in zip(rows, counts, strict=True)
+    ]
+    taken = type(found)(
+        *(column[rows] for column in found[:5]), np.concatenate([[0], np.cumsum(counts)]),
+        np.concatenate([*pieces, np.empty(0, np.uint32)]),
+    )  # fmt: skip
+    offsets = np.searchsorted(secondary.reads[rows], np.arange(n_reads + 1))
+    return SecondaryOfReads(cuda.to_device(offsets.astype(np.uint32)), on_gpu(taken))
+
+
+@pytest.mark.parametrize(
+    ("ends", "has_qualities", "group"), [(2, True, b"a group"), (1, False, b""), (1, True, b"1")]
+)
+def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
+    rng = np.random.default_rng(20 * ends + has_qualities)
+    genome, names = random_genome(rng)
+    chunk = random_chunk(rng, 40 // ends, ends, has_qualities)
+    chunk.names[3, 1] = chunk.names[3, 0]
+    both, (mapped, primary, supplementary, secondary, _, _) = random_mapped(rng, genome, chunk)
+    mapped.scores[:3] = (70_000, 300, -5)
+    primary.suboptimal[:3] = (-200, -70_000, 255)
+    is_plain = ~np.isin(np.arange(chunk.n_reads), supplementary.reads)
+    is_plain[rng.integers(0, chunk.n_reads, 3)] = False
+    if ends == 2:
+        is_plain = np.repeat(is_plain[::2] & is_plain[1::2], 2)
+    records = alignment_records(
+        genome.contig_starts, chunk, mapped, primary, supplementary, secondary
+    )
+    [expected] = bam_records(
+        genome, names, chunk, both, records, group, np.empty(0, np.int64), no_tags(chunk.n_reads)
+    )
+    assert 0 < np.count_nonzero(is_plain) < chunk.n_reads
+
+    of_host = np.flatnonzero(~is_plain[records.reads])
+    sizes = np.diff(expected.starts)[of_host]
+    by_host = HostRecords(
+        joined_stretches(
+            expected.data, expected.starts[of_host], np.concatenate([[0], np.cumsum(sizes)])
+        ),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        expected.keys[of_host],
+        records.reads[of_host],
+    )
+    pretend(monkeypatch)
+    there = DeviceGenome(
+        base_blocks(cuda.to_device(codes_in(genome))),
+        cuda.to_device(genome.contig_starts),
+        int(genome.contig_starts[-1]),
+    )
+    lengths = chunk.names[:, 1] - chunk.names[:, 0]
+    name_offsets = np.concatenate([[0], np.cumsum(lengths)])
+    qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
+    texts = ReadTexts(
+        array_on_gpu(joined_stretches(chunk.text, chunk.names[:, 0], name_offsets)),
+        cuda.to_device(name_offsets),
+        array_on_gpu(qualities),
+    )
+    hits = np.where(mapped.positions < 0, -1, 0).astype(np.int32)
+    selected = (hits, primary.qualities, primary.suboptimal, primary.proper.view(np.uint8))
+    marks = (~is_plain).astype(np.uint8)
+    got, edits = plain_records(
+        record_constants(there, names, group),
+        both_strands(chunk.codes, chunk.offsets),
+        texts,
+        on_gpu(mapped),
+        DevicePrimary(*map(cuda.to_device, selected)),
+        by_read(secondary, chunk.n_reads, is_plain),
+        cuda.to_device(marks),
+        by_host,
+        record_numbers(by_host, marks),
+        ends,
+    )
+    got = records_on_host(got, PinnedBuffer())
+    assert got.data.tobytes() == expected.data.tobytes()
+    assert np.array_equal(got.starts, expected.starts)
+    assert np.array_equal(got.keys, expected.keys)

@@ -1,0 +1,103 @@
+"""Comments of FASTQ headers become tags, the same in SAM and BAM; what is no tag is refused."""
+
+import gzip
+
+import numpy as np
+import pysam
+import pytest
+
+from bwarp.errors import InputError
+from bwarp.reads.read_chunks import interleaved_chunks, paired_chunks, single_chunks
+from bwarp.records.comment_tags import comment_tags
+
+GOOD = [
+    "",
+    "BC:Z:ACGT",
+    "BC:Z:ACGT+AC GT\tXI:i:7\tX0:A:!\tXH:H:0AFF\tXe:Z:\tXf:H:",
+    "XI:i:0\tXJ:i:255\tXK:i:256\tXL:i:65535\tXM:i:65536\tXN:i:4294967295",
+    "XI:i:-1\tXJ:i:-128\tXK:i:-129\tXL:i:-32768\tXM:i:-32769\tXN:i:-2147483648",
+    "RG:Z:mine",
+    "nm:i:3\tXZ:Z:~ !",
+]
+RARE = [
+    "XF:f:1.5\tBC:Z:A",
+    "XF:f:-0.1\tXG:f:.5\tXH:f:3e10\tXI:f:7",
+    "XB:B:c,-128,127\tXC:B:S,0,65535\tXD:B:f,0.1,-2e3\tXE:B:I,4294967295\tXG:B:C",
+]
+BAD = [
+    "1:N:0:ACGT", "BC:Z", "BC:Z:A\t", "\tBC:Z:A", "BC:Z:A\t\tXX:i:1", "BC:z:A", "B:Z:ACG", "1C:Z:A",
+    "B_:Z:A", "BC-Z:A", "BC:Z-A", "BC:Z:\x7f", "XI:i:", "XI:i:-", "XI:i:1.5", "XI:i:4294967296",
+    "XI:i:-2147483649", "XI:i:00000000001", "XY:A:ab", "XB:A:", "XB:A: ", "XH:H:0", "XH:H:0a",
+    "XF:f:", "XF:f:x", "XB:B:c,128", "XB:B:x,1", "XB:B:c,1.5", "XB:B:c1", "XB:B:",
+]  # fmt: skip
+OURS = ["NM:i:3", "BC:Z:A\tMD:Z:5", "XA:Z:x\tBC:Z:A", "ms:i:4", "AS:f:1", "XS:B:c,1"]
+
+
+def fastq(comments) -> str:
+    return "".join(f"@r{i} {text}\nACGT\n+\nIIII\n" for i, text in enumerate(comments))
+
+
+def chunk_of(comments, folder):
+    (folder / "in.fq").write_text(fastq(comments))
+    (chunk,) = single_chunks(folder / "in.fq")
+    return chunk
+
+
+def by_samtools(texts: list[str], folder) -> list[bytes]:
+    """The tags of BAM records that samtools makes of lines with these tags."""
+    lines = [f"r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\t{text}".rstrip("\t") + "\n" for text in texts]
+    (folder / "in.sam").write_text("@HD\tVN:1.6\n" + "".join(lines))
+    pysam.view("-b", "--no-PG", "-o", f"{folder}/o.bam", f"{folder}/in.sam", catch_stdout=False)
+    data = gzip.decompress((folder / "o.bam").read_bytes())
+    at, tags = 12 + int.from_bytes(data[4:8], "little"), []
+    while at < len(data):
+        size = int.from_bytes(data[at : at + 4], "little")
+        tags.append(data[at + 4 + 34 : at + 4 + size])
+        at += 4 + size
+    return tags
+
+
+@pytest.mark.parametrize("comments", [GOOD, GOOD + RARE])
+def test_tags_are_those_of_samtools(comments, tmp_path):
+    tags = comment_tags(chunk_of(comments, tmp_path), False)
+    found = [tags.text[slice(*tags.text_offsets[i : i + 2])].tobytes().decode()
+             for i in range(len(comments))]  # fmt: skip
+    assert found == comments
+    binary = [tags.binary[slice(*tags.binary_offsets[i : i + 2])].tobytes()
+              for i in range(len(comments))]  # fmt: skip
+    assert binary == by_samtools(comments, tmp_path)
+
+
+@pytest.mark.parametrize("rare", [[], RARE[:1]])
+def test_refusals(rare, tmp_path):
+    for comment in BAD:
+        with pytest.raises(InputError) as error:
+            comment_tags(chunk_of([*rare, "BC:Z:A", comment, "x"], tmp_path), False)
+        assert str(error.value) == (
+            f"read 'r{1 + len(rare)}': its comment {comment!r} is not SAM tags with tabs between "
+            "them, like BC:Z:ACGT: leave --comments out"
+        )
+    for comment, has_group in [*((comment, False) for comment in OURS), ("RG:Z:x", True)]:
+        with pytest.raises(InputError) as error:
+            comment_tags(chunk_of([*rare, "BC:Z:A", comment], tmp_path), has_group)
+        assert str(error.value) == (
+            f"read 'r{1 + len(rare)}': its comment {comment!r} has a tag that its records have "
+            "anyway: leave --comments out, or take the tag out of the FASTQ"
+        )
+
+
+def test_comments_of_both_ends(tmp_path):
+    (tmp_path / "1.fq").write_text("@a/1 XI:i:1\nA\n+\nI\n@b\nA\n+\nI\n")
+    (tmp_path / "2.fq").write_text("@a/2\tXI:i:2\tBC:Z:C\nA\n+\nI\n@b BC:Z:G\nA\n+\nI\n")
+    (pairs,) = paired_chunks(tmp_path / "1.fq", tmp_path / "2.fq")
+    tags = comment_tags(pairs, False)
+    assert tags.text.tobytes() == b"XI:i:1XI:i:2\tBC:Z:CBC:Z:G"
+    assert tags.text_offsets.tolist() == [0, 6, 19, 19, 25]
+    lines = [(tmp_path / f"{end}.fq").read_text().splitlines(keepends=True) for end in (1, 2)]
+    (tmp_path / "both.fq").write_text(
+        "".join("".join(some[i : i + 4]) for i in (0, 4) for some in lines)
+    )
+    (pairs,) = interleaved_chunks(tmp_path / "both.fq")
+    again = comment_tags(pairs, False)
+    assert again.binary.tobytes() == tags.binary.tobytes() == b"XIC\1XIC\2BCZC\0BCZG\0"
+    assert np.array_equal(again.text_offsets, tags.text_offsets)

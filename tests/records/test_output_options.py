@@ -1,0 +1,140 @@
+"""Read groups are header lines that samtools reads; the header says how the program was called."""
+
+import os
+from dataclasses import replace
+
+import pysam
+import pytest
+
+from bwarp import __version__
+from bwarp.errors import UsageError
+from bwarp.mapping.parameters import END_TO_END, mapping_parameters
+from bwarp.records.output_options import (
+    AlignmentOutput,
+    mapping_program,
+    may_write_on_gpu,
+    parse_read_group,
+    stays_on_gpu,
+)
+
+OUTPUT = AlignmentOutput("/home/me/o.bam", 1 << 20, read_group="@RG\tID:1", read_group_id=b"1")
+
+
+@pytest.mark.parametrize(
+    ("typed", "group"),
+    [
+        (r"@RG\tID:1\tSM:sample", "1"),
+        ("@RG\tSM:s\tID:a group", "a group"),
+        (r"@RG\tID:a:b\tDS:caf" + "\u00e9" + r"\tPL:ILLUMINA\tb1:x", "a:b"),
+        (r"@RG\tID:C:\data", r"C:\data"),
+    ],
+)
+def test_a_group_is_what_samtools_reads(tmp_path, typed, group):
+    line, name = parse_read_group(typed)
+    assert name == group.encode()
+    path = tmp_path / "r.sam"
+    path.write_bytes(
+        b"@HD\tVN:1.6\n%b\nr\t4\t*\t0\t0\t*\t*\t0\t0\tA\t*\tRG:Z:%b\n" % (line.encode(), name)
+    )
+    with pysam.AlignmentFile(path, check_sq=False) as file:
+        (found,) = file.header.to_dict()["RG"]
+        assert found == dict(tag.split(":", 1) for tag in line.split("\t")[1:])
+        assert next(file).get_tag("RG") == found["ID"] == group
+
+
+def test_no_group():
+    assert parse_read_group(None) == (None, b"")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "ID:1",
+        "@RG",
+        r"@RG\tSM:s",
+        r"@RG\tID:",
+        r"@RG\tID:\tSM:s",
+        r"@RG ID:1\tSM:s",
+        r"@RG\tID:1\tID:2",
+        r"@RG\tID:1\tSM:s\tSM:t",
+        r"@RG\tID:1\nSM:s",
+        "@RG\tID:1\n@CO\tmore",
+        "@RG\tID:1\tSM:s\n",
+        "@RG\tID:1\tSM:s\r",
+        "@RG\tID:1\tSM:a\x00b",
+        "@RG\tID:1\tSM:a\x7f",
+        r"@RG\tID:1\t",
+        r"@RG\tID:1\tsample",
+        r"@RG\tID:1\tS:s",
+        r"@RG\tID:1\t SM:s",
+        "@RG\tID:caf\u00e9",
+        os.fsdecode(b"@RG\tID:caf\xe9"),
+        os.fsdecode(b"@RG\tID:1\tSM:caf\xe9"),
+    ],
+)
+def test_what_is_no_group(typed):
+    with pytest.raises(UsageError) as error:
+        parse_read_group(typed)
+    assert str(error.value) == (
+        rf"read group {typed!r} is not one line like '@RG\tID:1\tSM:sample': it needs an ID, "
+        "each tag once, and plain text"
+    )
+    assert str(error.value).isprintable()
+
+
+def test_the_command_line_has_every_option_that_decides_the_records_in_a_fixed_order():
+    parameters = mapping_parameters(
+        2, mode=END_TO_END, mismatch=-3, insert_size=(400.0, 60.25), orientation="RF",
+        secondary_records=3,
+    )  # fmt: skip
+    output = replace(
+        OUTPUT, paired=True, sort=True, mark_duplicates=True, comments=True, soft_clip=True,
+        eqx=True, regions_file="/home/me/r.bed",
+    )  # fmt: skip
+    assert mapping_program(parameters, output) == (
+        f"@PG\tID:bwarp\tPN:bwarp\tVN:{__version__}\tCL:bwarp map --index INDEX -1 R1.fq -2 "
+        "R2.fq -o OUT.bam --mode end-to-end --match 2 --mismatch -3 --gap-open 12 --gap-extend 2 "
+        "--clip 10 --min-score 60 --insert-size 400,60.25 --orientation RF --all --max-secondary 3 "
+        "--soft-clip --eqx --regions REGIONS.bed --sort "
+        "--mark-duplicates --comments"
+    )
+
+
+def test_the_command_line_is_that_of_the_work_not_of_where_it_is_done():
+    parameters = mapping_parameters()
+    elsewhere = replace(
+        OUTPUT, path="o.sam", read_group=None, read_group_id=b"", reference_file="r.fa",
+        sort_bytes=5,
+    )  # fmt: skip
+    assert mapping_program(parameters, OUTPUT) == mapping_program(parameters, elsewhere)
+    typed = mapping_parameters(1, mismatch=-4, gap_open=6, clip=5, least_score=30)
+    assert mapping_program(typed, OUTPUT) == mapping_program(parameters, OUTPUT)
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "may_write", "stays"),
+    [
+        ("o.bam", {"sort": True}, True, True),
+        ("o.bam", {"sort": True, "soft_clip": True}, True, True),
+        ("o.bam", {"sort": True, "gpu_sort_bytes": 0}, True, False),
+        ("o.bam", {}, True, False),
+        ("o.sam", {"sort": True}, True, False),
+        ("o.cram", {"sort": True}, True, False),
+        ("o.sam", {}, False, False),
+        ("-", {}, False, False),
+        ("o.paf", {}, False, False),
+        ("o.paf.gz", {}, False, False),
+        ("o.bam", {"sort": True, "comments": True}, False, False),
+        ("o.bam", {"sort": True, "eqx": True}, False, False),
+        ("o.bam", {"sort": True, "mark_duplicates": True}, False, False),
+        ("o.bam", {"sort": True, "regions_file": "r.bed"}, False, False),
+        ("o.bam", {"comments": True}, False, False),
+        ("o.bam", {"eqx": True}, False, False),
+        ("o.bam", {"regions_file": "r.bed"}, False, False),
+        ("o.cram", {"sort": True, "mark_duplicates": True}, False, False),
+    ],
+)
+def test_what_a_gpu_may_write_and_sort(path, changes, may_write, stays):
+    output = replace(OUTPUT, path=path, **{"gpu_sort_bytes": 1 << 30} | changes)
+    assert (may_write_on_gpu(output), stays_on_gpu(output)) == (may_write, stays)

@@ -1,0 +1,124 @@
+"""Databases: order, round trips through a folder, and folders that are not to be trusted."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bwarp.alignment.scoring import AMINO_ACIDS, matrix_scoring
+from bwarp.errors import InputError, UsageError
+from bwarp.search.database import (
+    load_database,
+    read_database,
+    save_database,
+    sorted_database,
+)
+
+
+@pytest.fixture
+def database():
+    rng = np.random.default_rng(51)
+    sequences = [rng.integers(0, 25, n, dtype=np.uint8) for n in (9, 3, 40, 3, 1)]
+    return sorted_database(sequences, ["nine", "three", "forty", "drei", "µ"])
+
+
+def test_sequences_are_sorted_by_length_then_place(database):
+    assert np.diff(database.offsets).tolist() == [1, 3, 3, 9, 40]
+    assert database.order.tolist() == [4, 1, 3, 0, 2]
+    assert database.names == ["µ", "three", "drei", "nine", "forty"]
+
+
+def test_a_folder_gives_back_what_was_saved(database, tmp_path):
+    save_database(database, AMINO_ACIDS, tmp_path / "db")
+    loaded = load_database(tmp_path / "db", AMINO_ACIDS)
+    for name in ("codes", "offsets", "order"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(database, name))
+    assert loaded.names == database.names
+    assert isinstance(loaded.codes, np.memmap)
+
+
+def test_a_file_is_read_with_its_record_numbers(tmp_path):
+    path = tmp_path / "d.fa"
+    path.write_text(">b two\nARND\n>a one\nWU\n")
+    database = read_database(path, matrix_scoring("BLOSUM62", 11, 1).code_of_byte)
+    assert (database.names, database.order.tolist()) == (["a", "b"], [1, 0])
+    assert bytes(AMINO_ACIDS[code] for code in database.codes) == b"WCARND"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (">a\nAR\n>b\n\n>c\nAR\n", "{path}: record 2 (b) has no sequence: remove it"),
+        ("", "{path}: there is no sequence in the file"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path, text, message):
+    path = tmp_path / "d.fa"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        read_database(path, matrix_scoring("BLOSUM62", 11, 1).code_of_byte)
+    assert str(error.value) == message.format(path=path)
+
+
+def damage(folder, name, change):
+    path = folder / name
+    path.write_bytes(change(path.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (
+            lambda f: damage(f, "codes.npy", lambda b: b[:-1] + bytes([b[-1] ^ 1])),
+            "{folder}/codes.npy: the file is damaged: prepare the database again",
+        ),
+        (
+            lambda f: damage(f, "order.npy", lambda b: b[:-3]),
+            "{folder}/order.npy: the file is damaged: prepare the database again",
+        ),
+        (
+            lambda f: (f / "names.npy").unlink(),
+            "{folder}/names.npy: the file is missing: prepare the database again",
+        ),
+        (
+            lambda f: damage(f, "database.json", lambda b: b[:40]),
+            "{folder}/database.json: the file is damaged: prepare the database again",
+        ),
+        (
+            lambda f: (f / "database.json").write_text(
+                json.dumps(json.loads((f / "database.json").read_text()) | {"version": 0})
+            ),
+            "{folder}: the database has format version 0, this bwarp reads version 1: "
+            "prepare it again",
+        ),
+        (
+            lambda f: (f / "database.json").unlink(),
+            "{folder}: not a prepared database, for it has no database.json: make one with "
+            "scripts/search_database.py --database D.fa --prepare {folder}",
+        ),
+    ],
+)
+def test_spoilt_folders_are_refused(database, tmp_path, spoil, message):
+    folder = tmp_path / "db"
+    save_database(database, AMINO_ACIDS, folder)
+    spoil(folder)
+    with pytest.raises(InputError) as error:
+        load_database(folder, AMINO_ACIDS)
+    assert str(error.value) == message.format(folder=folder)
+
+
+def test_a_database_of_another_alphabet_is_refused(database, tmp_path):
+    save_database(database, AMINO_ACIDS, tmp_path / "db")
+    with pytest.raises(UsageError) as error:
+        load_database(tmp_path / "db", b"ACGTN")
+    assert str(error.value) == (
+        f"{tmp_path}/db: was prepared for the letters {AMINO_ACIDS.decode()}, the scores are for "
+        "ACGTN: choose a matrix of the same kind or prepare it again"
+    )
+
+
+def test_a_prepared_folder_is_replaced_by_another_one(tmp_path):
+    sequences, names = [np.array([1, 2], np.uint8)], ["a"]
+    save_database(sorted_database(sequences, names), AMINO_ACIDS, tmp_path / "d")
+    save_database(sorted_database(sequences * 2, ["a", "b"]), AMINO_ACIDS, tmp_path / "d")
+    assert load_database(tmp_path / "d", AMINO_ACIDS).names == ["a", "b"]
