@@ -1,4 +1,4 @@
-"""From hits of parts to loci, item by item: an item is a read on a strand.
+r"""From hits of parts to loci, item by item: an item is a read on a strand.
 
 A locus is a stretch of the genome with at most e edits from the read that is the best for where it
 begins and the best for where it ends: of two with one end or one start, that with fewer edits is
