@@ -5,13 +5,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from bwarp.io.atomic_output import atomic_files, part_folder, real_path
 from bwarp.io.line_scan import SLACK
-from bwarp.io.names import MOST_DIGITS, Names, put_bytes, put_field, put_number
+from bwarp.io.names import MOST_DIGITS, Names, put_field, put_name, put_number
 from bwarp.offtargets.guide_counts import GuideCounts, HitsByGuide
 from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits, SiteOptions
@@ -44,10 +45,60 @@ _TSV, _BED, _CAS_OFFINDER, _CRISPOR = range(4)
 
 _TAB, _FEED, _SEMICOLON, _DOT = ord("\t"), ord("\n"), ord(";"), ord(".")
 _PLUS, _MINUS, _STAR, _ZERO = ord("+"), ord("-"), ord("*"), ord("0")
-_KINDS = Names.of(["X", "DNA", "RNA", "DNA+RNA"])
 
 #: Three texts of an alignment with its PAM, and ten numbers.
 _LINE = 3 * (LONGEST_GUIDE + BULGES_EACH + LONGEST_PAM + 1) + 12 * (MOST_DIGITS + 8)
+
+
+class _Layout(NamedTuple):
+    """What a line has: the layout's number, and optional columns."""
+
+    number: int
+    with_features: bool
+    with_ranks: bool
+    pam_is_last: bool
+
+
+class _Sites(NamedTuple):
+    """Columns of `SiteHits` and `SiteRows`, and the range of features at each site."""
+
+    guides: np.ndarray
+    strands: np.ndarray
+    mismatches: np.ndarray
+    dna_bulges: np.ndarray
+    rna_bulges: np.ndarray
+    ranks: np.ndarray
+    contigs: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    cuts: np.ndarray
+    guide_text: np.ndarray
+    site_text: np.ndarray
+    widths: np.ndarray
+    pams: np.ndarray
+    pam_lengths: np.ndarray
+    pam_numbers: np.ndarray
+    seed_mismatches: np.ndarray
+    cfd: np.ndarray
+    mit: np.ndarray
+    genome_starts: np.ndarray
+    names_of: np.ndarray
+
+
+_OF_HITS = _Sites._fields[:6]
+_OF_ROWS = _Sites._fields[6:19]
+
+
+class _Words(NamedTuple):
+    """The texts that lines are made of, and where in the genome each feature ends."""
+
+    guides: Names
+    sequences: Names
+    contigs: Names
+    pams: Names
+    bulges: Names
+    features: Names
+    feature_stops: np.ndarray
 
 
 class SiteText:
@@ -63,49 +114,48 @@ class SiteText:
         self, layout: str, guides: Guides, pam: Pam, contigs, features: Features | None,
         with_ranks: bool,
     ):  # fmt: skip
-        self._layout = _LAYOUTS.index(layout)
-        self._with_features = features is not None
-        self._with_ranks = with_ranks
+        with_features = features is not None
+        self._layout = _Layout(
+            _LAYOUTS.index(layout), with_features, with_ranks, pam_is_last=pam.side == 3
+        )
         self._features = features
-        self._guides, self._contigs = Names.of(guides.names), Names.of(contigs)
-        self._sequences = Names.of(guides.sequences)
-        self._pams = Names.of(pam.texts or ("",))
-        self._pam_is_last = pam.side == 3
+        nothing = Names.of([""])
+        self._words = _Words(
+            guides=Names.of(guides.names),
+            sequences=Names.of(guides.sequences),
+            contigs=Names.of(contigs),
+            pams=Names.of(pam.texts or ("",)),
+            bulges=Names.of(["X", "DNA", "RNA", "DNA+RNA"]),
+            features=nothing,
+            feature_stops=np.zeros(1, np.int64),
+        )
         columns = _HEADERS[layout].split()
         if layout == "tsv":
-            columns += ["alignment"] * with_ranks + ["annotation"] * self._with_features
+            columns += ["alignment"] * with_ranks + ["annotation"] * with_features
         line = "\t".join(columns).replace("Bulge_", "Bulge ")
         self.header = f"{line}\n".encode() if columns else b""
 
     def lines(self, rows: SiteRows) -> np.ndarray:
         """The lines of rows, dtype uint8."""
         hits, features = rows.hits, self._features
-        names_of = np.empty((hits.count, 2), np.int64)
-        names_of[:] = 0
+        words = self._words
+        names_of = np.zeros((hits.count, 2), np.int64)
         extra = 0
         if features is not None:
+            words = words._replace(features=features.names, feature_stops=features.stops)
             extra = _name_bytes(
                 features.starts, features.stops, features.reach, features.names.bounds, hits.starts,
                 hits.lengths, names_of,
             )  # fmt: skip
-            named, stops = features.names, features.stops
-        else:
-            named, stops = self._pams, hits.starts
-        longest = 2 * self._guides.longest + self._contigs.longest
+        sites = _Sites(
+            names_of=names_of,
+            genome_starts=hits.starts,
+            **{name: getattr(hits, name) for name in _OF_HITS},
+            **{name: getattr(rows, name) for name in _OF_ROWS},
+        )
+        longest = 2 * words.guides.longest + words.contigs.longest
         text = np.empty(hits.count * (_LINE + longest) + extra + SLACK, np.uint8)
-        used = _write_lines(
-            self._layout, self._with_features, self._with_ranks, self._pam_is_last,
-            hits.guides, hits.strands, hits.mismatches, hits.dna_bulges, hits.rna_bulges,
-            hits.ranks, hits.starts, rows.contigs, rows.starts, rows.ends, rows.cuts,
-            rows.guide_text,
-            rows.site_text, rows.widths, rows.pams, rows.pam_lengths, rows.pam_numbers,
-            rows.seed_mismatches,
-            rows.cfd, rows.mit, names_of, stops, named.text, named.bounds,
-            self._guides.text, self._guides.bounds, self._sequences.text, self._sequences.bounds,
-            self._contigs.text, self._contigs.bounds, self._pams.text, self._pams.bounds,
-            _KINDS.text, _KINDS.bounds, text,
-        )  # fmt: skip
-        return text[:used]
+        return text[: _write_lines(self._layout, sites, words, text)]
 
 
 @compiled
@@ -151,143 +201,161 @@ def _put_decimals(text, at, value):
 
 
 @numba.njit(nogil=True, forceinline=True)
-def _put_with_pam(text, at, source, row, width, pam, first, last, pam_is_last):
-    """A text and the PAM, which is ``pam[first:last]``, on its side."""
-    if not pam_is_last:
-        at = put_bytes(text, at, pam, first, last)
-    at = _put_row(text, at, source, row, width)
-    if pam_is_last:
-        at = put_bytes(text, at, pam, first, last)
+def _put_name(text, at, names, number):
+    """A name and a tab."""
+    return _put_byte(text, put_name(text, at, names, number), _TAB)
+
+
+@numba.njit(nogil=True, forceinline=True)
+def _put_strand(text, at, sites, row):
+    return _put_byte(text, at, _MINUS if sites.strands[row] else _PLUS)
+
+
+@numba.njit(nogil=True, forceinline=True)
+def _bulges(sites, row):
+    return np.int64(sites.dna_bulges[row]) + np.int64(sites.rna_bulges[row])
+
+
+@numba.njit(nogil=True, forceinline=True)
+def _ends_with_pam(layout, sites, row):
+    """Where a site with its PAM begins and ends."""
+    length = sites.pam_lengths[row]
+    pam_follows = layout.pam_is_last == (sites.strands[row] == 0)
+    left = sites.starts[row] - (0 if pam_follows else length)
+    right = sites.ends[row] + (length if pam_follows else 0)
+    return left, right
+
+
+@compiled
+def _put_tsv(text, at, layout, sites, words, row):
+    width = sites.widths[row]
+    at = _put_name(text, at, words.guides, sites.guides[row])
+    at = _put_byte(text, _put_row(text, at, sites.guide_text, row, width), _TAB)
+    at = _put_byte(text, _put_row(text, at, sites.site_text, row, width), _TAB)
+    at = _put_byte(text, _put_row(text, at, sites.pams, row, sites.pam_lengths[row]), _TAB)
+    at = _put_name(text, at, words.contigs, sites.contigs[row])
+    at = put_field(text, at, sites.starts[row], _TAB)
+    at = put_field(text, at, sites.ends[row], _TAB)
+    at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
+    if sites.cuts[row] >= 0:
+        at = put_number(text, at, sites.cuts[row])
+    at = _put_byte(text, at, _TAB)
+    at = put_field(text, at, np.int64(sites.mismatches[row]), _TAB)
+    at = put_field(text, at, np.int64(sites.dna_bulges[row]), _TAB)
+    at = put_field(text, at, np.int64(sites.rna_bulges[row]), _TAB)
+    at = put_field(text, at, np.int64(sites.seed_mismatches[row]), _TAB)
+    at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
+    at = _put_decimals(text, at, sites.mit[row])
+    if layout.with_ranks:
+        at = put_number(text, _put_byte(text, at, _TAB), np.int64(sites.ranks[row]) + 1)
+    if layout.with_features:
+        at = _put_features(text, _put_byte(text, at, _TAB), sites, words, row)
     return at
 
 
 @compiled
-def _write_lines(
-    layout, with_features, with_ranks, pam_is_last, guides, strands, mismatches, dna_bulges,
-    rna_bulges, ranks, genome_starts, contigs, starts, ends, cuts, guide_text, site_text, widths,
-    pams, pam_lengths, pam_numbers, seeds, cfd, mit, names_of, feature_stops, feature_text,
-    feature_bounds, name_text, name_bounds, sequence_text, sequence_bounds, contig_text,
-    contig_bounds, pam_text, pam_bounds, kind_text, kind_bounds, text,
-):  # fmt: skip
-    """Write a line a row; return where the last one ends."""
-    at = 0
-    for row in range(guides.size):
-        guide, contig, width = guides[row], contigs[row], widths[row]
-        strand = _MINUS if strands[row] else _PLUS
-        bulges = np.int64(dna_bulges[row]) + np.int64(rna_bulges[row])
-        name_first, name_last = name_bounds[guide, 0], name_bounds[guide, 1]
-        contig_first, contig_last = contig_bounds[contig, 0], contig_bounds[contig, 1]
-        pam_first, pam_last = pam_bounds[pam_numbers[row], 0], pam_bounds[pam_numbers[row], 1]
-        length = pam_lengths[row]
-        # Where the site with its PAM begins and ends.
-        pam_follows = pam_is_last == (strands[row] == 0)
-        left = starts[row] - (0 if pam_follows else length)
-        right = ends[row] + (length if pam_follows else 0)
-        if layout == _TSV:
-            at = put_bytes(text, at, name_text, name_first, name_last)
-            at = _put_byte(text, at, _TAB)
-            at = _put_row(text, at, guide_text, row, width)
-            at = _put_byte(text, at, _TAB)
-            at = _put_row(text, at, site_text, row, width)
-            at = _put_byte(text, at, _TAB)
-            at = _put_row(text, at, pams, row, length)
-            at = _put_byte(text, at, _TAB)
-            at = put_bytes(text, at, contig_text, contig_first, contig_last)
-            at = _put_byte(text, at, _TAB)
-            at = put_field(text, at, starts[row], _TAB)
-            at = put_field(text, at, ends[row], _TAB)
-            at = _put_byte(text, at, strand)
-            at = _put_byte(text, at, _TAB)
-            if cuts[row] >= 0:
-                at = put_number(text, at, cuts[row])
-            at = _put_byte(text, at, _TAB)
-            at = put_field(text, at, np.int64(mismatches[row]), _TAB)
-            at = put_field(text, at, np.int64(dna_bulges[row]), _TAB)
-            at = put_field(text, at, np.int64(rna_bulges[row]), _TAB)
-            at = put_field(text, at, np.int64(seeds[row]), _TAB)
-            at = _put_decimals(text, at, cfd[row])
-            at = _put_byte(text, at, _TAB)
-            at = _put_decimals(text, at, mit[row])
-            if with_ranks:
-                at = _put_byte(text, at, _TAB)
-                at = put_number(text, at, np.int64(ranks[row]) + 1)
-            if with_features:
-                at = _put_byte(text, at, _TAB)
-        elif layout == _BED:
-            at = put_bytes(text, at, contig_text, contig_first, contig_last)
-            at = _put_byte(text, at, _TAB)
-            at = put_field(text, at, starts[row], _TAB)
-            at = put_field(text, at, ends[row], _TAB)
-            at = put_bytes(text, at, name_text, name_first, name_last)
-            at = _put_byte(text, at, _TAB)
-            at = put_field(text, at, np.int64(mismatches[row]) + bulges, _TAB)
-            at = _put_byte(text, at, strand)
-        elif layout == _CAS_OFFINDER:
-            kind = np.int64(dna_bulges[row] > 0) + 2 * np.int64(rna_bulges[row] > 0)
-            at = put_bytes(text, at, name_text, name_first, name_last)
-            at = _put_byte(text, at, _TAB)
-            at = put_bytes(text, at, kind_text, kind_bounds[kind, 0], kind_bounds[kind, 1])
-            at = _put_byte(text, at, _TAB)
-            at = _put_with_pam(
-                text, at, guide_text, row, width, pam_text, pam_first, pam_last, pam_is_last
-            )
-            at = _put_byte(text, at, _TAB)
-            at = _put_with_pam(text, at, site_text, row, width, pams[row], 0, length, pam_is_last)
-            at = _put_byte(text, at, _TAB)
-            at = put_bytes(text, at, contig_text, contig_first, contig_last)
-            at = _put_byte(text, at, _TAB)
-            at = put_field(text, at, left, _TAB)
-            at = _put_byte(text, at, strand)
-            at = _put_byte(text, at, _TAB)
-            at = put_field(text, at, np.int64(mismatches[row]), _TAB)
-            at = put_number(text, at, bulges)
+def _put_bed(text, at, sites, words, row):
+    at = _put_name(text, at, words.contigs, sites.contigs[row])
+    at = put_field(text, at, sites.starts[row], _TAB)
+    at = put_field(text, at, sites.ends[row], _TAB)
+    at = _put_name(text, at, words.guides, sites.guides[row])
+    at = put_field(text, at, np.int64(sites.mismatches[row]) + _bulges(sites, row), _TAB)
+    return _put_strand(text, at, sites, row)
+
+
+@compiled
+def _put_cas_offinder(text, at, layout, sites, words, row):
+    width, pam = sites.widths[row], sites.pam_numbers[row]
+    bulges = np.int64(sites.dna_bulges[row] > 0) + 2 * np.int64(sites.rna_bulges[row] > 0)
+    at = _put_name(text, at, words.guides, sites.guides[row])
+    at = _put_name(text, at, words.bulges, bulges)
+    if not layout.pam_is_last:
+        at = put_name(text, at, words.pams, pam)
+    at = _put_row(text, at, sites.guide_text, row, width)
+    if layout.pam_is_last:
+        at = put_name(text, at, words.pams, pam)
+    at = _put_byte(text, at, _TAB)
+    length = sites.pam_lengths[row]
+    if not layout.pam_is_last:
+        at = _put_row(text, at, sites.pams, row, length)
+    at = _put_row(text, at, sites.site_text, row, width)
+    if layout.pam_is_last:
+        at = _put_row(text, at, sites.pams, row, length)
+    at = _put_byte(text, at, _TAB)
+    at = _put_name(text, at, words.contigs, sites.contigs[row])
+    at = put_field(text, at, _ends_with_pam(layout, sites, row)[0], _TAB)
+    at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
+    at = put_field(text, at, np.int64(sites.mismatches[row]), _TAB)
+    return put_number(text, at, _bulges(sites, row))
+
+
+@compiled
+def _put_crispor(text, at, layout, sites, words, row):
+    guide, width, pam = sites.guides[row], sites.widths[row], sites.pam_numbers[row]
+    guide_text, site_text = sites.guide_text[row], sites.site_text[row]
+    at = _put_name(text, at, words.guides, guide)
+    if not layout.pam_is_last:
+        at = put_name(text, at, words.pams, pam)
+    at = put_name(text, at, words.sequences, guide)
+    if layout.pam_is_last:
+        at = put_name(text, at, words.pams, pam)
+    at = _put_byte(text, at, _TAB)
+    length = sites.pam_lengths[row]
+    if not layout.pam_is_last:
+        at = _put_row(text, at, sites.pams, row, length)
+    for i in range(width):
+        # Mismatches have a column of their own: no lower-case letters here.
+        letter = site_text[i]
+        at = _put_byte(text, at, letter - 32 if letter >= 97 else letter)
+    if layout.pam_is_last:
+        at = _put_row(text, at, sites.pams, row, length)
+    at = _put_byte(text, at, _TAB)
+    for i in range(width):
+        if guide_text[i] == _MINUS or site_text[i] == _MINUS:
+            mark = _MINUS
         else:
-            at = put_bytes(text, at, name_text, name_first, name_last)
-            at = _put_byte(text, at, _TAB)
-            sequence_first, sequence_last = sequence_bounds[guide, 0], sequence_bounds[guide, 1]
-            if not pam_is_last:
-                at = put_bytes(text, at, pam_text, pam_first, pam_last)
-            at = put_bytes(text, at, sequence_text, sequence_first, sequence_last)
-            if pam_is_last:
-                at = put_bytes(text, at, pam_text, pam_first, pam_last)
-            at = _put_byte(text, at, _TAB)
-            for i in range(length if not pam_is_last else 0):
-                at = _put_byte(text, at, pams[row, i])
-            for i in range(width):
-                # Here a mismatch has a column of its own.
-                letter = site_text[row, i]
-                at = _put_byte(text, at, letter - 32 if letter >= 97 else letter)
-            for i in range(length if pam_is_last else 0):
-                at = _put_byte(text, at, pams[row, i])
-            at = _put_byte(text, at, _TAB)
-            for i in range(width):
-                if guide_text[row, i] == _MINUS or site_text[row, i] == _MINUS:
-                    mark = _MINUS
-                else:
-                    mark = _DOT if guide_text[row, i] == site_text[row, i] else _STAR
-                at = _put_byte(text, at, mark)
-            at = _put_byte(text, at, _TAB)
-            at = put_field(text, at, np.int64(mismatches[row]), _TAB)
-            at = _put_decimals(text, at, mit[row])
-            at = _put_byte(text, at, _TAB)
-            at = _put_decimals(text, at, cfd[row])
-            at = _put_byte(text, at, _TAB)
-            at = put_bytes(text, at, contig_text, contig_first, contig_last)
-            at = _put_byte(text, at, _TAB)
-            at = put_field(text, at, left + 1, _TAB)
-            at = put_field(text, at, right, _TAB)
-            at = _put_byte(text, at, strand)
-            at = _put_byte(text, at, _TAB)
-        if with_features and (layout in (_TSV, _CRISPOR)):
-            begun = False
-            for i in range(names_of[row, 0], names_of[row, 1]):
-                if feature_stops[i] > genome_starts[row]:
-                    if begun:
-                        at = _put_byte(text, at, _SEMICOLON)
-                    begun = True
-                    at = put_bytes(
-                        text, at, feature_text, feature_bounds[i, 0], feature_bounds[i, 1]
-                    )
+            mark = _DOT if guide_text[i] == site_text[i] else _STAR
+        at = _put_byte(text, at, mark)
+    at = _put_byte(text, at, _TAB)
+    at = put_field(text, at, np.int64(sites.mismatches[row]), _TAB)
+    at = _put_byte(text, _put_decimals(text, at, sites.mit[row]), _TAB)
+    at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
+    at = _put_name(text, at, words.contigs, sites.contigs[row])
+    left, right = _ends_with_pam(layout, sites, row)
+    at = put_field(text, at, left + 1, _TAB)
+    at = put_field(text, at, right, _TAB)
+    at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
+    if layout.with_features:
+        at = _put_features(text, at, sites, words, row)
+    return at
+
+
+@compiled
+def _put_features(text, at, sites, words, row):
+    """Write the names of the features that a site overlaps, with semicolons between them."""
+    begun = False
+    for i in range(sites.names_of[row, 0], sites.names_of[row, 1]):
+        if words.feature_stops[i] > sites.genome_starts[row]:
+            if begun:
+                at = _put_byte(text, at, _SEMICOLON)
+            begun = True
+            at = put_name(text, at, words.features, i)
+    return at
+
+
+@compiled
+def _write_lines(layout, sites, words, text):
+    """Write one line per row; return where the last line ends."""
+    at = 0
+    for row in range(sites.guides.size):
+        if layout.number == _TSV:
+            at = _put_tsv(text, at, layout, sites, words, row)
+        elif layout.number == _BED:
+            at = _put_bed(text, at, sites, words, row)
+        elif layout.number == _CAS_OFFINDER:
+            at = _put_cas_offinder(text, at, layout, sites, words, row)
+        else:
+            at = _put_crispor(text, at, layout, sites, words, row)
         at = _put_byte(text, at, _FEED)
     return at
 
