@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -91,11 +90,27 @@ def hit_columns(
 #
 # In BED a k-mer that does not begin at the query's first base is called ``query:kmer_start``.
 # The hits of one k-mer on one strand and contig begin alike, so a TSV line begins with a copy of
-# the
-# line before it.
+# the line before it.
 
 
 TSV, BED, TSV_WITH_SITES = 0, 1, 2
+
+
+class _Hits(NamedTuple):
+    """Columns of `SeedHits` and `KmerBatch`, the names, and the bases of the genome."""
+
+    kmers: np.ndarray
+    strands: np.ndarray
+    positions: np.ndarray
+    mismatches: np.ndarray
+    kmer_queries: np.ndarray
+    kmer_starts: np.ndarray
+    kmer_lengths: np.ndarray
+    queries: Names
+    contigs: Names
+    contig_starts: np.ndarray
+    packed: np.ndarray
+
 
 # As numbers of one type: for each literal number Numba would compile a function again.
 _TAB, _NEWLINE, _COLON, _PLUS, _MINUS = np.frombuffer(b"\t\n:+-", np.uint8)
@@ -120,10 +135,12 @@ def hit_lines(
 
     While one is written, threads fill the next.
     """
-    if layout == TSV_WITH_SITES:
-        write = partial(_write_sites, reference.packed)
-    else:
-        write = _write_bed if layout == BED else _write_tsv
+    write = {TSV: _write_tsv, BED: _write_bed, TSV_WITH_SITES: _write_sites}[layout]
+    table = _Hits(
+        hits.kmers, hits.strands, hits.positions, hits.mismatches,
+        kmers.queries, kmers.starts, kmers.lengths,
+        queries, contigs, reference.contig_starts, reference.packed,
+    )  # fmt: skip
     line = contigs.longest + 1 + 4 * _NUMBER
     if layout == TSV_WITH_SITES:
         line += LONGEST_KMER + 1
@@ -132,13 +149,7 @@ def hit_lines(
         last = min(first + _LINES_AT_ONCE, hits.count)
         names = _name_bytes(hits.kmers, kmers.queries, queries.bounds, first, last)
         text = np.empty((last - first) * line + names + SLACK, np.uint8)
-        used = write(
-            hits.kmers, hits.strands, hits.positions, hits.mismatches,
-            kmers.queries, kmers.starts, kmers.lengths,
-            queries.text, queries.bounds, reference.contig_starts, contigs.text, contigs.bounds,
-            first, last, text,
-        )  # fmt: skip
-        return text[:used]
+        return text[: write(table, first, last, text)]
 
     firsts = range(0, hits.count, _LINES_AT_ONCE)
     if threads == 1 or len(firsts) == 1:
@@ -153,8 +164,7 @@ def number_lines(
 ) -> np.ndarray:
     """Lines of query ``numbers[i]``, ``starts[i]`` and ``values[i]``, as an array of bytes."""
     text = _room(queries, numbers, _NUMBER)
-    used = _write_numbers(queries.text, queries.bounds, numbers, starts, values, text)
-    return text[:used]
+    return text[: _write_numbers(queries, numbers, starts, values, text)]
 
 
 def reason_lines(
@@ -162,10 +172,7 @@ def reason_lines(
 ) -> np.ndarray:
     """Lines of query ``numbers[i]``, ``starts[i]`` and ``reasons[values[i]]``."""
     text = _room(queries, numbers, reasons.longest + 1)
-    used = _write_reasons(
-        queries.text, queries.bounds, numbers, starts, values, reasons.text, reasons.bounds, text
-    )
-    return text[:used]
+    return text[: _write_reasons(queries, numbers, starts, values, reasons, text)]
 
 
 def _room(queries: Names, numbers: np.ndarray, rest: int) -> np.ndarray:
@@ -202,6 +209,12 @@ def _put(text, at, source, start, stop, ending):
 
 
 @compiled
+def _put_name(text, at, names, number, ending):
+    """Write a name and one byte more, as `_put` does."""
+    return _put(text, at, names.text, names.bounds[number, 0], names.bounds[number, 1], ending)
+
+
+@compiled
 def _contig_of(contig_starts, position, contig):
     """The contig of a genome position; `contig` is tried first."""
     if contig_starts[contig] <= position < contig_starts[contig + 1]:
@@ -210,124 +223,110 @@ def _contig_of(contig_starts, position, contig):
 
 
 @compiled
-def _write_tsv(
-    hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
-    names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
-):  # fmt: skip
+def _write_tsv(hits, first, last, text):
     at = _START
     contig = _START
     head = head_size = _START
     for i in range(first, last):
-        kmer = hit_kmers[i]
-        strand = hit_strands[i]
-        position = np.int64(hit_positions[i])
-        here = _contig_of(contig_starts, position, contig)
+        kmer = hits.kmers[i]
+        strand = hits.strands[i]
+        position = np.int64(hits.positions[i])
+        here = _contig_of(hits.contig_starts, position, contig)
         line = at
         if (
             i > first
-            and kmer == hit_kmers[i - 1]
-            and strand == hit_strands[i - 1]
+            and kmer == hits.kmers[i - 1]
+            and strand == hits.strands[i - 1]
             and here == contig
         ):
             at = _put(text, at, text, head, head + head_size, _TAB)
         else:
-            query = kmer_queries[kmer]
+            query = hits.kmer_queries[kmer]
             contig = here
-            at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
-            at = put_field(text, at, kmer_starts[kmer], _TAB)
+            at = _put_name(text, at, hits.queries, query, _TAB)
+            at = put_field(text, at, hits.kmer_starts[kmer], _TAB)
             text[at] = _MINUS if strand else _PLUS
             text[at + 1] = _TAB
-            at = _put(
-                text, at + 2, contig_names, contig_bounds[here, 0], contig_bounds[here, 1], _TAB
-            )
+            at = _put_name(text, at + 2, hits.contigs, here, _TAB)
             head_size = at - line - 1
         head = line
-        at = put_field(text, at, position - contig_starts[here], _TAB)
-        text[at] = np.uint8(48) + hit_mismatches[i]
+        at = put_field(text, at, position - hits.contig_starts[here], _TAB)
+        text[at] = np.uint8(48) + hits.mismatches[i]
         text[at + 1] = _NEWLINE
         at += 2
     return at
 
 
 @compiled
-def _write_bed(
-    hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts, kmer_lengths,
-    names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
-):  # fmt: skip
+def _write_bed(hits, first, last, text):
     at = _START
     contig = _START
     for i in range(first, last):
-        kmer = hit_kmers[i]
-        query = kmer_queries[kmer]
-        position = np.int64(hit_positions[i])
-        contig = _contig_of(contig_starts, position, contig)
-        start = position - contig_starts[contig]
-        at = _put(text, at, contig_names, contig_bounds[contig, 0], contig_bounds[contig, 1], _TAB)
+        kmer = hits.kmers[i]
+        query = hits.kmer_queries[kmer]
+        position = np.int64(hits.positions[i])
+        contig = _contig_of(hits.contig_starts, position, contig)
+        start = position - hits.contig_starts[contig]
+        at = _put_name(text, at, hits.contigs, contig, _TAB)
         at = put_field(text, at, start, _TAB)
-        at = put_field(text, at, start + kmer_lengths[kmer], _TAB)
-        at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
-        if kmer_starts[kmer]:
+        at = put_field(text, at, start + hits.kmer_lengths[kmer], _TAB)
+        at = _put_name(text, at, hits.queries, query, _TAB)
+        if hits.kmer_starts[kmer]:
             text[at - 1] = _COLON
-            at = put_field(text, at, kmer_starts[kmer], _TAB)
-        text[at] = np.uint8(48) + hit_mismatches[i]
+            at = put_field(text, at, hits.kmer_starts[kmer], _TAB)
+        text[at] = np.uint8(48) + hits.mismatches[i]
         text[at + 1] = _TAB
-        text[at + 2] = _MINUS if hit_strands[i] else _PLUS
+        text[at + 2] = _MINUS if hits.strands[i] else _PLUS
         text[at + 3] = _NEWLINE
         at += 4
     return at
 
 
 @compiled
-def _write_sites(
-    packed, hit_kmers, hit_strands, hit_positions, hit_mismatches, kmer_queries, kmer_starts,
-    kmer_lengths, names, bounds, contig_starts, contig_names, contig_bounds, first, last, text,
-):  # fmt: skip
+def _write_sites(hits, first, last, text):
     at = _START
     contig = _START
     for i in range(first, last):
-        kmer = hit_kmers[i]
-        query = kmer_queries[kmer]
-        position = np.int64(hit_positions[i])
-        contig = _contig_of(contig_starts, position, contig)
-        at = _put(text, at, names, bounds[query, 0], bounds[query, 1], _TAB)
-        at = put_field(text, at, kmer_starts[kmer], _TAB)
-        text[at] = _MINUS if hit_strands[i] else _PLUS
+        kmer = hits.kmers[i]
+        query = hits.kmer_queries[kmer]
+        position = np.int64(hits.positions[i])
+        contig = _contig_of(hits.contig_starts, position, contig)
+        at = _put_name(text, at, hits.queries, query, _TAB)
+        at = put_field(text, at, hits.kmer_starts[kmer], _TAB)
+        text[at] = _MINUS if hits.strands[i] else _PLUS
         text[at + 1] = _TAB
-        at = _put(
-            text, at + 2, contig_names, contig_bounds[contig, 0], contig_bounds[contig, 1], _TAB
-        )
-        at = put_field(text, at, position - contig_starts[contig], _TAB)
-        text[at] = np.uint8(48) + hit_mismatches[i]
+        at = _put_name(text, at + 2, hits.contigs, contig, _TAB)
+        at = put_field(text, at, position - hits.contig_starts[contig], _TAB)
+        text[at] = np.uint8(48) + hits.mismatches[i]
         text[at + 1] = _TAB
         at += 2
-        length = np.int64(kmer_lengths[kmer])
+        length = np.int64(hits.kmer_lengths[kmer])
         for b in range(length):
-            base = position + (length - 1 - b if hit_strands[i] else b)
-            code = packed[base >> 5] >> np.uint64(62 - 2 * (base & 31)) & np.uint64(3)
-            text[at + b] = _LETTERS[np.uint64(3) - code if hit_strands[i] else code]
+            base = position + (length - 1 - b if hits.strands[i] else b)
+            code = hits.packed[base >> 5] >> np.uint64(62 - 2 * (base & 31)) & np.uint64(3)
+            text[at + b] = _LETTERS[np.uint64(3) - code if hits.strands[i] else code]
         text[at + length] = _NEWLINE
         at += length + 1
     return at
 
 
 @compiled
-def _write_numbers(names, bounds, queries, starts, values, text):
+def _write_numbers(names, queries, starts, values, text):
     at = _START
     for i in range(queries.size):
-        at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
+        at = _put_name(text, at, names, queries[i], _TAB)
         at = put_field(text, at, starts[i], _TAB)
         at = put_field(text, at, values[i], _NEWLINE)
     return at
 
 
 @compiled
-def _write_reasons(names, bounds, queries, starts, values, reasons, reason_bounds, text):
+def _write_reasons(names, queries, starts, values, reasons, text):
     at = _START
     for i in range(queries.size):
-        at = _put(text, at, names, bounds[queries[i], 0], bounds[queries[i], 1], _TAB)
+        at = _put_name(text, at, names, queries[i], _TAB)
         at = put_field(text, at, starts[i], _TAB)
-        start, stop = reason_bounds[values[i]]
-        at = _put(text, at, reasons, start, stop, _NEWLINE)
+        at = _put_name(text, at, reasons, values[i], _NEWLINE)
     return at
 
 
