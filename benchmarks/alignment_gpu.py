@@ -33,10 +33,10 @@ from parts.alignment_pairs import BASES, mixed_pairs, random_pairs, rows_of
 from bwarp.alignment.gatk_cpu import GATK_PARAMETERS
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.scoring import FITTING, matrix_scoring, nucleotide_scoring
+from bwarp.database_search.database import Database, sorted_database
 from bwarp.gpu.cuda import cuda
 from bwarp.runtime.backend import choose_backend
 from bwarp.runtime.threads import available_threads
-from bwarp.search.database import Database, sorted_database
 
 #: Threads that bring batches to the GPU.
 THREADS = available_threads()
@@ -249,7 +249,7 @@ def main():
 
     from bwarp.alignment import gatk_cuda, gatk_run_lengths_cuda
     from bwarp.alignment import pair_ends_cuda as pairs_cuda
-    from bwarp.search import prefix_scan_cuda, search_cuda
+    from bwarp.database_search import prefix_scan_cuda, search_cuda
 
     report = Report(arguments.output)
 

@@ -28,7 +28,7 @@ from frame.simulated import make_proteins
 from frame.timing import median_seconds, timed
 
 from bwarp.alignment.scoring import matrix_scoring
-from bwarp.search.database import Database, read_database, sorted_database
+from bwarp.database_search.database import Database, read_database, sorted_database
 
 QUERIES = SHARED / "protein_queries_cudasw" / "queries.fasta"
 DATABASE = SHARED / "protein_swissprot" / "swissprot_25th.fasta.gz"
@@ -48,9 +48,9 @@ CHANG_TABLE_3 = {
 
 def engine(backend):
     if backend == "cuda":
-        from bwarp.search.search_cuda import search_scores
+        from bwarp.database_search.search_cuda import search_scores
     else:
-        from bwarp.search.search_cpu import search_scores
+        from bwarp.database_search.search_cpu import search_scores
     return search_scores
 
 

@@ -25,7 +25,7 @@ PRELOADED = (
         for room in ("commands", "steps", "reports")
         for path in sorted(CHECKOUT.glob(f"bwarp/cli/{room}/[!_]*.py"))
     ),
-    "bwarp.search.search_cpu",
+    "bwarp.database_search.search_cpu",
     "bwarp.index.build_cpu",
     "bwarp.seeding.backtracking_cpu",
     "bwarp.seeding.find_cpu",

@@ -9,10 +9,10 @@ import pytest
 
 from bwarp.alignment.scoring import matrix_scoring
 from bwarp.composition.histogram import count_bases
+from bwarp.database_search import search_cpu
+from bwarp.database_search.database import sorted_database
 from bwarp.index.locate_cpu import locate
 from bwarp.index.rank import extend_left
-from bwarp.search import search_cpu
-from bwarp.search.database import sorted_database
 from bwarp.sequence import CODE_OF_BYTE
 from tests.helpers.oracles.index_oracle import index_of
 
@@ -55,7 +55,7 @@ def test_score_of_chang_and_chen(monkeypatch, algorithm):
     database = sorted_database([other], [""])
     engine = search_cpu
     if algorithm == "prefix-scan":
-        from bwarp.search import prefix_scan_cuda as engine
+        from bwarp.database_search import prefix_scan_cuda as engine
         from tests.helpers.gpu.emulated_alignment import pretend
 
         pretend(monkeypatch)

@@ -14,7 +14,7 @@ from bwarp.alignment.scoring import (
     matrix_scoring,
     nucleotide_scoring,
 )
-from bwarp.search.database import sorted_database
+from bwarp.database_search.database import sorted_database
 from parts.alignment_pairs import BASES, mixed_pairs, random_pairs
 
 __all__ = [
@@ -74,7 +74,7 @@ def expected_answers(path):
         return dict(np.load(path))
     from bwarp.alignment.gatk_cpu import gatk_alignments
     from bwarp.alignment.pair_ends_cpu import pair_alignments
-    from bwarp.search.search_cpu import search_scores
+    from bwarp.database_search.search_cpu import search_scores
 
     answers = {}
     for name, pairs, scoring, mode in check_cases():

@@ -34,10 +34,10 @@ from bwarp.alignment.batches_cpu import (
 from bwarp.alignment.cells_cpu import NEVER, ROWS, Last, fill_directions, fill_rows
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, Alignments, Ends, PairBatch
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import VECTOR_BYTES, stand_alone
 from bwarp.runtime.simd.compiler import overload
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # Writing CIGARs on the CPU: run by run into arrays, and in the end into the order of the pairs.

@@ -8,9 +8,7 @@ from bwarp.alignment.scoring import Scoring
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.sequences import Sequences, is_file, refuse_nothing, sequence_batches
 from bwarp.api.tables import frame, named
-from bwarp.errors import UsageError
-from bwarp.options.aligning import SEARCH
-from bwarp.search.best_hits import (
+from bwarp.database_search.best_hits import (
     COLUMNS,
     MATRIX,
     SIGNIFICANCE,
@@ -20,14 +18,16 @@ from bwarp.search.best_hits import (
     search_scoring,
     significance,
 )
-from bwarp.search.database import (
+from bwarp.database_search.database import (
     Database,
     gather_sequences,
     load_database,
     read_database,
     sorted_database,
 )
-from bwarp.search.evalue import karlin_altschul
+from bwarp.database_search.evalue import karlin_altschul
+from bwarp.errors import UsageError
+from bwarp.options.aligning import SEARCH
 
 
 def search(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.uncounted import uncounted
 
 #: A record without its size, name, CIGAR, bases, qualities and tags: no record is shorter.
 FIXED_BYTES = 32

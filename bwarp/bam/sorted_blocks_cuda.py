@@ -27,9 +27,9 @@ from bwarp.errors import GpuMemoryError
 from bwarp.gpu import nvcomp
 from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.cuda import cuda, driver, int64, uint8, uint32, uint64
-from bwarp.gpu.device import copy_from_gpu
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.memory import cut
+from bwarp.gpu.several_gpus import copy_from_gpu
 from bwarp.gpu.transfers import PinnedBuffer, into_host
 from bwarp.runtime.backend import is_gpu_memory_error
 from bwarp.runtime.timeline import on_timeline, span

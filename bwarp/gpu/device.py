@@ -17,15 +17,8 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
-
-from bwarp.gpu.cuda import cuda, device_pointer, driver_calls
-from bwarp.gpu.launch import BLOCKING_SYNC
-from bwarp.runtime.threads import run_together
 
 #: Where the driver and the system list the GPUs.
 DRIVER, DEVICES = Path("/proc/driver/nvidia/gpus"), Path("/dev")
@@ -35,6 +28,9 @@ PATIENCE = 0.5
 
 #: Set where this process, or one that started it, holds a GPU: its children share it.
 HELD = "BWARP_GPU"
+
+#: CU_CTX_SCHED_BLOCKING_SYNC.
+BLOCKING_SYNC = 4
 
 #: Held until `release_gpu`, or the end of the process.
 _locks: list[int] = []
@@ -192,91 +188,15 @@ def _open_lock(path: Path) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# Several GPUs in one process: each has what it searches, and takes some of the work.
-#
-# Numba keeps for every thread which GPU it works with. So what a GPU is to do runs inside of
-# ``cuda.gpus[i]``, in whichever thread: arrays, pools of memory and loaded kernels are that
-# GPU's.
-
-
-Result = TypeVar("Result")
-Worker = TypeVar("Worker")
-
-
-def on_each(work: Callable[[], Result], most: int = 1) -> list[Result]:
-    """What ``work()`` returns on each of the GPUs that CUDA shows, at most so many."""
-    gpus = min(most, len(cuda.gpus)) if most > 1 else 1
-
-    def work_on(gpu: int) -> Result:
-        with cuda.gpus[gpu]:
-            return work()
-
-    return run_together([partial(work_on, gpu) for gpu in range(gpus)], gpus)
-
-
-def on_gpu(gpu: int, work: Callable[..., Iterator[Result]], *arguments) -> Iterator[Result]:
-    """What ``work(*arguments)`` yields on a GPU; to be asked for by one thread alone."""
-    with cuda.gpus[gpu]:
-        yield from work(*arguments)
-
-
-def copy_from_gpu(array, gpu: int):
-    """A copy on the current GPU of a 1-d array on another one, which may be forgotten afterwards.
-
-    It waits for what both GPUs have to do, and what they are given later waits for it.
-    """
-    copy = cuda.device_array(array.size, array.dtype)
-    if array.size:
-        _copy_between_gpus(copy, cuda.get_current_device().id, array, gpu)
-    return copy
-
-
-def _copy_between_gpus(target, target_gpu: int, source, source_gpu: int) -> None:
-    there, here = (cuda.gpus[gpu].get_primary_context().handle for gpu in (source_gpu, target_gpu))
-    driver_calls.cuMemcpyPeer(
-        device_pointer(target), here, device_pointer(source), there, source.nbytes
-    )
-
-
-class LeastBusy:
-    """Lends the worker of the GPU that has the least to do, to any number of threads.
-
-    Parameters
-    ----------
-    workers : sequence
-        One a GPU, made of what `on_each` returned.
-    """
-
-    def __init__(self, workers: Sequence[Worker]):
-        self._workers, self._in_hand = workers, [0] * len(workers)
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def lent(self, gpu: int | None = None) -> Iterator[Worker]:
-        """A worker, and its GPU for this thread; with a number that GPU's."""
-        with self._lock:
-            if gpu is None:
-                gpu = self._in_hand.index(min(self._in_hand))
-            self._in_hand[gpu] += 1
-        try:
-            with cuda.gpus[gpu]:
-                yield self._workers[gpu]
-        finally:
-            with self._lock:
-                self._in_hand[gpu] -= 1
-
-
-# --------------------------------------------------------------------------------------------------
 # CUDA starts while Python imports: a fifth of a second each, side by side.
 #
 #     main thread   import numpy, numba, bwarp ...   | numba-cuda finds the driver at work
 #     another one   cuInit | the GPU's context       |
 #
 # Nothing heavy is imported here. Only a GPU that is the only one to choose from is started, and
-# only
-# where no other program of bwarp holds it: which of several a program takes is decided later, and
-# the driver does not look at CUDA_VISIBLE_DEVICES again. If the program then takes no GPU, the
-# context, which has memory there, is given up.
+# only where no other program of bwarp holds it: the program decides later which of several GPUs it
+# takes, and the driver does not look at CUDA_VISIBLE_DEVICES again. If the program then takes no
+# GPU, the context, which has memory there, is given up.
 
 
 #: Subcommands that use a GPU for most of what they do, and ask for it whatever their options are.

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from bwarp.gpu.cuda import CompiledKernel, CUDACodeLibrary, CUDADispatcher, cuda, dumps, version
+from bwarp.gpu.device import BLOCKING_SYNC
 from bwarp.runtime.compiled_code import KeptCode
 
 #: Threads a block where nothing else is given.
@@ -154,10 +155,6 @@ def _driver():
 # CUDA's own way, where there are more processors than programs, is to ask the GPU without a
 # pause:
 # each thread that waits takes a processor from those that have work.
-
-
-#: CU_CTX_SCHED_BLOCKING_SYNC.
-BLOCKING_SYNC = 4
 
 
 def sleep_while_waiting() -> None:

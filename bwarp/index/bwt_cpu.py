@@ -6,9 +6,9 @@ from bwarp.index.fm_index import BWT, COUNT_WORDS, block_words, first_rows_of
 from bwarp.index.packed_text_cpu import PackedText, is_near_separator, next_separator
 from bwarp.index.suffix_array_cpu import sample_suffixes, suffixes_in_order
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
 #: Rows whose bits share a word.

@@ -12,9 +12,9 @@ from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank import block_start, lf_step
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 
 # Rows that advance together: enough for their cache misses to overlap.
 _TOGETHER = 32

@@ -29,9 +29,9 @@ from bwarp.index.packed_text_cpu import (
     next_separator,
 )
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import bounded_ranges, for_each_range, run_together
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
 #: Bases of a key, and of what is compared at once.

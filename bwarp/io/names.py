@@ -9,7 +9,7 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 from bwarp.runtime.compiled_code import compiled, read_only
-from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # Numbers and stretches of bytes, written into an array of text by compiled code.

@@ -30,7 +30,7 @@ from bwarp.loci.options import Extension, FoundLoci
 from bwarp.loci.verify_cpu import LEFT, NOWHERE, RIGHT, agreeing, furthest
 from bwarp.reads.base_bits_cpu import copy_bases
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.uncounted import uncounted
 
 
 class NoAlignmentError(Exception):

@@ -6,8 +6,8 @@ import numpy as np
 from bwarp.index.locate_cpu import check_hit
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count
+from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # A lower bound of edits, by 4-mers of a read that stand on no diagonal within reach.

@@ -64,7 +64,7 @@ def load(
     """What loci are verified against and, at the same time, what each of `gpus` GPUs keeps."""
     make_genome = partial(find_cpu.load, index.reference, threads)
     if backend == "cuda":
-        from bwarp.gpu.device import on_each
+        from bwarp.gpu.several_gpus import on_each
         from bwarp.loci import find_cuda
 
         prepare = partial(find_cuda.prepare, index, threads)
@@ -89,7 +89,7 @@ def loci_finder(
         return lambda both, blocks, offsets: find_cpu.find_batch(
             index, genome, both, blocks, offsets, options
         )
-    from bwarp.gpu.device import LeastBusy
+    from bwarp.gpu.several_gpus import LeastBusy
     from bwarp.loci.find_cuda import LociFinder
 
     finders = LeastBusy([LociFinder(index, genome, device, options) for device in kept])

@@ -40,8 +40,8 @@ from bwarp.records.record_text import put_cigar, put_md, put_nibbles, put_raw_qu
 from bwarp.records.record_writer import sam_header
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled, read_only
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.seed_tables import sibling
 
 # --------------------------------------------------------------------------------------------------

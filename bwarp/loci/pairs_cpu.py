@@ -23,7 +23,7 @@ from bwarp.mapping.insert_size import (
 )
 from bwarp.options.mapping import ALL
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.uncounted import uncounted
 
 #: Both ends together have no more edits.
 _MOST_EDITS = 64

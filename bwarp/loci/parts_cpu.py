@@ -17,8 +17,8 @@ from bwarp.index.store import require_reverse
 from bwarp.loci.options import LocusOptions, best_mismatches, parts_needed
 from bwarp.options.finding import LONGEST_KMER, SHORTEST_KMER
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import prefetch
+from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.kmers import kmer_words
 from bwarp.seeding.search_schemes_cpu import search_schemes
 

@@ -28,8 +28,8 @@ from bwarp.index.locate_cpu import check_hit
 from bwarp.loci.candidates_cpu import cannot_align, differing
 from bwarp.loci.candidates_cpu import mismatches as count_mismatches
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import leading_zeros, population_count, prefetch
+from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # Edit distances of a read and stretches of the genome, by furthest-reaching rows.

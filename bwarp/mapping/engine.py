@@ -44,7 +44,7 @@ def load(
     """
     make_genome = partial(genome_of, index.reference, threads)
     if backend == "cuda":
-        from bwarp.gpu.device import on_each
+        from bwarp.gpu.several_gpus import on_each
         from bwarp.mapping import seeding_rounds_cuda
 
         prepare = partial(seeding_rounds_cuda.prepare, index, threads)

@@ -49,7 +49,6 @@ from bwarp.reads.base_bits_cpu import (
 )
 from bwarp.reference import Reference, ambiguous_stretches
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     fill,
@@ -63,6 +62,7 @@ from bwarp.runtime.simd import (
     subtract,
 )
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # The best stretch of a diagonal, found from mismatch to mismatch; both engines use these rules.

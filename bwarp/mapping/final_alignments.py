@@ -36,9 +36,9 @@ from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes, prefetch_bases, shifted, turned
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
 # --------------------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.mapping.seeds_cpu import Candidates, candidates_of
 from bwarp.reads.base_bits_cpu import SLACK, put_bases
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 
 #: Bases of a k-mer.
 KMER = 8

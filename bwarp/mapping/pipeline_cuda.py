@@ -37,7 +37,7 @@ import numpy as np
 from bwarp.bam.sorted_blocks_cuda import records_on_host
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu.available_memory import Pieces
-from bwarp.gpu.device import LeastBusy
+from bwarp.gpu.several_gpus import LeastBusy
 from bwarp.gpu.transfers import PinnedBuffer, PinnedBuffers
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension_cpu import Genome, both_strands

@@ -36,8 +36,8 @@ from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.mapping.seeds_cpu import score_bound_of
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # Numbers of templates by which ties are broken: they look random, and are the same in every run.

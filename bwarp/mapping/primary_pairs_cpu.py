@@ -41,8 +41,8 @@ from bwarp.mapping.primary_hits_cpu import (
 )
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 
 UNPAIRED_PENALTY = 17
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
+from bwarp.runtime.uncounted import uncounted
 
 #: Numbers a row, and where each stands.
 FIELDS = 8

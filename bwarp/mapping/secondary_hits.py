@@ -34,8 +34,8 @@ from bwarp.records.alignment_records import (
     joined_alignments,
 )
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 
 
 def least_split(parameters: MappingParameters) -> int:

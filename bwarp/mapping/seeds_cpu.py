@@ -18,9 +18,9 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import check_hit, locate
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters, SeedRound
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.exact_cpu import exact_intervals
 
 #: Reads that are searched together: their arrays stay in the processor's cache.

@@ -29,9 +29,9 @@ from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
 from bwarp.mapping.seeds_cpu import find_candidates
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 
 #: The parts of a split read may share so many bases, which fit on both sides of the breakpoint.
 MICROHOMOLOGY = 10

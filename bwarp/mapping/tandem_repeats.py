@@ -16,8 +16,8 @@ from bwarp.mapping.primary_hits_cpu import PrimarySelection, quality_beside
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.reads.base_bits_cpu import bits_of_codes, differing
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count
+from bwarp.runtime.uncounted import uncounted
 
 #: So many bases away is another locus.
 APART = 20

@@ -16,8 +16,8 @@ from bwarp.records.alignment_records import REVERSE, SECONDARY, UNMAPPED, Alignm
 from bwarp.records.comment_tags import ReadTags
 from bwarp.records.record_text import is_match, put_cigar
 from bwarp.runtime.compiled_code import compiled, read_only
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS
 
 _TAB, _NEWLINE, _STAR, _PLUS, _MINUS = np.frombuffer(b"\t\n*+-", np.uint8)

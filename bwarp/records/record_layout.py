@@ -28,9 +28,9 @@ from bwarp.records.alignment_records import (
     joined_alignments,
 )
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 
 _SOFT_CLIP, _HARD_CLIP = 4, 5
 

@@ -11,8 +11,8 @@ from bwarp.mapping.extension_cpu import Genome
 from bwarp.reads.base_bits_cpu import base_at, differing
 from bwarp.records.alignment_records import REVERSE, AlignmentRecords
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count
+from bwarp.runtime.uncounted import uncounted
 
 _BASES = np.frombuffer(b"ACGTN", np.uint8)
 _OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)

@@ -48,9 +48,9 @@ from bwarp.records.record_text import (
 )
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled, read_only
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.uncounted import uncounted
 
 _NM, _MD, _MC, _MQ, _AS, _XS, _MS, _RG, _SA, _PA, _XA = map(
     tuple, (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"ms", b"RG", b"SA", b"pa", b"XA")

@@ -19,8 +19,8 @@ from bwarp.mapping.pipeline import MappedChunk
 from bwarp.options.common import ORIENTATIONS
 from bwarp.reads.base_bits_cpu import differing, prefetch_bases
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count
+from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # What alignments say of bases: how many are aligned, inserted and edited, and the depth.

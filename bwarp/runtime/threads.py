@@ -200,7 +200,7 @@ def on_each_gpu(prepare: Callable[[], Index], backend: str, gpus: int = 1) -> li
     """What ``prepare()`` returns: with ``"cuda"`` on each of up to so many GPUs, else once."""
     if backend != "cuda":
         return [prepare()]
-    from bwarp.gpu.device import on_each
+    from bwarp.gpu.several_gpus import on_each
 
     return on_each(prepare, gpus)
 
@@ -228,7 +228,7 @@ def in_turns(
         for item in items:
             yield item, search(indexes[0], item)
         return
-    from bwarp.gpu.device import on_gpu
+    from bwarp.gpu.several_gpus import on_gpu
 
     is_wanted = threading.Event()
     is_wanted.set()

@@ -10,9 +10,9 @@ import numpy as np
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank import block_start, extend_left
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.hits import Intervals
 from bwarp.seeding.kmers import PackedKmers
 from bwarp.sequence import kmer_at, reverse_complement_kmer

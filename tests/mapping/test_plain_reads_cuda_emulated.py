@@ -18,7 +18,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from dataclasses import replace
 
 from bwarp.gpu import available_memory
-from bwarp.gpu.device import on_each
+from bwarp.gpu.several_gpus import on_each
 from bwarp.io.names import Names
 from bwarp.mapping import insert_size, pipeline, pipeline_cuda, seeding_rounds_cuda
 from bwarp.mapping.chunk_records import chunk_records

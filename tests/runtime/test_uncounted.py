@@ -7,8 +7,8 @@ import numba
 import numpy as np
 import pytest
 
-from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import stand_alone
+from bwarp.runtime.uncounted import uncounted
 
 
 class Two(NamedTuple):

@@ -11,11 +11,7 @@ from pathlib import Path
 
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
-from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file, check_outputs
-from bwarp.options.aligning import SEARCH
-from bwarp.runtime.progress import progress, say
-from bwarp.search.best_hits import (
+from bwarp.database_search.best_hits import (
     COLUMNS,
     MATRIX,
     SIGNIFICANCE,
@@ -29,13 +25,17 @@ from bwarp.search.best_hits import (
     search_scoring,
     significance,
 )
-from bwarp.search.database import (
+from bwarp.database_search.database import (
     load_database,
     read_all,
     read_database,
     save_database,
 )
-from bwarp.search.evalue import karlin_altschul
+from bwarp.database_search.evalue import karlin_altschul
+from bwarp.errors import UsageError
+from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.options.aligning import SEARCH
+from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
 scripts/search_database.py --queries Q.fa --database D.fa.gz -o hits.tsv

@@ -12,6 +12,8 @@ from pathlib import Path
 from bwarp.cli.program import program_parser
 from bwarp.composition.scan import scan_queries
 from bwarp.counted import counted
+from bwarp.database_search.best_hits import search_scoring
+from bwarp.database_search.database import gather_sequences
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_folder, check_outputs
 from bwarp.io.names import names_of
@@ -19,8 +21,6 @@ from bwarp.io.sequence_parts import write_parts, write_parts_by_length
 from bwarp.options.aligning import SEARCH
 from bwarp.options.common import PARTS, output, sequence_file
 from bwarp.runtime.progress import say
-from bwarp.search.best_hits import search_scoring
-from bwarp.search.database import gather_sequences
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """

@@ -46,7 +46,7 @@ def folder(tmp_path):
 def pretended(monkeypatch):
     """Programs and functions find a GPU, whose kernels run here; which algorithms have run."""
     from bwarp.alignment import gatk_run_lengths_cuda
-    from bwarp.search import prefix_scan_cuda
+    from bwarp.database_search import prefix_scan_cuda
     from tests.helpers.gpu.emulated_alignment import pretend
 
     pretend(monkeypatch)

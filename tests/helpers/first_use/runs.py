@@ -33,6 +33,7 @@ RUNS = {
     "mapped pairs": (
         *_lines(f"map --index index {_PAIRS}", ("-o pairs.sam", "-o pairs.bam")),
         f"map --index index {_PAIRS} -o unit.bam --sort --stats unit.stats.json",
+        "merge unit.bam -o sample.bam",
         f"map --index index {_PAIRS} -o marked.bam --sort --mark-duplicates",
         *_lines(
             f"map --index index {_PAIRS} --mode end-to-end",
@@ -71,6 +72,10 @@ RUNS = {
     "off-targets": (
         "offtargets --index index --guides guides.fa -o sites.tsv",
         "offtargets --index index --guides guides.fa -o bulges.tsv --dna-bulges 1 --rna-bulges 1",
+    ),
+    "a simulation": (
+        "simulate-genome -o made.fa.gz --length 20000 --contigs 2",
+        "simulate-reads --reference made.fa.gz -1 made_1.fq.gz -2 made_2.fq.gz --pairs 200",
     ),
     "products of primers": ("primers --index index --pairs primers.tsv -o products.tsv",),
 }

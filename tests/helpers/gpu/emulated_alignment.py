@@ -5,8 +5,8 @@ from bwarp.alignment import device_batch_cuda as order_by_size_cuda
 from bwarp.alignment import device_batch_cuda as scores_and_ends_cuda
 from bwarp.alignment import pair_ends_cuda as pairs_cuda
 from bwarp.alignment import traceback_cuda as traceback_buffers_cuda
+from bwarp.database_search import prefix_scan_cuda, profile_kernel_cuda, search_cuda
 from bwarp.gpu import sums_and_sorts as prefix_sum
-from bwarp.search import prefix_scan_cuda, profile_kernel_cuda, search_cuda
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 MODULES = (

@@ -35,6 +35,7 @@ from bwarp.alignment.cells_cpu import (
     store_rows,
 )
 from bwarp.alignment.scoring import LOCAL, MATRIX_SCORE, Scoring
+from bwarp.database_search.database import Database, check_search
 from bwarp.errors import UsageError
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.simd import (
@@ -53,7 +54,6 @@ from bwarp.runtime.simd import (
     store,
 )
 from bwarp.runtime.threads import for_each_range
-from bwarp.search.database import Database, check_search
 
 # --------------------------------------------------------------------------------------------------
 # The best local scores of a query in strips of sequences: one lane a strip, 4 rows in registers.

@@ -23,9 +23,9 @@ import numpy as np
 from bwarp.alignment.device_batch_cuda import MEMORY_SHARE, free_bytes, pair_costs
 from bwarp.alignment.int32_kernel_cuda import MATRIX_STRIDE, MATRIX_WORDS, MINUS_INFINITY
 from bwarp.alignment.scoring import LOCAL, Scoring
+from bwarp.database_search.database import Database, check_search
 from bwarp.gpu.cuda import cuda, int32, int64, uint8
 from bwarp.gpu.kernel import kernel
-from bwarp.search.database import Database, check_search
 
 ALL = 0xFFFFFFFF
 MOST_WARPS = 16

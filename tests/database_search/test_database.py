@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from bwarp.alignment.scoring import AMINO_ACIDS, matrix_scoring
-from bwarp.errors import InputError, UsageError
-from bwarp.search.database import (
+from bwarp.database_search.database import (
     load_database,
     read_database,
     save_database,
     sorted_database,
 )
+from bwarp.errors import InputError, UsageError
 
 
 @pytest.fixture

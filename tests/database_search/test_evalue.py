@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from bwarp.database_search.evalue import bit_scores, evalues, karlin_altschul, length_adjustment
 from bwarp.errors import UsageError
-from bwarp.search.evalue import bit_scores, evalues, karlin_altschul, length_adjustment
 
 
 def test_bits_are_blasts():

@@ -17,10 +17,10 @@ from bwarp.alignment.pairs import (
     sums_of_cigars,
 )
 from bwarp.alignment.scoring import LOCAL, Scoring, matrix_scoring, nucleotide_scoring
+from bwarp.database_search.database import Database
+from bwarp.database_search.evalue import KarlinAltschul, bit_scores, evalues
 from bwarp.errors import UsageError
 from bwarp.options.aligning import SEARCH
-from bwarp.search.database import Database
-from bwarp.search.evalue import KarlinAltschul, bit_scores, evalues
 
 # --------------------------------------------------------------------------------------------------
 # The best hits of a database search, and their lines.
@@ -214,13 +214,13 @@ def find_best_hits(
     """
     check_algorithm(algorithm, backend)
     if algorithm == "prefix-scan":
-        from bwarp.search.prefix_scan_cuda import search_scores
+        from bwarp.database_search.prefix_scan_cuda import search_scores
     elif backend == "cuda":
-        from bwarp.search.search_cuda import search_scores
+        from bwarp.database_search.search_cuda import search_scores
 
         search_scores = partial(search_scores, gpus=gpus)
     else:
-        from bwarp.search.search_cpu import search_scores
+        from bwarp.database_search.search_cpu import search_scores
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))]
     for query, scores in enumerate(search_scores(queries, database, scoring, threads)):
         targets = top_hits(scores, database.order, top, min_score)

@@ -9,12 +9,12 @@ import pytest
 from bwarp.alignment.cells_cpu import ROWS
 from bwarp.alignment.pair_ends_cpu import pair_ends
 from bwarp.alignment.scoring import AMINO_ACIDS, LOCAL, matrix_scoring, nucleotide_scoring
+from bwarp.database_search import search_cpu
+from bwarp.database_search.best_hits import Hits, hit_pairs, top_hits
+from bwarp.database_search.database import read_database, sorted_database
+from bwarp.database_search.search_cpu import BLOCK, search_scores
 from bwarp.errors import InputError, UsageError
 from bwarp.io.fastx import read_sequences
-from bwarp.search import search_cpu
-from bwarp.search.best_hits import Hits, hit_pairs, top_hits
-from bwarp.search.database import read_database, sorted_database
-from bwarp.search.search_cpu import BLOCK, search_scores
 from tests.helpers.cases.random_pairs import mutated, random_sequence
 from tests.helpers.oracles.alignment_oracle import end_cell, matrices
 

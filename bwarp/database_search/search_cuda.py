@@ -24,13 +24,9 @@ from bwarp.alignment.device_batch_cuda import (
     with_host_lengths,
 )
 from bwarp.alignment.scoring import LOCAL, Scoring
-from bwarp.gpu.cuda import cuda
-from bwarp.gpu.device_arrays import zeros
-from bwarp.gpu.transfers import to_gpu, to_host
-from bwarp.runtime.threads import bounded_ranges
-from bwarp.search import profile_kernel_cuda
-from bwarp.search.database import Database, check_search
-from bwarp.search.profile_kernel_cuda import (
+from bwarp.database_search import profile_kernel_cuda
+from bwarp.database_search.database import Database, check_search
+from bwarp.database_search.profile_kernel_cuda import (
     ALPHABET,
     GROUP,
     query_pair_profile,
@@ -38,6 +34,10 @@ from bwarp.search.profile_kernel_cuda import (
     spread_targets,
     strip_kernel,
 )
+from bwarp.gpu.cuda import cuda
+from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.transfers import to_gpu, to_host
+from bwarp.runtime.threads import bounded_ranges
 
 #: What a 16-bit lane holds.
 LIMIT = 32_767

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from bwarp.alignment.scoring import LOCAL, matrix_scoring, nucleotide_scoring
+from bwarp.database_search import prefix_scan_cuda, search_cpu, search_cuda
+from bwarp.database_search.database import sorted_database
+from bwarp.database_search.profile_kernel_cuda import query_pair_profile, query_profile
 from bwarp.errors import InputError
 from bwarp.runtime.threads import bounded_ranges
-from bwarp.search import prefix_scan_cuda, search_cpu, search_cuda
-from bwarp.search.database import sorted_database
-from bwarp.search.profile_kernel_cuda import query_pair_profile, query_profile
 from tests.helpers.gpu.emulated_alignment import pretend
 from tests.helpers.oracles.alignment_oracle import matrices
 

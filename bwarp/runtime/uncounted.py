@@ -1,0 +1,34 @@
+"""Arrays in compiled code whose references nobody counts.
+
+Numba counts the references to an array by atomic operations: wherever one is taken out of a tuple,
+or handed to a function that is compiled into its caller. It leaves out what it can prove to be
+pairs, but not across a loop: every step of a search counted six times, and took three times as
+long as its work.
+
+The caller of a compiled function holds its arguments, so nobody needs to count them within.
+"""
+
+from bwarp.runtime.simd.compiler import cgutils, intrinsic, types
+
+
+@intrinsic
+def uncounted(typing_context, arrays):
+    """The same array or tuple, as one that is not counted: not to be returned or kept."""
+
+    def codegen(context, builder, signature, arguments):
+        return _without_counts(context, builder, arrays, arguments[0])
+
+    return arrays(arrays), codegen
+
+
+def _without_counts(context, builder, kind, value):
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        # What is counted hangs on this pointer; LLVM drops every count of a null one.
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        for i, part in enumerate(kind):
+            inner = _without_counts(context, builder, part, builder.extract_value(value, i))
+            value = builder.insert_value(value, inner, i)
+    return value
