@@ -177,7 +177,7 @@ def test_python_that_maps(checkout, copy, monkeypatch):
     # The commands of other pages leave the index of another genome.
     index = (copy / "genome.fa", "-o", copy / "genome.index", "--with-reverse")
     assert run_here("index_reference", *index, folder=copy.folder).rc == 0
-    records = run_python(checkout, copy, monkeypatch, "docs/map.md")["records"]
+    records = run_python(checkout, copy, monkeypatch, "docs/records.md")["records"]
     assert set(records.contigs) == {"one"}
     assert records.positions.tolist() == list(range(0, 800, 20))
     assert set(records.cigars) == {"100M"}
@@ -216,7 +216,8 @@ def test_no_python_is_left_out(checkout):
     pages = {page for page in PAGES if fences(checkout, page, "python")}
     # docs/python.md is run by test_python_page.py.
     assert pages == {
-        "docs/first-kernel.md", "docs/map.md", "docs/pairs.md", "docs/python.md", "docs/search.md"
+        "docs/first-kernel.md", "docs/pairs.md", "docs/python.md", "docs/records.md",
+        "docs/search.md",
     }  # fmt: skip
     # >>> in docs/simulate.md is a doctest of test_read_names.py.
     assert [page for page in PAGES if ">>> " in (checkout / page).read_text()] == [
