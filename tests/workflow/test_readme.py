@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from Bio.Align import substitution_matrices
 
+from bwarp.cli.subcommands import SUBCOMMANDS
 from tests.helpers.cases.small_genome import write_genome
 from tests.helpers.programs.programs_here import run_here
 
@@ -20,7 +21,7 @@ PAGES = (
 )
 
 #: How a line begins that is a command, where it is indented and not in a ```sh block.
-COMMAND = r"(?:\.venv/bin/|scripts/|(?:python|snakemake|make|pip|docker|apptainer|git) )"
+COMMAND = r"(?:\.venv/bin/|(?:bwarp|python|snakemake|make|pip|docker|apptainer|git) )"
 
 #: What is not run here, and why.
 NOT_RUN = {
@@ -128,11 +129,13 @@ def test_commands(checkout, copy, program_servers, monkeypatch, page):
         elif program == "snakemake":
             # The programs have tests of their own; --executor because Slurm may not be here.
             copy.snakemake(*words[1:], "-n", "--executor", "local")
-        elif program == "python" or program.startswith("scripts/"):
-            rc, said = run_program_of_page(checkout, words[program == "python" :], program_servers)
-            assert rc == 0, f"{shlex.join(words)}\n{said}"
-        elif program == "bwarp":
-            rc, said, _ = next(program_servers).run(["-m", program, *words[1:]], merged=True)
+        elif program == "bwarp" and words[1] in SUBCOMMANDS:
+            # In this process, which is quick.
+            done = run_here(SUBCOMMANDS[words[1]].program, *words[2:], folder=".")
+            assert done.rc == 0, f"{shlex.join(words)}\n{done.said}"
+        elif program in ("bwarp", "python"):
+            called = ["-m", *words] if program == "bwarp" else [checkout / words[1], *words[2:]]
+            rc, said, _ = next(program_servers).run(called, merged=True)
             assert rc == 0, f"{shlex.join(words)}\n{said}"
         else:
             pytest.fail(f"{page} tells to run {words[0]}, which this test does not know")
@@ -143,16 +146,6 @@ def results_of_bench(checkout):
     """The sizes of the results that `make bench` has left."""
     folder = checkout / "benchmarks/results/here"
     return {path.name: path.stat().st_size for path in folder.glob("*.json*")}
-
-
-def run_program_of_page(checkout, words, servers):
-    """Exit code and what was said; in this process where that can be, which is quick."""
-    script = checkout / words[0]
-    if script.parent.name == "scripts":
-        done = run_here(script.stem, *words[1:], folder=".")
-        return done.rc, done.said
-    rc, said, _ = next(servers).run([script, *words[1:]], merged=True)
-    return rc, said
 
 
 def test_the_report_of_one_target(checkout, copy):
