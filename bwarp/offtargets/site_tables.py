@@ -1,4 +1,4 @@
-"""The tables of an off-target search: sites, and OUT.guides.tsv, what is counted of every guide."""
+"""Write the tables of an off-target search: sites, and OUT.guides.tsv with counts per guide."""
 
 import os
 import tempfile
@@ -22,13 +22,12 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import in_order
 from bwarp.seeding.seed_tables import sibling
 
-# --------------------------------------------------------------------------------------------------
 # Sites as lines of text, written by compiled code into arrays of bytes, in one of four layouts.
 #
 # tsv            all columns of `HEADER`
 # bed            contig, start, end, guide, edits, strand
 # cas-offinder   the columns of Cas-OFFinder 3: guide and site with the PAM, leftmost position
-# crispor        the columns of CRISPOR's table of off-targets, which counts positions from 1
+# crispor        the columns of CRISPOR's table of off-targets, with 1-based positions
 
 
 _HEADERS = {
@@ -51,12 +50,12 @@ _LINE = 3 * (LONGEST_GUIDE + BULGES_EACH + LONGEST_PAM + 1) + 12 * (MOST_DIGITS 
 
 
 class SiteText:
-    """Rows as lines of one layout.
+    """Format rows as lines of one layout.
 
     Attributes
     ----------
     header : bytes
-        The first line; of BED there is none.
+        The header line; empty for BED.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class SiteText:
         self.header = f"{line}\n".encode() if columns else b""
 
     def lines(self, rows: SiteRows) -> np.ndarray:
-        """The lines of rows, dtype uint8."""
+        """Return the lines of rows, dtype uint8."""
         hits, features = rows.hits, self._features
         names_of = np.empty((hits.count, 2), np.int64)
         names_of[:] = 0
@@ -110,7 +109,7 @@ class SiteText:
 
 @compiled
 def _name_bytes(starts, stops, reach, bounds, site_starts, lengths, names_of):
-    """Write between which features each site's are; return the bytes that all their names take."""
+    """Write the range of features of each site; return the total bytes of their names."""
     total = 0
     for row in range(site_starts.size):
         last = site_starts[row] + lengths[row]
@@ -137,7 +136,7 @@ def _put_byte(text, at, byte):
 
 @numba.njit(nogil=True, forceinline=True)
 def _put_decimals(text, at, value):
-    """Six digits behind the point; nothing for NaN."""
+    """Write six decimals; nothing for NaN."""
     if np.isnan(value):
         return at
     millionths = np.int64(np.floor(value * 1e6 + 0.5))
@@ -152,7 +151,7 @@ def _put_decimals(text, at, value):
 
 @numba.njit(nogil=True, forceinline=True)
 def _put_with_pam(text, at, source, row, width, pam, first, last, pam_is_last):
-    """A text and the PAM, which is ``pam[first:last]``, on its side."""
+    """Write a text and the PAM, ``pam[first:last]``, on its side."""
     if not pam_is_last:
         at = put_bytes(text, at, pam, first, last)
     at = _put_row(text, at, source, row, width)
@@ -169,7 +168,7 @@ def _write_lines(
     feature_bounds, name_text, name_bounds, sequence_text, sequence_bounds, contig_text,
     contig_bounds, pam_text, pam_bounds, kind_text, kind_bounds, text,
 ):  # fmt: skip
-    """Write a line a row; return where the last one ends."""
+    """Write one line per row; return the end of the last one."""
     at = 0
     for row in range(guides.size):
         guide, contig, width = guides[row], contigs[row], widths[row]
@@ -179,7 +178,7 @@ def _write_lines(
         contig_first, contig_last = contig_bounds[contig, 0], contig_bounds[contig, 1]
         pam_first, pam_last = pam_bounds[pam_numbers[row], 0], pam_bounds[pam_numbers[row], 1]
         length = pam_lengths[row]
-        # Where the site with its PAM begins and ends.
+        # The start and end of the site with its PAM.
         pam_follows = pam_is_last == (strands[row] == 0)
         left = starts[row] - (0 if pam_follows else length)
         right = ends[row] + (length if pam_follows else 0)
@@ -254,7 +253,7 @@ def _write_lines(
             for i in range(length if not pam_is_last else 0):
                 at = _put_byte(text, at, pams[row, i])
             for i in range(width):
-                # Here a mismatch has a column of its own.
+                # In this layout mismatches have a column of their own.
                 letter = site_text[row, i]
                 at = _put_byte(text, at, letter - 32 if letter >= 97 else letter)
             for i in range(length if pam_is_last else 0):
@@ -293,12 +292,12 @@ def _write_lines(
 
 
 def site_tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
-    """The files that a search with this output writes, the sites last."""
+    """Return the files that a search with this output writes, the sites last."""
     return [path] if str(path) == "-" else [sibling(path, "guides"), path]
 
 
 class SiteTables:
-    """Hits on their way into open tables.
+    """Collect hits and write them to open tables.
 
     Attributes
     ----------
@@ -311,7 +310,7 @@ class SiteTables:
         self.counts = counts
 
     def add(self, hits: SiteHits) -> None:
-        """Take hits, which follow those taken before in the genome."""
+        """Add hits that follow all earlier ones in the genome."""
         self._hits.add(hits)
 
     @property
@@ -330,10 +329,10 @@ def open_site_tables(
     features: Features | None = None,
     threads: int = 1,
 ) -> Iterator[SiteTables]:
-    """Tables to write; they are written, and appear, when the block ends well.
+    """Open the tables; they are written, and appear, if the block ends without an error.
 
-    Sites are in the order of the guides, and by contig, start, end and strand. Many of them wait in
-    files beside the output. Standard output (``-``) has no table of guides.
+    Sites are sorted by guide, then by contig, start, end and strand. If there are many, they are
+    stored in temporary files next to the output. Standard output (``-``) has no table of guides.
     """
     counts = GuideCounts(guides, pam, options)
     text = SiteText(layout, guides, pam, reference.names, features, options.all_alignments)
@@ -356,7 +355,7 @@ def open_site_tables(
 
 @contextmanager
 def _folder(path: str | os.PathLike) -> Iterator[Path]:
-    """A folder for hits that wait: beside the output if that is a file."""
+    """Yield a folder for temporary files: next to the output if that is a file."""
     output = real_path(path)
     if str(path) != "-" and (output.is_file() or not output.exists()):
         with part_folder(output.with_name(output.name + ".hits")) as folder:
