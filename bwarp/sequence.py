@@ -118,7 +118,7 @@ def _pack(codes, words, start, stop):
 
 @compiled
 def _unpack(words, start, codes):
-    """Unpack whole words of 32 bases, which the compiler vectorises; 20 times as fast."""
+    """Unpack 32 bases per word, which the compiler vectorises; 20 times as fast."""
     head = min(-start % 32, codes.size)
     whole = head + (codes.size - head) // 32 * 32
     for i in range(head):

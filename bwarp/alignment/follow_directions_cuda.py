@@ -35,7 +35,7 @@ def check_diagonals(
     parameters: types.UniTuple(int64, 6), scores: int32[::1], query_ends: int32[::1],
     reference_ends: int32[::1], bands: int32[::1], diagonals: int32[::1],
 ):  # fmt: skip
-    """Find alignments of a single diagonal; bound the deviation of the others from their diagonal.
+    """Find single-diagonal alignments; bound how far the others stray from their diagonal.
 
     One warp per pair adds up the diagonal that ends in the end cell, 32 columns at a time, until
     the alignment may start. If this gives the whole score, the band is 0 and `diagonals` its

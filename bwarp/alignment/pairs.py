@@ -14,8 +14,8 @@ A CIGAR is a run of uint32, ``length << 4 | operation`` as in BAM, with SAM's op
 pair i is ``cigar[cigar_offsets[i] : cigar_offsets[i + 1]]``. It covers aligned residues only: free
 ends follow from the starts and ends, and never appear as S.
 
-Choice among equal scores
--------------------------
+Ties
+----
 All engines return the same alignment, by these rules (H, D, I as in scoring.py):
 
 1. *The end.* Candidates are the cells where the mode may end: all cells where local, borders
