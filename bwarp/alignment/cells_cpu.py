@@ -1,7 +1,7 @@
 """Compute the cells of many matrices at once: one pair per lane, four rows per pass in registers.
 
     lanes      pair 0   pair 1   ...                 one vector per cell position (i, j)
-    codes      row i of all queries side by side, column j of all references side by side
+    codes      row i of all queries interleaved, column j of all references likewise
     a pass     rows i+1 .. i+4 stay in registers (H and D of each) while the columns stream by;
                only the row below them (H and I) is written, for the next pass to read
 

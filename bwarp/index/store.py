@@ -1,7 +1,7 @@
 """Store an index as a folder: written atomically, memory-mapped, and checked on first use.
 
 index.json                   version, parameters, contigs, and the size and checksums of every file
-genome.npy                   the contigs, 2 bits a base
+genome.npy                   the contigs, 2 bits per base
 segments.npy                 genome and text position of every segment
 forward_blocks.npy           the BWT of the text ...
 forward_separator_rows.npy

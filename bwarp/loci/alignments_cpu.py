@@ -43,7 +43,7 @@ class NoAlignmentError(Exception):
 
 
 class LocusAlignments(NamedTuple):
-    """How reads align at their loci.
+    """Alignments of reads at their loci.
 
     Attributes
     ----------

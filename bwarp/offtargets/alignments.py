@@ -188,7 +188,7 @@ def list_alignments(
             depth -= 1
             continue
         if turn == 0:
-            # Of adjacent bulges, the DNA bulge is written first.
+            # The DNA bulge of adjacent bulges is written first.
             after_rna = depth > 0 and path[depth, 2] > path[depth - 1, 2]
             if d < dna and not after_rna and table[i, d + 1, r] + m <= mismatches:
                 gaps = _with_gap(gaps, d + r, 2 * i)
