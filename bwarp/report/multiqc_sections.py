@@ -134,7 +134,7 @@ def _units_section(units: Mapping[str, Mapping]) -> dict:
     return _section(
         "units",
         "Lanes",
-        "One line for each lane or run of each sample. Lanes of a library should be alike: one with "
+        "One row per lane or run of each sample. Lanes of a library should be alike: one with "
         "more errors, fewer mapped reads or more duplicates than the others shows a problem of "
         "the run. Duplicates here are those within the lane.",
         "table",
@@ -266,7 +266,7 @@ def index_section(parts: Sequence[PartSize]) -> dict:
     return _section(
         "index_sizes",
         "Index sizes",
-        "Bytes of each part of the index, next to the formulas of Liu & Schmidt for the same genome "
+        "Bytes of each part of the index, and the formulas of Liu & Schmidt for the same genome "
         "and sampling rates. The formulas count packed bits; bwarp's counts are whole 32-bit "
         "numbers, and its prefix table and packed genome are not part of the formulas.",
         "bargraph",
