@@ -1,11 +1,11 @@
-# Everything starts here; `make` alone says what there is.
+# Entry points; `make` without a target lists them.
 #
-# Every target sets up what it needs in .venv, from nothing but Python 3.11+, and again when
-# pyproject.toml or the pinned versions in envs/ change. Paths are relative on purpose: the
-# checkout may lie in a folder with spaces or letters beyond ASCII in its name.
+# Every target sets up what it needs in .venv, starting from Python 3.11+ only, and again when
+# pyproject.toml or the pinned versions in envs/ change. Paths are relative on purpose: the checkout may
+# be in a folder whose name has spaces or non-ASCII letters.
 
 PYTHON ?= python3
-# Options for the program a target ends in: make run ARGS=seeds, make test ARGS='-k errors'
+# Options for the program that a target runs: make run ARGS=seeds, make test ARGS='-k errors'
 ARGS ?=
 
 # 12 or 13 adds the CUDA compiler wheels of that version; what the driver takes where there is one.
@@ -15,7 +15,7 @@ CUDA := $(filter 12 13,$(shell nvidia-smi 2>/dev/null \
 endif
 
 comma := ,
-# --no-compile: Python makes the bytecode of what it imports, which is a small part.
+# --no-compile: Python compiles bytecode of what it imports, which is a small part.
 pins := envs/constraints.txt $(if $(CUDA),envs/constraints-cu$(CUDA).txt)
 pip := .venv/bin/python -m pip --disable-pip-version-check -qq install --no-compile \
 	$(addprefix -c ,$(pins))
@@ -24,7 +24,7 @@ ready_to_run := .venv/ready-to-run$(CUDA)
 ready_to_test := .venv/ready-to-test$(CUDA)
 ready_for_docs := .venv/ready-for-docs
 
-# .venv/bin comes first, so that `python` in the rules is the one that has bwarp.
+# .venv/bin comes first, so that `python` in the rules is the one with bwarp.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .PHONY: help run doctor test test-gpu lint docs bench
@@ -56,8 +56,8 @@ compiled: $(installed)
 doctor: $(ready_to_run)
 	@.venv/bin/python scripts/doctor.py $(ARGS)
 
-# Test files run side by side; a file stays in one process, with what its tests share. What all
-# programs need is compiled before, unless some tests are chosen.
+# Test files run in parallel; a file stays in one process, with what its tests share. Functions common
+# to all programs are compiled before, unless only some tests are selected.
 test: $(if $(ARGS),$(ready_to_test),$(installed))
 	@$(if $(ARGS),,$(MAKE) -s --no-print-directory -j 2 compiled $(ready_to_test))
 	@echo "== Running the tests. What else they call is compiled as they go."
@@ -72,12 +72,12 @@ lint: $(ready_to_test)
 	@.venv/bin/python -m snakefmt --check Snakefile workflow benchmarks
 	@.venv/bin/python -m snakemake --lint
 
-# A link that leads nowhere, or a page that docs/index.md does not list, is an error.
+# A broken link, or a page that docs/index.md does not list, is an error.
 docs: $(ready_for_docs)
 	@.venv/bin/python -m sphinx -q --fail-on-warning -b html -c docs . build/site $(ARGS)
 	@echo "== The site begins at build/site/index.html"
 
-# A Snakemake workflow of its own; what is measured goes to results/here/, and its report too.
+# A separate Snakemake workflow; its measurements and its report go to results/here/.
 bench: $(ready_to_test)
 	@.venv/bin/python -m snakemake -s benchmarks/Snakefile --directory benchmarks/results/here \
 	  --cores all --keep-going $(ARGS)

@@ -1,15 +1,15 @@
 """FM-index seeding, histogram filtering and pairwise alignment on NVIDIA GPUs and CPUs.
 
 The library is pure functions over NumPy arrays: files -> arrays -> functions -> arrays -> files.
-Only `bwarp.cli` parses arguments, and nothing here knows of Snakemake. What takes long to import is
-imported when it is first used.
+Only `bwarp.cli` parses arguments, and nothing here depends on Snakemake. Modules that are slow to
+import are imported on first use.
 """
 
 import importlib
 
 __version__ = "0.1.0"
 
-#: Where a name is from. Texts, for an import counts as code that every program runs.
+#: The source module of each name, as text, because every program would run an import as code.
 _HOMES = {
     "Index": "bwarp.api.index",
     "InputError": "bwarp.errors",
@@ -29,12 +29,12 @@ __all__ = ["__version__", *_HOMES]  # noqa: PLE0604
 
 
 def __getattr__(name: str):
-    """Import a name when it is first used: nothing else waits for it."""
+    """Import a name on first use."""
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'bwarp' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """What can be typed after the dot, before it was imported."""
+    """List all names, including those not imported yet."""
     return sorted({*globals(), *_HOMES})

@@ -1,10 +1,10 @@
-"""A count with its noun, as messages print it."""
+"""Format a count with its noun for messages."""
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
-    """A count and a noun, in the plural but for one.
+    """Return a count and a noun, in the plural unless the count is one.
 
-    `many` is given where another word changes as well.
+    `many` is given if another word changes as well.
 
     >>> counted(1, "query"), counted(0, "locus"), counted(1200, "pair of primers")
     ('1 query', '0 loci', '1,200 pairs of primers')

@@ -1,18 +1,18 @@
-"""The two ways a run can be refused: what was typed, or what was read.
+"""Errors that the user can correct: in the options, or in the input.
 
-Every message is one sentence that says what is wrong, where (file, line or record, value), and
-what to type or do instead. The programs print it as their last line and exit with `exit_code`.
+Every message is one sentence that says what is wrong, where (file, line or record, value), and what
+to type or do instead. Programs print it as their last line and exit with `exit_code`.
 """
 
 
 class BwarpError(Exception):
-    """A problem the user can mend; never a bug in bwarp."""
+    """A problem that the user can correct; never a bug in bwarp."""
 
     exit_code = 1
 
 
 class InputError(BwarpError):
-    """A file, or what stands in it, cannot be used."""
+    """A file or its contents cannot be used."""
 
     exit_code = 1
 
@@ -24,7 +24,7 @@ class UsageError(BwarpError):
 
 
 class GpuMemoryError(UsageError):
-    """The GPU has too little memory for what was asked of it; `reason` says just that."""
+    """The GPU has too little memory for the request; `reason` is the message without the remedy."""
 
     def __init__(self, reason: str):
         super().__init__(f"{reason}: use --backend cpu, or a GPU with more memory")

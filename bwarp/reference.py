@@ -1,15 +1,15 @@
-"""A reference: its contigs, its bases packed in 2 bits, and its segments free of ambiguity.
+"""A reference: its contigs, its bases packed in 2 bits, and its unambiguous segments.
 
-Three coordinate systems meet here, all 0-based:
+There are three coordinate systems, all 0-based:
 
     contig     chr1: A C G N N T A      chr2: G G              position within one contig
-    genome           0 1 2 3 4 5 6            7 8              contigs end to end
-    text             A C G |   T A |          G G |            what is indexed:
+    genome           0 1 2 3 4 5 6            7 8              concatenated contigs
+    text             A C G |   T A |          G G |            the indexed text:
                      0 1 2 3   4 5 6          7 8 9            | is a separator
 
-A segment is a longest stretch of A, C, G and T within a contig. The text is the segments in order,
-each followed by one separator, so no match in the text can reach over an ambiguous base or a
-contig's border, however long the run of N.
+A segment is a maximal stretch of A, C, G and T within a contig. The text is the segments in order,
+each followed by one separator, so no match in the text can cover an ambiguous base or a contig
+border, and a run of N has no cost.
 """
 
 import hashlib
@@ -27,13 +27,13 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
 
-#: SA rows and positions in the genome are 32-bit numbers.
+#: SA rows and genome positions are 32-bit numbers.
 LONGEST_TEXT = 2**32 - 2
 
 _HEADER = ord(">")
 _FEED, _RETURN = 10, 13
 
-#: While a file is read every IUPAC letter has a code of its own, for the contigs' checksums.
+#: While reading a file, every IUPAC letter has its own code, for the checksums of contigs.
 _LETTERS = b"ACGTNRYSWKMBDHVU"
 _CODE_OF_LETTER = CODE_OF_BYTE[np.frombuffer(_LETTERS, np.uint8)]
 
@@ -55,19 +55,19 @@ class Reference:
     Attributes
     ----------
     names : tuple of str
-        The first word of each contig's header.
+        The first word of the header of each contig.
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
-        Genome position at which each contig begins; the last is the genome's length.
+        The genome position of the start of each contig, plus the length of the genome.
     md5 : tuple of str
-        The MD5 of each contig's upper-case letters: M5 of SAM's @SQ lines.
+        The MD5 of the upper-case letters of each contig: M5 of SAM @SQ lines.
     segment_genome : ndarray, shape=(n_segments,), dtype=uint32
-        Genome position at which each segment begins.
+        The genome position of the start of each segment.
     segment_text : ndarray, shape=(n_segments + 1,), dtype=int64
-        Text position at which each segment begins; the last is the text's length.
+        The text position of the start of each segment, plus the length of the text.
     packed : ndarray, shape=(n_bases // 32 + 2,), dtype=uint64
-        The genome in 2 bits a base (see `bwarp.sequence.pack`); ambiguous bases are A.
+        The genome in 2 bits per base (see `bwarp.sequence.pack`); ambiguous bases are A.
     alt : tuple of int
-        Numbers of the contigs that are known as ALT: alternate copies of parts of the others.
+        Numbers of the ALT contigs: alternate copies of parts of the others.
     """
 
     names: tuple[str, ...]
@@ -80,12 +80,12 @@ class Reference:
 
     @property
     def n_bases(self) -> int:
-        """Bases of all contigs, ambiguous ones included."""
+        """The number of bases of all contigs, including ambiguous ones."""
         return int(self.contig_starts[-1])
 
     @property
     def text_length(self) -> int:
-        """Unambiguous bases and one separator a segment."""
+        """The number of unambiguous bases plus one separator per segment."""
         return int(self.segment_text[-1])
 
     @property
@@ -93,21 +93,21 @@ class Reference:
         return len(self.segment_genome)
 
     def contigs_without_segments(self) -> list[str]:
-        """Names of the contigs that have no A, C, G or T."""
+        """Return the names of contigs without A, C, G or T."""
         held = np.zeros(len(self.names), bool)
         held[self.contig_of(self.segment_genome.astype(np.int64))] = True
         return [name for name, has in zip(self.names, held, strict=True) if not has]
 
     def genome_position(self, text_position: np.ndarray) -> np.ndarray:
-        """Genome positions of text positions (dtype int64), which must not be separators."""
+        """Convert text positions, except separators, to genome positions (dtype int64)."""
         text_position = np.asarray(text_position, np.int64)
         segment = np.searchsorted(self.segment_text, text_position, side="right") - 1
         within = text_position - self.segment_text[segment]
         return self.segment_genome[segment] + within
 
     def contig_of(self, genome_position: np.ndarray) -> np.ndarray:
-        """The number of the contig that holds each genome position (dtype int64)."""
-        # An empty contig begins where the next one does; "right" finds the one that has bases.
+        """Return the number of the contig at each genome position (dtype int64)."""
+        # An empty contig begins where the next one does; "right" finds the one with bases.
         return np.searchsorted(self.contig_starts, genome_position, side="right") - 1
 
 
@@ -117,7 +117,7 @@ def read_reference(path: str | os.PathLike, threads: int = 1) -> Reference:
     Raises
     ------
     InputError
-        If the file is empty, no FASTA, not of nucleotides, or names a contig twice.
+        If the file is empty, not FASTA, not of nucleotides, or has a contig name twice.
     """
     names, contig_starts, codes = _read_contigs(path)
     if not names:
@@ -136,7 +136,7 @@ def read_reference(path: str | os.PathLike, threads: int = 1) -> Reference:
 
 
 def check_size(where: str | os.PathLike, n_bases: int) -> None:
-    """Refuse a text that is too long for an index."""
+    """Raise an error if a text is too long for an index."""
     if n_bases > LONGEST_TEXT:
         raise InputError(
             f"{where}: {n_bases:,} bases are more than the {LONGEST_TEXT:,} that one index can "
@@ -151,9 +151,9 @@ def make_reference(
     md5: tuple[str, ...] | None = None,
     threads: int = 1,
 ) -> Reference:
-    """A reference from codes (shape=(n_bases,), dtype=uint8) and where its contigs begin.
+    """Make a reference from codes (shape=(n_bases,), dtype=uint8) and contig starts.
 
-    Without checksums given, those of the codes are taken, N for every ambiguous base.
+    Without given checksums, they are computed from the codes, with N for every ambiguous base.
     """
     md5 = md5 or _contig_md5(codes, contig_starts, threads)
     contig_starts = np.asarray(contig_starts, np.int64)
@@ -165,7 +165,7 @@ def make_reference(
     segments = segments[:n_segments]
     ends = np.cumsum(segments[:, 1] - segments[:, 0] + 1)
     packed = pack(codes, threads)
-    # As in an index that is loaded: for an array that may be written, functions compile again.
+    # Read-only, like a loaded index: for a writable array, functions would be compiled again.
     packed.setflags(write=False)
     return Reference(
         names=tuple(names),
@@ -178,7 +178,7 @@ def make_reference(
 
 
 def codes_of(reference: Reference, threads: int = 1) -> np.ndarray:
-    """The contigs end to end: 0 to 3 for A, C, G, T, and 4 for every ambiguous base.
+    """Return the concatenated contigs: 0 to 3 for A, C, G, T, and 4 for ambiguous bases.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def codes_of(reference: Reference, threads: int = 1) -> np.ndarray:
 
 
 def codes_between(reference: Reference, start: int, stop: int, threads: int = 1) -> np.ndarray:
-    """A part of what `codes_of` returns, from one genome position to another, dtype uint8."""
+    """Return a part of `codes_of` between two genome positions, dtype uint8."""
     codes = unpack(reference.packed, start, stop, threads)
     stretches = np.clip(ambiguous_stretches(reference), start, stop) - start
     for first, last in stretches[stretches[:, 0] < stretches[:, 1]]:
@@ -197,7 +197,7 @@ def codes_between(reference: Reference, start: int, stop: int, threads: int = 1)
 
 
 def ambiguous_stretches(reference: Reference) -> np.ndarray:
-    """Where ambiguous bases begin and end in the genome.
+    """Return the starts and ends of stretches of ambiguous bases in the genome.
 
     Returns
     -------
@@ -205,13 +205,13 @@ def ambiguous_stretches(reference: Reference) -> np.ndarray:
     """
     starts = reference.segment_genome.astype(np.int64)
     stops = starts + np.diff(reference.segment_text) - 1
-    # What lies between segments is ambiguous; a contig's border alone leaves a gap of no bases.
+    # Bases between segments are ambiguous; at a mere contig border there are none between them.
     gaps = np.column_stack([np.append(0, stops), np.append(starts, reference.n_bases)])
     return gaps[gaps[:, 0] < gaps[:, 1]]
 
 
 def text_of(reference: Reference, threads: int = 1) -> np.ndarray:
-    """The text that is indexed: 1 to 4 for A, C, G, T, and 0 for the separators.
+    """Return the indexed text: 1 to 4 for A, C, G, T, and 0 for separators.
 
     Returns
     -------
@@ -245,11 +245,11 @@ def _contig_md5(codes: np.ndarray, contig_starts: np.ndarray, threads: int) -> t
 
 
 def _read_contigs(path) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names, genome starts and codes of all contigs of a FASTA file."""
+    """Read names, genome starts and codes of all contigs of a FASTA file."""
     names: list[str] = []
     starts: list[int] = []
     lines_of: dict[str, int] = {}
-    # A plain file has no more bases than bytes; a compressed one makes the buffer grow.
+    # A plain file has no more bases than bytes; for a compressed one the buffer grows.
     codes = np.empty(_size_of(path) + SLACK, np.uint8)
     used = 0
     line = 1
@@ -331,14 +331,14 @@ def _letter_error(path, line: int, letter: bytes, begins_line: bool, names: list
 def _encode_lines(data, at, table, codes, used):
     """Encode bases from `at` on, skipping blanks, up to a byte that is neither, or a lone CR.
 
-    Returns where it stopped and how many codes there are now.
+    Returns the position reached and the number of codes so far.
     """
     while True:
         reached = encode_line(data, at, data.size, table, codes, used)
         used += reached - at
         at = reached
         while at < data.size and (data[at] == _FEED or data[at] in (9, _RETURN, 32)):
-            # Whether a line feed follows the last byte is not known yet.
+            # It is not known yet whether a line feed follows the last byte.
             if data[at] == _RETURN and at + 1 < data.size and data[at + 1] != _FEED:
                 return at, used
             at += 1
@@ -348,7 +348,7 @@ def _encode_lines(data, at, table, codes, used):
 
 @compiled
 def _find_segments(codes, contig_starts, segments):
-    """Write start and stop of the segments, as far as there is room; return how many there are."""
+    """Write start and stop of the segments, as far as they fit; return their number."""
     n_segments = 0
     for contig in range(contig_starts.size - 1):
         stop = contig_starts[contig + 1]
@@ -369,7 +369,7 @@ def _find_segments(codes, contig_starts, segments):
 
 @compiled
 def _write_text(packed, segment_genome, segment_text, text, start, stop):
-    """Write the bases of the text from `start` to `stop`; separators are there already."""
+    """Write the bases of the text from `start` to `stop`; separators are already there."""
     segment = np.searchsorted(segment_text, start, side="right") - 1
     while start < stop:
         end = min(stop, segment_text[segment + 1] - 1)

@@ -1,7 +1,7 @@
 """Bases as numbers: A C G T = 0 1 2 3, anything ambiguous = 4; reverse complement; 2-bit packing.
 
-Packed sequences hold 32 bases a 64-bit word, the first base in the highest bits, so that a shift
-brings out any k-mer as a number whose order is the alphabetical order:
+Packed sequences hold 32 bases per 64-bit word, the first base in the highest bits, so that shifting
+extracts any k-mer as a number whose numerical order is the alphabetical order:
 
     word        0                                1
     bits   63 62 | 61 60 | ... | 1 0        63 62 | ...
@@ -30,7 +30,7 @@ def _code_table() -> np.ndarray:
     return table
 
 
-#: uint8[256]: the code of every byte; 255 for a byte that is no IUPAC nucleotide letter.
+#: uint8[256]: the code of every byte; 255 for bytes that are not IUPAC nucleotide letters.
 CODE_OF_BYTE = _code_table()
 
 _COMPLEMENT = np.array([3, 2, 1, 0, 4], np.uint8)
@@ -38,7 +38,7 @@ _LETTER_OF_CODE = np.frombuffer(LETTERS, np.uint8)
 
 
 def encode(letters: bytes) -> np.ndarray:
-    """The codes of a nucleotide sequence.
+    """Return the codes of a nucleotide sequence.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def encode(letters: bytes) -> np.ndarray:
     Returns
     -------
     codes : ndarray, shape=(n,), dtype=uint8
-        0 to 3, and 4 for every ambiguous letter.
+        0 to 3, and 4 for ambiguous letters.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def encode(letters: bytes) -> np.ndarray:
 
 
 def decode(codes: np.ndarray) -> bytes:
-    """The upper-case letters of codes; 4 becomes N.
+    """Return the upper-case letters of codes; 4 becomes N.
 
     >>> decode(np.array([0, 1, 2, 3, 4], np.uint8))
     b'ACGTN'
@@ -72,7 +72,7 @@ def decode(codes: np.ndarray) -> bytes:
 
 
 def reverse_complement(codes: np.ndarray) -> np.ndarray:
-    """The other strand, read in its own direction.
+    """Return the reverse complement.
 
     >>> decode(reverse_complement(encode(b"AACGN")))
     b'NCGTT'
@@ -81,7 +81,7 @@ def reverse_complement(codes: np.ndarray) -> np.ndarray:
 
 
 def pack(codes: np.ndarray, threads: int = 1) -> np.ndarray:
-    """Pack codes into 64-bit words, 32 bases a word; ambiguous bases are stored as A.
+    """Pack codes into 64-bit words, 32 bases per word; ambiguous bases are stored as A.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def pack(codes: np.ndarray, threads: int = 1) -> np.ndarray:
 
 
 def unpack(words: np.ndarray, start: int, stop: int, threads: int = 1) -> np.ndarray:
-    """The codes of the bases from `start` to `stop` of a packed sequence, dtype uint8."""
+    """Return the codes of the bases from `start` to `stop` of a packed sequence, dtype uint8."""
     codes = np.empty(stop - start, np.uint8)
     for_each_range(
         lambda first, last: _unpack(words, start + first, codes[first:last]), codes.size, threads
@@ -118,7 +118,7 @@ def _pack(codes, words, start, stop):
 
 @compiled
 def _unpack(words, start, codes):
-    """Whole words 32 bases at a time, which the compiler turns into vectors; 20 times as fast."""
+    """Unpack 32 bases per word, which the compiler vectorises; 20 times as fast."""
     head = min(-start % 32, codes.size)
     whole = head + (codes.size - head) // 32 * 32
     for i in range(head):
@@ -135,9 +135,9 @@ def _unpack(words, start, codes):
 
 @numba.jit
 def kmer_at(words, position, k):
-    """The k-mer (k from 1 to 32) at a position of a packed sequence, as a number.
+    """Return the k-mer (k from 1 to 32) at a position of a packed sequence, as a number.
 
-    Reads two neighbouring words. Callable from CPU and CUDA code.
+    Reads two adjacent words. Callable from CPU and CUDA code.
     """
     word = np.uint64(position) >> np.uint64(5)
     shift = (np.uint64(position) & np.uint64(31)) << np.uint64(1)
@@ -149,9 +149,9 @@ def kmer_at(words, position, k):
 
 @numba.jit
 def reverse_complement_kmer(kmer, k):
-    """The reverse complement of a k-mer (k from 1 to 32) held as a number.
+    """Return the reverse complement of a k-mer (k from 1 to 32) held as a number.
 
-    Complement is NOT; the order of the 2-bit codes is reversed by swapping ever larger groups.
+    The complement is NOT; swapping ever larger groups reverses the order of the 2-bit codes.
     """
     bits = ~np.uint64(kmer)
     low = np.uint64(0x3333333333333333)

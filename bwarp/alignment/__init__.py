@@ -1,7 +1,6 @@
-"""Pairwise alignment: batches of pairs with CIGAR, GATK's own alignment, and database search.
+"""Pairwise alignment: batches of pairs with CIGAR, and alignment by the rules of GATK.
 
-`scoring` says how an alignment is scored and which of its ends are free, `pairs` how a batch of
-pairs and its answers lie in memory, and which of several equally good alignments is the answer.
-The engines stand side by side: `pairs_cpu` and `pairs_cuda`, `gatk_cpu` and `gatk_cuda`,
-`search_cpu` and `search_cuda`.
+`scoring` defines scores and free ends; `pairs` defines the memory layout of a batch and its
+results, and which of several equally good alignments is reported. Each engine has its own modules:
+`pair_ends_cpu` and `pair_ends_cuda`, `gatk_cpu` and `gatk_cuda`.
 """

@@ -1,14 +1,14 @@
-"""Batches of pairs on the CPU: as many as a vector has lanes, in the narrowest type that will do.
+"""Align batches of pairs on the CPU: one pair per vector lane, in the narrowest suitable type.
 
-Each pair runs in the narrowest type that is likely to do, and again in the next wider one where
-the answer turns out not to be proved:
+Each pair is computed in the narrowest type that is likely to suffice, and again in the next wider
+one if the result is not proved:
 
-    local          the score stayed below the highest number of the type: nothing was cut off
-    not local      values below ``lowest - origin`` were raised to it, nothing above is ever cut.
-                   A path through a raised cell, counted from there, collects at most the best
-                   entry of the matrix for every pair of residues, `high` in all. So a score above
-                   ``lowest - origin + high`` comes from no raised cell, and is exact; and so is
-                   every cell of every path that reaches it.
+    local          the score stayed below the maximum of the type, so nothing was cut off
+    not local      values below ``lowest - origin`` were raised to it; none above is ever cut.
+                   From a raised cell on, a path collects at most the best entry of the matrix
+                   for each pair of residues, `high` in total. A score above
+                   ``lowest - origin + high`` therefore comes from no raised cell and is exact,
+                   and so is every cell of every path that reaches it.
 """
 
 from collections.abc import Callable
@@ -37,11 +37,11 @@ from bwarp.runtime.threads import for_each_range
 
 ELEMENT_TYPES = (np.int8, np.int16, np.int32)
 
-#: The highest score a pair may reach for a type to be tried: local, and not local. Of the latter
-#: the rest of the range is for scores below zero.
+#: The maximum score for which a type is tried: local, and not local. In the second case, the rest
+#: of the range is for negative scores.
 _TRIED = {np.int8: (255, 190), np.int16: (65_535, 49_000), np.int32: (2**30, 2**30)}
 
-#: What 32-bit values are kept above: far below any score, far above overflow.
+#: The lower bound of 32-bit values: far below any score, far above overflow.
 _LOWEST_32 = -(2**30)
 
 
@@ -56,9 +56,9 @@ class Rules:
     matrix : ndarray, dtype=int32
         ``matrix[query code, reference code]``.
     scheme_of : callable
-        The vector scheme and tables of an element type, as `pair_scheme`.
+        Returns the vector scheme and tables of an element type, as `pair_scheme` does.
     overhang : int
-        -1, or for GATK's rules its strategy as a number in `OVERHANGS`.
+        -1; with GATK's rules, the index of the strategy in `OVERHANGS`.
     """
 
     scoring: Scoring
@@ -77,11 +77,11 @@ class Side(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Free ends, gap costs and the range of scores in an element type, for compiled code.
+    """Free ends, gap costs and the range of scores of an element type, for compiled code.
 
-    `first`, `more` and `floor` are of that type: the costs of a gap's first position and of each
-    further one, and `lowest`. `origin` stands for a score of 0, and nothing lies below `lowest`.
-    `top` is the best entry of the matrix, or 0.
+    `first`, `more` and `floor` are of that type: the costs of the first and of further positions of
+    a gap, and `lowest`. `origin` represents a score of 0, and no value is below `lowest`. `top` is
+    the best entry of the matrix, or 0.
     """
 
     local: bool
@@ -101,7 +101,7 @@ class Costs(NamedTuple):
 
 
 class Batches(NamedTuple):
-    """What all batches of one element type need, for compiled code; `kind` is an array of it."""
+    """Data common to all batches of an element type, for compiled code; `kind` has this type."""
 
     queries: Side
     references: Side
@@ -113,12 +113,12 @@ class Batches(NamedTuple):
 
 
 def pair_rules(scoring: Scoring, mode: Mode) -> Rules:
-    """The rules of pairs.py."""
+    """Return the rules of pairs.py."""
     return Rules(scoring, mode, scoring.matrix.astype(np.int32), partial(pair_scheme, scoring))
 
 
 def numba_side(sequences: Sequences) -> Side:
-    """The arrays of one side, contiguous."""
+    """Return the arrays of one side, contiguous."""
     return Side(
         read_only(np.ascontiguousarray(sequences.codes)),
         np.ascontiguousarray(sequences.starts),
@@ -127,10 +127,10 @@ def numba_side(sequences: Sequences) -> Side:
 
 
 def highest_scores(rules: Rules, queries: Side, query_lengths, reference_lengths) -> np.ndarray:
-    """What the score of each pair cannot pass, int64.
+    """Return an upper bound of the score of each pair, int64.
 
-    That is the best entry of the matrix for every residue of the shorter one; where 8 bits do not
-    hold as much, no more than what every residue of the query scores at best.
+    It is the best entry of the matrix for each residue of the shorter sequence; if 8 bits cannot
+    hold it, at most the sum of the best scores of the query's residues.
     """
     best_of_code = np.maximum(rules.matrix.max(axis=1), 0).astype(np.int64)
     shorter = np.minimum(query_lengths, reference_lengths).astype(np.int64)
@@ -152,7 +152,7 @@ def _lower_to_sums(queries, lengths, best_of_code, pairs, high):
 
 
 def fits_type(rules: Rules, high: np.ndarray, dtype) -> np.ndarray:
-    """Which pairs to try in this type."""
+    """Return which pairs to try in this type."""
     info, scoring = np.iinfo(dtype), rules.scoring
     if scoring.gap_open + scoring.gap_extend > info.max or scoring.matrix.min() < info.min:
         return np.zeros(high.size, bool)
@@ -160,7 +160,7 @@ def fits_type(rules: Rules, high: np.ndarray, dtype) -> np.ndarray:
 
 
 def element_costs(scoring: Scoring, mode: Mode, dtype, high: int) -> Costs:
-    """The costs for scores up to `high` in this type."""
+    """Return the costs for scores up to `high` in this type."""
     info = np.iinfo(dtype)
     if dtype is np.int32:
         origin, lowest = 0, 0 if mode.local else _LOWEST_32
@@ -186,7 +186,7 @@ def element_costs(scoring: Scoring, mode: Mode, dtype, high: int) -> Costs:
 
 
 def batches_of(queries: Side, references: Side, rules: Rules, dtype, high: int) -> Batches:
-    """The batches of an element type, for scores up to `high`."""
+    """Return the data of batches of an element type, for scores up to `high`."""
     scheme, tables = rules.scheme_of(dtype)
     costs = element_costs(rules.scoring, rules.mode, dtype, high)
     kind = np.empty(0, dtype)
@@ -194,9 +194,9 @@ def batches_of(queries: Side, references: Side, rules: Rules, dtype, high: int) 
 
 
 def for_each_batch(function, batches: Batches, ids: np.ndarray, threads: int) -> list:
-    """``function(order)`` on ranges of whole batches of some pairs, and what it returned for each.
+    """Return the results of ``function(order)`` on ranges of whole batches of some pairs.
 
-    Pairs are sorted by their rows, then columns, and filled up to whole batches with the last one.
+    Pairs are sorted by rows, then columns; the last batch is padded with its last pair.
     """
     lanes = batches.lanes
     rows, columns = batches.queries.lengths[ids], batches.references.lengths[ids]
@@ -212,7 +212,7 @@ def for_each_batch(function, batches: Batches, ids: np.ndarray, threads: int) ->
 
 @compiled
 def longest_of(lengths, members):
-    """The largest of some lengths, int64."""
+    """Return the maximum of some lengths, int64."""
     longest = np.int64(0)
     for member in members:
         longest = max(longest, np.int64(lengths[member]))
@@ -221,14 +221,14 @@ def longest_of(lengths, members):
 
 @compiled
 def put_everywhere(array, count, value):
-    """array[:count] = value, in less time to compile."""
+    """Assign array[:count] = value; a slice takes longer to compile."""
     for k in range(count):
         array[k] = value
 
 
 @compiled
 def cells_for(batches, order):
-    """Arrays that are large enough for every batch in `order`."""
+    """Allocate arrays that are large enough for every batch in `order`."""
     lanes, kind = batches.lanes, batches.kind.dtype
     rows = -(-longest_of(batches.queries.lengths, order) // ROWS) * ROWS
     columns = longest_of(batches.references.lengths, order)
@@ -243,7 +243,7 @@ def cells_for(batches, order):
 
 @compiled
 def lay_out(batches, members, cells):
-    """Lay the residues of a batch side by side, and set the borders of its cells.
+    """Interleave the residues of a batch, and set the borders of its cells.
 
     Returns the lengths of its queries and references, and its rows and columns.
     """
@@ -267,7 +267,7 @@ def lay_out(batches, members, cells):
 
 @compiled
 def set_borders(costs, cells, lanes, rows, columns):
-    """H on the left border (from i = 0) and the upper one (from j = 1), and I below that."""
+    """Set H on the left border (from i = 0) and the upper one (from j = 1), and I below it."""
     _, _, left, row_H, row_I = cells
     kind = left.dtype.type
     for i in range(rows + 1):
@@ -284,17 +284,14 @@ def set_borders(costs, cells, lanes, rows, columns):
         store(row_I, j * lanes, fill(kind(below)))
 
 
-# --------------------------------------------------------------------------------------------------
-# Scores and end positions of a batch of pairs on the CPU.
+# Scores and ends.
 #
-# Pairs are sorted by length and put side by side, as many as a vector has lanes; `fill_rows`
-# fills
-# their cells, and the best of the last row or column is found as rule 1 of pairs.py says, or
-# GATK's.
+# Pairs are sorted by length and interleaved, one per vector lane; `fill_rows` computes their cells,
+# and the best cell of the last row or column is found by rule 1 of pairs.py, or GATK's.
 
 
 def find_ends(pairs: PairBatch, rules: Rules, threads: int, both_ends: bool = True) -> Ends:
-    """Scores and ends of all pairs.
+    """Find the scores and ends of all pairs.
 
     Local alignments take a second pass for the query's end, unless `both_ends` is False.
     """
@@ -323,7 +320,7 @@ def find_ends(pairs: PairBatch, rules: Rules, threads: int, both_ends: bool = Tr
 
 @compiled
 def _ends_of_batches(batches, overhang, both_ends, answers, order):
-    """Fill the batches in `order`, and put each pair's answer where it belongs."""
+    """Compute the batches in `order`, and store the results of each pair."""
     costs, lanes, kind = batches.costs, batches.lanes, batches.kind.dtype
     cells = cells_for(batches, order)
     last_row = np.empty(cells.row_h.size, kind)
@@ -347,13 +344,13 @@ def _ends_of_batches(batches, overhang, both_ends, answers, order):
             _put_gatk_ends(members, m, n, costs, last_row, last_column, overhang, answers)
             continue
 
-        # An empty local alignment is an answer; other modes end at 1 or later.
+        # An empty local alignment is a valid result; other modes end at 1 or later.
         put_everywhere(best_row, lanes, costs.origin if costs.local else costs.lowest)
         put_everywhere(row_at, lanes, 0)
         least = one if costs.reference_end or costs.local else n
         best_along(last_row, columns, least, n, best_row, row_at)
         if costs.local and both_ends:
-            # Once more up to the column that was found, for the first row that has the score.
+            # Repeat up to the column found, for the first row that has the score.
             fill_from = never
             for lane in range(lanes):
                 n[lane] = row_at[lane]
@@ -374,7 +371,7 @@ def _ends_of_batches(batches, overhang, both_ends, answers, order):
 
 @compiled
 def _put_ends(members, m, n, costs, best_row, row_at, best_column, column_at, answers):
-    """Pick each lane's end by rule 1 of pairs.py."""
+    """Choose the end of each lane by rule 1 of pairs.py."""
     stand_alone()
     for lane in range(members.size):
         best, i, j = np.int64(best_row[lane]), m[lane], row_at[lane]
@@ -388,7 +385,7 @@ def _put_ends(members, m, n, costs, best_row, row_at, best_column, column_at, an
 
 @compiled
 def _put_gatk_ends(members, m, n, costs, last_row, last_column, overhang, answers):
-    """Pick each lane's end by GATK's rule (gatk_cpu.py)."""
+    """Choose the end of each lane by GATK's rule (gatk_cpu.py)."""
     stand_alone()
     lanes = members.size
     for lane in range(lanes):
@@ -409,7 +406,7 @@ def _put_gatk_ends(members, m, n, costs, last_row, last_column, overhang, answer
 
 @compiled
 def _put_end(pair, shorter, costs, best, i, j, answers):
-    """Put the end of a pair, and whether its score is proved, where they belong."""
+    """Store the end of a pair, and whether its score is proved."""
     scores, query_ends, reference_ends, exact = answers
     scores[pair] = best - costs.origin
     query_ends[pair], reference_ends[pair] = i, j

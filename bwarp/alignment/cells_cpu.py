@@ -1,7 +1,7 @@
-"""The cells of many matrices at once: one lane a pair, four rows a pass in registers.
+"""Compute the cells of many matrices at once: one pair per lane, four rows per pass in registers.
 
-    lanes      pair 0   pair 1   ...                 one vector a cell position (i, j)
-    codes      row i of all queries side by side, column j of all references side by side
+    lanes      pair 0   pair 1   ...                 one vector per cell position (i, j)
+    codes      row i of all queries interleaved, column j of all references likewise
     a pass     rows i+1 .. i+4 stay in registers (H and D of each) while the columns stream by;
                only the row below them (H and I) is written, for the next pass to read
 
@@ -9,17 +9,17 @@
                rows i+1 ..4   H  D ->  H  D    .
                row_H, row_I   written in place: H(i+4, j), I(i+5, j)
 
-Per cell that is one compare, one blend, three saturating sums and five maxima, and a quarter of
-five loads and three stores. AVX2 has 16 registers, which four rows fill, and was a fifth slower
-with eight; AVX-512, which has 32, was as fast with either.
+Each cell takes one compare, one blend, three saturating sums and five maxima, and a quarter of five
+loads and three stores. Four rows fill the 16 registers of AVX2, where eight were a fifth slower;
+AVX-512 has 32 registers and was equally fast with either.
 
-Scores are kept as ``origin + score`` in the narrowest type that will do. Sums stop at the ends of
-8- and 16-bit types. For local alignments the origin is the lowest number of the type, so that
-stopping there is the zero that H never falls below; D and I below zero look like zero, and
-are never on an optimal path. For other modes see `bwarp.alignment.batches_cpu`.
+Scores are stored as ``origin + score`` in the narrowest suitable type. Sums saturate at the limits
+of 8- and 16-bit types. For local alignments the origin is the minimum of the type, so that
+saturation is the floor of H at zero; negative D and I become zero, but are never on an optimal
+path. For other modes see `bwarp.alignment.batches_cpu`.
 
-Lanes whose sequences are shorter are filled up with padding, which scores as low as it can; cells
-beyond a lane's own corner are computed and never looked at.
+Shorter sequences are padded to the length of their lanes with codes of the lowest score; cells
+beyond the end of a pair are computed but not used.
 """
 
 from typing import NamedTuple
@@ -51,17 +51,14 @@ from bwarp.runtime.simd import (
 )
 from bwarp.runtime.simd.compiler import overload, types
 
-# --------------------------------------------------------------------------------------------------
-# The score of a residue against a residue, in vectors: one lane a pair.
+# Substitution scores of one residue against another, in vectors of one pair per lane.
 #
-# Three ways to the same number, each a small tuple that the kernels take as `scheme`; Numba
-# compiles
-# a kernel for the kind of tuple it is given. Codes come in vectors of bytes, one lane a pair,
-# laid
-# out by `interleave` and translated by the tables that `pair_scheme` gives with the tuple.
+# There are three implementations, each a small tuple that the kernels take as `scheme`; Numba
+# compiles a kernel for each type of tuple. Codes are vectors of bytes, one pair per lane, laid out
+# by `interleave` and translated by the tables that `pair_scheme` returns with the tuple.
 #
-#     MatchMismatch   two scores; equal codes match. Ambiguous and padding codes are different
-#                     numbers on the two sides, so that they equal nothing.
+#     MatchMismatch   two scores; equal codes match. Ambiguous and padding codes differ
+#                     between the two sides, so that they match nothing.
 #     SmallMatrix     at most 7 codes: one 64-byte table, query code * 8 + reference code
 #     LargeMatrix     at most 27 codes: seven tables of 128 bytes, each for four query codes
 
@@ -72,7 +69,7 @@ _LOWEST = -128
 
 
 class MatchMismatch(NamedTuple):
-    """Two scores, of the kernel's element type."""
+    """Two scores, of the element type of the kernel."""
 
     match: int
     mismatch: int
@@ -91,7 +88,7 @@ class LargeMatrix(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What a code becomes in the interleaved arrays, and what fills up shorter sequences.
+    """Translation of codes for the interleaved arrays, and the padding of shorter sequences.
 
     `query` is uint8[planes, 256]: LargeMatrix takes a query code in two parts.
     """
@@ -103,7 +100,7 @@ class Tables(NamedTuple):
 
 
 def pair_scheme(scoring: Scoring, dtype) -> tuple[NamedTuple, Tables]:
-    """The tuple for pairs, with scores of `dtype`, and the tables for their codes."""
+    """Return the scheme for pairs, with scores of `dtype`, and the tables for their codes."""
     codes = np.arange(256).astype(np.uint8)
     query, reference = codes.copy(), codes.copy()
     if scoring.match_mismatch is not None:
@@ -133,19 +130,19 @@ def pair_scheme(scoring: Scoring, dtype) -> tuple[NamedTuple, Tables]:
 
 
 def substitution(scheme, codes, at, residues, like):
-    """The scores of a row of the query side against `residues`, in compiled code.
+    """Return the scores of a row of the query side against `residues`, in compiled code.
 
     Parameters
     ----------
     scheme : MatchMismatch, SmallMatrix or LargeMatrix
     codes : array of uint8
-        Interleaved query codes, plane after plane.
+        Interleaved query codes, one plane after another.
     at : int
-        Query row times lanes.
+        Query row times the number of lanes.
     residues : vector of uint8
-        The reference codes, one a lane.
+        The reference codes, one per lane.
     like : vector
-        One of the kernel's element type and lanes.
+        A vector of the kernel's element type and lanes.
     """
     raise NotImplementedError("substitution runs in compiled code only")
 
@@ -176,7 +173,7 @@ def _large_matrix(scheme, codes, at, residues, like):
 
 @numba.njit(forceinline=True)
 def _one_of_seven(table, piece, low):
-    """table[128 * piece + low], by looking low up in all seven pieces."""
+    """Return table[128 * piece + low] by looking up `low` in all seven pieces."""
     scores = lookup(table, 0, 128, low)
     for number in range(1, 7):
         here = equal(piece, fill_like(np.uint8(number), low))
@@ -191,7 +188,7 @@ _WAYS = {
 }
 
 
-#: Rows of a pass; the rows of a batch are padded to a multiple of it.
+#: Rows per pass; the rows of a batch are padded to a multiple of it.
 ROWS = 4
 
 #: A row or column that is not reached.
@@ -199,10 +196,10 @@ NEVER = 1 << 40
 
 
 class Cells(NamedTuple):
-    """What the cells of a batch are computed from: codes side by side (uint8), and borders.
+    """Inputs of a batch of cells: interleaved codes (uint8) and borders.
 
-    `query` has a plane after another, `left` is H(i, 0) from i = 0 on, `row_h` and `row_i` are H of
-    the row above and I of the one below it, from j = 1 on; `left` and these have the element type.
+    `query` has one plane after another, `left` is H(i, 0) from i = 0 on, `row_h` and `row_i` are H
+    of the row above and I of the row below it, from j = 1 on; these three have the element type.
     """
 
     query: np.ndarray
@@ -214,7 +211,7 @@ class Cells(NamedTuple):
 
 @compiled
 def interleave(codes, starts, lengths, table, padding, length, out, at):
-    """Lay sequences side by side, one a lane: out[at + i * lanes + lane] = table[residue i].
+    """Interleave sequences, one per lane: out[at + i * lanes + lane] = table[residue i].
 
     Parameters
     ----------
@@ -223,7 +220,7 @@ def interleave(codes, starts, lengths, table, padding, length, out, at):
     table : array, shape=(256,), dtype=uint8
         Codes are below 128.
     padding : uint8
-        What follows the sequence up to `length` residues.
+        Follows the sequence, up to `length` residues.
     """
     stand_alone()
     lanes = starts.size
@@ -250,7 +247,7 @@ def interleave(codes, starts, lengths, table, padding, length, out, at):
 
 
 def floored(vector, floor):
-    """The maximum of both for lanes that do not stop at the end of their type by themselves."""
+    """Return the maximum of both for types that do not saturate."""
     raise NotImplementedError("floored runs in compiled code only")
 
 
@@ -263,11 +260,11 @@ def _floored(vector, floor):
 
 @numba.njit(forceinline=True)
 def next_cell(diagonal, score, deletion, insertion, first, more, floor):
-    """H of a cell, D of its right neighbour and I of the one below it; all are vectors.
+    """Return H of a cell, D of its right neighbour and I of the one below it; all are vectors.
 
-    D opens after a match or a D only, not after an I: an insertion and then a deletion score as
-    the same two the other way round, between the same cells, so that H and I stay what they are.
-    It leaves one subtraction and one maximum in the chain that runs down a column.
+    D opens after a match or D only, not after I: an insertion followed by a deletion scores the
+    same in the opposite order, between the same cells, so H and I are unaffected. This leaves one
+    subtraction and one maximum in the dependency chain down a column.
     """
     before = maximum(add(diagonal, score), deletion)
     opened = subtract(before, first)
@@ -280,7 +277,7 @@ def next_cell(diagonal, score, deletion, insertion, first, more, floor):
 
 @numba.njit(forceinline=True)
 def next_rows(diagonal, scores, h, d, insertion, first, more, floor):
-    """H and D of ROWS cells of a column, a vector a row, and I of the cell below them."""
+    """Return H and D of ROWS cells of a column, a vector per row, and I of the cell below them."""
     h0, d0, insertion = next_cell(diagonal, scores[0], d[0], insertion, first, more, floor)
     h1, d1, insertion = next_cell(h[0], scores[1], d[1], insertion, first, more, floor)
     h2, d2, insertion = next_cell(h[1], scores[2], d[2], insertion, first, more, floor)
@@ -290,7 +287,7 @@ def next_rows(diagonal, scores, h, d, insertion, first, more, floor):
 
 @numba.njit(forceinline=True)
 def load_rows(array, at, lanes):
-    """The vectors of ROWS rows."""
+    """Load the vectors of ROWS rows."""
     return (
         load(array, at), load(array, at + lanes), load(array, at + 2 * lanes),
         load(array, at + 3 * lanes),
@@ -308,7 +305,7 @@ def store_rows(array, at, lanes, rows):
 
 @numba.njit(forceinline=True)
 def select_rows(mask, rows, others):
-    """`select` between the vectors of ROWS rows."""
+    """Apply `select` to the vectors of ROWS rows."""
     return (
         select(mask, rows[0], others[0]), select(mask, rows[1], others[1]),
         select(mask, rows[2], others[2]), select(mask, rows[3], others[3]),
@@ -316,9 +313,10 @@ def select_rows(mask, rows, others):
 
 
 class Last(NamedTuple):
-    """Where H of every lane's last row (or column) is kept, the vectors of columns (rows) in turn.
+    """Storage for H of the last row (or column) of each lane: the vectors of columns (rows) in
+    turn.
 
-    `lengths` is int32[lanes]; nothing is kept before row (column) `begin`.
+    `lengths` is int32[lanes]; nothing is stored before row (column) `begin`.
     """
 
     lengths: np.ndarray
@@ -328,11 +326,11 @@ class Last(NamedTuple):
 
 @compiled
 def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, last_row, last_column):
-    """Fill the cells of rows row_begin + 1 to row_end and columns 1 to `columns` of a batch.
+    """Compute rows row_begin + 1 to row_end and columns 1 to `columns` of a batch.
 
     Parameters
     ----------
-    scheme : tuple of substitution_scores_cpu
+    From `pair_scheme`.
     cells : Cells
         Interleaved codes and borders: row_h and row_i are H(row_begin, j) and I(row_begin + 1, j)
         for j >= 1, and are replaced by those of row_end.
@@ -340,12 +338,12 @@ def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, las
     row_begin, row_end, columns : int
         row_end - row_begin is a multiple of ROWS.
     row_maxima : bool
-        Raise the scores of `last_row` to the maximum of each column (local alignments).
+        Whether to raise the scores of `last_row` to the maximum of each column (local alignments).
     last_row, last_column : Last
     """
     stand_alone()
     first, more, floor = fill(costs.first), fill(costs.more), fill(costs.floor)
-    # Arrays taken out of a tuple inside the loops would be counted as references there.
+    # Taking arrays out of a tuple inside the loops would count references there.
     query, reference, left, row_H, row_I = cells
     row_lengths, first_row, last_rows = last_row
     column_lengths, first_column, last_columns = last_column
@@ -391,18 +389,18 @@ def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, las
 
 @compiled
 def best_along(values, count, least, most, best, where):
-    """The first best of a last row or column, a lane at a time in vectors.
+    """Find the first best value of a last row or column, lane by lane.
 
     Parameters
     ----------
     values : array, shape=(count * lanes,)
-        Position p (from 1) of lane l at ``(p - 1) * lanes + l``.
+        Position p (from 1) of lane l is at ``(p - 1) * lanes + l``.
     least, most : array, shape=(lanes,), dtype=int32
-        Positions that count, both included.
+        The range of valid positions, both ends included.
     best : array, shape=(lanes,)
-        In: what has to be beaten. Out: the best.
+        In: the value to exceed. Out: the best value.
     where : array, shape=(lanes,), dtype=int32
-        In: the answer if nothing is better. Out: the first position of the best.
+        In: the result if no value is better. Out: the first position of the best value.
     """
     stand_alone()
     lanes = least.size
@@ -423,9 +421,9 @@ def best_along(values, count, least, most, best, where):
 
 @compiled
 def fill_directions(scheme, cells, costs, row_begin, row_end, columns, extend_ties, directions):
-    """Fill cells as `fill_rows` does, and keep how each came about: four bits a cell and lane.
+    """Compute cells like `fill_rows`, and store their directions: four bits per cell and lane.
 
-    ``directions[4 * ((i - row_begin - 1) * columns + j - 1) + k]`` holds, one bit a lane:
+    ``directions[4 * ((i - row_begin - 1) * columns + j - 1) + k]`` has one bit per lane:
 
         k = 0   H(i,j) came along the diagonal
         k = 1   H(i,j) = D(i,j)

@@ -1,4 +1,4 @@
-"""A batch of pairs on the GPU."""
+"""A batch of pairs on the GPU, the order of its pairs, and their scores and ends in 32 bits."""
 
 import functools
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from bwarp.gpu.memory import cut, device_array, work_space
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 from bwarp.gpu.transfers import to_gpu, to_host
 
-#: Threads a block of every alignment kernel.
+#: Threads per block of every alignment kernel.
 BLOCK = 128
 
 
@@ -33,9 +33,9 @@ class DeviceSequences:
     Attributes
     ----------
     longest : int
-        None is longer; 0 of none.
+        An upper bound of the lengths; 0 for no sequences.
     given_lengths : ndarray, optional
-        The lengths, where the host has them too.
+        The lengths, if known on the host.
     """
 
     codes: object
@@ -50,18 +50,18 @@ class DeviceSequences:
 
     @cached_property
     def host_lengths(self) -> np.ndarray:
-        """The lengths on the host; brought there if need be."""
+        """Return the lengths on the host, copying them if necessary."""
         return to_host([self.lengths])[0] if self.given_lengths is None else self.given_lengths
 
     @cached_property
     def is_even(self) -> bool:
-        """Whether all are known to be as long as the longest."""
+        """Whether all sequences are known to have the maximum length."""
         lengths = self.given_lengths
         return lengths is not None and int(lengths.min(initial=self.longest)) == self.longest
 
 
 def with_host_lengths(codes, starts, lengths, host_lengths: np.ndarray) -> DeviceSequences:
-    """Sequences whose lengths the host has too."""
+    """Make sequences whose lengths are known on the host too."""
     return DeviceSequences(codes, starts, lengths, int(host_lengths.max(initial=0)), host_lengths)
 
 
@@ -84,7 +84,7 @@ class DeviceBatch:
 
 
 def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
-    """Bring a batch to the GPU; codes that are there already (device arrays) stay."""
+    """Copy a batch to the GPU; codes that are already there (device arrays) are not copied."""
     sides = [_in_use(side) for side in (pairs.queries, pairs.references)]
     arrays = [array for side in sides for array in (side.codes, side.starts, side.lengths)]
     brought = iter(to_gpu([a for a in arrays if not cuda.is_cuda_array(a)], threads))
@@ -96,13 +96,13 @@ def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
 
 
 def _in_use(sequences: Sequences) -> Sequences:
-    """The same sequences in contiguous arrays, without most of the codes that none of them uses."""
+    """Return contiguous arrays of the sequences, without most unused codes."""
     codes = sequences.codes
     starts = np.ascontiguousarray(sequences.starts, np.int64)
     lengths = np.ascontiguousarray(sequences.lengths, np.int32)
     if not cuda.is_cuda_array(codes):
         if codes.size > lengths.size * int(lengths.max(initial=0)):
-            # The codes may be a whole genome.
+            # The codes may be those of a whole genome.
             low = int(starts.min(initial=0))
             codes = codes[low : int((starts + lengths).max(initial=0))]
             starts = starts - low
@@ -111,14 +111,14 @@ def _in_use(sequences: Sequences) -> Sequences:
 
 
 def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequences:
-    """Windows of a packed genome that stays on the GPU, as one side of a batch.
+    """Make windows of a packed genome that stays on the GPU one side of a batch.
 
     Parameters
     ----------
     words : device array, dtype=uint64
-        2 bits a base as `bwarp.sequence.pack` lays them out.
+        2 bits per base, as in `bwarp.sequence.pack`.
     starts : ndarray, shape=(count,), dtype=int64
-        First base of each window, in the genome.
+        The first base of each window in the genome.
     lengths : ndarray, shape=(count,), dtype=int32
     """
     lengths = np.ascontiguousarray(lengths, np.int32)
@@ -136,7 +136,7 @@ def unpack_windows(
     words: uint64[::1], starts: int64[::1], lengths: int32[::1], offsets: int64[::1],
     codes: uint8[::1],
 ):  # fmt: skip
-    """One warp a window: each thread unpacks every 32nd base, one byte out of 8 read."""
+    """Unpack windows. One warp per window; each thread unpacks every 32nd base."""
     window = cuda.grid(1) // 32
     if window < starts.size:
         for i in range(cuda.laneid, lengths[window], 32):
@@ -147,61 +147,56 @@ def unpack_windows(
 
 
 def blocks(items: int, threads_an_item: int = 1) -> int:
-    """Blocks that give every item its threads."""
+    """Return the number of blocks that gives every item its threads."""
     return -(-items * threads_an_item // BLOCK)
 
 
 def free_bytes() -> int:
-    """Free memory of the GPU."""
+    """Return the free memory of the GPU."""
     return cuda.current_context().get_memory_info().free
 
 
-# --------------------------------------------------------------------------------------------------
-# The order in which kernels take the pairs of a batch; of large batches, found on the GPU.
+# The order in which kernels process the pairs of a batch; computed on the GPU for large batches.
 #
-# Every pair falls into a *bin* by its size; pairs of one bin stand side by side, in no order of
-# their
-# own, so that the threads of a warp take the same steps. What a kernel finds for a pair does not
-# depend on where the pair stands.
+# Each pair belongs to a *bin* by its size. Pairs of a bin are adjacent, in no particular order, so
+# that the threads of a warp take the same steps. The result of a pair does not depend on its slot.
 #
-# Bins come in rows of `width`, one row a *class* of pairs that one launch takes:
+# Bins form rows of `width`, one row per *class* of pairs that one launch processes:
 #
 #     bin  =  class * width  +  column bin
 #
 #     slots   [ class 0: bin 0 | bin 1 | bin 2 ... ][ class 1: bin 0 | ... ]
 #
-# On the GPU pairs are sorted by counting. The table of a sort is one array of three parts: how
-# many
-# pairs each bin has, how many of them have their slot already, and where each bin starts (with
-# one
-# more entry, where the last one ends).
+# On the GPU, pairs are sorted by counting. The table of a sort is one array of three parts: the
+# number of pairs in each bin, the number of slots already assigned, and the start of each bin (with
+# one more entry for the end of the last one).
 
 
 #: The bin of a pair that gets no slot.
 NO_BIN = 0xFFFFFFFF
 ALL = 0xFFFFFFFF
-#: Fewer pairs are sorted by the host before the GPU could have begun.
+#: Below this number of pairs, the host sorts them faster.
 FEW_PAIRS = 4096
-#: Classes that one sort by size can have.
+#: The maximum number of classes of a sort by size.
 MOST_CLASSES = 16
 #: Longer than any query.
 NO_LIMIT = 2**31 - 1
-#: Sizes below 2 ** (EXACT_BITS + 1) have a bin each; above, bins are 2 ** -EXACT_BITS of a size.
+#: Sizes below 2 ** (EXACT_BITS + 1) have a bin each; above, bins span 2 ** -EXACT_BITS of a size.
 EXACT_BITS = 5
 
 
 @dataclass(frozen=True)
 class Order:
-    """Which pair each slot holds.
+    """The assignment of pairs to slots.
 
     Attributes
     ----------
     slots : device array, dtype=int32
-        Pairs by bins.
+        Pairs sorted by bin.
     starts : ndarray, shape=(classes * width + 1,), dtype=int64
-        Where each bin starts in `slots`.
+        The start of each bin in `slots`.
     width : int
-        Bins a class.
+        Bins per class.
     """
 
     slots: object
@@ -209,11 +204,11 @@ class Order:
     width: int
 
     def part(self, begin: int, end: int):
-        """The pairs in some of the slots."""
+        """Return the pairs in a range of slots."""
         return cut(self.slots, 4 * begin, end - begin, np.int32)
 
     def classes(self) -> Iterator[tuple[int, int, int, int]]:
-        """Of every class that has pairs: its number, its slots (from, to), its last bin in use."""
+        """Yield for every non-empty class: its number, its slots (from, to), its last used bin."""
         for row in range((self.starts.size - 1) // self.width):
             starts = self.starts[row * self.width : (row + 1) * self.width + 1]
             if starts[-1] > starts[0]:
@@ -222,18 +217,20 @@ class Order:
 
 
 def size_bins(sizes):
-    """The bins of sizes up to 2 ** 31: their own where small, of a few per cent where large."""
+    """Return the bins of sizes up to 2 ** 31: single sizes if small, ranges of a few per cent if
+    large.
+    """
     powers = np.maximum(np.frexp(sizes)[1] - 1, EXACT_BITS).astype(np.int64)
     return ((powers - EXACT_BITS) << EXACT_BITS) + (sizes >> (powers - EXACT_BITS))
 
 
 def size_bin(size: int) -> int:
-    """`size_bins` of one size."""
+    """Return the bin of one size; see `size_bins`."""
     return int(size_bins(size))
 
 
 def largest_in_bin(number: int) -> int:
-    """The largest size of a bin of `size_bin`."""
+    """Return the largest size in a bin of `size_bin`."""
     if number < 2 << EXACT_BITS:
         return number
     power = (number >> EXACT_BITS) - 1
@@ -242,7 +239,7 @@ def largest_in_bin(number: int) -> int:
 
 @cuda.jit(device=True)
 def device_size_bin(size):
-    """`size_bin` on the GPU, for an int32."""
+    """Compute `size_bin` on the GPU for an int32."""
     if size < 2 << EXACT_BITS:
         return int32(size)
     power = int32(63 - cuda.clz(int64(size)))
@@ -250,20 +247,20 @@ def device_size_bin(size):
 
 
 def order_by_size(batch, limits, columns: int, exact: bool, marks=None, wanted: int = 0) -> Order:
-    """Pairs by the length of their query (classes), then by that of their reference (bins).
+    """Sort pairs by the length of the query (class), then of the reference (bin).
 
     Parameters
     ----------
     batch : DeviceBatch
     limits : sequence of int
-        The longest query of each class, ascending, up to 16; the last holds the longest of all.
+        The maximum query length of each class, ascending, at most 16; the last covers all queries.
     columns : int
-        References longer than this count as this long.
+        Longer references are treated as having this length.
     exact : bool
-        Every length has its own bin, and bins have an even number of slots: a pair stands twice
-        where need be. Else bins are those of `size_bin`.
+        Whether every length has its own bin, with an even number of slots (one pair is repeated if
+        necessary); otherwise bins are those of `size_bin`.
     marks, wanted : device array of int32, and int
-        Take only pairs whose mark is this.
+        Take only pairs whose mark has this value.
     """
     width = columns + 1 if exact else size_bin(columns) + 1
     if batch.count < FEW_PAIRS:
@@ -281,7 +278,7 @@ def order_by_size(batch, limits, columns: int, exact: bool, marks=None, wanted: 
     bin_by_size[blocks(batch.count), BLOCK](
         rows,
         lengths,
-        # Always as many: their number is part of the kernel's type.
+        # Always the same number, as it is part of the kernel's type.
         (*map(int, limits), *[NO_LIMIT] * (MOST_CLASSES - len(limits))),
         columns,
         exact,
@@ -307,7 +304,7 @@ def _order_on_host(ids, bins, classes: int, width: int, even: bool) -> Order:
 
 
 def _order_of_equals(batch, limits, columns: int, exact: bool, width: int) -> Order:
-    """Pairs of one size stay as they are."""
+    """Keep the order of pairs of equal size."""
     count = batch.count
     slots = device_array(count + (count % 2 if exact else 0), np.int32)
     number_slots[blocks(slots.size), BLOCK](slots, count)
@@ -320,14 +317,14 @@ def _order_of_equals(batch, limits, columns: int, exact: bool, width: int) -> Or
 
 
 def order_by_bins(bins, count: int, classes: int, width: int, even: bool) -> Order:
-    """Pairs by their bins.
+    """Sort pairs by bin.
 
     Parameters
     ----------
     bins : device array, dtype=uint32
         The bin of each pair, or `NO_BIN`.
     even : bool
-        Every bin gets an even number of slots: one of its pairs stands twice where need be.
+        Whether to give every bin an even number of slots by repeating one of its pairs.
     """
     n_bins = classes * width
     table = device_array(3 * n_bins + 1, np.uint32)
@@ -348,7 +345,7 @@ def clear(array) -> None:
 
 @kernel
 def clear_words(words: uint32[::1]):
-    """One thread a word."""
+    """Clear words. One thread per word."""
     i = cuda.grid(1)
     if i < words.size:
         words[i] = 0
@@ -356,7 +353,7 @@ def clear_words(words: uint32[::1]):
 
 @kernel
 def number_slots(slots: int32[::1], count: int):
-    """The pairs in their order; the last stands twice where a slot is left. One thread a slot."""
+    """Number the slots; an extra slot repeats the last pair. One thread per slot."""
     slot = cuda.grid(1)
     if slot < slots.size:
         slots[slot] = int32(min(slot, count - 1))
@@ -367,7 +364,9 @@ def bin_by_size(
     rows: int32[::1], columns: int32[::1], limits: types.UniTuple(int64, 16), most_columns: int,
     exact: bool, width: int, marks: int32[::1], wanted: int, all_pairs: bool, bins: uint32[::1],
 ):  # fmt: skip
-    """The bin of each pair; see `order_by_size`. One thread a pair, which reads its two lengths."""
+    """Compute the bin of each pair; see `order_by_size`. One thread per pair, which reads two
+    lengths.
+    """
     i = cuda.grid(1)
     if i >= bins.size:
         return
@@ -386,9 +385,9 @@ def bin_by_size(
 
 @cuda.jit(device=True)
 def add_to_bin(table, entry, number, in_use):
-    """Add 1 to an entry of the table for every thread with a bin, and return what it was before.
+    """Add 1 to an entry of the table for every thread with a bin; return the previous value.
 
-    Threads with the bin of the warp's first do so together.
+    Threads with the same bin as the first of the warp are combined.
     """
     first = uint32(cuda.shfl_sync(ALL, int32(number), 0))
     with_first = in_use and number == first
@@ -407,7 +406,7 @@ def add_to_bin(table, entry, number, in_use):
 
 @kernel
 def count_bins(bins: uint32[::1], count: int, table: uint32[::1]):
-    """How many pairs each bin has. One thread a pair: one atomic addition, or one a warp."""
+    """Count the pairs of each bin. One thread per pair; one atomic addition per thread or warp."""
     i = cuda.grid(1)
     number = uint32(NO_BIN)
     if i < count:
@@ -417,7 +416,7 @@ def count_bins(bins: uint32[::1], count: int, table: uint32[::1]):
 
 @kernel
 def size_slots(table: uint32[::1], n_bins: int, even: bool):
-    """How many slots each bin takes. One thread a bin."""
+    """Compute the number of slots of each bin. One thread per bin."""
     i = cuda.grid(1)
     if i < n_bins:
         size = uint32(table[i])
@@ -430,7 +429,7 @@ def size_slots(table: uint32[::1], n_bins: int, even: bool):
 def assign_slots(
     bins: uint32[::1], count: int, table: uint32[::1], n_bins: int, even: bool, slots: int32[::1]
 ):
-    """Give each pair a slot of its bin. One thread a pair, as in `count_bins`."""
+    """Assign each pair a slot of its bin. One thread per pair, as in `count_bins`."""
     i = cuda.grid(1)
     number = uint32(NO_BIN)
     if i < count:
@@ -445,11 +444,10 @@ def assign_slots(
             slots[start + uint64(size)] = int32(i)
 
 
-# --------------------------------------------------------------------------------------------------
-# Scores and ends in 32 bits on a GPU, for every mode and for GATK's, and what they cost.
+# Scores and ends in 32 bits, for every mode and for GATK's rules, and their costs.
 
 
-#: The share of the free memory that one launch's work space may take.
+#: The fraction of free memory that the workspace of one launch may take.
 MEMORY_SHARE = 0.4
 #: Pairs that fill a large GPU several times with 8 threads each.
 MANY_PAIRS = 1 << 16
@@ -457,21 +455,21 @@ MANY_PAIRS = 1 << 16
 
 @dataclass(frozen=True)
 class Costs:
-    """What the 32-bit kernels need to know of a scheme and a mode.
+    """Parameters of the 32-bit kernels for a scheme and a mode.
 
     Attributes
     ----------
     matrix : ndarray, shape=(k, k)
     first, extend : int
-        Scores of the first position of a gap and of a further one, negative or 0.
+        Scores of the first and of further positions of a gap, negative or 0.
     opens_on_tie : bool
-        Of two gaps of equal score the one that opens here counts.
+        Whether a tie between opening and extending a gap opens one.
     free : tuple of bool
         query_start, query_end, reference_start, reference_end.
     local : bool
     ambiguous : int
     overhang : int
-        -1, or for GATK's rules its strategy: 0 INDEL or LEADING_INDEL, 1 SOFTCLIP, 2 IGNORE.
+        -1; with GATK's rules, the strategy: 0 INDEL or LEADING_INDEL, 1 SOFTCLIP, 2 IGNORE.
     """
 
     matrix: np.ndarray
@@ -489,7 +487,7 @@ class Costs:
 
     @functools.cached_property
     def device_matrix(self):
-        """The matrix as int32_kernel_cuda keeps it in shared memory, with its row for padding."""
+        """The matrix as int32_kernel_cuda keeps it in shared memory, with a row for padding."""
         table = np.zeros((PADDING_ROW + 1, MATRIX_STRIDE), np.int32)
         table[: len(self.matrix), : len(self.matrix)] = self.matrix
         # A step along the diagonal above the first row keeps the upper border.
@@ -499,19 +497,19 @@ class Costs:
 
 @functools.lru_cache(maxsize=8)
 def _on_gpu(device, words: bytes):
-    """A few kilobytes that stay on a GPU, so that small batches need not bring them again."""
+    """Keep a few kilobytes on a GPU, so that small batches need not copy them again."""
     return cuda.to_device(np.frombuffer(words, np.int32))
 
 
 def free_ends(mode: Mode) -> tuple[bool, bool, bool, bool]:
-    """query_start, query_end, reference_start and reference_end; all free where local."""
+    """Return the four free ends, query start to reference end; all are free in local mode."""
     if mode.local:
         return True, True, True, True
     return mode.query_start, mode.query_end, mode.reference_start, mode.reference_end
 
 
 def pair_costs(scoring: Scoring, mode: Mode) -> Costs:
-    """The costs of a scheme by the rules of pairs.py."""
+    """Return the costs of a scheme by the rules of pairs.py."""
     extend = -scoring.gap_extend
     first = extend - scoring.gap_open
     return Costs(
@@ -520,14 +518,14 @@ def pair_costs(scoring: Scoring, mode: Mode) -> Costs:
 
 
 def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int = 0) -> None:
-    """Scores and ends into `outputs`: device arrays of scores, query ends and reference ends.
+    """Write scores and ends to `outputs`: device arrays of scores, query ends and reference ends.
 
     Parameters
     ----------
     marks, wanted : device array of int32, and int
-        Only pairs whose mark is this; else all.
+        Process only pairs whose mark has this value; without marks, all pairs.
     """
-    # Of many pairs groups of 8 waste the fewest cells; of few they would leave the GPU idle.
+    # For many pairs, groups of 8 threads waste the fewest cells; for few they leave the GPU idle.
     most_threads = 8 if batch.count >= MANY_PAIRS else 32
     strips = (*range(1, 10), *(10 << i for i in range(6)))
     limits = [8 * ROWS * number for number in strips]
@@ -559,7 +557,7 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
 
 
 def _launches(order: Order, most_threads: int) -> list[tuple[int, int, int, int]]:
-    """Threads a group, range of slots and longest reference of each launch."""
+    """Return the threads per group, range of slots and longest reference of each launch."""
     launches = []
     for number, begin, end, last_bin in order.classes():
         threads = min(most_threads, 8 << min(number, 2))

@@ -1,9 +1,9 @@
-"""Tracebacks on the GPU: which alignments are one diagonal, and the runs of all of them.
+"""Traceback kernels: alignments of one diagonal, and the runs of all alignments.
 
-An alignment of one diagonal is cut into its runs by a warp, 32 columns at a time. The others are
-traced back by one thread a pair, along the directions of int32_kernel_cuda. Kernels run twice, to
-count runs, and, when CIGARs are laid out by the counts, to write them; or once, where the buffer is
-large enough for any.
+A warp cuts an alignment of one diagonal into runs, 32 columns at a time. One thread traces each of
+the others back along the directions from int32_kernel_cuda. Kernels run twice, first to count runs,
+and again to write CIGARs at offsets from the counts; or once, if the buffer is large enough for any
+CIGAR.
 """
 
 import functools
@@ -24,7 +24,7 @@ from bwarp.gpu.kernel import kernel
 
 ALL = 0xFFFFFFFF
 
-#: What a traceback is for, as bits: its counts and starts, its CIGARs.
+#: The outputs of a traceback, as bits: counts and starts, CIGARs.
 COUNT, WRITE = 1, 2
 
 
@@ -35,14 +35,15 @@ def check_diagonals(
     parameters: types.UniTuple(int64, 6), scores: int32[::1], query_ends: int32[::1],
     reference_ends: int32[::1], bands: int32[::1], diagonals: int32[::1],
 ):  # fmt: skip
-    """Find the pairs whose alignment is one diagonal, and how far other pairs can stray from it.
+    """Find single-diagonal alignments; bound how far the others stray from their diagonal.
 
-    One warp a pair adds up the diagonal that ends in the end cell, 32 columns at a time, until the
-    alignment may start. Where that collects the whole score the band is 0 and `diagonals` its
-    length. Else the band is the most gap columns that the score allows (pairs.py), at least 1.
+    One warp per pair adds up the diagonal that ends in the end cell, 32 columns at a time, until
+    the alignment may start. If this gives the whole score, the band is 0 and `diagonals` its
+    length. Otherwise the band is the maximum number of gap columns that the score allows
+    (pairs.py), at least 1.
 
-    `parameters`: 1 where local; query_start and reference_start of the mode; gap_open;
-    gap_extend; the greatest entry of the matrix, or 0.
+    `parameters`: 1 in local mode; query_start and reference_start of the mode; gap_open;
+    gap_extend; the maximum entry of the matrix, or 0.
     """
     pair = cuda.grid(1) // 32
     if pair >= scores.size:
@@ -67,7 +68,7 @@ def check_diagonals(
                 total = int32(total + below)
             distance = int32(distance * 2)
         if local:
-            # The first column with which the score is complete starts the alignment.
+            # The alignment starts at the first column that completes the score.
             is_complete = at < length and collected + total == score
             complete = cuda.ballot_sync(ALL, is_complete)
             if complete != 0:
@@ -95,10 +96,10 @@ def trace_diagonals(
     run_counts: uint32[::1], edit_distances: int32[::1], first_rows: int32[::1],
     first_columns: int32[::1], cigar_offsets: uint32[::1], cigar: uint32[::1],
 ):  # fmt: skip
-    """The runs of = and X of alignments that are one diagonal: one warp a pair, 32 columns a step.
+    """Write runs of = and X of single-diagonal alignments: one warp per pair, 32 columns per step.
 
-    A thread whose column differs in kind from the one before begins a run and writes the one that
-    ends before it. With COUNT in `purpose` the kernel fills `run_counts`, `edit_distances` and the
+    A thread whose column differs in kind from the previous one begins a run and writes the run that
+    ends before it. With COUNT in `purpose` the kernel writes `run_counts`, `edit_distances` and the
     starts, with WRITE `cigar`.
     """
     slot = cuda.grid(1) // 32
@@ -158,7 +159,7 @@ def trace_diagonals(
 
 @cuda.jit(device=True)
 def put_run(cigar, writes, stop, runs, length, operation):
-    """Write a run before the `runs` already written before `stop`; the new number of runs."""
+    """Write a run before the `runs` already written before `stop`; return the new count."""
     if length <= 0:
         return runs
     if writes:
@@ -168,20 +169,20 @@ def put_run(cigar, writes, stop, runs, length, operation):
 
 @functools.cache
 def traceback_kernel(threads, gatk):
-    """A kernel that follows the directions of a full_matrix_kernel of as many threads.
+    """Make a kernel that follows the directions of a full_matrix_kernel with as many threads.
 
-    With `gatk` the traceback runs until one sequence is used up, counts M, and ends as the overhang
-    strategy wants; else it stops where the mode may start, and distinguishes = from X.
+    With `gatk`, the traceback continues until one sequence is used up, counts M, and ends as the
+    overhang strategy requires; otherwise it stops where the mode may start, and distinguishes =
+    from X.
 
     Notes
     -----
-    The directions of pair `order[slot]` start at `direction_starts[slot]`. With `gatk` a band of 0
-    has neither: the alignment is a diagonal of `diagonals[pair]` columns. `parameters`:
-    query_start and reference_start of the mode (both 1 where local), and 1 for GATK's SOFTCLIP, 2
-    for its IGNORE.
-    With COUNT in `purpose` it fills `run_counts`, `edit_distances` and the starts, with WRITE
-    `cigar`: with both, the runs of a slot end where `cigar_ends` says of the slot; with WRITE
-    alone, those of a pair where the next pair's begin.
+    The directions of pair `order[slot]` start at `direction_starts[slot]`. With `gatk`, a band of 0
+    has no directions: the alignment is a diagonal of `diagonals[pair]` columns. `parameters`:
+    query_start and reference_start of the mode (both 1 if local), and 1 for SOFTCLIP of GATK, 2 for
+    IGNORE. With COUNT in `purpose` the kernel writes `run_counts`, `edit_distances` and the starts,
+    with WRITE `cigar`: with both, the runs of a slot end at its entry in `cigar_ends`; with WRITE
+    alone, those of a pair end where the next pair's begin.
     """
     tile = threads * ROWS
 
@@ -226,7 +227,7 @@ def traceback_kernel(threads, gatk):
                 i -= int32(diagonals[pair])
                 j -= int32(diagonals[pair])
                 run += int32(diagonals[pair])
-        # The matrix that the traceback is in: 0 at H, 1 at D, 2 at I.
+        # The current matrix of the traceback: 0 for H, 1 for D, 2 for I.
         state = int32(0)
         word_at = int64(-1)
         word = uint32(0)
@@ -236,12 +237,12 @@ def traceback_kernel(threads, gatk):
                 or (j == 0 and (gatk or free_query_start))
             ):
                 break
-            # The cell whose direction counts: this one at H, the one before at D and I.
+            # The cell that has the direction: this one for H, the previous one for D and I.
             row = i - 1 if state == 2 else i
             column = j - 1 if state == 1 else j
             direction = uint32(0)
             if row == 0 or column == 0:
-                # On a border a gap runs to the corner; a gap may also open at the border.
+                # On a border a gap extends to the corner; a gap may also open at the border.
                 if state == 0:
                     state = int32(1) if i == 0 else int32(2)
                     continue
@@ -307,5 +308,5 @@ def traceback_kernel(threads, gatk):
     return trace
 
 
-#: Some of those that are made.
+#: Some of the kernels in use.
 MADE_KERNELS = (traceback_kernel(2, False), traceback_kernel(4, True))

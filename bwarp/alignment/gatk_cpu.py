@@ -1,20 +1,20 @@
-"""GATK's pairwise alignment: its parameter sets, overhang strategies and result, for both engines.
+"""Align pairs by the rules of GATK on the CPU; parameters and results are common to both engines.
 
-Both engines give what GATK's SmithWatermanJavaAligner gives, base for base. Sequences are
+Both engines return exactly the alignments of GATK's SmithWatermanJavaAligner. Sequences are
 upper-case bases as bytes (not codes): GATK compares bytes, so N matches N.
 
 With ref of n bases along the rows and alt of m along the columns (GATK's own orientation):
 
-    strategies SOFTCLIP and IGNORE: where alt occurs in ref, the right-most occurrence is the
-      answer (offset, mM), without any scoring
-    borders:  H = 0, but for INDEL and LEADING_INDEL H(0,j) = open + (j-1) extend, H(i,0) alike
+    strategies SOFTCLIP and IGNORE: if alt occurs in ref, the right-most occurrence is the
+      result (offset, mM), without any scoring
+    borders:  H = 0; for INDEL and LEADING_INDEL H(0,j) = open + (j-1) extend, and H(i,0) alike
     a gap of length k scores open + (k-1) extend (both negative); a tie between opening and
       extending extends; H is not floored at 0, only at -100,000,000
     H(i,j):   the diagonal if it is >= both gaps; else the insertion (alt bases, left) if it is
       >= the deletion; else the deletion (ref bases, up); gaps remember their run length
-    the end:  INDEL: (n, m). Else the last column's best, the largest i of equals; and, unless
-      LEADING_INDEL, then along the last row j = 1 .. m: better, or equal with |n-j| < |i-j'| of
-      the best so far (i, j')
+    the end:  INDEL: (n, m). Otherwise the best of the last column, with the largest i on ties; and,
+      except for LEADING_INDEL, then along the last row j = 1 .. m: if better, or equal with
+      |n-j| < |i-j'| of the best so far (i, j')
     traceback: jumps over whole runs until ref or alt is used up; SOFTCLIP clips what is left
       of alt at either end (S), IGNORE counts it into the M run there (so that the offset may be
       negative), INDEL and LEADING_INDEL write D or I for what is left at the start
@@ -56,13 +56,13 @@ def _letter_table() -> np.ndarray:
 #: uint8[256]: the upper-case letter of every IUPAC nucleotide letter, 255 for other bytes.
 LETTER_OF_BYTE = _letter_table()
 
-#: Overhang strategies by the names that programs take.
+#: Overhang strategies by the names used in options.
 OVERHANGS = PAIRS["overhang"].value.words
 
 
 @dataclass(frozen=True)
 class GatkParameters:
-    """GATK's SWParameters: a gap of length k scores gap_open + (k - 1) * gap_extend."""
+    """SWParameters of GATK: a gap of length k scores gap_open + (k - 1) * gap_extend."""
 
     match: int
     mismatch: int
@@ -82,7 +82,7 @@ class GatkParameters:
             )
 
 
-#: The four sets of GATK, with the names its source gives them.
+#: The four parameter sets of GATK, by their names in its source.
 GATK_PARAMETERS = {
     "original-default": GatkParameters(3, -1, -4, -3),
     "standard-ngs": GatkParameters(25, -50, -110, -6),
@@ -93,7 +93,7 @@ GATK_PARAMETERS = {
 
 @dataclass(frozen=True)
 class GatkAlignments:
-    """Where each alternate lies in its reference, and its CIGAR of M, I, D and S.
+    """The position of each alternate in its reference, and its CIGAR of M, I, D and S.
 
     Attributes
     ----------
@@ -112,29 +112,24 @@ class GatkAlignments:
 
 
 def check_overhang(overhang: str) -> None:
-    """Refuse what is no overhang strategy."""
+    """Raise an error if this is not an overhang strategy."""
     PAIRS["overhang"].check(overhang)
 
 
-# --------------------------------------------------------------------------------------------------
-# GATK's alignments on the CPU, one lane a pair: the recipe above in the kernels of
-# cells_cpu.
+# Implementation, one pair per lane: the rules above with the kernels of cells_cpu.
 #
-# GATK's reference takes the rows here and its alternate the columns. Its insertions then run
-# along
-# a row and are D of cells_cpu, its deletions I, and its order (diagonal, insertion, deletion) is
-# the
-# kernels' own. The run lengths that GATK keeps beside every cell are what a traceback along the
-# direction bits finds, when gaps that could open or extend at the same score extend.
+# The rows are GATK's reference and the columns its alternate. GATK's insertions then run along a
+# row and are D of cells_cpu, its deletions are I, and its order (diagonal, insertion, deletion) is
+# the kernels' own. A traceback along the direction bits finds the run lengths that GATK stores for
+# every cell, if gaps that could open or extend at the same score extend.
 #
-# 1. Where the strategy allows it, the right-most exact occurrence is the answer.
-# 2. One pass over the cells keeps the last row and the last column, and GATK's rule picks the
-# end.
-# 3. The diagonal into the end is added up; where it explains the whole score it is the alignment.
-# 4. The other pairs are filled again with direction bits, and traced back.
+# 1. If the strategy allows it, the right-most exact occurrence is the result.
+# 2. One pass over the cells keeps the last row and column; GATK's rule chooses the end.
+# 3. The diagonal into the end is added up; if it gives the whole score, it is the alignment.
+# 4. The other pairs are computed again with direction bits, and traced back.
 
 
-#: Bytes that fill up lanes; no base is one of them, and they differ.
+#: Bytes that pad the two sides; they are not bases, and they differ.
 _ROW_PADDING, _COLUMN_PADDING = 1, 2
 
 
@@ -182,7 +177,7 @@ def gatk_alignments(
 
 
 def _rules(parameters: GatkParameters, strategy: int) -> Rules:
-    """GATK's scores for bytes; the matrix of the scoring stands for equal and different ones."""
+    """Return GATK's scores for bytes; the matrix holds the scores of equal and different ones."""
     two_by_two, matrix = (
         np.full((size, size), parameters.mismatch, dtype)
         for size, dtype in ((2, np.int16), (256, np.int32))
@@ -203,7 +198,7 @@ def _rules(parameters: GatkParameters, strategy: int) -> Rules:
 
 @compiled
 def _last_occurrences(alternates, references, offsets, begin, end):
-    """Where each alternate last occurs in its reference; -1 stays where it does not."""
+    """Find the last occurrence of each alternate in its reference; -1 is left if there is none."""
     for pair in range(begin, end):
         length = alternates.lengths[pair]
         a, r = alternates.starts[pair], references.starts[pair]
@@ -230,9 +225,9 @@ def _gatk_cigars(
     cigar_offsets,
     cigar,
 ):
-    """Turn rows and columns into GATK's M, I, D and S, and set offsets; returns the runs written.
+    """Write GATK's M, I, D and S from rows and columns, and set offsets; return the number of runs.
 
-    `number_of` is each pair's number among those that were aligned, -1 for exact occurrences.
+    `number_of` is the index of each pair among the aligned ones, -1 for exact occurrences.
     """
     used = 0
     for pair in range(number_of.size):

@@ -1,7 +1,7 @@
-"""GATK's alignments on a GPU: as gatk_cpu, with GATK's reference along the rows.
+"""Align pairs by the rules of GATK on a GPU, with GATK's reference along the rows, as in gatk_cpu.
 
-Exact occurrences are found first, one warp a pair; the ends of the others in 32 bits by its rule;
-then the tracebacks as for any mode, with gaps that extend where they could as well open.
+Exact occurrences are found first, one warp per pair; then the ends of the others in 32 bits by
+GATK's rule; then the tracebacks as for any mode, with gaps that extend on ties.
 """
 
 import numpy as np
@@ -28,14 +28,14 @@ from bwarp.gpu.memory import device_array, work_space
 
 ALL = 0xFFFFFFFF
 MOST_CODES = 32
-#: The end of an alignment that is still to be found.
+#: The end of an alignment that is not found yet.
 NO_END = -1
 
 
 def gatk_alignments(
     pairs: PairBatch, parameters: GatkParameters, overhang: str, threads: int = 1
 ) -> GatkAlignments:
-    """As `gatk_cpu.gatk_alignments`, on a GPU."""
+    """Do what `gatk_cpu.gatk_alignments` does, on a GPU."""
     check_pairs(pairs)
     check_overhang(overhang)
     costs = gatk_costs(parameters, overhang)
@@ -54,8 +54,9 @@ def gatk_alignments(
 
 
 def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: str):
-    """Scores, reference ends and alternate ends (device arrays); the ends are NO_END where the
-    alternate does not occur, or the overhang strategy asks for no occurrences."""
+    """Return scores, reference ends and alternate ends (device arrays); the ends are NO_END if the
+    alternate does not occur, or the overhang strategy does not use occurrences.
+    """
     outputs = tuple(device_array(batch.count, np.int32) for _ in range(3))
     if batch.count:
         find_last_occurrences[blocks(batch.count, 32), BLOCK](
@@ -68,15 +69,15 @@ def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: 
 
 
 def gatk_batch(pairs: PairBatch, threads: int) -> DeviceBatch:
-    """GATK's references as queries and its alternates as references on the GPU.
+    """Copy GATK's references as queries, and its alternates as references, to the GPU.
 
-    Bases stay bytes: the low five bits, which kernels take for a code, are different for each.
+    Bases stay bytes: their low five bits, which kernels use as codes, are all different.
     """
     return device_batch(PairBatch(pairs.references, pairs.queries), threads)
 
 
 def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:
-    """GATK's scheme and ends for the 32-bit kernels."""
+    """Return GATK's scores and ends for the 32-bit kernels."""
     matrix = np.full((MOST_CODES, MOST_CODES), parameters.mismatch, np.int32)
     np.fill_diagonal(matrix, parameters.match)
     is_clipped = overhang in ("softclip", "ignore")
@@ -92,10 +93,10 @@ def find_last_occurrences(
     alternates: uint8[::1], alternate_starts: int64[::1], alternate_lengths: int32[::1], match: int,
     searched: bool, scores: int32[::1], reference_ends: int32[::1], alternate_ends: int32[::1],
 ):  # fmt: skip
-    """The right-most exact occurrence of each alternate in its reference, if there is one.
+    """Find the right-most exact occurrence of each alternate in its reference, if there is one.
 
-    One warp a pair: 32 neighbouring positions at once, from the right, each compared up to the
-    first difference. Where there is none, and where it is not `searched` for, the ends are NO_END.
+    One warp per pair compares 32 neighbouring positions at once, from the right, each up to the
+    first difference. Without an occurrence, or if not `searched` for, the ends are NO_END.
     """
     pair = cuda.grid(1) // 32
     if pair >= reference_lengths.size:

@@ -1,25 +1,25 @@
-"""GATK's alignments by Ren, Ahmed, Bertels and Al-Ars's two stages: run lengths, then jumps.
+"""Align by the rules of GATK with the two stages of Ren et al.: run lengths, then jumps.
 
-Stage 1, one block a pair: thread j holds a column (a base of the alternate) and takes one row a
-step, the cells of an anti-diagonal at once. Beside every cell it stores two 16-bit numbers, which
-the paper calls short2:
+Stage 1, one block per pair (Ren, Ahmed, Bertels and Al-Ars): thread j holds a column (a base of the
+alternate) and takes one row per step, so that the cells of an anti-diagonal are computed at once.
+For every cell it stores two 16-bit numbers, short2 in the paper:
 
     x > 0   a deletion of x reference bases ends here        y   bases in a row on the diagonal
     x < 0   an insertion of -x alternate bases ends here         up to this one (where x = 0)
 
-by anti-diagonals, so that the threads of a warp write side by side:
+ordered by anti-diagonals, so that the threads of a warp write adjacent words:
 
     cells[start + (i - 1 + j - 1) * columns + j - 1] = y << 16 | x
 
 An alternate longer than the block takes several passes, each over as many columns as the block has
-threads; what the last thread of a pass finds goes to the first of the next through vectors in
-global memory. One block wide enough for the alternate is the paper's first solution, a narrow block
-with passes its second: `block_threads` chooses.
+threads; the last thread of a pass hands its results to the first of the next through vectors in
+global memory. One block wide enough for the alternate is the first solution of the paper, a narrow
+block with passes the second; `block_threads` chooses.
 
-Stage 2, one thread a pair, jumps back over whole runs, those of matches too.
+Stage 2, one thread per pair, jumps back over whole runs, including runs of matches.
 
-Selectable beside gatk_cuda, which stores half a byte a cell, and only in a band, where this stores
-four bytes everywhere.
+This is an alternative to gatk_cuda, which stores half a byte per cell, and only within a band; this
+one stores four bytes for every cell.
 """
 
 import numpy as np
@@ -37,7 +37,7 @@ from bwarp.runtime.threads import bounded_ranges
 
 #: Threads of the widest block, and of the block that takes passes.
 WIDEST_BLOCK, PASS_BLOCK = 576, 128
-#: From so many pairs on the GPU is full, and narrow blocks with passes waste fewer threads.
+#: With at least this many pairs the GPU is full, and narrow blocks with passes waste fewer threads.
 MANY_PAIRS = 1000
 #: Run lengths are 16-bit numbers.
 LONGEST = 32_767
@@ -45,7 +45,7 @@ LOWEST_END = -(2**63)
 
 
 def block_threads(pairs: int, longest: int) -> int:
-    """Threads a block: as wide as the longest alternate, or narrow with several passes."""
+    """Return the threads per block: one per base of the longest alternate, or fewer with passes."""
     whole = -(-longest // 32) * 32
     if whole <= PASS_BLOCK or (pairs < MANY_PAIRS and whole <= WIDEST_BLOCK):
         return whole
@@ -55,7 +55,7 @@ def block_threads(pairs: int, longest: int) -> int:
 def gatk_alignments(
     pairs: PairBatch, parameters: GatkParameters, overhang: str, threads: int = 1
 ) -> GatkAlignments:
-    """As `gatk_cuda.gatk_alignments`, by run lengths and jumps."""
+    """Do what `gatk_cuda.gatk_alignments` does, by run lengths and jumps."""
     check_pairs(pairs)
     check_overhang(overhang)
     longest = max(int(side.lengths.max(initial=0)) for side in (pairs.queries, pairs.references))
@@ -69,7 +69,7 @@ def gatk_alignments(
     outputs = exact_occurrences(batch, parameters, overhang)
     ids = np.flatnonzero(outputs[1].copy_to_host() == NO_END)
     rows, columns = batch.queries.host_lengths, batch.references.host_lengths
-    # Where no cell was recorded the alternate occurs.
+    # If no cell was recorded, the alternate occurs exactly.
     cells_of = np.zeros(pairs.count, np.int64)
     cells_of[ids] = (rows[ids].astype(np.int64) + columns[ids] - 1) * columns[ids]
     scalars = (parameters.match, parameters.mismatch, parameters.gap_open, parameters.gap_extend)
@@ -122,11 +122,11 @@ def record_runs(
     starts: int64[::1], edge: int32[::1], edge_stride: int, scores: int32[::1],
     reference_ends: int32[::1], alternate_ends: int32[::1],
 ):  # fmt: skip
-    """Stage 1; see the module. `edge` holds four words a row and pair for the next pass.
+    """Stage 1; see above. `edge` holds four words per row and pair for the next pass.
 
-    Reads each reference base once a pass and thread, writes four bytes a cell.
+    Reads each reference base once per pass and thread, and writes four bytes per cell.
     """
-    # What the thread to the right needs of this one, for two steps in turn.
+    # What the right neighbour needs from this thread, for two steps in alternation.
     shared_H = cuda.shared.array((2, 1024), int32)
     shared_gap = cuda.shared.array((2, 1024), int32)
     shared_runs = cuda.shared.array((2, 1024), int32)
@@ -148,7 +148,7 @@ def record_runs(
         base = uint8(255)
         if is_inside:
             base = alternates[alternate + column]
-        # The border above: H(0, column + 1) and, for the diagonal, H(0, column).
+        # The upper border: H(0, column + 1) and, for the diagonal, H(0, column).
         H, diagonal_H = int32(0), int32(0)
         if not free_start:
             H = int32(gap_open + column * gap_extend)
@@ -219,7 +219,7 @@ def record_runs(
             shared_runs[turn, thread] = runs
             cuda.syncthreads()
     if thread == 0:
-        # The last column's best, the lowest of equals; the last row's where better or nearer.
+        # The best of the last column, the lowest on ties; that of the last row if better or nearer.
         score = int32(best[0] >> 34)
         end = int32(n - 0x1FFFF + ((best[0] >> 17) & 0x1FFFF))
         scores[pair], reference_ends[pair], alternate_ends[pair] = score, end, m
@@ -238,9 +238,9 @@ def jump_back(
     is_counting: bool, run_counts: int32[::1], offsets_found: int32[::1], cigar_offsets: int64[::1],
     cigar: uint32[::1],
 ):  # fmt: skip
-    """Stage 2: one thread a pair jumps from run to run, once to count them and once to write.
+    """Stage 2: one thread per pair jumps from run to run, first to count them, then to write them.
 
-    `overhang`: 0 for INDEL and LEADING_INDEL, 1 for SOFTCLIP, 2 for IGNORE. One read a run.
+    `overhang`: 0 for INDEL and LEADING_INDEL, 1 for SOFTCLIP, 2 for IGNORE. One read per run.
     """
     slot = cuda.grid(1)
     if slot >= order.size:

@@ -1,19 +1,19 @@
-"""Pairs in 32 bits: any matrix, any mode, any length, and the directions that a traceback follows.
+"""Align pairs in 32 bits: any matrix, mode and length, with directions for a traceback.
 
-A group of 8, 16 or 32 threads aligns one pair, thread l holding 8 rows of the query in registers
-and moving along the reference one column behind thread l - 1, as in packed_int16_kernel_cuda: the
-query stands at the bottom of its *strips* of `threads * 8` rows, the rows above it repeat the upper
-border, and the last row of a strip goes to the next through global memory.
+A group of 8, 16 or 32 threads aligns one pair. Thread l holds 8 rows of the query in registers and
+moves along the reference one column behind thread l - 1, as in packed_int16_kernel_cuda. The query
+is at the bottom of its *strips* of `threads * 8` rows; the rows above it repeat the upper border,
+and the last row of a strip is passed to the next through global memory.
 
-A *band* leaves cells out: of strip s, whose first row is row `above + 1`, only the columns that lie
-within `band` diagonals of the corner (m, n) are computed, and what lies outside counts as minus
-infinity. Where all optimal paths into the corner lie inside, their cells get their true values and
-their directions are the same as without a band (see pairs.py).
+A *band* skips cells: in strip s, whose first row is row `above + 1`, only columns within `band`
+diagonals of the corner (m, n) are computed; other cells count as minus infinity. If all optimal
+paths into the corner are within the band, their cells have the same values and directions as
+without a band (see pairs.py).
 
     columns of strip s:   max(0, above + n - m - band)  to  min(n, above + rows + n - m + band)
 
-Directions are four bits a cell, the 8 rows of a thread a word, laid out by anti-diagonals so that
-the threads of a group write side by side:
+Directions take four bits per cell, one word for the 8 rows of a thread, ordered by anti-diagonals
+so that the threads of a group write adjacent words:
 
     directions[start + (strip * width + column - first column of the strip + l) * threads + l]
 
@@ -27,13 +27,13 @@ from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import opaque
 
-#: Rows a thread.
+#: Rows per thread.
 ROWS = 8
 #: The bits of a residue that are its code.
 CODE_BITS = 31
 #: The matrix in shared memory: rows of 36 words, which spread over the banks.
 MATRIX_STRIDE = 36
-#: The row of the matrix that stands for the padding above a query.
+#: The row of the matrix for the padding above a query.
 PADDING_ROW = 32
 MATRIX_WORDS = MATRIX_STRIDE * (PADDING_ROW + 1)
 
@@ -48,7 +48,9 @@ POSITION_MASK = (1 << POSITION_BITS) - 1
 
 @cuda.jit(device=True)
 def end_number(score, first, second):
-    """Greater for a better score, then a smaller `first`, then a smaller `second` (17 bits)."""
+    """Return a number that is greater for a better score, then a smaller `first`, then `second` (17
+    bits).
+    """
     return (
         (int64(score) << (2 * POSITION_BITS))
         | (int64(POSITION_MASK - first) << POSITION_BITS)
@@ -58,7 +60,7 @@ def end_number(score, first, second):
 
 @cuda.jit(device=True)
 def first_column(above, query_length, reference_length, band):
-    """The first column (from 0) that a strip computes; `above` is the row over its first."""
+    """Return the first column (from 0) of a strip; `above` is the row above its first."""
     if band < 0:
         return int32(0)
     return int32(max(0, above + reference_length - query_length - band))
@@ -66,7 +68,7 @@ def first_column(above, query_length, reference_length, band):
 
 @cuda.jit(device=True)
 def strip_width(rows, threads, reference_length, band):
-    """Words of directions that one thread of a strip may write."""
+    """Return the maximum words of directions that one thread of a strip writes."""
     columns = reference_length
     if band >= 0:
         columns = min(reference_length, rows + 2 * band)
@@ -75,7 +77,7 @@ def strip_width(rows, threads, reference_length, band):
 
 @cuda.jit(device=True)
 def upper_border(column, is_free, first, extend):
-    """H(0, column)."""
+    """Return H(0, column)."""
     if is_free or column == 0:
         return int32(0)
     return int32(first + (column - 1) * extend)
@@ -83,26 +85,26 @@ def upper_border(column, is_free, first, extend):
 
 @functools.cache
 def full_matrix_kernel(threads, local, gatk, with_directions):
-    """A kernel whose groups have `threads` threads: 2, 4, 8, 16 or 32.
+    """Make a kernel whose groups have `threads` threads: 2, 4, 8, 16 or 32.
 
     Parameters
     ----------
     local : bool
-        Alignments may start and end anywhere.
+        Whether alignments may start and end anywhere.
     gatk : bool
-        The end cell by GATK's rule (gatk_cpu.py), with GATK's reference as query and its
-        alternate as reference; else by the rule of pairs.py.
+        Whether the end cell follows GATK's rule (gatk_cpu.py), with GATK's reference as query and
+        its alternate as reference; otherwise the rule of pairs.py.
     with_directions : bool
-        Store directions; else all cells count, and `bands`, `directions` and `direction_starts`
-        are left alone.
+        Whether to store directions; if not, all cells are computed, and `bands`, `directions` and
+        `direction_starts` are not used.
 
     Notes
     -----
-    `order` names the pair of each group. `parameters`: score of the first position of a gap and of
-    a further one (negative), 1 where a tie between opening and extending opens (else 0), and
-    query_start, query_end, reference_start, reference_end of the mode, and 0. `bands`: diagonals on
-    either side, -1 for all cells. The kernel reads each reference residue once a strip, and writes
-    half a byte a cell with directions.
+    `order` has the pair of each group. `parameters`: scores of the first and of further positions
+    of a gap (negative), 1 if a tie between opening and extending opens (else 0), query_start,
+    query_end, reference_start and reference_end of the mode, and 0. `bands`: diagonals on either
+    side, -1 for all cells. The kernel reads each reference residue once per strip, and writes half
+    a byte per cell of directions.
     """
     tile = threads * ROWS
 
@@ -127,15 +129,16 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         pair = order[group]
         m, n = int32(query_lengths[pair]), int32(reference_lengths[pair])
         if not is_used:
-            # A group too many goes along without columns.
+            # A surplus group takes part without columns.
             n = int32(0)
         band = int32(bands[pair]) if with_directions else int32(-1)
         query, reference = query_starts[pair], reference_starts[pair]
         first, extend, tie = int32(parameters[0]), int32(parameters[1]), int32(parameters[2])
         free_query_start, free_query_end = parameters[3] != 0, parameters[4] != 0
         free_reference_start, free_reference_end = parameters[5] != 0, parameters[6] != 0
-        # 0, but not in the code: with a maximum over 0 ptxas 13.0 takes the hardware's note of
-        # which operand won for the comparisons below, and it is wrong where operands are equal.
+        # 0, but opaque to the compiler: for a maximum with a constant 0, ptxas 13.0 reuses the
+        # hardware flag of which operand won in the comparisons below, which is wrong if the
+        # operands are equal.
         floor = int32(parameters[7])
         corner = int32(0) if free_reference_start else int32(first - extend)
 
@@ -158,7 +161,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         table_rows = cuda.local.array(ROWS, int32)
         H = cuda.local.array(ROWS, int32)
         D = cuda.local.array(ROWS, int32)
-        # Where local: the empty alignment, until a cell is better.
+        # In local mode: the empty alignment, until a cell is better.
         best, best_column, best_row = int32(0), int32(0), int32(0)
         end, column_end = int64(-(2**63)), int64(-(2**63))
         last_columns = int32(0)
@@ -175,7 +178,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                 stop = start
             border = upper_border(start, free_reference_start, first, extend)
             for r in range(-1, ROWS):
-                # H left of the first column.
+                # H to the left of the first column.
                 row = top + r + 1
                 value = int32(MINUS_INFINITY)
                 if row <= 0:
@@ -194,14 +197,14 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                         code = int32(queries[query + row - 1]) & int32(CODE_BITS)
                         table_rows[r] = int32(code * int32(MATRIX_STRIDE))
             if strip > 0 and lane == 0 and start > 0:
-                # The corner above the first column lies in the strip before.
+                # The corner above the first column is in the previous strip.
                 diagonal = int32(MINUS_INFINITY)
                 if start - 1 < last_columns:
                     diagonal = edge[edge_start + uint64(2 * (start - 1))]
             is_last = strip == strips - 1 and lane == threads - 1
             insertion = int32(MINUS_INFINITY)
             column = int32(start - lane)
-            # From the strip before, a step ahead of their use.
+            # From the previous strip, one step before use.
             upper, upper_insertion = int32(MINUS_INFINITY), int32(MINUS_INFINITY)
             if strip > 0 and lane == 0 and start < min(stop, last_columns):
                 upper = edge[edge_start + uint64(2 * start)]
@@ -210,7 +213,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
             for _ in range(steps):
                 next_diagonal = cuda.shfl_up_sync(ALL, H[ROWS - 1], 1)
                 insertion = int32(cuda.shfl_up_sync(ALL, insertion, 1))
-                # Opaque, or the loop is written twice and each warp runs both.
+                # Opaque, or the compiler duplicates the loop and each warp runs both copies.
                 lane_now = opaque(lane)
                 if lane_now == 0 and column < stop:
                     if strip == 0:
@@ -287,7 +290,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                     for r in range(ROWS):
                         row = top + r + 1
                         if gatk and row > 0:
-                            # Of equal rows the last.
+                            # On ties, the last row.
                             column_end = max(column_end, end_number(H[r], m - row, 0))
                         elif not gatk and row > 0:
                             end = max(end, end_number(H[r], n, row))
@@ -304,7 +307,8 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
             position_1 = int32(POSITION_MASK - ((end >> POSITION_BITS) & POSITION_MASK))
             position_2 = int32(POSITION_MASK - (end & POSITION_MASK))
             if gatk and (free_query_end or free_reference_end):
-                # position_1 of the last row is the distance |m - j| to beat; then the first j.
+                # position_1 of the last row is the distance |m - j| to improve on; then the first
+                # j.
                 row = int32(m - POSITION_MASK + ((column_end >> POSITION_BITS) & POSITION_MASK))
                 column_score = int32(column_end >> (2 * POSITION_BITS))
                 from_last_row = free_reference_end and (
@@ -320,7 +324,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
     return align_full
 
 
-#: Some of those that are made.
+#: Some of the kernels in use.
 MADE_KERNELS = (
     full_matrix_kernel(2, False, False, True),
     full_matrix_kernel(4, True, False, True),

@@ -1,26 +1,26 @@
-"""Scores and ends of pairs of nucleotides, two pairs in the two 16-bit lanes of every register.
+"""Compute scores and ends of nucleotide pairs, two pairs per register in 16-bit lanes.
 
 One *group* of threads aligns two pairs at once. Thread l of the group holds `ROWS` rows of the
-query in registers and moves along the reference, one column a step, one step behind thread l - 1,
-from which it takes the last row by shuffle. The query stands at the bottom of the tile, so that its
-last row is the last row of the last thread whatever its length; the rows above are padding that
-repeats the upper border. A query longer than a tile takes several, from top to bottom; the last
-row of each goes through global memory.
+query in registers and moves along the reference, one column per step, one step behind thread l - 1,
+whose last row it receives by shuffle. The query is at the bottom of the tile, so that its last row
+is the last row of the last thread for any length; the rows above are padding that repeats the upper
+border. A longer query takes several tiles, from top to bottom; the last row of each is passed on
+through global memory.
 
             reference ->              step t: thread l works at column t - l
     padding . . . . . . .    thread 0   rows 0 .. ROWS-1          ###
     query   . . . . . . .    thread 1                            ###
             . . . . . . .    thread 2                           ###
 
-A lane holds H + bias, never negative, so that one 32-bit addition adds both lanes, and runs on the
-multiply pipe; the other pipe takes the byte permutation that looks up a score and the maxima, four
-instructions for two cells. The smallest value is known (`lowest_score`), so nothing is ever minus
-infinity: the lowest lane value, 0, stands for it.
+A lane holds H + bias, never negative, so that one 32-bit addition adds both lanes, and uses the
+multiply pipe; the other pipe executes the byte permutation that looks up a score and the maxima,
+four instructions for two cells. The minimum value is known (`lowest_score`), so the lowest lane
+value, 0, can represent minus infinity.
 
-What is stored of H is H - shift: the score of a pair of bases is looked up as score + shift, which
-is not negative and fits a byte, and the two cancel.
+H is stored as H - shift: the score of a pair of bases is looked up as score + shift, which is
+non-negative and fits a byte, and the two cancel.
 
-The words that select a column's scores are laid out before (`base_selectors_cuda`).
+The words that select the scores of a column are prepared by `select_bases`.
 """
 
 import functools
@@ -29,14 +29,12 @@ from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, opaque, permute_bytes
 
-# --------------------------------------------------------------------------------------------------
-# The bases of two references side by side, as `packed_int16_kernel_cuda` looks up their scores.
+# Selectors: the bases of two references, in the form in which scores are looked up.
 #
-# Each column has a word, the selector of a byte permutation: out of two query bases' profiles
-# (four
-# bytes, the scores against A, C, G and T) it brings the scores of both references' bases, widened
-# to 16 bits. A reference with an ambiguous base does not fit: its pair gets the score REFUSED and
-# is computed elsewhere (`int32_kernel_cuda`).
+# Each column has a word, the selector of a byte permutation, which takes the scores of both
+# references' bases, widened to 16 bits, from the profiles of two query bases (four bytes, the
+# scores against A, C, G and T). References with ambiguous bases are not supported: their pairs get
+# the score REFUSED and are computed elsewhere (`int32_kernel_cuda`).
 
 
 #: The score of a pair whose reference has an ambiguous base.
@@ -50,12 +48,13 @@ def select_bases(
     references: uint8[::1], starts: int64[::1], lengths: int32[::1], order: int32[::1],
     selectors: int32[::1], stride: int, margin: int, scores: int32[::1], refused: int32[::1],
 ):  # fmt: skip
-    """Lay out, column by column, what looks up the scores of two references' bases at once.
+    """Write, column by column, the selectors for the scores of two references' bases.
 
-    One warp a group of two pairs, a thread every 32nd column: reads two bases, writes the
-    selector of permute_bytes that brings their scores, widened to 16 bits, out of the profiles of
-    two query bases, to `selectors[group * stride + margin + column]`. Pairs whose reference has
-    an ambiguous base get the score REFUSED, and `refused[0]` becomes 1; the others get 0.
+    One warp per group of two pairs, each thread taking every 32nd column: reads two bases and
+    writes the selector of permute_bytes that takes their scores, widened to 16 bits, from the
+    profiles of two query bases, to `selectors[group * stride + margin + column]`. Pairs whose
+    reference has an ambiguous base get the score REFUSED, and `refused[0]` becomes 1; the others
+    get 0.
     """
     group = cuda.grid(1) // 32
     if 2 * group >= order.size:
@@ -84,7 +83,7 @@ def select_bases(
 
 @kernel
 def refuse(order: int32[::1], scores: int32[::1], refused: int32[::1]):
-    """Give pairs the score REFUSED. One thread a slot."""
+    """Give pairs the score REFUSED. One thread per slot."""
     slot = cuda.grid(1)
     if slot < order.size:
         scores[order[slot]] = int32(REFUSED)
@@ -96,28 +95,28 @@ LOW = 0xFFFF
 
 @cuda.jit(device=True)
 def both(low, high):
-    """A register of two lanes; also right as a number to add where `low` is negative."""
+    """Return a register of two lanes; also valid as a number to add if `low` is negative."""
     return int32(int32(high) * int32(65536) + int32(low))
 
 
 @cuda.jit(device=True)
 def low_lane(register):
-    """The low lane of a register whose lanes are not negative."""
+    """Return the low lane of a register whose lanes are non-negative."""
     return int32(register & int32(LOW))
 
 
 @cuda.jit(device=True)
 def high_lane(register):
-    """The high lane of a register whose lanes are not negative."""
+    """Return the high lane of a register whose lanes are non-negative."""
     return int32((register >> int32(16)) & int32(LOW))
 
 
 @cuda.jit(device=True)
 def left_border(index, is_free, corner, first, extend):
-    """H left of the first column, `index` query bases down; above 0 lies the padding.
+    """Return H left of the first column, `index` query bases down; above 0 is padding.
 
-    The padding is the upper border again: a step along its diagonal costs gap_extend,
-    and `corner` is such that the first step gives what a gap of length 1 costs.
+    The padding repeats the upper border: a step along its diagonal costs gap_extend, and `corner`
+    makes the first step cost as much as a gap of length 1.
     """
     if index < 0:
         return int32(corner)
@@ -128,7 +127,7 @@ def left_border(index, is_free, corner, first, extend):
 
 @cuda.jit(device=True)
 def profile(code, match, mismatch):
-    """Four bytes: what a query base scores against A, C, G and T, shifted to be >= 0."""
+    """Return four bytes: the scores of a query base against A, C, G and T, shifted to be >= 0."""
     word = int32(mismatch * 0x01010101)
     if code < 4:
         word = int32(word + ((match - mismatch) << (8 * code)))
@@ -137,31 +136,32 @@ def profile(code, match, mismatch):
 
 @functools.cache
 def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
-    """A kernel for queries in tiles of `threads` x `rows` bases.
+    """Make a kernel for queries in tiles of `threads` x `rows` bases.
 
     Parameters
     ----------
     threads : int
-        Threads a group: 2, 4, 8, 16 or 32.
+        Threads per group: 2, 4, 8, 16 or 32.
     rows : int
-        Rows a thread, in registers.
+        Rows per thread, in registers.
     local : bool
-        Alignments may start and end anywhere; else the four free ends are run-time arguments.
+        Whether alignments may start and end anywhere; otherwise the free ends are run-time
+        arguments.
     many_tiles : bool
-        Queries may be longer than a tile.
+        Whether queries may be longer than a tile.
     gap_is_shift : bool
-        The shift is the cost of a gap of length 1: one addition less.
+        Whether the shift equals the cost of a gap of length 1, which saves one addition.
     with_ends : bool
-        Find the end cell too; else `query_ends` and `reference_ends` are left alone.
+        Whether to find the end cell; if not, `query_ends` and `reference_ends` are not written.
 
     Notes
     -----
-    `order` names the pairs, two by two with reference lengths that are equal. The kernel reads each
-    query base once, and four bytes a column of the reference for both pairs. `parameters` holds:
-    match + shift, mismatch + shift, padding score + shift, shift, the scores of opening a
-    gap and of extending it (negative), bias, and query_start, query_end, reference_start,
-    reference_end of the mode. `one` is 1. `edge` is global memory for the last rows of tiles, two
-    words a column and group; it may be empty where every query fits one tile.
+    `order` lists the pairs, two by two with equal reference lengths. The kernel reads each query
+    base once, and four bytes per column of the reference for both pairs. `parameters` holds: match
+    + shift, mismatch + shift, padding score + shift, shift, the scores of opening and extending a
+    gap (negative), bias, and query_start, query_end, reference_start, reference_end of the mode.
+    `one` is 1. `edge` is global memory for the last rows of tiles, two words per column and group;
+    it may be empty if every query fits one tile.
     """
     tile = threads * rows
 
@@ -174,7 +174,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
     ):  # fmt: skip
         lane = int32(cuda.laneid) & int32(threads - 1)
         group = cuda.grid(1) // threads
-        # A group past the end repeats the last one: the same answer.
+        # A surplus group repeats the last one, with the same result.
         group = min(group, order.size // 2 - 1)
         a, b = order[2 * group], order[2 * group + 1]
         length_a, length_b = int32(query_lengths[a]), int32(query_lengths[b])
@@ -247,7 +247,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                 start_b = left_border(index_b, free_query_start, corner, first, extend)
                 diagonal = both(start_a + bias - shift, start_b + bias - shift)
             insertion = int32(0)
-            # The best of this tile alone: of equal scores a later tile may hold the first column.
+            # The best of this tile only: on ties a later tile may have an earlier column.
             tile_best = floor_lanes if local else int32(0)
             column_a, column_b = int32(0), int32(0)
             upper, upper_step = int32(floor_lanes + shift_lanes), int32(0)
@@ -261,7 +261,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                     upper = edge[edge_start]
                     upper_insertion = edge[edge_start + uint64(1)]
             column = int32(-lane)
-            # Counted in 32 bits: the multiply pipe then makes the addresses.
+            # Counted in 32 bits, so that the multiply pipe computes the addresses.
             position = uint32(group * selectors_stride + threads - lane)
             following = selectors[position]
 
@@ -271,13 +271,13 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                 following = selectors[position]
                 next_diagonal = cuda.shfl_up_sync(ALL, stored[rows - 1], 1)
                 insertion = cuda.shfl_up_sync(ALL, insertion, 1)
-                # Opaque, or the loop is written twice and each warp runs both.
+                # Opaque, or the compiler duplicates the loop and each warp runs both copies.
                 lane_now = opaque(lane)
                 if lane_now == 0:
                     next_diagonal = upper
                     insertion = upper_insertion
                     if many_tiles and strip > 0:
-                        # The next column's, a step ahead of its use.
+                        # Load the next column one step before use.
                         ahead = edge_start + uint64(2 * min(column + 1, columns - 1))
                         upper = edge[ahead]
                         upper_insertion = edge[ahead + uint64(1)]
@@ -285,8 +285,8 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                         upper = int32(upper + upper_step)
                         upper_insertion = int32(upper_insertion + upper_step)
                 if uint32(column) < uint32(columns):
-                    # What comes of the diagonal is added by the multiply pipe; where local, of two
-                    # rows in three together with D by the other, which saves D its own floor.
+                    # The multiply pipe adds the diagonal; in local mode, the other pipe does so for
+                    # two rows in three together with D, which saves the floor of D.
                     score = permute_bytes(profile_a[0], profile_b[0], selector)
                     from_diagonal = multiply_add(diagonal, one, score)
                     highest = int32(0)
@@ -297,7 +297,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                         else:
                             here = max3_lanes(from_diagonal, insertion, deletion[r])
                         if r < rows - 1:
-                            # The next row's, before the row it reads is overwritten: no copy.
+                            # Load the next row before its source is overwritten, to avoid a copy.
                             score = permute_bytes(profile_a[r + 1], profile_b[r + 1], selector)
                             if local and (r + 1) % 3 != 0:
                                 from_diagonal = add_max_lanes(stored[r], score, deletion[r + 1])
@@ -360,7 +360,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                     end_b = max(end_b, end_number(high_lane(stored[rows - 1]), columns, length_b))
             if not local and free_query_end:
                 for r in range(rows):
-                    # Padding is no end.
+                    # Padding cannot be an end.
                     row_a = int32(top + int32(r + 1) + length_a)
                     row_b = int32(top + int32(r + 1) + length_b)
                     value_a = low_lane(stored[r]) if row_a > 0 else int32(0)
@@ -371,7 +371,7 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                     if with_ends and row_b > 0:
                         end_b = max(end_b, end_number(value_b, columns, row_b))
             if local and with_ends:
-                # The first row that holds the best of the column kept with it.
+                # The first row with the best value of the column kept with it.
                 found_a, found_b = int32(0), int32(0)
                 for r in range(rows - 1, -1, -1):
                     value = multiply_add(kept[r], one, both(shift, shift))
@@ -408,18 +408,20 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
 
 @cuda.jit(device=True)
 def end_number(score, column, row):
-    """Greater for a better score, then a smaller column, then a smaller row."""
+    """Return a number that is greater for a better score, then a smaller column, then a smaller
+    row.
+    """
     return (int64(score) << 32) | (int64(LOW - column) << 16) | int64(LOW - row)
 
 
 LOWEST_ARCHITECTURE = (9, 0)
 
-#: Some of those that are made.
+#: Some of the kernels in use.
 MADE_KERNELS = (
     packed_kernel(8, 19, False, False, False, True),
     packed_kernel(8, 19, True, True, False, True),
     packed_kernel(16, 16, False, True, True, True),
     packed_kernel(32, 5, True, False, False, False),
 )
-# Registers spill where the profile is built, before the loop over columns; none in the loop.
+# Registers spill while the profile is built, before the loop over columns, but not in the loop.
 LOCAL_MEMORY = dict.fromkeys(MADE_KERNELS, 384)

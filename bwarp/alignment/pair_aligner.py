@@ -1,4 +1,4 @@
-"""Which scores, ends and engine align pairs, from the options that a user gives."""
+"""Choose scores, ends and engine from user options, and read pairs of sequences from files."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -23,16 +23,16 @@ from bwarp.options.aligning import FREE_ENDS, PAIRS
 
 @dataclass(frozen=True)
 class PairAligner:
-    """What aligns pairs.
+    """A function that aligns pairs, and how to read their sequences.
 
     Attributes
     ----------
     align : function of PairBatch
-        Gives `Alignments`, or `GatkAlignments` in GATK's mode.
+        Returns `Alignments`, or `GatkAlignments` in GATK mode.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
-        What the sequences are read with.
+        The code of each byte of the sequences.
     scoring : Scoring or None
-        None in GATK's mode.
+        None in GATK mode.
     """
 
     align: Callable[[PairBatch], object]
@@ -55,22 +55,22 @@ def pair_aligner(
     parameters: str | None = None,
     algorithm: str = "band",
 ) -> PairAligner:
-    """The aligner for the options of align_pairs.py; None stands for a default.
+    """Return the aligner for the options of align_pairs.py; None selects a default.
 
     Parameters
     ----------
     backend : str
         ``"cpu"`` or ``"cuda"``.
     free_ends : str or sequence of str, optional
-        Some of `FREE_ENDS`; a str has commas between them.
+        Some of `FREE_ENDS`; a str is comma-separated.
     algorithm : str
-        What is kept for the traceback: directions in a band, or the run lengths of Ren et al.; the
-        alignments are the same.
+        What is stored for the traceback: directions in a band, or the run lengths of Ren et al.;
+        the alignments are the same.
 
     Raises
     ------
     UsageError
-        For options that do not go together, or a value that cannot be used.
+        If options cannot be combined, or a value is invalid.
     """
     PAIRS["mode"].check(mode)
     PAIRS["algorithm"].check(algorithm)
@@ -150,11 +150,10 @@ def _gatk_engine(
     return lambda pairs: gatk_alignments(pairs, rules, overhang, threads)
 
 
-# --------------------------------------------------------------------------------------------------
-# Pairs from files: two FASTA or FASTQ files read side by side, or a table of sequences.
+# Pairs from files: two FASTA or FASTQ files read in parallel, or a table of sequences.
 #
-# Records go together by their number: record i of one file with record i of the other. Nothing is
-# copied: a batch of pairs is a view of what both readers hold at the moment.
+# Record i of one file is paired with record i of the other. Nothing is copied: a batch of pairs is
+# a view of the current batches of both readers.
 #
 #     queries      batch 0 ............ | batch 1 ......
 #     references   batch 0 .... | batch 1 ............ |
@@ -168,22 +167,22 @@ _TABLE_PAIRS = 1 << 16
 _Side = tuple[str | os.PathLike, Iterator[SequenceBatch]]
 
 
-#: Cells of the matrix of a pair, which take an hour and more on a CPU.
+#: The maximum matrix cells of a pair; that many take over an hour on a CPU.
 MOST_CELLS = 10**12
 
 
 @dataclass(frozen=True)
 class NamedPairs:
-    """Some consecutive pairs of an input.
+    """Consecutive pairs of an input.
 
     Attributes
     ----------
     pairs : PairBatch
     query_names, reference_names : list of str
     qualities : list of bytes, or None
-        Of the queries, where they came from FASTQ.
+        Of the queries, if they came from FASTQ.
     first : int
-        Number of the first pair in the input, from 0.
+        The number of the first pair in the input, from 0.
     """
 
     pairs: PairBatch
@@ -204,12 +203,12 @@ def read_paired_files(
 
 
 def side_by_side(queries: _Side, references: _Side) -> Iterator[NamedPairs]:
-    """`read_paired_files` for sequences that someone else reads.
+    """Do what `read_paired_files` does for sequences already read.
 
     Parameters
     ----------
     queries, references : (path or str, iterator of SequenceBatch)
-        Where the sequences are from, which errors name, and the sequences.
+        The source of the sequences, for error messages, and the sequences.
     """
     (queries, left), (references, right) = queries, references
     q, r = next(left, None), next(right, None)
@@ -258,7 +257,7 @@ def _named(
     qualities: list[bytes] | None,
     first: int,
 ) -> NamedPairs:
-    """Pairs of which none would keep the aligner busy for hours."""
+    """Make pairs, rejecting any that would take hours to align."""
     lengths = pairs.queries.lengths.astype(np.int64), pairs.references.lengths.astype(np.int64)
     for i in np.flatnonzero(lengths[0] * lengths[1] > MOST_CELLS)[:1]:
         raise InputError(
@@ -294,7 +293,7 @@ def _count(batch, rest) -> int:
 def read_pair_table(path: str | os.PathLike, code_of_byte: np.ndarray) -> Iterator[NamedPairs]:
     """Read a tab-separated table: query, reference; or name, query, name, reference.
 
-    Without names, both sequences of line i (from 0) are called i. Lines that begin with # are
+    Without names, both sequences of line i (from 0) are named i. Lines that begin with # are
     skipped.
     """
     rows: list[tuple[str, np.ndarray, str, np.ndarray]] = []

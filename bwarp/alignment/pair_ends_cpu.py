@@ -1,4 +1,4 @@
-"""Batches of pairs on the CPU: scores, ends or whole alignments, by the rules of pairs.py."""
+"""Align batches of pairs on the CPU: scores, ends or whole alignments, by the rules of pairs.py."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from bwarp.alignment.traceback_cpu import trace_alignments
 
 
 def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> np.ndarray:
-    """The best score of each pair.
+    """Compute the best score of each pair.
 
     Returns
     -------
@@ -20,13 +20,13 @@ def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1
 
 
 def pair_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Ends:
-    """The best score of each pair and where its alignment ends."""
+    """Find the best score of each pair and where its alignment ends."""
     check_pairs(pairs)
     return find_ends(pairs, pair_rules(scoring, mode), threads)
 
 
 def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Alignments:
-    """The best alignment of each pair, with its CIGAR."""
+    """Find the best alignment of each pair, with its CIGAR."""
     check_pairs(pairs)
     rules = pair_rules(scoring, mode)
     return trace_alignments(pairs, rules, find_ends(pairs, rules, threads), threads)

@@ -1,10 +1,10 @@
-"""Batches of pairs on a GPU: scores, ends or whole alignments, by the rules of pairs.py.
+"""Align batches of pairs on a GPU: scores, ends or whole alignments, by the rules of pairs.py.
 
-Nucleotides with a match and a mismatch score go two pairs a register through
-packed_int16_kernel_cuda where their scores fit 16 bits; the rest, and pairs whose reference has
-ambiguous bases, through int32_kernel_cuda. An alignment is found in two passes: its end; then,
-unless it is one diagonal, the directions of the cells in a band around the diagonal of its end, and
-a traceback.
+Nucleotide pairs with a match and a mismatch score that fit 16 bits go through
+packed_int16_kernel_cuda, two pairs per register; all others, and pairs whose reference has
+ambiguous bases, through int32_kernel_cuda. An alignment takes two passes: one for its end; then,
+unless it is a single diagonal, one for directions in a band around the diagonal of its end,
+followed by a traceback.
 """
 
 import numpy as np
@@ -30,20 +30,20 @@ from bwarp.gpu.cuda import cuda
 from bwarp.gpu.memory import device_array, work_space
 from bwarp.gpu.transfers import to_gpu, to_host
 
-#: (threads, rows) of the packed kernel's tiles, smallest first, where there are many pairs.
+#: (threads, rows) of the tiles of the packed kernel, smallest first, for many pairs.
 MANY_TILES = ((8, 8), (8, 13), (8, 16), (8, 19), (16, 13), (16, 16))
-#: The same where there are few: more threads a pair, because the GPU has them idle.
+#: The same for few pairs: more threads per pair, as the GPU has them idle.
 FEW_TILES = ((32, 2), (32, 4), (32, 5), (32, 8))
 #: Groups of 8 threads that fill a large GPU once.
 FEW_GROUPS = 8192
 #: The packed kernel counts its selectors in 32 bits.
 MOST_SELECTORS = 2**32 - 1
-#: References that packed lanes can count the columns of.
+#: The maximum reference length whose columns packed lanes can count.
 MOST_COLUMNS = 65_535
 
 
 def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> np.ndarray:
-    """The best score of each pair.
+    """Compute the best score of each pair.
 
     Returns
     -------
@@ -56,14 +56,14 @@ def pair_scores(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1
 
 
 def pair_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Ends:
-    """The best score of each pair and where its alignment ends."""
+    """Find the best score of each pair and where its alignment ends."""
     check_pairs(pairs)
     with work_space():
         return Ends(*to_host(find_ends(device_batch(pairs, threads), scoring, mode), threads))
 
 
 def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Alignments:
-    """The best alignment of each pair, with its CIGAR."""
+    """Find the best alignment of each pair, with its CIGAR."""
     check_pairs(pairs)
     with work_space():
         return batch_alignments(device_batch(pairs, threads), scoring, mode, threads)
@@ -72,13 +72,15 @@ def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int
 def batch_alignments(
     batch: DeviceBatch, scoring: Scoring, mode: Mode, threads: int = 1
 ) -> Alignments:
-    """The same of a batch on the GPU."""
+    """Find the best alignment of each pair of a batch on the GPU."""
     ends = find_ends(batch, scoring, mode)
     return trace_alignments(batch, pair_costs(scoring, mode), *ends, threads)
 
 
 def find_ends(batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool = True):
-    """Device arrays of scores, query ends and reference ends (the last two unset without ends)."""
+    """Return device arrays of scores, query ends and reference ends (the last two unset without
+    ends).
+    """
     outputs = tuple(device_array(batch.count, np.int32) for _ in range(3))
     if batch.count == 0:
         return outputs
@@ -93,7 +95,7 @@ def find_ends(batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool 
     return outputs
 
 
-# --- 16 bits: two pairs a register --------------------------------------------------------------
+# 16 bits: two pairs per register.
 
 
 def _has_packed_lanes() -> bool:
@@ -101,7 +103,7 @@ def _has_packed_lanes() -> bool:
 
 
 def _looks_up_bytes(scoring: Scoring) -> bool:
-    """Whether all scores are a match or a mismatch of four bases, and fit signed bytes."""
+    """Return whether all scores are a match or a mismatch of four bases, and fit signed bytes."""
     if scoring.match_mismatch is None or scoring.ambiguous != 4 or len(scoring.letters) != 5:
         return False
     match, mismatch = scoring.match_mismatch
@@ -113,11 +115,11 @@ def _shift(scoring: Scoring) -> int:
 
 
 def _find_packed(batch, scoring, mode, with_ends, outputs) -> bool:
-    """Run the packed kernel over all pairs; whether it left some, with the score REFUSED."""
+    """Run the packed kernel on all pairs; return whether some got the score REFUSED."""
     tiles = FEW_TILES if batch.count < 2 * FEW_GROUPS else MANY_TILES
     limits = [threads * height for threads, height in tiles]
     while limits[-1] < batch.queries.longest:
-        # Longer queries take several of the largest tiles; with their like.
+        # Longer queries take several of the largest tiles, grouped by length.
         limits.append(2 * limits[-1])
     order = order_by_size(batch, limits, min(batch.references.longest, MOST_COLUMNS + 1), True)
     [refused] = to_gpu([np.zeros(1, np.int32)])
@@ -145,7 +147,7 @@ def _find_packed(batch, scoring, mode, with_ends, outputs) -> bool:
 
 
 def _launch_packed(batch, scoring, mode, with_ends, shape, members, refused, outputs):
-    """Run the packed kernel over pairs of one class, as many at a time as the memory allows."""
+    """Run the packed kernel on pairs of one class, as many at a time as memory allows."""
     (threads, height), many_tiles, columns, bias = shape
     order, begin, end = members
     match, mismatch = scoring.match_mismatch

@@ -1,7 +1,7 @@
-"""Alignments of pairs as lines of text: TSV, PAF and SAM.
+"""Format alignments of pairs as TSV, PAF or SAM.
 
-CIGARs and MD strings are written for a whole batch at once into one array of bytes; only the
-assembly of a line is done a pair at a time.
+CIGARs and MD strings are written for a whole batch at once into one array of bytes; only the lines
+are assembled pair by pair.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _LETTERS = np.frombuffer(b"MIDNSHP=X", np.uint8)
 
 
 def cigar_texts(offsets: np.ndarray, cigar: np.ndarray) -> list[str]:
-    """The CIGARs of a batch as text; an empty one is an empty string."""
+    """Return the CIGARs of a batch as text; an empty one is an empty string."""
     text = np.empty(11 * cigar.size, np.uint8)
     edges = np.zeros(offsets.size, np.int64)
     _spell_cigars(offsets, cigar, _LETTERS, text, edges)
@@ -45,7 +45,7 @@ def _spell_cigars(offsets, cigar, letters, text, edges):
 
 
 def md_texts(named: NamedPairs, alignments: Alignments, letters: bytes) -> list[str]:
-    """SAM's MD: matches counted, the reference's bases at mismatches and deletions spelt."""
+    """Return MD of SAM: counts of matches, and the reference bases of mismatches and deletions."""
     references = named.pairs.references
     edits = int(alignments.edit_distances.sum())
     text = np.empty(12 * (edits + references.count) + 12, np.uint8)
@@ -84,7 +84,7 @@ def _spell_md(offsets, cigar, codes, starts, letters, text, edges):
 
 
 def _clipped(cigars: list[str], named: NamedPairs, alignments: Alignments) -> Iterator[str]:
-    """CIGARs that account for the whole query: what was left free at its ends is S."""
+    """Yield CIGARs that cover the whole query: its unaligned ends become S."""
     before = alignments.query_starts.tolist()
     after = (named.pairs.queries.lengths - alignments.query_ends).tolist()
     for cigar, head, tail in zip(cigars, before, after, strict=True):
@@ -97,9 +97,9 @@ def _clipped(cigars: list[str], named: NamedPairs, alignments: Alignments) -> It
 
 
 def tsv_columns(named: NamedPairs, alignments: Alignments | GatkAlignments) -> list[Sequence]:
-    """What `TSV_HEADER` names: pair, reference, query, score, position, cigar; counted from 0.
+    """Return the columns of `TSV_HEADER`: pair, reference, query, score, position (0-based), cigar.
 
-    In GATK's mode the position is its alignment offset.
+    In GATK mode the position is the alignment offset.
     """
     cigars = cigar_texts(alignments.cigar_offsets, alignments.cigar)
     if isinstance(alignments, GatkAlignments):
@@ -118,13 +118,13 @@ def tsv_columns(named: NamedPairs, alignments: Alignments | GatkAlignments) -> l
 
 
 def tsv_lines(named: NamedPairs, alignments: Alignments | GatkAlignments) -> str:
-    """A line a pair, of `tsv_columns`."""
+    """Format one line of `tsv_columns` per pair."""
     rows = zip(*tsv_columns(named, alignments), strict=True)
     return "".join([f"{i}\t{r}\t{q}\t{s}\t{p}\t{c}\n" for i, r, q, s, p, c in rows])
 
 
 def paf_lines(named: NamedPairs, alignments: Alignments) -> str:
-    """PAF with AS, NM and cg; a pair without an alignment has no line."""
+    """Format PAF with AS, NM and cg; a pair without an alignment has no line."""
     cigars = cigar_texts(alignments.cigar_offsets, alignments.cigar)
     lengths = (alignments.cigar >> 4).astype(np.int64)
     equal = np.where(alignments.cigar & 15 == EQUAL, lengths, 0)
@@ -149,7 +149,7 @@ def paf_lines(named: NamedPairs, alignments: Alignments) -> str:
 
 
 def sam_records(named: NamedPairs, alignments: Alignments, scoring: Scoring) -> str:
-    """SAM records with AS, NM and MD; a pair without an alignment is an unmapped record."""
+    """Format SAM records with AS, NM and MD; a pair without an alignment is an unmapped record."""
     cigars = cigar_texts(alignments.cigar_offsets, alignments.cigar)
     letters = np.frombuffer(scoring.letters, np.uint8)
     queries = named.pairs.queries

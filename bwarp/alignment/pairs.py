@@ -1,22 +1,22 @@
-"""A batch of pairs, its answers, and which of several equally good alignments is the answer.
+"""The layout of a batch of pairs and its results, and the rule for equally good alignments.
 
 Layout
 ------
-Each side of a batch is one flat array of codes and, for each pair, where its sequence starts and
-how long it is. Sequences may overlap or repeat: windows of a genome are (start, length) into the
-genome's own array, and nothing is copied.
+Each side of a batch is one flat array of codes, with the start and length of the sequence of each
+pair. Sequences may overlap or repeat: windows of a genome are (start, length) into the genome's own
+array, without copying.
 
     codes    . . [ sequence of pair 0 ] . [ pair 2 ....[ pair 1 ].... ] . .       uint8
     starts       ^                          lengths: residues of each             int64, int32
 
-A CIGAR is a run of uint32, ``length << 4 | operation`` as in BAM, with SAM's operation codes
-I 1, D 2, S 4, = 7, X 8 (M 0 in GATK's mode only). The CIGARs of a batch lie one after another in
-`cigar`; that of pair i is ``cigar[cigar_offsets[i] : cigar_offsets[i + 1]]``. It covers the aligned
-residues only: free ends follow from the starts and ends, and never appear as S.
+A CIGAR is a run of uint32, ``length << 4 | operation`` as in BAM, with SAM's operation codes I 1, D
+2, S 4, = 7, X 8 (M 0 in GATK mode only). The CIGARs of a batch are concatenated in `cigar`; that of
+pair i is ``cigar[cigar_offsets[i] : cigar_offsets[i + 1]]``. It covers aligned residues only: free
+ends follow from the starts and ends, and never appear as S.
 
-The answer among equals
------------------------
-Every engine gives the same alignment, by these rules (H, D, I as in scoring.py):
+Ties
+----
+All engines return the same alignment, by these rules (H, D, I as in scoring.py):
 
 1. *The end.* Candidates are the cells where the mode may end: all cells where local, borders
    included (an empty alignment scores 0); else the corner (m, n), and, from 1 on, the cells of the
@@ -35,21 +35,21 @@ Every engine gives the same alignment, by these rules (H, D, I as in scoring.py)
        at I(i,j):  emit I; if I(i,j) = H(i-1,j) - gap_open - gap_extend -> at H(i-1,j),
                    else -> at I(i-1,j)
 
-   The diagonal before a deletion before an insertion, seen from the right: indels come out as far
-   left as their score allows. A gap closes as soon as it can. On the borders that are not free,
+   The order is diagonal, deletion, insertion, from the right: indels are placed as far left as
+   their score allows. A gap closes as soon as possible. On borders that are not free,
    H(0,j) = D(0,j) and H(i,0) = I(i,0); D(i,0) and I(0,j) are minus infinity.
 
-Why other ways of computing agree: each direction compares values on cells of optimal paths into the
-end. A band that holds *all* optimal paths into that end therefore gives the same directions, and so
-does any engine that keeps directions, differences or run lengths in place of scores. In particular,
-where the diagonal that ends in the end cell collects the whole score S without a gap, each H on it
-is exactly what was collected (more would lift the end above S), so the traceback never leaves it:
-an alignment without gaps is recognised by adding up one diagonal, and is then the answer.
+Other ways of computing agree, because each direction compares values on cells of optimal paths into
+the end. A band that contains *all* optimal paths into that end therefore gives the same directions,
+and so does any engine that stores directions, differences or run lengths instead of scores. In
+particular, if the diagonal that ends in the end cell gives the whole score S without a gap, each H
+on it is exactly the sum so far (a larger one would raise the end above S), so the traceback never
+leaves it: an alignment without gaps is recognised by adding up one diagonal.
 
-A band that suffices: let the end be (i, j) with score S, and `top` the best entry of the matrix.
-An alignment with g > 0 gap columns scores at most ``min(i, j) * top - gap_open - g * gap_extend``,
-so no optimal path has more than ``g = (min(i, j) * top - gap_open - S) // gap_extend`` gap columns,
-nor strays further than that from the diagonal of its end.
+A sufficient band: let the end be (i, j) with score S, and `top` the best entry of the matrix. An
+alignment with g > 0 gap columns scores at most ``min(i, j) * top - gap_open - g * gap_extend``, so
+no optimal path has more than ``g = (min(i, j) * top - gap_open - S) // gap_extend`` gap columns, or
+deviates further than that from the diagonal of its end.
 """
 
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ _OPERATIONS = "MIDNSHP=X"
 
 @dataclass(frozen=True)
 class Sequences:
-    """One side of a batch: a sequence a pair, as stretches of one array of codes.
+    """One side of a batch: one sequence per pair, as stretches of an array of codes.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Sequences:
         return self.starts.size
 
     def sequence(self, i: int) -> np.ndarray:
-        """The codes of sequence i, a view."""
+        """Return the codes of sequence i as a view."""
         return self.codes[self.starts[i] : self.starts[i] + self.lengths[i]]
 
 
@@ -102,7 +102,7 @@ class PairBatch:
 
 @dataclass(frozen=True)
 class Ends:
-    """Scores and where the alignments end (half-open).
+    """Scores and ends of alignments (half-open).
 
     Attributes
     ----------
@@ -116,15 +116,15 @@ class Ends:
 
 @dataclass(frozen=True)
 class Alignments:
-    """Whole alignments of a batch.
+    """Complete alignments of a batch.
 
     Attributes
     ----------
     scores : ndarray, shape=(count,), dtype=int32
     query_starts, query_ends, reference_starts, reference_ends : ndarray, dtype=int32
-        0-based, half-open, within each pair's own sequences.
+        0-based, half-open, within the sequences of each pair.
     edit_distances : ndarray, shape=(count,), dtype=int32
-        SAM's NM: mismatches, and lengths of gaps.
+        NM of SAM: mismatches plus lengths of gaps.
     cigar_offsets : ndarray, shape=(count + 1,), dtype=int64
     cigar : ndarray, dtype=uint32
     """
@@ -140,7 +140,7 @@ class Alignments:
 
 
 def sequences_of(sequences: Sequence[np.ndarray]) -> Sequences:
-    """Lay a list of code arrays one after another."""
+    """Concatenate a list of code arrays."""
     lengths = np.array([s.size for s in sequences], np.int32)
     starts = np.zeros(lengths.size, np.int64)
     np.cumsum(lengths[:-1], out=starts[1:])
@@ -149,7 +149,7 @@ def sequences_of(sequences: Sequence[np.ndarray]) -> Sequences:
 
 
 def check_pairs(pairs: PairBatch) -> None:
-    """Refuse unequal counts and empty sequences."""
+    """Reject unequal counts and empty sequences."""
     if pairs.queries.count != pairs.references.count:
         raise InputError(
             f"{counted(pairs.queries.count, 'query')} but "
@@ -163,12 +163,12 @@ def check_pairs(pairs: PairBatch) -> None:
 
 
 def sums_of_cigars(values: np.ndarray, cigar_offsets: np.ndarray) -> np.ndarray:
-    """The sum of the values of every CIGAR's runs, one value a run."""
+    """Return the sum of `values`, one per run, over the runs of each CIGAR."""
     return np.diff(np.concatenate([[0], np.cumsum(values)])[cigar_offsets])
 
 
 def cigar_text(cigar: np.ndarray) -> str:
-    """A CIGAR as SAM writes it, ``*`` for none.
+    """Return a CIGAR as in SAM, ``*`` for none.
 
     >>> cigar_text(np.array([5 << 4 | 7, 1 << 4 | 2], np.uint32))
     '5=1D'

@@ -1,11 +1,11 @@
-"""How an alignment is scored, which of its ends are free, and how large its scores can get.
+"""Scoring schemes, free ends of alignments, and bounds of scores.
 
-A scoring scheme is a matrix over a small alphabet of codes, and what a gap costs:
+A scoring scheme is a matrix over a small alphabet of codes, and the costs of gaps:
 
     a gap of length n costs  gap_open + n * gap_extend         (both >= 0; linear: gap_open = 0)
 
-The query runs down the rows of the matrix of cells, the reference along its columns; H(i, j) is
-the best score of i query residues against j reference residues:
+The query runs down the rows of the matrix of cells, the reference along its columns; H(i, j) is the
+best score of i query residues against j reference residues:
 
                      reference   j = 0 .. n
                    .---------------------------.     D  deletion: reference residues without query
@@ -30,29 +30,29 @@ from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, LETTERS
 #: The codes of protein sequences.
 AMINO_ACIDS = b"ARNDCQEGHILKMFPSTWYVBZX*J"
 
-#: Codes are below this; the engines keep the next one for padding.
+#: Codes are below this; the engines use the next one for padding.
 MOST_CODES = 27
 
-#: The largest magnitude of one entry of a matrix, and of a gap cost.
+#: The maximum absolute value of a matrix entry and of a gap cost.
 MOST_SCORE = 10_000
 
-#: The same of a matrix that is more than match and mismatch: its tables are of int8.
+#: The same for matrices other than match and mismatch, whose tables are int8.
 MATRIX_SCORE = 127
 
-#: No score of any cell may pass this, so that sums of two never overflow int32.
+#: The maximum absolute score of any cell, so that sums of two never overflow int32.
 SCORE_BOUND = 2**29
 
 
 @dataclass(frozen=True)
 class Mode:
-    """Which residues at the ends may stay unaligned at no cost.
+    """The ends at which residues may stay unaligned at no cost.
 
     Attributes
     ----------
     local : bool
-        The best-scoring stretch of either sequence; the four others are ignored.
+        Whether any stretch of both sequences may be aligned; the four others are then ignored.
     query_start, query_end, reference_start, reference_end : bool
-        Residues of that sequence before (after) the alignment are free.
+        Whether residues of that sequence before (after) the alignment are free.
     """
 
     local: bool = False
@@ -65,7 +65,7 @@ class Mode:
 GLOBAL = Mode()
 LOCAL = Mode(local=True)
 SEMIGLOBAL = Mode(query_start=True, query_end=True, reference_start=True, reference_end=True)
-#: The whole query somewhere in the reference, as a read in a window of a genome.
+#: The whole query within the reference, like a read in a window of a genome.
 FITTING = Mode(reference_start=True, reference_end=True)
 MODES = {"global": GLOBAL, "local": LOCAL, "semiglobal": SEMIGLOBAL, "fitting": FITTING}
 
@@ -79,13 +79,13 @@ class Scoring:
     letters : bytes
         The letter of each code, for output.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
-        The code of each input byte, 255 where it has none.
+        The code of each input byte, 255 if it has none.
     matrix : ndarray, shape=(k, k), dtype=int16
         ``matrix[query code, reference code]``.
     gap_open, gap_extend : int
         A gap of length n costs ``gap_open + n * gap_extend``.
     ambiguous : int
-        The code that never counts as equal to anything in CIGAR and NM, or -1 for none.
+        The code that never counts as equal in CIGAR and NM, or -1 for none.
     """
 
     letters: bytes
@@ -95,7 +95,7 @@ class Scoring:
     gap_extend: int
     ambiguous: int = -1
     match_mismatch: tuple[int, int] | None = field(init=False, default=None)
-    """(match, mismatch) where the matrix is no more than these two: the engines' short cut."""
+    """(match, mismatch) if the matrix has only these two, for which engines are faster."""
 
     def __post_init__(self):
         size = len(self.letters)
@@ -131,12 +131,12 @@ def _two_scores(matrix: np.ndarray, ambiguous: int) -> tuple[int, int] | None:
 
 
 def nucleotide_scoring(match: int, mismatch: int, gap_open: int, gap_extend: int) -> Scoring:
-    """Match and mismatch over A C G T (U); an ambiguous base mismatches all, itself too.
+    """Match and mismatch over A C G T (U); an ambiguous base mismatches all, itself included.
 
     Parameters
     ----------
     match, mismatch : int
-        Scores: 1 and -4, say; match >= 0 >= mismatch, and not both 0.
+        Scores, for example 1 and -4; match >= 0 >= mismatch, not both 0.
     gap_open, gap_extend : int
         Costs, >= 0.
     """
@@ -154,12 +154,13 @@ def nucleotide_scoring(match: int, mismatch: int, gap_open: int, gap_extend: int
 
 
 def matrix_scoring(name: str, gap_open: int, gap_extend: int) -> Scoring:
-    """A published matrix by its name, for proteins or (NUC.4.4, also called EDNAFULL) nucleotides.
+    """Return a published matrix by name, for proteins or nucleotides (NUC.4.4, also called
+    EDNAFULL).
 
-    All protein matrices come over `AMINO_ACIDS`, so that encoded sequences suit every one of them.
-    Letters a matrix lacks are treated as NCBI does: selenocysteine U is scored as C and
-    pyrrolysine O as X; J (leucine or isoleucine) has the mean of I and L, rounded up; B and Z are
-    X; and X and * have the matrix's lowest score.
+    All protein matrices are over `AMINO_ACIDS`, so that encoded sequences suit all of them. Letters
+    that a matrix lacks are treated as in NCBI: selenocysteine U is scored as C and pyrrolysine O as
+    X; J (leucine or isoleucine) has the mean of I and L, rounded up; B and Z are X; and X and *
+    have the lowest score of the matrix.
     """
     letters, matrix = _named_matrix(name)
     code_of_byte = np.full(256, 255, np.uint8)
@@ -174,7 +175,7 @@ def matrix_scoring(name: str, gap_open: int, gap_extend: int) -> Scoring:
 
 
 def _named_matrix(name: str) -> tuple[bytes, np.ndarray]:
-    """The letters and the scores, int16[k, k], of one of Biopython's substitution matrices."""
+    """Return the letters and scores, int16[k, k], of a substitution matrix of Biopython."""
     from Bio.Align import substitution_matrices
 
     names = substitution_matrices.load()
@@ -192,7 +193,7 @@ def _named_matrix(name: str) -> tuple[bytes, np.ndarray]:
     if not set(letters) - set(b"ACGTURYSWKMBDHVN*"):
         return letters, matrix
     full = np.full((len(AMINO_ACIDS), len(AMINO_ACIDS)), matrix.min(), np.int16)
-    # Where each letter's row comes from; -1 leaves the lowest score.
+    # The source row of each letter; -1 leaves the lowest score.
     own = [letters.find(letter) for letter in AMINO_ACIDS]
     for letter in b"BZ":
         if letter not in letters:
@@ -206,21 +207,21 @@ def _named_matrix(name: str) -> tuple[bytes, np.ndarray]:
         full[j] = -(-full[two].sum(axis=0) // 2)
         full[:, j] = -(-full[:, two].sum(axis=1) // 2)
         if by_capitals[name.upper()] == "BLOSUM62":
-            # NCBI's own row, which Biopython has in BLASTP, rounds K against J the other way.
+            # NCBI's own row, BLASTP in Biopython, rounds K against J the other way.
             full[k, j] = full[j, k] = substitution_matrices.load("BLASTP")["J", "K"]
     return AMINO_ACIDS, full
 
 
 def highest_score(scoring: Scoring, query_length: int, reference_length: int) -> int:
-    """What no cell of such an alignment can pass: the best entry for the shorter sequence."""
+    """Return an upper bound of all cells: the best entry per residue of the shorter sequence."""
     return max(int(scoring.matrix.max()), 0) * min(query_length, reference_length)
 
 
 def lowest_score(scoring: Scoring, mode: Mode, query_length: int, reference_length: int) -> int:
-    """What no value of H, D or I of such an alignment can fall below.
+    """Return a lower bound of H, D and I in all cells.
 
-    Any cell can be reached by one deletion and one insertion, and the maximum over all ways is
-    no worse; D and I lie at most one more opened gap below.
+    Any cell can be reached by one deletion and one insertion, and the maximum over all ways is no
+    worse; D and I are at most one more opened gap below.
     """
     one_more = scoring.gap_open + scoring.gap_extend
     if mode.local:
@@ -232,9 +233,9 @@ def lowest_score(scoring: Scoring, mode: Mode, query_length: int, reference_leng
 def element_type(
     scoring: Scoring, mode: Mode, query_length: int, reference_length: int
 ) -> type[np.signedinteger]:
-    """The narrowest of int8, int16 and int32 that holds every value of every cell.
+    """Return the narrowest of int8, int16 and int32 that holds every value of every cell.
 
-    One entry of the matrix is added before the maximum is taken, hence the last two terms.
+    A matrix entry is added before the maximum is taken, hence the last two terms.
     """
     high = highest_score(scoring, query_length, reference_length)
     low = lowest_score(scoring, mode, query_length, reference_length)

@@ -1,11 +1,11 @@
-"""CIGARs on the CPU: from the known score and end of each pair, by the rules of pairs.py.
+"""Find CIGARs on the CPU from the known score and end of each pair, by the rules of pairs.py.
 
-1. The diagonal that ends in the end cell is added up. Where it collects the
-   whole score it is the answer (pairs.py says why), and most reads end here.
-2. The others are laid side by side again, only up to their ends and within the band that their
-   score allows, and filled with four bits a cell that say how each came about. Queries too long
-   for the bits of the whole matrix are filled twice: once keeping H and I of a row here and there,
-   then from the last such row upwards, with bits, a slice of rows at a time.
+1. The diagonal that ends in the end cell is added up. If it gives the whole score, it is the
+   alignment (see pairs.py), as for most reads.
+2. The others are interleaved again, only up to their ends and within the band that their
+   score allows, and computed with four direction bits per cell. Queries too long for the bits of
+   the whole matrix are computed twice: first keeping H and I of some rows, then, from the last
+   of these rows upwards, with bits, one slice of rows at a time.
 
        kept rows      0 ------------- c ------------- 2c ---------- end
        traced back    third           second          first
@@ -39,13 +39,12 @@ from bwarp.runtime.simd.compiler import overload
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
 
-# --------------------------------------------------------------------------------------------------
-# Writing CIGARs on the CPU: run by run into arrays, and in the end into the order of the pairs.
+# Writing CIGARs: run by run into arrays, finally in the order of the pairs.
 
 
 @numba.njit(forceinline=True)
 def push(runs, count, run):
-    """Add a run, ``length << 4 | operation``, to a CIGAR of `count` runs; returns how many now."""
+    """Append a run, ``length << 4 | operation``, to a CIGAR of `count` runs; return the count."""
     if count > 0 and runs[count - 1] & 15 == run & 15:
         runs[count - 1] += np.uint32(run & ~15)
         return count
@@ -55,7 +54,7 @@ def push(runs, count, run):
 
 @compiled
 def grown(array, size):
-    """The same array, or a copy with space for `size` numbers and as many again."""
+    """Return the array, or a copy with space for `size` numbers and as many again."""
     if size <= array.size:
         return array
     larger = np.empty(2 * size, array.dtype)
@@ -67,7 +66,7 @@ def grown(array, size):
 def gather_cigars(
     parts: list[np.ndarray], starts: np.ndarray, operations: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bring CIGARs that lie in several arrays into the order of the pairs.
+    """Arrange CIGARs from several arrays in the order of the pairs.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ def gather_cigars(
     starts : ndarray, shape=(count,), dtype=int64
         Where each CIGAR starts in the concatenated parts.
     operations : ndarray, shape=(count,), dtype=int32
-        How many operations each has.
+        The number of operations of each.
 
     Returns
     -------
@@ -96,18 +95,17 @@ def _gather(parts, starts, offsets, cigar):
             cigar[offsets[i] + k] = parts[starts[i] + k]
 
 
-# --------------------------------------------------------------------------------------------------
-# The traceback on the CPU: from an end cell to the alignment's start, by the bits of the cells.
+# The traceback: from an end cell to the start of the alignment, along the direction bits.
 
 
 @compiled
 def follow_directions(
     lane, above, columns, directions, costs, matrix, ambiguous, query, reference, state, runs
 ):
-    """Trace one lane back through the slice of rows below row `above`, as rule 2 of pairs.py says.
+    """Trace one lane back through the slice of rows below row `above`, by rule 2 of pairs.py.
 
-    `state` is (i, j, 0 at H or 1 at D or 2 at I, the score still to be explained, runs so far);
-    the traceback ends at the alignment's start, or waits where it needs a cell of the slice above.
+    `state` is (i, j, 0 at H or 1 at D or 2 at I, the remaining score, runs so far); the traceback
+    ends at the start of the alignment, or waits for a cell of the slice above.
     """
     i, j, at, score, count = state[0], state[1], state[2], state[3], state[4]
     word, bit = directions.dtype.type, lane
@@ -137,7 +135,7 @@ def follow_directions(
                 at = 1 if directions[cell + 1] >> word(bit) & 1 else 2
             score += costs.gap_open
         else:
-            # Whether the gap opens here is kept in the cell before; along a border it goes on.
+            # The previous cell stores whether the gap opens here; along a border it continues.
             row, column = i - (at == 2), j - (at == 1)
             if row > 0 and column > 0:
                 if row <= above:
@@ -154,15 +152,14 @@ def follow_directions(
     state[0], state[1], state[2], state[3], state[4] = i, j, at, score, count
 
 
-# --------------------------------------------------------------------------------------------------
-# Alignments without a gap on the CPU: the diagonal that ends in a pair's end cell, added up.
+# Alignments without gaps: the sum of the diagonal that ends in the end cell.
 
 
 @compiled
 def resolve_ungapped(pairs, costs, traced, waiting, begin, end):
-    """Resolve the pairs from `begin` to `end` whose alignment has no gap.
+    """Resolve the pairs from `begin` to `end` whose alignments have no gap.
 
-    They wait no longer. Returns which these are, and their CIGARs.
+    They are no longer waiting. Returns these pairs and their CIGARs.
     """
     pairs, traced = uncounted((pairs, traced))
     queries, references, matrix, ambiguous, scores, query_ends, reference_ends = pairs
@@ -203,12 +200,12 @@ def resolve_ungapped(pairs, costs, traced, waiting, begin, end):
     return begin + np.flatnonzero(~waiting[begin:end]), part[:used]
 
 
-#: Bytes of direction bits a batch may take before it is filled in slices.
+#: Maximum bytes of direction bits of a batch before it is computed in slices.
 DIRECTION_BYTES = 1 << 24
 
 
 class _Pairs(NamedTuple):
-    """What is known of all pairs, for compiled code."""
+    """Data of all pairs, for compiled code."""
 
     queries: Side
     references: Side
@@ -220,7 +217,7 @@ class _Pairs(NamedTuple):
 
 
 class _Traced(NamedTuple):
-    """What is found of each pair; its CIGAR is so many operations from `cigar_starts` on."""
+    """Results of all pairs; each CIGAR is a number of operations from `cigar_starts` on."""
 
     starts: np.ndarray
     edit_distances: np.ndarray
@@ -229,7 +226,7 @@ class _Traced(NamedTuple):
 
 
 def trace_alignments(pairs: PairBatch, rules: Rules, ends: Ends, threads: int) -> Alignments:
-    """The alignments that end where `ends` says, with its scores."""
+    """Return the alignments that end at `ends`, with its scores."""
     count, mode = pairs.count, rules.mode
     known = _Pairs(
         numba_side(pairs.queries), numba_side(pairs.references), rules.matrix,
@@ -276,7 +273,9 @@ def trace_alignments(pairs: PairBatch, rules: Rules, ends: Ends, threads: int) -
 
 
 def _windows(ends: Ends, rules: Rules, high: np.ndarray, references: Side) -> Side:
-    """The stretch of each reference that optimal alignments can reach: the band's bounding box."""
+    """Return the stretch of each reference that optimal alignments can reach: the band's bounding
+    box.
+    """
     starts, scoring = np.zeros(ends.scores.size, np.int64), rules.scoring
     if scoring.gap_extend > 0:
         gap_columns = (high - scoring.gap_open - ends.scores) // scoring.gap_extend
@@ -287,9 +286,9 @@ def _windows(ends: Ends, rules: Rules, high: np.ndarray, references: Side) -> Si
 
 
 def _no_lane_bits(kind):
-    """An empty array of the type that has a bit for every lane of a vector of numbers of a kind.
+    """Return an empty array of the type with one bit per lane of a vector of `kind`.
 
-    Compiled code knows it by itself: as an argument, functions would be others on every processor.
+    Compiled code derives it; as an argument, it would make functions depend on the processor.
     """
     return np.empty(0, _type_of_lane_bits(8 * kind.itemsize))
 
@@ -306,9 +305,9 @@ def _type_of_lane_bits(bits_a_lane: int) -> np.dtype:
 
 @compiled
 def _trace_batches(batches, pairs, traced, most_bytes, extend_ties, order):
-    """Fill and trace back the batches in `order`; returns it and their CIGARs.
+    """Compute and trace back the batches in `order`; return it and their CIGARs.
 
-    Queries go up to each end, references are windows up to each end.
+    Queries extend to each end; references are windows up to each end.
     """
     lane_bits = _no_lane_bits(batches.kind)
     scheme, costs, lanes, kind = batches.scheme, batches.costs, batches.lanes, batches.kind.dtype
@@ -318,7 +317,7 @@ def _trace_batches(batches, pairs, traced, most_bytes, extend_ties, order):
     rows, columns = left.size // lanes - 1, row_H.size // lanes
     slice_rows = rows
     if rows * columns * 4 * lane_bits.itemsize > most_bytes:
-        # as many bytes for the bits of a slice as for the kept rows of all slices
+        # equal memory for the bits of a slice and for the kept rows of all slices
         kept_bytes = 2 * lanes * batches.kind.itemsize
         slice_rows = int(np.sqrt(rows * kept_bytes / (4 * lane_bits.itemsize))) // ROWS * ROWS
         slice_rows = min(rows, max(ROWS, slice_rows))
@@ -365,13 +364,13 @@ def _trace_batches(batches, pairs, traced, most_bytes, extend_ties, order):
 
 @compiled
 def _start_tracebacks(members, m, n, pairs, costs, left, state):
-    """Start every lane's traceback at its end cell, and bar the left edge of windows to it."""
+    """Start the traceback of each lane at its end cell, and block the left edge of windows."""
     stand_alone()
     lanes = members.size
     for lane in range(lanes):
         pair = members[lane]
         if n[lane] < pairs.reference_ends[pair]:
-            # The window's left edge is no border, but the edge of the band.
+            # The left edge of the window is not a border, but the edge of the band.
             for i in range(1, left.size // lanes):
                 left[i * lanes + lane] = costs.lowest
         state[lane, 0], state[lane, 1], state[lane, 2] = m[lane], n[lane], 0
@@ -380,12 +379,12 @@ def _start_tracebacks(members, m, n, pairs, costs, left, state):
 
 @compiled
 def _put_cigars(members, n, reference_ends, state, runs, part, used, traced):
-    """Reverse the runs of every lane into `part`; returns it, larger if need be, and its use."""
+    """Reverse the runs of each lane into `part`; return it, possibly enlarged, and its length."""
     stand_alone()
     for lane in range(members.size):
         pair = members[lane]
         if lane > 0 and members[lane - 1] == pair:
-            continue  # a copy that fills up the last batch
+            continue  # a copy that pads the last batch
         count = state[lane, 4]
         traced.starts[0, pair] = state[lane, 0]
         traced.starts[1, pair] = state[lane, 1] + reference_ends[pair] - n[lane]

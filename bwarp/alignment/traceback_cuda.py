@@ -1,11 +1,11 @@
-"""Whole alignments on a GPU, for every mode and for GATK's, given where they end.
+"""Find whole alignments on a GPU, for every mode and for GATK's rules, given their ends.
 
-Pairs whose alignment is one diagonal are recognised. For other pairs the directions of all cells
-in a band around the diagonal of the end are stored, and traced back. Only sizes come to the host in
-between: how many pairs there are of what work, and how many runs all CIGARs have. Of few pairs,
-where the GPU waits for the host, every step is left out that costs no time but its launch.
+Alignments of a single diagonal are recognised. For other pairs, the directions of all cells in a
+band around the diagonal of the end are stored and traced back. Only sizes are copied to the host in
+between: pairs by amount of work, and runs of all CIGARs. For few pairs, for which the GPU waits for
+the host, steps that cost little more than their launch are skipped.
 
-traceback_buffers_cuda says how directions and runs lie in memory.
+The comments below describe the layout of directions and runs in memory.
 """
 
 from collections.abc import Iterator
@@ -43,19 +43,19 @@ from bwarp.gpu.memory import cut, device_array, work_space
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 from bwarp.gpu.transfers import to_gpu, to_host
 
-# --------------------------------------------------------------------------------------------------
-# Where the directions of each pair's band lie on the GPU, and the traceback buffer before them.
+# The directions of the band of each pair on the GPU, preceded by its traceback buffer.
 #
 #     [ buffer 0 | directions 0 | buffer 1 | directions 1 | ...
 #        <----             <----
 #
 # A traceback runs from the end of an alignment to its start: its runs fill the buffer before the
-# pair's directions from the back, until their number is known and they go where the CIGAR lies.
+# directions of the pair from the back, until their number is known and they are copied to the
+# CIGAR.
 
 
 @cuda.jit(device=True)
 def strips_and_width(rows, columns, band, threads):
-    """Strips of a banded matrix, and words of directions that a thread of one may write."""
+    """Return the strips of a banded matrix, and the words of directions per thread of a strip."""
     tile = int32(threads * ROWS)
     return int32((rows + tile - 1) // tile), strip_width(tile, int32(threads), columns, band)
 
@@ -65,7 +65,7 @@ def bin_by_work(
     query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1], threads: int,
     width_bins: int, bins: uint32[::1],
 ):  # fmt: skip
-    """The bin of each pair by the size of its band; 0 without one. One thread a pair."""
+    """Compute the bin of each pair by the size of its band; 0 without one. One thread per pair."""
     pair = cuda.grid(1)
     if pair < bins.size:
         number = int32(0)
@@ -82,10 +82,10 @@ def size_directions(
     slots: int32[::1], query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1],
     threads: int, sizes: uint32[::1],
 ):  # fmt: skip
-    """The words of the directions of the slot before, and of each slot's own buffer.
+    """Compute the words of directions of the previous slot and of the buffer of each slot.
 
-    One thread a slot, and one more. The running sum of them is where directions begin, one
-    entry further on.
+    One thread per slot, and one more. The prefix sum gives the start of directions, shifted by one
+    entry.
     """
     slot = cuda.grid(1)
     if slot < sizes.size:
@@ -98,7 +98,7 @@ def size_directions(
             words += int64(strips) * width * threads
         if slot < slots.size:
             pair = slots[slot]
-            # Every run has a length, but for two clips.
+            # Every run has a length, except for two clips.
             words += query_ends[pair] + reference_ends[pair] + 2
         sizes[slot] = uint32(words)
 
@@ -108,7 +108,7 @@ def gather_runs(
     slots: int32[::1], buffer_ends: uint32[::1], buffers: uint32[::1], offsets: uint32[::1],
     cigar: uint32[::1],
 ):  # fmt: skip
-    """Bring the runs of each pair from its buffer to its CIGAR. One thread a slot."""
+    """Copy the runs of each pair from its buffer to its CIGAR. One thread per slot."""
     slot = cuda.grid(1)
     if slot < slots.size:
         first = int64(offsets[slots[slot]])
@@ -120,26 +120,26 @@ def gather_runs(
 
 @kernel
 def widen(numbers: uint32[::1], wide_numbers: int64[::1]):
-    """The same numbers in 64 bits. One thread a number."""
+    """Convert numbers to 64 bits. One thread per number."""
     i = cuda.grid(1)
     if i < numbers.size:
         wide_numbers[i] = int64(numbers[i])
 
 
-#: Threads a group of the traceback's kernel: low strips keep a band narrow.
+#: Threads per group of the traceback kernel: low strips keep a band narrow.
 BAND_THREADS = 4
 #: Directions of one launch are counted in 32 bits.
 MOST_WORDS = 2**32 - 1
-#: Words of directions, or of the traceback buffer, up to which a batch is one of few pairs.
+#: The maximum words of directions, or of the traceback buffer, of a batch of few pairs.
 FEW_WORDS = 1 << 24
 
 
 def trace_alignments(
     batch: DeviceBatch, costs: Costs, scores, query_ends, reference_ends, threads: int = 1
 ) -> Alignments:
-    """Alignments that end in given cells with given scores (device arrays).
+    """Find the alignments with given end cells and scores (device arrays).
 
-    With GATK's costs without edit distances. `threads` bring the answers to the host.
+    With GATK's costs, without edit distances. `threads` copy the results to the host.
     """
     count, ends = batch.count, (query_ends, reference_ends)
     if count == 0:
@@ -153,7 +153,7 @@ def trace_alignments(
             return _trace_few(batch, costs, scores, ends, words, buffer, results)
         distances, first_rows, first_columns = results
         fields = [scores, first_rows, query_ends, first_columns, reference_ends, distances]
-        # Ends, bands, and lengths of alignments that are one diagonal: those are in bin 0.
+        # Ends, bands, and lengths of single-diagonal alignments, which are in bin 0.
         cells = *ends, *_check_diagonals(batch, costs, scores, ends)
         order, item_words = _order_by_work(batch, cells)
         edge_words = 2 * batch.references.longest
@@ -174,15 +174,15 @@ def trace_alignments(
 
 
 def _most_words(batch) -> int:
-    """Words of directions that a pair takes at most."""
+    """Return the maximum words of directions of a pair."""
     strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
     return strips * (batch.references.longest + BAND_THREADS - 1) * BAND_THREADS
 
 
 def _trace_few(batch, costs, scores, ends, words, buffer, results):
-    """`trace_alignments` where every pair gets as much memory as any may need."""
+    """Do what `trace_alignments` does, giving every pair the maximum memory."""
     count = batch.count
-    # Beside the results, so that they come back together.
+    # Next to the results, so that they are copied back together.
     counts, buffers = (device_array(size, np.uint32) for size in (count, count * buffer))
     scores, query_ends, reference_ends = to_host([scores, *ends])
     numbers = np.arange(count, dtype=np.uint32)
@@ -209,7 +209,7 @@ def _trace_few(batch, costs, scores, ends, words, buffer, results):
 
 
 def _bands(costs, scores, rows, columns) -> np.ndarray:
-    """The most gap columns that each score allows, at least 1; as check_diagonals."""
+    """Return the maximum gap columns that each score allows, at least 1, as in check_diagonals."""
     longer = np.maximum(rows, columns)
     if costs.extend == 0:
         return longer
@@ -219,10 +219,12 @@ def _bands(costs, scores, rows, columns) -> np.ndarray:
 
 
 def _trace_portion(batch, costs, cells, order, begin, end, words, results):
-    """Offsets and CIGARs (device arrays) of some slots; and of diagonals with the first of them."""
+    """Return offsets and CIGARs (device arrays) of some slots; the first portion includes
+    diagonals.
+    """
     without_band = int(order.starts[1])
     has_diagonals = begin == without_band > 0
-    # First the number of runs of each pair, then where they begin.
+    # First count the runs of each pair, then compute where they begin.
     offsets, nothing = (device_array(size, np.uint32) for size in (batch.count + 1, 1))
     clear(offsets)
     if begin < end:
@@ -271,7 +273,9 @@ def _check_diagonals(batch, costs, scores, ends):
 
 
 def _order_by_work(batch, cells) -> tuple[Order, np.ndarray]:
-    """Pairs by strips and their width, those without a band first; and words a pair of each bin."""
+    """Sort pairs by strips and width, those without a band first; also return the words per pair
+    and bin.
+    """
     most_columns = batch.references.longest
     most_strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
     strip_bins = size_bin(most_strips) + 1
@@ -291,19 +295,19 @@ def _most_words_of_bins(strip_bins: int, width_bins: int) -> np.ndarray:
 
 
 def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Split the pairs with a band into ranges of slots whose directions fit the memory.
+    """Split the pairs with a band into ranges of slots whose directions fit in memory.
 
     Parameters
     ----------
     starts : ndarray, dtype=int64
-        Where each bin of an `Order` starts; bin 0 has no directions.
+        The start of each bin of an `Order`; bin 0 has no directions.
     item_words : ndarray, dtype=int64
-        Words that a pair of each bin takes at most.
+        The maximum words of a pair of each bin.
 
     Yields
     ------
     begin, end, words : int
-        A range of slots and what it takes at most.
+        A range of slots and its maximum memory.
     """
     begin, words = int(starts[1]), int(np.diff(starts[1:]) @ item_words[1:])
     most = min(affordable(4 * words, MEMORY_SHARE) // 4, MOST_WORDS)
@@ -327,9 +331,9 @@ def _portions(starts: np.ndarray, item_words: np.ndarray) -> Iterator[tuple[int,
 
 
 def _diagonal_traceback(batch, costs, slots, cells):
-    """What traces pairs that align along one diagonal: a kernel with its first arguments."""
+    """Return the kernel for single-diagonal alignments with its first arguments."""
     if costs.is_gatk:
-        # GATK's traceback puts the clips on diagonals too.
+        # The traceback of GATK adds clips on diagonals too.
         nothing = device_array(1, np.uint32)
         return _traceback(batch, costs, slots, nothing, nothing, cells)
     kernel = trace_diagonals[blocks(slots.size, 32), BLOCK]
@@ -341,7 +345,7 @@ def _diagonal_traceback(batch, costs, slots, cells):
 
 
 def _unsized(batch) -> tuple:
-    """Codes and starts of both sides, without lengths."""
+    """Return codes and starts of both sides, without lengths."""
     queries, references = batch.queries, batch.references
     return queries.codes, queries.starts, references.codes, references.starts
 
@@ -349,7 +353,7 @@ def _unsized(batch) -> tuple:
 def _store_directions(batch, costs, slots, starts, directions, cells):
     query_ends, reference_ends, bands, _ = cells
     edge_stride = 2 * batch.references.longest
-    # The end is the corner of what is left of the matrix.
+    # The end is the corner of the remaining matrix.
     tie, free = int(costs.opens_on_tie), costs.free
     parameters = (costs.first, costs.extend, tie, int(free[0]), 0, int(free[2]), 0, 0)
     kernel = full_matrix_kernel(BAND_THREADS, costs.local, False, True)
@@ -384,7 +388,7 @@ def _traceback(batch, costs, slots, starts, directions, cells):
 
 
 def _merged(pieces):
-    """Offsets and CIGARs of all pairs, out of pieces that have those of some pairs each."""
+    """Merge pieces of offsets and CIGARs, each of some pairs, for all pairs."""
     counts = sum(np.diff(offsets) for offsets, _ in pieces)
     all_offsets = np.zeros(counts.size + 1, np.int64)
     np.cumsum(counts, out=all_offsets[1:])

@@ -1,1 +1,1 @@
-"""Composition scans: every query against every window of its own length, by base counts."""
+"""Composition scans: compare queries with all windows of their length by base counts."""

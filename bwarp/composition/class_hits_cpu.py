@@ -1,9 +1,9 @@
-"""Handing what classes hit on to the windows that have them: the hits themselves, in order.
+"""List the hits of classes window by window, in order.
 
-The matches of queries and classes are turned round, so that a class knows its queries; then the
-references are scanned once more, and each window writes a hit into the piece of every query that
-its class matches. Where each piece begins is known beforehand, from the windows a class has in a
-range, so that threads write side by side and every query's hits come in order of position:
+The matches of queries and classes are transposed, so that each class has its queries. The
+references are then scanned again, and each window writes a hit into the slot of every query that
+its class matches. The start of each slot follows from the number of windows of a class in each
+range, so that threads write in parallel and the hits of a query are in order of position:
 
     range 0            range 1
     query 0  . . .     . .          positions: | q0 r0 | q0 r1 | q1 r0 | q1 r1 | ...
@@ -33,20 +33,20 @@ from bwarp.runtime.threads import for_each_range
 
 @dataclass(frozen=True)
 class _Matches:
-    """The queries of every class.
+    """The queries that match every class.
 
     Attributes
     ----------
     slots : ndarray, shape=(n_classes + n_ambiguous,), dtype=int32
-        The row of `edges` of a class that some query hits, -1 for the others.
+        The row of `edges` of a class with hits, -1 for other classes.
     edges : ndarray, shape=(n_slots + 1,), dtype=int64
         Where the matches of each slot begin.
     groups : ndarray, shape=(n_matches,), dtype=int32
     distances : ndarray, shape=(n_matches,), dtype=uint16
     per_range : ndarray, shape=(n_groups, n_ranges), dtype=int64
-        How many windows each query hits in each range.
+        The number of hits of each query in each range.
     nearer : ndarray, shape=(n_groups, n_ranges), dtype=int64
-        How many of them are nearer than the query's largest distance.
+        The number of these below the largest distance of the query.
     """
 
     slots: np.ndarray
@@ -58,7 +58,7 @@ class _Matches:
 
 
 def find_class_hits(codes, starts, classes, planes, counts, largest, threads):
-    """List every hit, query after query, each in order of position.
+    """List all hits by query, each in order of position.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def find_class_hits(codes, starts, classes, planes, counts, largest, threads):
     Returns
     -------
     hits : ndarray, shape=(n_groups,), dtype=int64
-        How many each query has.
+        The number of hits of each query.
     positions : ndarray, shape=(hits.sum(),), dtype=uint32
-        Where the windows begin in the references laid end to end.
+        Where the windows begin in the concatenated references.
     distances : ndarray, shape=(hits.sum(),), dtype=uint16
     """
     matches = _match(classes, planes, counts, largest, threads)
@@ -95,16 +95,17 @@ def find_class_hits(codes, starts, classes, planes, counts, largest, threads):
 
 
 def find_nearest(codes, starts, classes, planes, counts, limits, nearer, wanted, threads):
-    """List each query's hits below its limit, and at least enough at the limit to make `wanted`.
+    """List the hits of each query below its limit, and enough at the limit to make at least
+    `wanted`.
 
-    `limits` and `nearer` are those of `classes_cpu.find_limits`. Every range of the references
-    gives its own first hits at the limit, so there may be more than `wanted`, but the nearest and
-    first are among them. The scan of a range ends as soon as no query lacks any.
+    `limits` and `nearer` come from `classes_cpu.find_limits`. Each range of the references
+    contributes its own first hits at the limit, so there may be more than `wanted`, but they
+    include the nearest and first ones. The scan of a range ends as soon as every query has enough.
 
     Returns
     -------
     hits, positions, distances
-        As those of `find_class_hits`.
+        As in `find_class_hits`.
     """
     matches = _match(classes, planes, counts, limits, threads)
     missing = np.maximum(wanted - nearer, 0)
@@ -169,7 +170,7 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
 
 
 class _Scan(NamedTuple):
-    """What the functions below scan: range `first` to `stop` of the references."""
+    """The data that the functions below scan: range `first` to `stop` of the references."""
 
     codes: np.ndarray
     starts: np.ndarray
@@ -205,7 +206,7 @@ def _list_matches(planes, length, counts, largest, start, stop, cursors, matched
 
 @compiled
 def _slots_of_windows(scan, first, last, slots, numbers, packed):
-    """Write the slot of each window that begins in [first, last), or -1, into `numbers`."""
+    """Write the slot of each window that begins in [first, last), or -1, to `numbers`."""
     codes, starts, length, _, _, most_ambiguous, weights, ambiguous, n_classes = scan
     number_windows(codes, starts, length, first, last, most_ambiguous, weights, numbers, packed)
     for i in range(last - first):
@@ -218,7 +219,7 @@ def _slots_of_windows(scan, first, last, slots, numbers, packed):
 
 @compiled
 def _list_range(scan, slots, edges, groups, match_distances, cursors, positions, distances):
-    """Write the hits of a range's windows where the cursors point."""
+    """Write the hits of the windows of a range at the cursors."""
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     for first in range(scan.first, scan.stop, STRIP):
@@ -240,10 +241,11 @@ def _list_nearest(
     scan, slots, begins, ends, groups, match_distances, limits, missing, cursors, positions,
     distances,
 ):  # fmt: skip
-    """As `_list_range`, but a query that has enough hits at its limit leaves the class's list.
+    """Do what `_list_range` does, but remove a query from a list once it has enough hits at its
+    limit.
 
-    A list is shortened by moving its last match to the entry that is free, so a query that has
-    enough costs one more visit a class. Ends when all positions are filled.
+    A list is shortened by moving its last match to the free entry, so a query that has enough costs
+    one more visit per class. Ends when all positions are filled.
     """
     left = positions.size
     numbers = np.empty(STRIP, np.int32)

@@ -1,17 +1,17 @@
-"""The scan by classes: distinct queries meet distinct window histograms, not windows.
+"""Scan by classes: compare distinct queries with distinct window histograms, not with windows.
 
-There are few ways to fill a short window: (length + 1) (length + 2) (length + 3) / 6 histograms,
-2,300 for 22 bases. All
-windows of one length are counted by their histogram first, then the distinct queries are compared
+A short window has few possible histograms: (length + 1) (length + 2) (length + 3) / 6, which is
+2,300 for 22 bases. All windows of one length are counted by histogram first; then the distinct
+queries are compared with the histograms that occur:
 with the histograms that occur:
 
-    windows of length 3     ACC CCA CAT ATG TGC ...      one pass: how many of each class
+    windows of length 3     ACC CCA CAT ATG TGC ...      one pass: windows per class
     classes                 {1,2,0,0}: 2   {1,1,0,1}: 1   {1,0,1,1}: 1   {0,1,1,1}: 1 ...
     queries x classes       {1,1,0,1} within 2 of {1,2,0,0}, {1,0,1,1} and {0,1,1,1}: 4 hits
 
-A window with ambiguous bases has no class number. Those that can hit at all (the distance is at
-least the difference of the unambiguous bases) are sorted by their four counts, and their
-distinct histograms come after the numbered classes.
+A window with ambiguous bases has no class number. Those that can be hits at all (the distance is at
+least the difference in unambiguous bases) are sorted by their four counts, and their distinct
+histograms follow the numbered classes.
 """
 
 from dataclasses import dataclass
@@ -29,34 +29,32 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import VECTOR_BYTES, population_count
 from bwarp.runtime.threads import for_each_range
 
-# --------------------------------------------------------------------------------------------------
-# The number of every window's histogram, by sliding over the references.
+# The number of every window's histogram, updated while sliding over the references.
 #
 # The number of a histogram (a, c, g, t) with a + c + g + t = length is
 #
 #     number = (a * (length + 1) + c) * (length + 1) + g          0 .. (length + 1)**3 - 1
 #
-# Five in six of these numbers stand for no histogram (their a + c + g is above the length), but
-# the
-# number moves on by one base with one addition and one subtraction, and the histograms that occur
-# lie close together in a table. An ambiguous base adds one to the bits from 40 on.
+# Five in six of these numbers represent no histogram (a + c + g exceeds the length), but sliding by
+# one base takes one addition and one subtraction, and the histograms that occur are close together
+# in a table. An ambiguous base adds one to the bits from 40 on.
 
 
-#: No window that could hit begins here.
+#: No window that can be a hit begins here.
 NO_WINDOW = -1
-#: The window has ambiguous bases; its counts are given instead of a number.
+#: The window has ambiguous bases and is represented by its counts.
 AMBIGUOUS_WINDOW = -2
 
 _AMBIGUOUS_BIT = 40
 
 
 def number_of_classes(length: int) -> int:
-    """The end of the numbers of windows of `length` unambiguous bases."""
+    """Return the end of the numbers of windows of `length` unambiguous bases."""
     return (length + 1) ** 3
 
 
 def base_weights(length: int) -> np.ndarray:
-    """What each base adds to the number of a window (shape=(5,), dtype=int64)."""
+    """Return what each base adds to the number of a window (shape=(5,), dtype=int64)."""
     side = length + 1
     return np.array([side * side, side, 1, 0, 1 << _AMBIGUOUS_BIT], np.int64)
 
@@ -68,13 +66,13 @@ def number_windows(codes, starts, length, first, stop, most_ambiguous, weights, 
     Parameters
     ----------
     most_ambiguous : int
-        A window with more ambiguous bases than this is as good as none.
+        Windows with more ambiguous bases are ignored.
     weights : ndarray, shape=(5,), dtype=int64
-        Those of `base_weights`.
+        From `base_weights`.
     numbers : ndarray, shape=(at least stop - first,), dtype=int32
         Filled with numbers, `NO_WINDOW` or `AMBIGUOUS_WINDOW`.
     packed : ndarray, of the same shape, dtype=uint64
-        Where the number is `AMBIGUOUS_WINDOW`: the four counts, 16 bits each, A lowest.
+        The four counts, 16 bits each, A lowest, if the number is `AMBIGUOUS_WINDOW`.
     """
     side = length + 1
     numbers[: stop - first] = NO_WINDOW
@@ -86,7 +84,7 @@ def number_windows(codes, starts, length, first, stop, most_ambiguous, weights, 
             number = 0
             for at in range(begin, begin + length - 1):
                 number += weights[codes[at]]
-            # Slices, counted from 0, spare the check for negative indices.
+            # Slices counted from 0 avoid the check for negative indices.
             coming = codes[begin + length - 1 : end + length - 1]
             going = codes[begin:end]
             here = numbers[begin - first : end - first]
@@ -108,25 +106,25 @@ def number_windows(codes, starts, length, first, stop, most_ambiguous, weights, 
 
 #: Windows numbered at a time.
 STRIP = 4096
-#: Pieces of the references below this are not worth a thread and a table of their own.
+#: Smaller pieces of the references are not worth a separate thread and table.
 _SMALLEST_RANGE = 1 << 18
 
 
 @dataclass(frozen=True)
 class WindowClasses:
-    """The histograms of all windows of one length, and how often each occurs.
+    """The histograms of all windows of one length, and their counts.
 
     Attributes
     ----------
     length : int
     ranges : ndarray, shape=(n_ranges, 2), dtype=int64
-        The positions that one thread each scanned.
+        The positions scanned by each thread.
     tables : ndarray, shape=(n_ranges, n_classes + n_ambiguous), dtype=uint32
-        Windows of each class that begin in each range; the ambiguous classes come last.
+        Windows of each class that begin in each range; ambiguous classes are last.
     ambiguous : ndarray, shape=(n_ambiguous,), dtype=uint64
         The distinct counts (16 bits each, A lowest) of windows with ambiguous bases, ascending.
     most_ambiguous : int
-        Windows with more ambiguous bases cannot hit, and are in no class.
+        Windows with more ambiguous bases cannot be hits, and are in no class.
     """
 
     length: int
@@ -138,16 +136,16 @@ class WindowClasses:
 
 @dataclass(frozen=True)
 class ClassPlanes:
-    """The classes that occur, as planes to compare with (see `count_planes_cpu`).
+    """The classes that occur, as planes for comparison (see `count_planes_cpu`).
 
     Attributes
     ----------
     length : int
     planes : ndarray, shape=(N_PLANES * width,), dtype=uint8 or uint16
     numbers : ndarray, shape=(n_present,), dtype=int64
-        The column of `WindowClasses.tables` of each.
+        The column of `WindowClasses.tables` of each class.
     times : ndarray, shape=(n_present,), dtype=int64
-        How many windows have it.
+        The number of windows of each class.
     """
 
     length: int
@@ -157,7 +155,7 @@ class ClassPlanes:
 
 
 def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClasses:
-    """Count all windows of one length by their histogram.
+    """Count all windows of one length by histogram.
 
     Parameters
     ----------
@@ -165,7 +163,7 @@ def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClass
     starts : ndarray, shape=(n_references + 1,), dtype=int64
     length : int
     most_ambiguous : int
-        A window with more ambiguous bases is left out, because no query is near enough.
+        Windows with more ambiguous bases are left out, because no query is close enough.
     threads : int
     """
     n_classes = number_of_classes(length)
@@ -198,7 +196,7 @@ def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClass
 
 
 def class_planes(classes: WindowClasses) -> ClassPlanes:
-    """The histograms that occur, ready to be compared with queries."""
+    """Return the histograms that occur, ready to be compared with queries."""
     numbers = np.flatnonzero(classes.tables.any(axis=0))
     times = classes.tables[:, numbers].sum(axis=0, dtype=np.int64)
     width = -(-max(numbers.size, 1) // VECTOR_BYTES) * VECTOR_BYTES
@@ -210,7 +208,7 @@ def class_planes(classes: WindowClasses) -> ClassPlanes:
 
 
 def count_class_hits(classes: ClassPlanes, times, counts, largest, threads):
-    """How many windows each query hits.
+    """Count the hits of each query.
 
     Parameters
     ----------
@@ -220,7 +218,7 @@ def count_class_hits(classes: ClassPlanes, times, counts, largest, threads):
     counts : ndarray, shape=(n_groups, 4), dtype=uint16
         Base counts of the queries.
     largest : ndarray, shape=(n_groups,), dtype=int32
-        The largest distance of a hit; below 0 for none.
+        The maximum distance of a hit; negative for none.
 
     Returns
     -------
@@ -239,13 +237,13 @@ def count_class_hits(classes: ClassPlanes, times, counts, largest, threads):
 
 
 def find_limits(classes: ClassPlanes, counts, largest, wanted, threads):
-    """The distance within which each query has at least `wanted` hits, or else its `largest`.
+    """Return the distance within which each query has at least `wanted` hits, or its `largest`.
 
     Returns
     -------
     limits : ndarray, shape=(n_groups,), dtype=int32
     nearer : ndarray, shape=(n_groups,), dtype=int64
-        How many hits lie below the limit: fewer than `wanted`.
+        The number of hits below the limit, fewer than `wanted`.
     """
     limits = np.empty(len(counts), np.int32)
     nearer = np.zeros(len(counts), np.int64)
@@ -263,7 +261,7 @@ def find_limits(classes: ClassPlanes, counts, largest, wanted, threads):
 
 @compiled
 def _count_range(codes, starts, length, start, stop, most_ambiguous, weights, table):
-    """Count the windows that begin in [start, stop); return how many are ambiguous."""
+    """Count the windows that begin in [start, stop); return the number of ambiguous ones."""
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     n_ambiguous = 0
@@ -280,7 +278,7 @@ def _count_range(codes, starts, length, start, stop, most_ambiguous, weights, ta
 
 @compiled
 def _list_ambiguous(codes, starts, length, start, stop, most_ambiguous, weights, found):
-    """The packed counts of the ambiguous windows that `_count_range` counted."""
+    """List the packed counts of the ambiguous windows that `_count_range` counted."""
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     used = 0
@@ -295,7 +293,7 @@ def _list_ambiguous(codes, starts, length, start, stop, most_ambiguous, weights,
 
 @compiled
 def _decode_classes(numbers, length, width, planes):
-    """Write the counts of numbered classes into planes."""
+    """Write the counts of numbered classes to planes."""
     side = length + 1
     for i in range(numbers.size):
         a = numbers[i] // (side * side)
@@ -309,7 +307,7 @@ def _decode_classes(numbers, length, width, planes):
 
 @compiled
 def _decode_counts(packed, length, first, width, planes):
-    """Write packed counts of windows with ambiguous bases into planes, from `first` on."""
+    """Write packed counts of windows with ambiguous bases to planes, from `first` on."""
     for i in range(packed.size):
         ambiguous = length
         for base in range(4):

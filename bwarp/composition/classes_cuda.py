@@ -1,8 +1,8 @@
-"""Counting all windows of one length by their histogram on a GPU; see `classes_cpu`.
+"""Count all windows of one length by histogram on a GPU; see `classes_cpu`.
 
-One thread a window makes its counts from the prefix counts, numbers the histogram and adds one to
-a table in the second-level cache. Windows with ambiguous bases are rare: those near enough to
-some query are listed, in any order, and sorted afterwards.
+One thread per window computes its counts from prefix counts, numbers the histogram and adds one to
+a table in the second-level cache. Windows with ambiguous bases are rare; those close enough to some
+query are listed in any order and sorted afterwards.
 """
 
 import numpy as np
@@ -16,23 +16,23 @@ from bwarp.gpu.launch import launch
 _THREADS = 256
 #: The word of a position where no window begins.
 _NO_WINDOW = 0xFFFFFFFF
-#: Room for ambiguous windows at first; what does not fit is counted, and the kernel run again.
+#: Initial space for ambiguous windows; if it is too small, the kernel runs again with enough.
 _FIRST_ROOM = 1 << 16
 
 
 def count_windows(
     prepared: DeviceReferences, length: int, most_ambiguous: int, room: int = _FIRST_ROOM
 ) -> WindowClasses:
-    """Count all windows of one length, at most 255, by their histogram.
+    """Count all windows of one length, at most 255, by histogram.
 
     Parameters
     ----------
     prepared : DeviceReferences
     length : int
     most_ambiguous : int
-        A window with more ambiguous bases is left out, because no query is near enough.
+        Windows with more ambiguous bases are left out, because no query is close enough.
     room : int
-        How many ambiguous windows to make room for.
+        Space for ambiguous windows.
     """
     n_positions = prepared.room.size
     n_classes = number_of_classes(length)
@@ -58,7 +58,7 @@ def count_windows(
 
 @kernel
 def clear(table: uint32[::1]):
-    """Set a table to zero; one thread an element."""
+    """Set a table to zero; one thread per element."""
     i = cuda.grid(1)
     if i < table.size:
         table[i] = uint32(0)
@@ -69,9 +69,9 @@ def number_windows(
     prefix: uint32[::1], room: uint8[::1], length: uint32, most_ambiguous: uint32,
     table: uint32[::1], ambiguous: uint64[::1],
 ):  # fmt: skip
-    """Count every window in the class of its histogram; one thread a window.
+    """Count every window in the class of its histogram; one thread per window.
 
-    Reads two words and a byte, writes one atomic addition to the table.
+    Reads two words and a byte, and makes one atomic addition to the table.
     """
     at = uint32(cuda.grid(1))
     if at >= uint32(room.size):

@@ -1,26 +1,27 @@
-"""Comparing one query's base counts with very many others, a vector of them at a time.
+"""Compare the base counts of a query with many others, a vector at a time.
 
-With N(x) the unambiguous bases of x, the distance of a query q and a window w is
+With N(x) the number of unambiguous bases of x, the distance of a query q and a window w is
 
     D = sum |q - w| = N(q) + N(w) - 2 sum min(q, w)
 
-so D <= t asks whether 2 sum min(q, w) + A(w) >= N(q) + length - t, A(w) = length - N(w) being the
-ambiguous bases of the window. Halved, for whole numbers (c is the right side):
+so D <= t is equivalent to 2 sum min(q, w) + A(w) >= N(q) + length - t, where A(w) = length - N(w)
+is the number of ambiguous bases of the window. Halved, in integers (c is the right side):
 
     c even:  sum min(q, w) + floor(A(w) / 2) >= c / 2
     c odd:   sum min(q, w) + ceil(A(w) / 2)  >= (c + 1) / 2
 
-Four minima, four additions and one comparison a vector of histograms, which are kept as planes:
+This takes four minima, four additions and one comparison per vector of histograms, stored as
+planes:
 
-    plane 0      A count of histogram 0, 1, 2, ...     planes lie end to end in one array,
+    plane 0      A count of histogram 0, 1, 2, ...     planes are concatenated in one array,
     plane 1      C count of ...                        `width` numbers each, as many as fill
     plane 2, 3   G, T                                  whole vectors
     plane 4      floor(A / 2)
     plane 5      ceil(A / 2)
 
-Planes hold 8-bit numbers for lengths up to 255 and 16-bit ones above. No sum passes the length, so
-none overflows. A number without a histogram has zeros; as thresholds lie below the length, the
-right side is at least 1, and it never hits.
+Planes hold 8-bit numbers for lengths up to 255, and 16-bit ones above. No sum exceeds the length,
+so none overflows. Unused columns are zero; as thresholds are below the length, the right side is at
+least 1, and they are never hits.
 """
 
 import numpy as np
@@ -32,19 +33,20 @@ N_PLANES = 6
 
 
 def count_type(length: int):
-    """The type in which the counts of windows of this length fit."""
+    """Return the type that holds the counts of windows of this length."""
     return np.uint8 if length <= 255 else np.uint16
 
 
 @compiled
 def set_query(counts, length, largest_distance, query):
-    """Write a query's counts and what the sum of minima must exceed; return the plane of A / 2.
+    """Write the counts of a query and the threshold of the sum of minima; return the plane of A /
+    2.
 
     Parameters
     ----------
     counts : ndarray, shape=(4,), dtype=uint16
     query : ndarray, shape=(5,), dtype=uint8 or uint16
-        Four counts, and the right side less 1, in the type of the planes.
+        Four counts, and the right side minus 1, in the type of the planes.
     """
     unambiguous = 0
     for base in range(4):
@@ -57,14 +59,14 @@ def set_query(counts, length, largest_distance, query):
 
 @compiled
 def hits_in_planes(planes, width, at, query, half):
-    """One bit for each of a vector of histograms from `at` on: whether it is a hit.
+    """Return one bit for each of a vector of histograms from `at` on: whether it is a hit.
 
     Parameters
     ----------
     planes : ndarray, shape=(N_PLANES * width,), dtype=uint8 or uint16
     query : ndarray, shape=(5,), of the same type
     half : int
-        The plane of A / 2 to use, as `set_query` returned it.
+        The plane of A / 2 to use, from `set_query`.
     """
     a = minimum(load(planes, at), fill(query[0]))
     c = minimum(load(planes, width + at), fill(query[1]))
@@ -79,7 +81,7 @@ def hits_in_planes(planes, width, at, query, half):
 def list_hits(bits, planes, width, at, query, length, first, numbers, distances, used):
     """Append the hits of one vector: `first` + lane, and the distance of each.
 
-    Returns how many numbers and distances are used now.
+    Returns the used length of numbers and distances.
     """
     while bits != np.uint64(0):
         lane = np.int64(population_count(bits ^ (bits - np.uint64(1)))) - 1

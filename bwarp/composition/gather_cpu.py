@@ -1,9 +1,9 @@
-"""The scan as Breland et al. published it: prefix sums, gathered window counts, four differences.
+"""The scan as published by Breland et al.: prefix sums, gathered window counts, four differences.
 
-Counts are 32-bit numbers, a window's histogram is the difference of two prefix sums, made once a
-length and stored for a strip of windows, and every query is compared with every window. It takes
-the same arguments as `tiles_cpu` and gives the same answers, more slowly: it is the published
-method to measure against, and an oracle that shares no trick with the other algorithms.
+Counts are 32-bit numbers; the histogram of a window is the difference of two prefix sums, computed
+once per length and stored for a strip of windows; every query is compared with every window.
+Arguments and results are those of `tiles_cpu`, but it is slower: it is the published method for
+measurements, and an oracle that shares no optimisation with the other algorithms.
 """
 
 import numpy as np
@@ -12,24 +12,24 @@ from bwarp.composition.references import References, prefix_counts
 from bwarp.composition.tiles_cpu import PreparedReferences, each_tile, room_for_hits
 from bwarp.runtime.compiled_code import compiled
 
-#: Windows whose four counts and distances are kept at a time.
+#: Windows whose four counts and distances are stored at a time.
 STRIP = 4096
-#: A distance no threshold reaches, for positions where no window begins.
+#: A distance beyond any threshold, for positions where no window begins.
 _NO_WINDOW = 2**30
 
 
 def count_type(length: int):
-    """The type of the prefix sums: they never wrap, whatever the length."""
+    """Return the type of the prefix sums, which never overflow for any length."""
     return np.int32
 
 
 def prepare_references(references: References, dtype) -> PreparedReferences:
-    """Make ready the references for all lengths; the prefix sums are int32."""
+    """Prepare the references for all lengths; the prefix sums are int32."""
     return PreparedReferences(prefix_counts(references.codes, dtype), references.starts)
 
 
 def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
-    """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`."""
+    """Count the hits of each query in each tile; see `tiles_cpu.count_tile_hits`."""
     hits = np.zeros((len(counts), -(-(stop - first) // tile_windows)), np.int32)
     nothing = np.zeros((0, 0), np.int64), np.empty(0, np.uint32), np.empty(0, np.uint16)
     what = (*prepared, length, counts, largest, first, stop, tile_windows)
@@ -48,7 +48,9 @@ def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows,
 
 @compiled
 def _gather_windows(prefix, starts, length, first, stop, windows, begins):
-    """Window counts of a strip (int32[4, STRIP]), and whether a window begins at each position."""
+    """Return window counts of a strip (int32[4, STRIP]), and whether a window begins at each
+    position.
+    """
     begins[:] = False
     stop = min(first + windows.shape[1], stop)
     reference = np.searchsorted(starts, first, side="right") - 1
@@ -63,7 +65,7 @@ def _gather_windows(prefix, starts, length, first, stop, windows, begins):
 
 @compiled
 def _compare(windows, begins, query, distances):
-    """The distance of one query to every window of a strip."""
+    """Compute the distance of one query to every window of a strip."""
     for at in range(begins.size):
         distances[at] = (
             abs(query[0] - windows[0, at])
@@ -80,7 +82,7 @@ def _gather_tile(
     prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits, cursors,
     positions, distances,
 ):  # fmt: skip
-    """Count a tile's hits; and list them where there are cursors that say where to."""
+    """Count the hits of a tile; if there are cursors, also list the hits at them."""
     windows = np.zeros((4, STRIP), np.int32)
     begins = np.empty(STRIP, np.bool_)
     found = np.empty(STRIP, np.int32)

@@ -1,12 +1,12 @@
-"""The scan on a GPU as Breland et al. published it: prefix sums, gathered counts, streams.
+"""The scan on a GPU as published by Breland et al.: prefix sums, gathered counts, streams.
 
-    codes     A C A T                        one binary row a base, then its prefix sums,
+    codes     A C A T                        one binary row per base, then its prefix sums,
     sums[A]   0 1 1 2 2                      all on the device
-    windows   for each length, once: four counts a window, gathered from the sums
+    windows   once per length: four counts per window, gathered from the sums
     queries   one launch each, in the next free stream: compare with every window
 
-What the paper copies back for each query, a flag a window, is here its hits in each tile (to
-count) or its distances (to list), so that the three algorithms take the same arguments.
+The paper copies back a flag per window for each query; this copies the hits per tile (to count) or
+the distances (to list), so that the three algorithms take the same arguments.
 """
 
 from typing import NamedTuple
@@ -21,12 +21,12 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 
-#: The paper's best number of streams (its Figure 5).
+#: The paper's best number of streams (Figure 5).
 STREAMS = 22
 _THREADS = 256
-#: The distance written where a window is no hit.
+#: The distance written for windows that are not hits.
 NO_HIT = 0xFFFF
-#: The count of A where no window begins: further from any query than a threshold goes.
+#: The count of A where no window begins: beyond any threshold.
 _NO_WINDOW = 1 << 24
 
 
@@ -34,11 +34,11 @@ class SummedReferences(NamedTuple):
     """References on the device.
 
     sums : list of four device arrays, shape=(total + 1,), dtype=uint32
-        How many A, C, G, T stand before each position.
+        The number of A, C, G and T before each position.
     ends : device array, shape=(total,), dtype=uint32
-        Where the reference of each position ends.
+        The end of the reference of each position.
     windows : list of four device arrays, shape=(total,), dtype=int32
-        Room for the counts of all windows of one length.
+        Space for the counts of all windows of one length.
     """
 
     sums: list
@@ -47,12 +47,12 @@ class SummedReferences(NamedTuple):
 
 
 def count_type(length: int):
-    """The type of the prefix sums, whatever the length."""
+    """Return the type of the prefix sums, for any length."""
     return np.uint32
 
 
 def prepare_references(references: References, dtype) -> SummedReferences:
-    """Copy the references to the device and make their prefix sums there (36 bytes a base)."""
+    """Copy the references to the device and compute prefix sums there (36 bytes per base)."""
     refuse_too_large(references, 36)
     total = references.codes.size
     codes = cuda.to_device(references.codes)
@@ -71,9 +71,9 @@ def prepare_references(references: References, dtype) -> SummedReferences:
 def count_tile_hits(
     prepared, length, counts, largest, first, stop, tile_windows, threads, streams: int = STREAMS
 ):
-    """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`.
+    """Count the hits of each query in each tile; see `tiles_cpu.count_tile_hits`.
 
-    Queries take turns in so many streams.
+    Queries are distributed over the streams in turn.
     """
     n_tiles = -(-(stop - first) // tile_windows)
     _gather(prepared, length)
@@ -135,7 +135,7 @@ def _gather(prepared: SummedReferences, length: int) -> None:
 
 @kernel
 def mark_base(codes: uint8[::1], base: int, row: uint32[::1]):
-    """1 where a base stands, else 0, and a last 0; one thread a position."""
+    """Write 1 where a base occurs, else 0, and a final 0; one thread per position."""
     i = cuda.grid(1)
     if i < row.size:
         row[i] = uint32(0)
@@ -148,7 +148,7 @@ def gather_windows(
     sum_a: uint32[::1], sum_c: uint32[::1], sum_g: uint32[::1], sum_t: uint32[::1],
     ends: uint32[::1], length: int, a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1],
 ):  # fmt: skip
-    """The counts of every window: two gathered sums a base; one thread a window."""
+    """Gather the counts of every window: two sums per base; one thread per window."""
     i = cuda.grid(1)
     if i < ends.size:
         if i + length <= ends[i]:
@@ -157,14 +157,14 @@ def gather_windows(
             g[i] = int32(sum_g[i + length] - sum_g[i])
             t[i] = int32(sum_t[i + length] - sum_t[i])
         else:
-            # What the memory held before could add up to a small distance.
+            # Uninitialised memory could add up to a small distance.
             a[i] = int32(_NO_WINDOW)
             c[i] = g[i] = t[i] = int32(0)
 
 
 @cuda.jit(device=True)
 def window_distance(a, c, g, t, query_a, query_c, query_g, query_t):
-    """The distance of two histograms."""
+    """Return the distance of two histograms."""
     return int32(
         int32(abs(int32(a - query_a)))
         + int32(abs(int32(c - query_c)))
@@ -179,7 +179,7 @@ def count_query(
     query_g: int32, query_t: int32, largest: int32, first: int, stop: int, tile_windows: int,
     row: int, hits: int32[::1],
 ):  # fmt: skip
-    """Count one query's hits in each tile; one thread a window, 16 bytes read."""
+    """Count the hits of one query in each tile; one thread per window, 16 bytes read."""
     i = first + cuda.grid(1)
     if i < stop:
         distance = window_distance(a[i], c[i], g[i], t[i], query_a, query_c, query_g, query_t)
@@ -192,7 +192,7 @@ def compare_query(
     a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1], query_a: int32, query_c: int32,
     query_g: int32, query_t: int32, largest: int32, first: int, distances: uint16[::1],
 ):  # fmt: skip
-    """The distance of one query to every window that it hits, else `NO_HIT`."""
+    """Write the distance of one query to every window that it hits, else `NO_HIT`."""
     i = cuda.grid(1)
     if i < distances.size:
         at = first + i

@@ -1,7 +1,7 @@
-"""Base counts of sequences, and the queries that share both length and counts.
+"""Count the bases of sequences, group queries by counts, and convert similarity thresholds.
 
-Two queries of one length with the same four counts hit the same windows at the same distances, so
-they are compared once, as one group:
+Queries with the same length and counts hit the same windows at the same distances, so they are
+compared once, as one group:
 
     query      0     1     2     3            group   length  counts (A C G T)
     sequence   ACGT  GGTT  TGCA  ACG          0       3       1 1 1 0     <- query 3
@@ -17,7 +17,7 @@ import numpy as np
 from bwarp.errors import UsageError
 from bwarp.runtime.compiled_code import compiled
 
-#: Counts are 16-bit numbers, and the largest one marks positions where no window begins.
+#: Counts are 16-bit numbers; the largest one marks positions where no window begins.
 LONGEST_QUERY = 65534
 
 
@@ -31,9 +31,9 @@ class QueryGroups:
     queries : ndarray, shape=(n_queries,), dtype=int64
         Numbers of the queries of this length, ascending.
     group_of_query : ndarray, shape=(n_queries,), dtype=int64
-        The row of `counts` of each of `queries`.
+        The row of `counts` for each of `queries`.
     counts : ndarray, shape=(n_groups, 4), dtype=uint16
-        The distinct counts of A, C, G and T, in the order in which they first appear.
+        The distinct counts of A, C, G and T, in order of first appearance.
     """
 
     length: int
@@ -43,7 +43,7 @@ class QueryGroups:
 
 
 def count_bases(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """How often A, C, G and T stand in each sequence; ambiguous bases are in no bin.
+    """Count A, C, G and T in each sequence; ambiguous bases are not counted.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def count_bases(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def group_queries(counts: np.ndarray, lengths: np.ndarray) -> list[QueryGroups]:
-    """Queries grouped by length, shortest first; queries without any base are in no group.
+    """Group queries by length, shortest first; queries without any base are in no group.
 
     Parameters
     ----------
     counts : ndarray, shape=(n, 4), dtype=uint16
     lengths : ndarray, shape=(n,), dtype=int64
-        At least the sum of each row of `counts`; more where a query has ambiguous bases.
+        At least the sum of each row of `counts`; more if a query has ambiguous bases.
     """
     groups = []
     order = np.argsort(lengths, kind="stable")
@@ -79,7 +79,7 @@ def group_queries(counts: np.ndarray, lengths: np.ndarray) -> list[QueryGroups]:
         queries = order[start:stop].astype(np.int64)
         keys = np.ascontiguousarray(counts[queries]).view(np.uint64).ravel()
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        # np.unique sorts by value; the order of first appearance is the one a reader expects.
+        # np.unique sorts by value, but groups are in order of first appearance.
         rank = np.empty(len(first), np.int64)
         rank[np.argsort(first)] = np.arange(len(first))
         groups.append(
@@ -96,23 +96,21 @@ def _count_bases(codes, offsets, counts):
                 counts[i, codes[at]] += 1
 
 
-# --------------------------------------------------------------------------------------------------
-# Similarity thresholds as exact fractions, so that no hit at the very boundary is ever in doubt.
+# Similarity thresholds as exact fractions, so that hits at the boundary are exact.
 #
-# A window of the query's length has the distance D = sum |query count - window count| over the
-# four
-# bases, a whole number, and the similarity S = 1 - D / length. With a threshold of n / d,
+# A window of the query's length has the distance D = sum |query count - window count| over the four
+# bases, an integer, and the similarity S = 1 - D / length. For a threshold of n / d,
 #
 #     S >= n / d   <=>   D <= length * (d - n) / d   <=>   D <= floor(length * (d - n) / d)
 #
-# so one whole number a length, its largest distance, says all.
+# so one integer per length, the maximum distance, suffices.
 
 
 _DIGITS = 6
 
 
 def parse_similarity(text: str) -> Fraction:
-    """A threshold typed as a decimal or a fraction (``0.95``, ``19/20``), above 0 and at most 1.
+    """Parse a decimal or fraction (``0.95``, ``19/20``), above 0 and at most 1.
 
     >>> parse_similarity("0.95")
     Fraction(19, 20)
@@ -129,7 +127,7 @@ def parse_similarity(text: str) -> Fraction:
 
 
 def largest_distance(similarity: Fraction, length: int) -> int:
-    """The largest distance a window of `length` bases may have and still be a hit.
+    """Return the maximum distance of a hit among windows of `length` bases.
 
     >>> largest_distance(Fraction("0.95"), 40)
     2
@@ -138,7 +136,7 @@ def largest_distance(similarity: Fraction, length: int) -> int:
 
 
 def format_similarity(distance: int, length: int) -> str:
-    """The similarity of a distance, six decimals, cut off (not rounded).
+    """Format the similarity of a distance with six decimals, truncated.
 
     >>> format_similarity(1, 3)
     '0.666666'

@@ -1,10 +1,10 @@
-"""Rows of hits as lines of text, TSV or BED, written by jitted code into one array of bytes.
+"""Write hits as TSV, BED or Parquet; text is written by jitted code into one array of bytes.
 
     TSV          query  reference  position    distance  similarity
     TSV, joined  query  reference  start  end  windows  distance  similarity
     BED          reference  start  end  query  score  .           score = 1000 x similarity
 
-Positions are 0-based, ends exclusive; a joined row gives its nearest window's distance.
+Positions are 0-based, ends exclusive; a joined row has the distance of its nearest window.
 """
 
 from collections.abc import Iterator
@@ -19,13 +19,12 @@ from bwarp.io.names import MOST_DIGITS, Names, put_field, put_name
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 
-# --------------------------------------------------------------------------------------------------
-# Hits as rows of a table: a query, a reference, a position, and how near it is.
+# Hits as rows of a table: a query, a reference, a position, and a distance.
 
 
 @dataclass(frozen=True)
 class HitRows:
-    """Consecutive rows of the table, all of queries of one length.
+    """Consecutive rows of the table, all from queries of one length.
 
     Attributes
     ----------
@@ -34,7 +33,7 @@ class HitRows:
     positions : ndarray, shape=(n_rows,), dtype=int64
         0-based, in the reference.
     windows : ndarray, shape=(n_rows,), dtype=uint32
-        How many windows the row joins.
+        The number of windows that the row joins.
     distances : ndarray, shape=(n_rows,), dtype=uint16
     joined : bool
         Whether rows are regions.
@@ -50,17 +49,17 @@ class HitRows:
 
     @property
     def ends(self) -> np.ndarray:
-        """Where the last window of each row ends, exclusive (dtype int64)."""
+        """Return the exclusive end of the last window of each row (dtype int64)."""
         return self.positions + self.windows - 1 + self.length
 
 
 def rows_of_block(block: HitBlock, starts: np.ndarray, most: int = 1 << 20) -> Iterator[HitRows]:
-    """The rows of a block, query after query, at most so many at a time.
+    """Yield the rows of a block, by query, at most `most` at a time.
 
     Parameters
     ----------
     starts : ndarray, shape=(n_references + 1,), dtype=int64
-        Where the references begin, laid end to end.
+        Where the references begin when concatenated.
     """
     left = int(np.diff(block.edges)[block.group_of_query].sum())
     windows = block.windows
@@ -92,7 +91,7 @@ def _expand(
     queries, group_of_query, edges, positions, distances, windows, starts, query, row,
     row_queries, row_references, row_positions, row_windows, row_distances,
 ):  # fmt: skip
-    """Fill rows from a query's given row on; return where to go on."""
+    """Fill rows from a given row of a query on; return where to continue."""
     used = 0
     reference = 0
     while used < row_queries.size:
@@ -103,7 +102,7 @@ def _expand(
             row = 0
             continue
         position = np.int64(positions[hit])
-        # Mostly the same reference as the row before.
+        # Usually the same reference as the previous row.
         if not starts[reference] <= position < starts[reference + 1]:
             reference = np.searchsorted(starts, position, side="right") - 1
         row_queries[used] = queries[query]
@@ -116,7 +115,7 @@ def _expand(
     return query, row
 
 
-#: The first line of a TSV of how many windows queries hit.
+#: The header line of a TSV of hit counts.
 COUNT_HEADER = b"query\tlength\thits\n"
 
 _TAB = 9
@@ -127,14 +126,14 @@ _BED = 2
 
 
 def tsv_header(joined: bool) -> bytes:
-    """The first line of a TSV of hits, or of regions."""
+    """Return the header line of a TSV of hits, or of regions."""
     if joined:
         return b"query\treference\tstart\tend\twindows\tdistance\tsimilarity\n"
     return b"query\treference\tposition\tdistance\tsimilarity\n"
 
 
 def tsv_lines(rows: HitRows, queries: Names, references: Names, threads: int):
-    """The rows as TSV: a list of uint8 arrays to be written one after the other."""
+    """Return the rows as TSV: a list of uint8 arrays to be written consecutively."""
     tails = [
         f"{distance}\t{format_similarity(distance, rows.length)}\n"
         for distance in range(int(rows.distances.max(initial=0)) + 1)
@@ -143,7 +142,7 @@ def tsv_lines(rows: HitRows, queries: Names, references: Names, threads: int):
 
 
 def bed_lines(rows: HitRows, queries: Names, references: Names, threads: int):
-    """The rows as BED6: a list of uint8 arrays to be written one after the other."""
+    """Return the rows as BED6: a list of uint8 arrays to be written consecutively."""
     tails = [
         f"{1000 * (rows.length - distance) // rows.length}\t.\n"
         for distance in range(int(rows.distances.max(initial=0)) + 1)
@@ -194,15 +193,14 @@ def _write_lines(
     return at
 
 
-# --------------------------------------------------------------------------------------------------
-# Rows of hits as Parquet: names as dictionaries, so that a row costs a few bytes.
+# Hits as Parquet: names are dictionary-encoded, so that a row takes a few bytes.
 
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 
 
 def hit_schema(joined: bool) -> pa.Schema:
-    """The columns of a table of hits, or of regions."""
+    """Return the columns of a table of hits, or of regions."""
     where = [("position", pa.int64())]
     if joined:
         where = [("start", pa.int64()), ("end", pa.int64()), ("windows", pa.uint32())]
@@ -213,7 +211,7 @@ def hit_schema(joined: bool) -> pa.Schema:
 
 
 def hit_table(rows: HitRows, queries: pa.Array, references: pa.Array) -> pa.Table:
-    """The rows as a table; `queries` and `references` are the names, as string arrays."""
+    """Return the rows as a table; `queries` and `references` are the names, as string arrays."""
     where = [rows.positions]
     if rows.joined:
         where = [rows.positions, rows.ends, rows.windows]
@@ -232,5 +230,5 @@ def hit_table(rows: HitRows, queries: pa.Array, references: pa.Array) -> pa.Tabl
 
 
 def count_table(queries: list[str], lengths: np.ndarray, hits: np.ndarray) -> pa.Table:
-    """How many windows each query hits, as a table."""
+    """Return a table of the number of hits per query."""
     return pa.table({"query": queries, "length": lengths, "hits": hits})

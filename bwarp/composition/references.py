@@ -1,8 +1,8 @@
-"""The references of a scan, end to end, and the prefix counts that give any window's bases.
+"""The concatenated references of a scan, prefix counts for their windows, and blocks of hits.
 
-`prefix[x, i]` is how many bases x stand before position i, kept modulo 256 (or 65,536): the
-difference of two of them is exact for a window of up to 255 (or 65,535) bases, at one byte a
-base and position instead of four.
+`prefix[x, i]` is the number of bases x before position i, modulo 256 (or 65,536): the difference of
+two of them is exact for a window of up to 255 (or 65,535) bases, at one byte per base and position
+instead of four.
 
     codes      A C A N | G A            two references of 4 and 2 bases
     prefix[A]  0 1 1 2 2 2 3            window [0, 4): prefix[A, 4] - prefix[A, 0] = 2
@@ -20,7 +20,7 @@ from bwarp.runtime.compiled_code import compiled
 
 @dataclass(frozen=True)
 class References:
-    """Reference sequences, end to end.
+    """Concatenated reference sequences.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class References:
 
 
 def gather_references(batches: Iterable[SequenceBatch]) -> References:
-    """All records of a file in memory, end to end."""
+    """Read all records of a file into memory, concatenated."""
     names: list[str] = []
     codes = []
     lengths = []
@@ -52,7 +52,7 @@ def gather_references(batches: Iterable[SequenceBatch]) -> References:
 
 
 def prefix_counts(codes: np.ndarray, dtype) -> np.ndarray:
-    """Prefix counts of the four bases.
+    """Compute prefix counts of the four bases.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def prefix_counts(codes: np.ndarray, dtype) -> np.ndarray:
 
 
 def window_count(references: References, length: int) -> int:
-    """How many windows of `length` bases lie within the references."""
+    """Count the windows of `length` bases within the references."""
     return int(np.maximum(np.diff(references.starts) - length + 1, 0).sum())
 
 
@@ -83,15 +83,14 @@ def _prefix_counts(codes, prefix):
             prefix[base, i + 1] = count
 
 
-# --------------------------------------------------------------------------------------------------
-# Hits as arrays: some queries' hits in one block, the best of them, and regions of them.
+# Hits as arrays: blocks of hits, the best of them, and regions of them.
 
 
 @dataclass(frozen=True)
 class HitBlock:
-    """The hits, or regions of hits, of some queries of one length.
+    """The hits, or regions of hits, of queries of one length.
 
-    Queries with the same base counts have the same hits, which stand here once:
+    Queries with the same base counts have the same hits, which are stored once:
 
         queries    7  9  12           group_of_query   0  1  0
         edges      0        4     6   group 0: rows 0 to 3, group 1: rows 4 and 5
@@ -105,11 +104,11 @@ class HitBlock:
     group_of_query : ndarray, shape=(n_queries,), dtype=int64
     edges : ndarray, shape=(n_groups + 1,), dtype=int64
     positions : ndarray, shape=(edges[-1],), dtype=uint32
-        Where the (first) window begins in the references laid end to end.
+        Where the (first) window begins in the concatenated references.
     distances : ndarray, shape=(edges[-1],), dtype=uint16
-        The distance of the window, or the smallest one of the region.
+        The distance of the window, or the minimum distance of the region.
     windows : ndarray, shape=(edges[-1],), dtype=uint32, or None
-        How many windows a region joins; None where rows are single windows.
+        The number of windows that a region joins; None if rows are single windows.
     """
 
     length: int
@@ -122,12 +121,12 @@ class HitBlock:
 
 
 def best_hits(hits, positions, distances, wanted):
-    """The `wanted` nearest hits of each group, ties by position, nearest first.
+    """Return the `wanted` nearest hits of each group, nearest first, ties by position.
 
     Parameters
     ----------
     hits : ndarray, shape=(n_groups,), dtype=int64
-        How many of the rows belong to each group, group after group.
+        The number of rows of each group, group after group.
     positions : ndarray, shape=(hits.sum(),), dtype=uint32
     distances : ndarray, shape=(hits.sum(),), dtype=uint16
     wanted : int
@@ -135,7 +134,7 @@ def best_hits(hits, positions, distances, wanted):
     Returns
     -------
     hits, positions, distances
-        The same, with at most `wanted` rows a group.
+        The same, with at most `wanted` rows per group.
     """
     groups = np.repeat(np.arange(len(hits)), hits)
     order = np.lexsort((positions, distances, groups))
@@ -145,14 +144,14 @@ def best_hits(hits, positions, distances, wanted):
 
 
 def join_regions(block: HitBlock, starts: np.ndarray) -> HitBlock:
-    """Join windows of a query that begin at neighbouring positions of one reference.
+    """Join windows of a query that begin at consecutive positions of one reference.
 
     Parameters
     ----------
     block : HitBlock
-        With each group's hits in order of position.
+        With the hits of each group in order of position.
     starts : ndarray, shape=(n_references + 1,), dtype=int64
-        Where the references begin, laid end to end.
+        Where the references begin when concatenated.
     """
     positions = block.positions.astype(np.int64)
     begins = np.diff(positions, prepend=-2) != 1

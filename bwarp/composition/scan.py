@@ -1,8 +1,8 @@
-"""A whole scan: all lengths, counted first and then listed in blocks that fit in memory.
+"""Run a whole scan: all lengths, counted first and then listed in blocks that fit in memory.
 
-Rows come in one order whatever the algorithm, engine and number of threads: queries from the
-shortest length to the longest, of one length in the order of the file; each query's windows by
-reference and position, or nearest first where only the best are wanted.
+The order of rows does not depend on algorithm, engine or threads: queries by length, shortest
+first, then file order; the windows of a query by reference and position, or nearest first if only
+the best are wanted.
 """
 
 import os
@@ -36,32 +36,30 @@ from bwarp.io.names import refuse_nameless
 from bwarp.options.finding import SCAN
 from bwarp.runtime.threads import bounded_ranges
 
-# --------------------------------------------------------------------------------------------------
-# One length of a scan by an engine that meets windows tile by tile (tiles or gather).
+# One length of a scan with an engine that processes windows tile by tile (tiles or gather).
 #
 # An engine is a module with `count_type`, `prepare_references`, `count_tile_hits` and
-# `find_tile_hits`; `tiles_cpu` documents them.
+# `find_tile_hits`; see `tiles_cpu`.
 
 
-#: Counts are kept for at most about this many tiles of the references.
+#: The approximate maximum number of tiles of the references for which counts are stored.
 _MOST_TILES = 2048
 _SMALLEST_TILE = 4096
-#: How much longer the references are up to the end of each part than up to the end of the one
-#: before, where the best hits are wanted.
+#: The growth factor of the parts of the references that are searched for the best hits.
 _GROWTH = 32
-#: Comparisons in the first part, which may all be hits.
+#: Comparisons in the first part, all of which may be hits.
 _FIRST_COMPARISONS = 1 << 23
 
 
 @dataclass(frozen=True)
 class TileScan:
-    """Every query of one length against every window.
+    """Compare every query of one length with every window.
 
     Attributes
     ----------
     engine : module
     prepared : object
-        The references as the engine's `prepare_references` made them.
+        From `prepare_references` of the engine.
     n_positions : int
         Bases of all references.
     length : int
@@ -75,20 +73,20 @@ class TileScan:
     threads: int
 
     def count(self, counts, largest):
-        """How many windows each query hits: int64[n_groups]."""
+        """Count the hits of each query: int64[n_groups]."""
         return self._count(counts, largest, 0, self.n_positions).sum(axis=1, dtype=np.int64)
 
     def find(self, counts, largest):
-        """All hits: how many each query has, and their positions and distances, in order."""
+        """Return all hits: their number per query, positions and distances, in order."""
         return self._find(counts, largest, 0, self.n_positions)
 
     def find_nearest(self, counts, largest, wanted):
-        """The `wanted` nearest hits of each query, ties by position; see `find`.
+        """Return the `wanted` nearest hits of each query, ties by position; see `find`.
 
-        The references are looked through in parts, each much longer than all before. A query that
-        has as many hits as are wanted goes on with only what is nearer than the worst of them,
-        since a later one at the same distance loses the tie, and it stops where nothing is nearer.
-        So there are few hits in any part, and most queries stop early.
+        The references are searched in parts, each much longer than all before. A query with enough
+        hits continues with hits nearer than the worst of them only, because a later one at the same
+        distance loses the tie, and it stops if nothing is nearer. Each part therefore has few hits,
+        and most queries stop early.
         """
         limits = largest.copy()
         found = (np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.uint16))
@@ -126,7 +124,7 @@ class TileScan:
 
 
 def _keep_best(groups, positions, distances, wanted, largest):
-    """The best of some hits, and the distance up to which each query can still use more."""
+    """Return the best of the hits, and the distance below which each query can still use more."""
     order = np.argsort(groups, kind="stable")
     hits = np.bincount(groups, minlength=len(largest))
     hits, positions, distances = best_hits(hits, positions[order], distances[order], wanted)
@@ -137,13 +135,12 @@ def _keep_best(groups, positions, distances, wanted, largest):
     return (np.repeat(np.arange(len(hits)), hits), positions, distances), limits
 
 
-# --------------------------------------------------------------------------------------------------
 # One length of a scan by the classes of its windows.
 
 
 @dataclass(frozen=True)
 class ClassScan:
-    """Queries against classes of windows; hits are handed on to windows in a second pass."""
+    """Compare queries with classes of windows; a second pass assigns hits to windows."""
 
     references: References
     classes: WindowClasses
@@ -151,18 +148,18 @@ class ClassScan:
     threads: int
 
     def count(self, counts, largest):
-        """How many windows each query hits: int64[n_groups]."""
+        """Count the hits of each query: int64[n_groups]."""
         return count_class_hits(self.planes, self.planes.times, counts, largest, self.threads)
 
     def find(self, counts, largest):
-        """All hits: how many each query has, and their positions and distances, in order."""
+        """Return all hits: their number per query, positions and distances, in order."""
         return find_class_hits(
             self.references.codes, self.references.starts, self.classes, self.planes, counts,
             largest, self.threads,
         )  # fmt: skip
 
     def find_nearest(self, counts, largest, wanted):
-        """At least the `wanted` nearest hits of each query, if it has so many; see `find`."""
+        """Return at least the `wanted` nearest hits per query, if it has that many; see `find`."""
         limits, nearer = find_limits(self.planes, counts, largest, wanted, self.threads)
         return find_nearest(
             self.references.codes, self.references.starts, self.classes, self.planes, counts,
@@ -172,45 +169,45 @@ class ClassScan:
 
 @dataclass(frozen=True)
 class CountedClassScan:
-    """Queries against classes that a GPU counted, which also lists the hits, tile by tile."""
+    """Compare queries with classes counted on a GPU, which also lists the hits, tile by tile."""
 
     planes: ClassPlanes
     tiles: TileScan
     threads: int
 
     def count(self, counts, largest):
-        """How many windows each query hits: int64[n_groups]."""
+        """Count the hits of each query: int64[n_groups]."""
         return count_class_hits(self.planes, self.planes.times, counts, largest, self.threads)
 
     def find(self, counts, largest):
-        """All hits: how many each query has, and their positions and distances, in order."""
+        """Return all hits: their number per query, positions and distances, in order."""
         return self.tiles.find(counts, largest)
 
     def find_nearest(self, counts, largest, wanted):
-        """The `wanted` nearest hits of each query, ties by position; see `find`."""
+        """Return the `wanted` nearest hits of each query, ties by position; see `find`."""
         return self.tiles.find_nearest(counts, largest, wanted)
 
 
 ALGORITHMS = SCAN["algorithm"].value.words
 
-#: Window positions are 32-bit numbers, also those of the positions that fill up the last tile.
+#: Window positions are 32-bit numbers, including those that pad the last tile.
 LONGEST_REFERENCES = 2**32 - 2**24
 
-#: The CPU takes longer queries, whose counts do not fit in bytes.
+#: The CPU handles longer queries, whose counts do not fit in bytes.
 _LONGEST_ON_DEVICE = 255
 _MANY_QUERIES = 1000
-#: Comparisons between two reports: some seconds of a few CPU cores.
+#: Comparisons between two progress reports: a few seconds on a few CPU cores.
 _COMPARISONS_AT_ONCE = 1 << 40
-#: Tables of more classes than this (of a length of 256) would leave the caches far behind.
+#: Tables of more classes than this (at a length of 256) would be much larger than the caches.
 _MOST_CLASSES = 1 << 24
-#: Tables this small are worth it for any references; larger ones must have fewer entries than
-#: there are windows to count.
+#: Tables this small pay off for any references; larger ones must have fewer entries than there are
+#: windows to count.
 _FEW_CLASSES = 1 << 16
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What to compare with what, and how.
+    """The data and methods of a scan.
 
     Attributes
     ----------
@@ -218,10 +215,10 @@ class Scan:
     similarity : Fraction
     algorithm : str
         One of `ALGORITHMS`. ``auto`` is ``classes``, or ``tiles`` on a GPU for lengths with few
-        compositions of queries; ``classes`` turns to ``tiles`` for lengths with more classes than
+        compositions of queries; ``classes`` becomes ``tiles`` for lengths with more classes than
         windows.
     backend : str
-        ``"cpu"`` or ``"cuda"``; the CPU takes lengths above 255 in any case.
+        ``"cpu"`` or ``"cuda"``; the CPU handles lengths above 255 in any case.
     threads : int
     """
 
@@ -235,9 +232,9 @@ class Scan:
 def count_hits(
     scan: Scan, groups: list[QueryGroups], report: Callable[[int], None] = lambda queries: None
 ) -> list[np.ndarray]:
-    """How many windows each group of each length hits: int64 arrays, in the order of `groups`.
+    """Count the hits of each group of each length: int64 arrays, in the order of `groups`.
 
-    `report` is called now and then with how many queries have been compared.
+    `report` is called regularly with the number of queries compared.
     """
     lengths = _Lengths(scan)
     done = 0
@@ -260,7 +257,7 @@ def count_hits(
 def hits_of_queries(
     groups: list[QueryGroups], hits: list[np.ndarray], n_queries: int
 ) -> np.ndarray:
-    """How many windows each query hits (int64), from what `count_hits` returned."""
+    """Return the number of hits of each query (int64), from the result of `count_hits`."""
     of_query = np.zeros(n_queries, np.int64)
     for group, group_hits in zip(groups, hits, strict=True):
         of_query[group.queries] = group_hits[group.group_of_query]
@@ -277,9 +274,9 @@ def scan_hits(
     scan : Scan
     groups : list of QueryGroups
     hits : list of ndarray
-        As `count_hits` returned them.
+        From `count_hits`.
     block_rows : int
-        About how many hits a block may have; a single query may have more.
+        The approximate maximum number of hits per block; a single query may have more.
     """
     lengths = _Lengths(scan)
     for group, group_hits in zip(groups, hits, strict=True):
@@ -311,8 +308,9 @@ def _largest(scan: Scan, group: QueryGroups) -> np.ndarray:
 
 
 def _parts(group: QueryGroups, rows: np.ndarray, most: int) -> Iterator[QueryGroups]:
-    """Consecutive queries of one length with at most about `most` rows, group rows counted once
-    for every query so that the pieces bound what is written, too."""
+    """Yield consecutive queries of one length with at most about `most` rows. Rows of a group count
+    once per query, so that the pieces bound the output too.
+    """
     offsets = np.append(0, np.cumsum(rows[group.group_of_query]))
     for first, last in bounded_ranges(offsets, most):
         used, local = np.unique(group.group_of_query[first:last], return_inverse=True)
@@ -325,7 +323,7 @@ def _block(part: QueryGroups, hits, positions, distances) -> HitBlock:
 
 
 class _Lengths:
-    """Makes what is needed to scan one length; what serves several lengths is made once."""
+    """Make what a scan of one length needs; data common to several lengths is made once."""
 
     def __init__(self, scan: Scan):
         self._scan = scan
@@ -350,7 +348,7 @@ class _Lengths:
         if self._scan.algorithm == "gather":
             return self._tiles(gather_cuda, group)
         tiles = self._tiles(tiles_cuda, group)
-        # Counting classes and taking them to the host costs as much as so many queries do.
+        # Counting classes and copying them to the host costs as much as this many queries.
         few = self._scan.algorithm == "auto" and len(group.counts) < _MANY_QUERIES
         if few or not by_classes:
             return tiles
@@ -374,21 +372,20 @@ class _Lengths:
         )
 
     def _most_ambiguous(self, group: QueryGroups) -> int:
-        """The most ambiguous bases of a window that some query may be near enough to.
+        """Return the maximum number of ambiguous bases of a window that can be a hit of some query.
 
-        The distance is at least the difference of the numbers of unambiguous bases.
+        The distance is at least the difference in unambiguous bases.
         """
         fewest = int(group.counts.sum(axis=1, dtype=np.int64).min())
         distance = largest_distance(self._scan.similarity, group.length)
         return min(group.length, group.length - fewest + distance)
 
 
-# --------------------------------------------------------------------------------------------------
-# What a scan compares, gathered from files or from memory, and refused where it cannot be.
+# Inputs of a scan, gathered from files or memory, and checked.
 
 
 def scan_references(where: str | os.PathLike, batches: Iterable[SequenceBatch]) -> References:
-    """The references of a scan; errors name `where` they are from."""
+    """Gather the references of a scan; errors name their source, `where`."""
     references = gather_references(_fasta(where, batches))
     if references.codes.size > LONGEST_REFERENCES:
         raise InputError(
@@ -409,7 +406,9 @@ def _fasta(where: str | os.PathLike, batches: Iterable[SequenceBatch]) -> Iterat
 def scan_queries(
     where: str | os.PathLike, batches: Iterable[SequenceBatch]
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names, lengths (int64) and base counts (uint16[n, 4]) of queries, whose bases go."""
+    """Return names, lengths (int64) and base counts (uint16[n, 4]) of queries, dropping their
+    bases.
+    """
     names: list[str] = []
     lengths = [np.zeros(0, np.int64)]
     counts = [np.zeros((0, 4), np.uint16)]

@@ -1,8 +1,8 @@
-"""The scan by brute force: every distinct query against every window, a vector at a time.
+"""Scan by brute force: compare every distinct query with every window, a vector at a time.
 
-The references are cut into tiles. One tile's window counts are made from the prefix counts, laid
-out in planes that fit in the first-level cache, and met by all queries of the length before the
-next tile is looked at:
+The references are cut into tiles. The window counts of a tile are computed from prefix counts,
+stored in planes that fit in the first-level cache, and compared with all queries of the length
+before the next tile follows:
 
     references   |---- tile 0 ----|---- tile 1 ----|-- ...
                        planes: A C G T counts of the windows that begin in the tile
@@ -21,7 +21,7 @@ from bwarp.composition.count_planes_cpu import (
     set_query,
 )
 from bwarp.composition.count_planes_cpu import (
-    count_type as count_type,  # a part of every engine of scans
+    count_type as count_type,  # part of every scan engine
 )
 from bwarp.composition.references import References, prefix_counts
 from bwarp.runtime.compiled_code import compiled
@@ -44,12 +44,12 @@ class PreparedReferences(NamedTuple):
 
 
 def prepare_references(references: References, dtype) -> PreparedReferences:
-    """Make ready the references for all lengths of one `count_type`."""
+    """Prepare the references for all lengths of one `count_type`."""
     return PreparedReferences(prefix_counts(references.codes, dtype), references.starts)
 
 
 def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
-    """Count each query's hits in each tile of a part of the references.
+    """Count the hits of each query in each tile of a part of the references.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows
     counts : ndarray, shape=(n_groups, 4), dtype=uint16
         Base counts of the queries.
     largest : ndarray, shape=(n_groups,), dtype=int32
-        The largest distance of a hit; below 0 for none.
+        The maximum distance of a hit; negative for none.
     first, stop : int
-        Windows that begin from position `first` on and before `stop` are looked at.
+        Only windows that begin from position `first` up to, but excluding, `stop` are compared.
     tile_windows : int
-        Window positions a tile; a multiple of 4,096.
+        Window positions per tile; a multiple of 4,096.
 
     Returns
     -------
@@ -75,12 +75,12 @@ def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows
 
 
 def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, hits, threads):
-    """List the hits that `count_tile_hits` counted, query after query, each in order of position.
+    """List the hits that `count_tile_hits` counted, by query, each in order of position.
 
     Returns
     -------
     positions : ndarray, shape=(hits.sum(),), dtype=uint32
-        Where the windows begin in the references laid end to end.
+        Where the windows begin in the concatenated references.
     distances : ndarray, shape=(hits.sum(),), dtype=uint16
     """
     cursors, positions, distances = room_for_hits(hits)
@@ -102,7 +102,7 @@ def each_tile(function: Callable[[int], None], n_tiles: int, threads: int) -> No
 
 
 def room_for_hits(hits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where each query's hits of each tile begin, and arrays for all positions and distances."""
+    """Return where hits of each query and tile begin, and arrays for positions and distances."""
     ends = np.cumsum(hits, dtype=np.int64).reshape(hits.shape)
     total = int(hits.sum(dtype=np.int64))
     return ends - hits, np.empty(total, np.uint32), np.empty(total, np.uint16)
@@ -110,9 +110,9 @@ def room_for_hits(hits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @compiled
 def _fill_planes(prefix, starts, length, first, total, width, planes):
-    """Make the planes of the `width` windows from `first` on, those before `total`.
+    """Make the planes of the `width` windows from `first` on, up to `total`.
 
-    Zeros where no window begins.
+    Writes zeros where no window begins.
     """
     planes[:] = 0
     reference = np.searchsorted(starts, first, side="right") - 1

@@ -1,21 +1,21 @@
-"""The scan by brute force on a GPU: every distinct query against every window.
+"""Scan by brute force on a GPU: compare every distinct query with every window.
 
-The references lie on the device as prefix counts of the four bases, a byte each, in one word a
-position, and a byte that says how many bases are left in the reference:
+The references are on the device as prefix counts of the four bases, one byte each, in one word per
+position, plus a byte with the number of bases left in the reference:
 
     prefix[i]   T | G | C | A    counts before position i, modulo 256 each
     room[i]     bases from position i to the end of its reference, 255 for more
 
 The counts of the window [i, i + length) are the difference of two words, byte by byte. A block
-makes the windows of a piece of a tile in shared memory and holds queries in registers, four a
+computes the windows of a piece of a tile in shared memory and holds queries in registers, four per
 thread; all its threads read the same window at once, which shared memory broadcasts:
 
     shared     w0 w1 w2 ...                          one read
-    thread 0   q0 q1 q2 q3     |w0 - q0| w0 - q1| ...   one instruction a comparison,
+    thread 0   q0 q1 q2 q3     |w0 - q0| w0 - q1| ...   one instruction per comparison,
     thread 1   q4 q5 q6 q7                              and one to count
 
-Where no window begins all counts are 255: further from any query than a threshold goes.
-Lengths up to 255 only; `tiles_cpu` takes the longer ones.
+Where no window begins all counts are 255, which is beyond any threshold. Lengths are limited to
+255; `tiles_cpu` handles longer ones.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from bwarp.gpu.launch import WARP
 from bwarp.gpu.ptx import add_byte_differences
 from bwarp.runtime.compiled_code import compiled
 
-#: The longest windows whose counts fit in bytes.
+#: The maximum length of windows whose counts fit in bytes.
 LONGEST = 255
 
 #: Windows in shared memory at a time (4 kB).
@@ -53,14 +53,14 @@ class DeviceReferences(NamedTuple):
 
 
 def count_type(length: int):
-    """The type of the counts of a window; see `count_planes_cpu.count_type`."""
+    """Return the type of the counts of a window; see `count_planes_cpu.count_type`."""
     return np.uint8
 
 
 def prepare_references(references: References, dtype) -> DeviceReferences:
-    """Make ready the references for all lengths up to `LONGEST` and copy them to the device.
+    """Prepare the references for all lengths up to `LONGEST` and copy them to the device.
 
-    Takes five bytes a base of device memory.
+    Takes five bytes of device memory per base.
     """
     refuse_too_large(references, 5)
     prefix = np.empty(references.codes.size + 1, np.uint32)
@@ -71,7 +71,7 @@ def prepare_references(references: References, dtype) -> DeviceReferences:
 
 
 def refuse_too_large(references: References, bytes_a_base: int) -> None:
-    """Refuse references that leave no room on the GPU for the hits."""
+    """Reject references that leave too little GPU memory for the hits."""
     needed = references.codes.size * bytes_a_base
     free = cuda.current_context().get_memory_info().free
     if needed + _ROOM_FOR_HITS > free:
@@ -88,7 +88,7 @@ def _pack_prefix(codes, prefix):
     prefix[0] = word
     for i in range(codes.size):
         if codes[i] < 4:
-            # A byte that passes 255 starts again at 0 and leaves its neighbour alone.
+            # A byte that exceeds 255 wraps to 0 without affecting its neighbour.
             one = np.uint32(1 << (8 * codes[i]))
             word = np.uint32(
                 ((word & np.uint32(0x7F7F7F7F)) + one) ^ (word & np.uint32(0x80808080))
@@ -104,7 +104,7 @@ def _measure_room(starts, room):
 
 
 def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
-    """Count each query's hits in each tile; see `tiles_cpu.count_tile_hits`."""
+    """Count the hits of each query in each tile; see `tiles_cpu.count_tile_hits`."""
     n_tiles = -(-(stop - first) // tile_windows)
     hits = cuda.device_array((len(counts), n_tiles), np.int32)
     block, n_blocks = _blocks(len(counts))
@@ -138,7 +138,7 @@ def _queries_to_device(counts, largest):
 
 
 def _blocks(n_queries: int) -> tuple[int, int]:
-    """Threads a block, and blocks a tile."""
+    """Return the threads per block, and the blocks per tile."""
     threads = -(-n_queries // QUERIES_A_THREAD)
     block = min(_MOST_THREADS, -(-threads // WARP) * WARP)
     return block, -(-n_queries // (block * QUERIES_A_THREAD))
@@ -146,9 +146,9 @@ def _blocks(n_queries: int) -> tuple[int, int]:
 
 @cuda.jit(device=True)
 def window_word(prefix, room, at, length):
-    """The four counts of a window, a byte each; 255 each where none begins.
+    """Return the four counts of a window, one byte each; 255 each where none begins.
 
-    The subtraction keeps the bytes apart: the top bit of each is set aside, and put right after.
+    The subtraction keeps bytes separate: the top bit of each is masked and corrected afterwards.
     """
     if uint32(room[at]) < length:
         return uint32(-1)
@@ -164,9 +164,9 @@ def count_tiles(
     prefix: uint32[::1], room: uint8[::1], length: uint32, words: int32[::1], limits: int32[::1],
     first: int, stop: int, tile_windows: int, hits: int32[::1],
 ):  # fmt: skip
-    """Count hits. One block a tile and up to 4 x blockDim queries; one thread four queries.
+    """Count hits. One block per tile and up to 4 x blockDim queries; four queries per thread.
 
-    Device memory: two words and a byte a window, once a block; one store a query.
+    Device memory: two words and a byte per window and block; one store per query.
     """
     piece = cuda.shared.array(PIECE, int32)
     query = cuda.local.array(QUERIES_A_THREAD, int32)
@@ -181,7 +181,7 @@ def count_tiles(
     for k in range(QUERIES_A_THREAD):
         number = own + k * cuda.blockDim.x
         query[k] = int32(0)
-        # What is added to a distance to make that of a hit, and of nothing else, negative.
+        # Added to a distance, this makes the sum negative for hits only.
         below[k] = int32(0)
         found[k] = int32(0)
         if number < n_queries:
@@ -216,9 +216,9 @@ def list_tiles(
     first: int, stop: int, tile_windows: int, cursors: int64[::1], positions: uint32[::1],
     distances: uint16[::1],
 ):  # fmt: skip
-    """Write the hits where the cursors point. Blocks and threads as in `count_tiles`.
+    """Write the hits at the cursors. Blocks and threads as in `count_tiles`.
 
-    Every thread writes its own queries' hits in order of position: no two threads share a cursor.
+    Each thread writes the hits of its own queries in order of position; cursors are not shared.
     """
     piece = cuda.shared.array(PIECE, int32)
     query = cuda.local.array(QUERIES_A_THREAD, int32)

@@ -1,4 +1,4 @@
-"""A whole search: every query against the database, and where its best hits end."""
+"""Search all queries against a database, and report, align and format their best hits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,23 +22,22 @@ from bwarp.database_search.evalue import KarlinAltschul, bit_scores, evalues
 from bwarp.errors import UsageError
 from bwarp.options.aligning import SEARCH
 
-# --------------------------------------------------------------------------------------------------
-# The best hits of a database search, and their lines.
+# The best hits of a search, and their output lines.
 
 
-#: The columns of the table, and those of E-values.
+#: The columns of the table, and those with E-values.
 COLUMNS = ("query", "target", "score", "query_end", "target_end")
 SIGNIFICANCE = ("evalue", "bits")
 
 
 @dataclass(frozen=True)
 class Hits:
-    """The best hits of some queries, query after query, best first.
+    """The best hits of queries, grouped by query, best first.
 
     Attributes
     ----------
     queries, targets : ndarray, shape=(count,), dtype=int64
-        Number of the query, and of the sequence in the database's arrays.
+        The number of the query, and of the sequence in the arrays of the database.
     scores : ndarray, shape=(count,), dtype=int32
     """
 
@@ -48,21 +47,21 @@ class Hits:
 
 
 def top_hits(scores: np.ndarray, order: np.ndarray, top: int, least: int) -> np.ndarray:
-    """The best targets of one query: highest score first, then first in the file.
+    """Return the best targets of one query: highest score first, then file order.
 
     Parameters
     ----------
     scores : ndarray, shape=(count,), dtype=int32
     order : ndarray, shape=(count,), dtype=int64
-        The database's `order`.
+        `order` of the database.
     top, least : int
-        At most so many, and none below this score.
+        The maximum number of targets, and the minimum score.
 
     Returns
     -------
     targets : ndarray, dtype=int64
     """
-    # Score and position in the file as one number, for a single partial sort.
+    # Combine score and file position into one number, for a single partial sort.
     keys = (-scores.astype(np.int64) << 32) + order
     candidates = np.flatnonzero(scores >= least)
     if candidates.size > top:
@@ -71,7 +70,7 @@ def top_hits(scores: np.ndarray, order: np.ndarray, top: int, least: int) -> np.
 
 
 def hit_pairs(hits: Hits, queries: list[np.ndarray], database: Database) -> PairBatch:
-    """Each hit's query with its target, as views."""
+    """Return the pairs of query and target of all hits, as views."""
     lengths = np.array([query.size for query in queries], np.int64)
     starts = np.cumsum(lengths) - lengths
     return PairBatch(
@@ -91,7 +90,7 @@ def hit_pairs(hits: Hits, queries: list[np.ndarray], database: Database) -> Pair
 def significance(
     parameters: KarlinAltschul, hits: Hits, queries: list[np.ndarray], database: Database
 ) -> tuple[np.ndarray, np.ndarray]:
-    """E-values and bit scores of the hits, float64 both."""
+    """Return E-values and bit scores of the hits, both float64."""
     expected = np.empty(hits.scores.size)
     for query in np.unique(hits.queries):
         mine = hits.queries == query
@@ -103,7 +102,7 @@ def significance(
 
 
 def hit_lines(query_names: list[str], target_names: list[str], columns: list[np.ndarray]) -> str:
-    """Lines of query, target and the columns; floats with three significant digits."""
+    """Format lines of query, target and the columns; floats have three significant digits."""
     texts = [
         [f"{v:.3g}" for v in column.tolist()]
         if column.dtype.kind == "f"
@@ -121,7 +120,9 @@ def blast_lines(
     expected: np.ndarray,
     bits: np.ndarray,
 ) -> str:
-    """BLAST's tabular form: identity, length, mismatches, gaps, ends from 1, E-value, bits."""
+    """Format BLAST's tabular output: identity, length, mismatches, gaps, 1-based ends, E-value,
+    bits.
+    """
     lengths = (alignments.cigar >> 4).astype(np.int64)
     operations = alignments.cigar & 15
     gaps = (operations == DELETION) | (operations == INSERTION)
@@ -143,7 +144,7 @@ def blast_lines(
 
 
 def blast_evalue(value: float) -> str:
-    """An E-value as BLAST writes it in tables."""
+    """Format an E-value as in BLAST tables."""
     if value < 1e-180:
         return "0.0"
     if value < 0.0009:
@@ -153,7 +154,7 @@ def blast_evalue(value: float) -> str:
     return f"{value:.0f}"
 
 
-#: The matrix where none is named.
+#: The default matrix.
 MATRIX = "BLOSUM62"
 
 
@@ -164,7 +165,7 @@ def search_scoring(
     gap_open: int,
     gap_extend: int,
 ) -> Scoring:
-    """The scores of a search: a matrix, or match and mismatch for nucleotides."""
+    """Return the scores of a search: a matrix, or match and mismatch for nucleotides."""
     if match is None:
         if mismatch is not None:
             raise UsageError("--mismatch goes with --match: give both, or a --matrix")
@@ -175,7 +176,7 @@ def search_scoring(
 
 
 def check_algorithm(algorithm: str, backend: str) -> None:
-    """Refuse what scores cannot be computed by with a backend, ``"cpu"`` or ``"cuda"``."""
+    """Raise an error if an algorithm is not available for a backend, ``"cpu"`` or ``"cuda"``."""
     SEARCH["algorithm"].check(algorithm)
     if algorithm == "prefix-scan" and backend == "cpu":
         raise UsageError(
@@ -195,22 +196,22 @@ def find_best_hits(
     algorithm: str = "profile",
     report: Callable[[int], None] = lambda queries: None,
 ) -> Hits:
-    """The best hits of every query, best first.
+    """Find the best hits of every query, best first.
 
     Parameters
     ----------
     queries : list of ndarray, dtype=uint8
         In the codes of `scoring`.
     top, min_score : int
-        At most so many hits of a query, and none below this score.
+        The maximum number of hits per query, and the minimum score.
     backend : str
-        ``"cpu"`` or ``"cuda"``: the hits are the same.
+        ``"cpu"`` or ``"cuda"``; the hits are the same.
     gpus : int
-        Among how many GPUs the database is shared; ``"prefix-scan"`` uses one.
+        The number of GPUs that share the database; ``"prefix-scan"`` uses one.
     algorithm : str
-        ``"profile"`` or ``"prefix-scan"``: the hits are the same.
+        ``"profile"`` or ``"prefix-scan"``; the hits are the same.
     report : function of int
-        Called with how many queries are done.
+        Called with the number of queries done.
     """
     check_algorithm(algorithm, backend)
     if algorithm == "prefix-scan":
@@ -230,7 +231,7 @@ def find_best_hits(
 
 
 def end_hits(pairs: PairBatch, scoring: Scoring, backend: str, threads: int = 1) -> Ends:
-    """Where the local alignments of hits end."""
+    """Find the ends of the local alignments of hits."""
     if backend == "cuda":
         from bwarp.alignment.pair_ends_cuda import pair_ends
     else:
@@ -239,7 +240,7 @@ def end_hits(pairs: PairBatch, scoring: Scoring, backend: str, threads: int = 1)
 
 
 def align_hits(pairs: PairBatch, scoring: Scoring, backend: str, threads: int = 1) -> Alignments:
-    """The whole local alignments of hits."""
+    """Compute the whole local alignments of hits."""
     if backend == "cuda":
         from bwarp.alignment.pair_ends_cuda import pair_alignments
     else:

@@ -1,14 +1,14 @@
-"""A database of sequences to search: sorted by length, in memory or mapped from a folder.
+"""A database of sequences to search: sorted by length, in memory or memory-mapped from a folder.
 
-Sorting by length lets one vector (or one warp) hold sequences of nearly the same length, so that
-no lane idles. `order` says where each sequence stood in the file.
+Sorting by length gives one vector (or one warp) sequences of nearly equal length, so that no lane
+idles. `order` has the position of each sequence in the file.
 
     codes     [ shortest ][ next ] ... [ longest ]        uint8, codes of the scoring's alphabet
     offsets   0           ^                      ^        int64[count + 1]
-    order     record number in the file of each           int64[count]
+    order     the record number of each in the file           int64[count]
 
-A prepared folder holds these arrays as .npy, the names end to end, and database.json with the
-alphabet and the size and checksum of every file. The codes are mapped, not read.
+A prepared folder contains these arrays as .npy, the concatenated names, and database.json with the
+alphabet and the size and checksum of every file. Codes are memory-mapped.
 """
 
 import json
@@ -33,16 +33,16 @@ _ARRAYS = ("codes", "offsets", "order", "names", "name_offsets")
 
 @dataclass(frozen=True)
 class Database:
-    """Sequences by ascending length (ties in file order).
+    """Sequences by ascending length; ties are in file order.
 
     Attributes
     ----------
     codes : ndarray, dtype=uint8
     offsets : ndarray, shape=(count + 1,), dtype=int64
     order : ndarray, shape=(count,), dtype=int64
-        Record number in the file of each sequence here.
+        The record number of each sequence in the file.
     names : list of str
-        The name of each sequence here.
+        The name of each sequence, in the same order as the codes.
     """
 
     codes: np.ndarray
@@ -55,12 +55,12 @@ class Database:
         return self.order.size
 
     def sequence(self, i: int) -> np.ndarray:
-        """The codes of sequence i in this order, a view."""
+        """Return the codes of sequence i in this order, as a view."""
         return self.codes[self.offsets[i] : self.offsets[i + 1]]
 
 
 def sorted_database(sequences: Iterable[np.ndarray], names: Iterable[str]) -> Database:
-    """A database of code arrays in file order."""
+    """Make a database of code arrays in file order."""
     sequences, names = list(sequences), list(names)
     lengths = np.array([s.size for s in sequences], np.int64)
     order = np.argsort(lengths, kind="stable")
@@ -71,7 +71,7 @@ def sorted_database(sequences: Iterable[np.ndarray], names: Iterable[str]) -> Da
 
 
 def read_database(path: str | os.PathLike, code_of_byte: np.ndarray) -> Database:
-    """Read a FASTA file (gz too) in the codes of a scoring scheme."""
+    """Read a FASTA file (optionally gzipped) in the codes of a scoring scheme."""
     names, sequences = read_all(path, code_of_byte)
     return sorted_database(sequences, names)
 
@@ -79,7 +79,7 @@ def read_database(path: str | os.PathLike, code_of_byte: np.ndarray) -> Database
 def read_all(
     path: str | os.PathLike, code_of_byte: np.ndarray
 ) -> tuple[list[str], list[np.ndarray]]:
-    """Names and codes of all sequences of a file, of which there must be some."""
+    """Return names and codes of all sequences of a file, which must have at least one."""
     names, sequences = gather_sequences(path, read_sequences(path, code_of_byte))
     if not sequences:
         raise InputError(f"{path}: there is no sequence in the file")
@@ -89,7 +89,7 @@ def read_all(
 def gather_sequences(
     where: str | os.PathLike, batches: Iterable[SequenceBatch]
 ) -> tuple[list[str], list[np.ndarray]]:
-    """Names and codes of all sequences; errors name `where` they are from."""
+    """Return names and codes of all sequences; errors name their source, `where`."""
     names: list[str] = []
     sequences: list[np.ndarray] = []
     for batch in batches:
@@ -105,7 +105,7 @@ def gather_sequences(
 
 
 def check_search(queries: Sequence[np.ndarray], database: Database, scoring: Scoring) -> None:
-    """Refuse empty queries, and scores beyond what 32 bits hold."""
+    """Reject empty queries, and scores that do not fit 32 bits."""
     for number, query in enumerate(queries, 1):
         if query.size == 0:
             raise InputError(f"query {number} is empty: remove it")
@@ -145,7 +145,7 @@ def save_database(database: Database, letters: bytes, folder: str | os.PathLike)
 
 
 def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
-    """Open a prepared folder for a scoring scheme of these letters; checks every file's sum."""
+    """Open a prepared folder for a scoring scheme of these letters, verifying all checksums."""
     folder = Path(folder)
     try:
         description = json.loads((folder / "database.json").read_bytes())
@@ -188,7 +188,7 @@ def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
 
 
 def _mapped(file: Path) -> np.ndarray:
-    """An array of numbers; anything else, such as pickled objects, is not what we write."""
+    """Map an array of numbers; reject anything else, such as pickled objects."""
     try:
         return np.load(file, mmap_mode="r", allow_pickle=False)
     except ValueError:
@@ -196,7 +196,7 @@ def _mapped(file: Path) -> np.ndarray:
 
 
 def _recorded(description: dict, name: str) -> tuple[int, str]:
-    """The size and the sum that a description has for an array."""
+    """Return the size and checksum of an array from a description."""
     file = description["files"][f"{name}.npy"]
     return file["bytes"], file["crc32"]
 

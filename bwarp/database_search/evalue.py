@@ -1,15 +1,15 @@
-"""E-values and bit scores of local scores, with the published Karlin-Altschul parameters.
+"""Compute E-values and bit scores of local scores, with published Karlin-Altschul parameters.
 
-The parameters of gapped scores cannot be computed, only fitted to simulations; they are NCBI's,
-as BLAST uses them (Altschul, Bundschuh, Olsen & Hwa, Nucleic Acids Research 29:351, 2001). A
-combination without published parameters is refused.
+The parameters of gapped scores cannot be computed, only fitted to simulations; these are NCBI's, as
+used by BLAST (Altschul, Bundschuh, Olsen & Hwa, Nucleic Acids Research 29:351, 2001). Combinations
+without published parameters raise an error.
 
     bits     = (lambda * score - ln K) / ln 2
     E        = (m - l) * (n - sequences * l) * 2 ** -bits
     l        = alpha / lambda * (ln K + ln((m - l) * (n - sequences * l))) + beta
 
 for a query of m residues against n residues of `sequences` sequences; l, the length that an
-alignment needs to start, is BLAST's: the largest whole number that satisfies the equation.
+alignment needs to start, is BLAST's: the largest integer that satisfies the equation.
 """
 
 import math
@@ -135,7 +135,7 @@ _PUBLISHED = {
 
 
 def karlin_altschul(matrix: str, gap_open: int, gap_extend: int) -> KarlinAltschul:
-    """The published parameters of a matrix and gap costs."""
+    """Return the published parameters of a matrix and gap costs."""
     known = _PUBLISHED.get(matrix.upper())
     if known is None:
         raise UsageError(
@@ -151,14 +151,14 @@ def karlin_altschul(matrix: str, gap_open: int, gap_extend: int) -> KarlinAltsch
 
 
 def bit_scores(parameters: KarlinAltschul, scores: np.ndarray) -> np.ndarray:
-    """Scores in bits, float64."""
+    """Convert scores to bits, float64."""
     return (parameters.lam * np.asarray(scores) - math.log(parameters.k)) / math.log(2)
 
 
 def length_adjustment(
     parameters: KarlinAltschul, query_length: int, residues: int, sequences: int
 ) -> int:
-    """The largest l for which BLAST's equation still gives l or more, at least 0."""
+    """Return the largest l for which BLAST's equation still gives at least l, but at least 0."""
 
     def given(length: int) -> float:
         space = (query_length - length) * (residues - sequences * length)
@@ -167,7 +167,7 @@ def length_adjustment(
             + parameters.beta
         )
 
-    # Beyond this the search space would be smaller than max(m, n) / K, BLAST's own limit.
+    # Beyond this limit, BLAST's own, the search space would be smaller than max(m, n) / K.
     largest = max(query_length, residues) / parameters.k
     low, high = 0, min(query_length, residues // max(sequences, 1)) - 1
     while low < high:
@@ -187,7 +187,7 @@ def evalues(
     residues: int,
     sequences: int,
 ) -> np.ndarray:
-    """How many alignments of at least each score chance would give, float64."""
+    """Return the expected number of chance alignments with at least each score, float64."""
     length = length_adjustment(parameters, query_length, residues, sequences)
     space = (query_length - length) * (residues - sequences * length)
     return space * np.exp2(-bit_scores(parameters, scores))

@@ -1,19 +1,19 @@
-"""Local scores row by row with a prefix maximum: Chang and Chen's kernel, with affine gaps.
+"""Compute local scores row by row with a prefix maximum: the kernel of Chang and Chen, affine gaps.
 
 One block aligns the query with one target. Each thread holds one column of a *slice* of the target,
-and all cells of a row are computed at once. What makes a row serial is the gap along it, and that
-is a maximum over all cells to the left:
+and all cells of a row are computed at once. The serial dependency of a row is the gap along it, a
+maximum over all cells to the left:
 
     H'(i,j) = max(0, H(i-1,j-1) + score, I(i,j))            all columns at once
     D(i,j)  = max over k < j of  H'(i,k) - open - (j - k) * extend
             = (prefix maximum of  H'(i,k) + k * extend)  - open - j * extend
     H(i,j)  = max(H'(i,j), D(i,j))
 
-The prefix maximum takes five shuffles in a warp and one exchange of the warps' maxima in shared
+The prefix maximum takes five shuffles within a warp and one exchange of warp maxima in shared
 memory. A target longer than the block takes several slices from left to right; the last column of
-each and its prefix maxima go through global memory, two words a row.
+each and its prefix maxima are passed through global memory, two words per row.
 
-Selectable beside search_cuda, which is faster: it needs no barrier and no scan.
+This is an alternative to search_cuda, which is faster because it needs no barrier and no scan.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ from bwarp.gpu.kernel import kernel
 
 ALL = 0xFFFFFFFF
 MOST_WARPS = 16
-#: Words of shared memory for two rows in turn, one a warp and one more.
+#: Words of shared memory for two alternating rows: one per warp, and one more.
 TURN = MOST_WARPS + 1
 BOTH_TURNS = 2 * TURN
 
@@ -37,18 +37,18 @@ BOTH_TURNS = 2 * TURN
 def search_scores(
     queries: Sequence[np.ndarray], database: Database, scoring: Scoring, threads: int = 1
 ) -> Iterator[np.ndarray]:
-    """As `search_cuda.search_scores`, by rows and prefix maxima."""
+    """Do what `search_cuda.search_scores` does, by rows and prefix maxima."""
     check_search(queries, database, scoring)
     lengths = np.diff(database.offsets)
     codes, offsets = cuda.to_device(database.codes), cuda.to_device(database.offsets)
     matrix = pair_costs(scoring, LOCAL).device_matrix
-    # A slice holds the whole target where a block can.
+    # A slice holds the whole target if a block is large enough.
     block = 32 * min(MOST_WARPS, max(1, -(-int(lengths.max(initial=1)) // 32)))
     most_words = int(MEMORY_SHARE * free_bytes()) // 4
     for query in queries:
         device_query = cuda.to_device(query)
         scores = np.zeros(database.count, np.int32)
-        # A target takes two words a row; as many at a time as the memory holds.
+        # A target takes two words per row; process as many at a time as fit in memory.
         at_once = max(1, most_words // (2 * query.size))
         for first in range(0, database.count, at_once):
             last = min(first + at_once, database.count)
@@ -73,7 +73,9 @@ def scan_rows(
     query: uint8[::1], codes: uint8[::1], offsets: int64[::1], matrix: int32[::1], gap_open: int32,
     gap_extend: int32, edge: int32[::1], scores: int32[::1],
 ):  # fmt: skip
-    """One block a target; see the module. `edge` holds two words a target and query residue."""
+    """Scan rows as described at the top. One block per target; `edge` has two words per query
+    residue.
+    """
     table = cuda.shared.array(MATRIX_WORDS, int32)
     warp_best = cuda.shared.array(BOTH_TURNS, int32)
     corners = cuda.shared.array(BOTH_TURNS, int32)
@@ -93,7 +95,7 @@ def scan_rows(
         code = int32(codes[column]) if is_inside else int32(0)
         slope = int32(cuda.threadIdx.x * gap_extend)
         H, insertion = int32(0), int32(MINUS_INFINITY)
-        # H of the row above at the last column of the warp (slice) to the left.
+        # H of the previous row at the last column of the warp (slice) to the left.
         if lane == 31:
             corners[warp + 1] = int32(0)
         if cuda.threadIdx.x == 0:
@@ -101,7 +103,7 @@ def scan_rows(
         cuda.syncthreads()
         for row in range(query.size):
             turn = int32(row & 1)
-            # The row before's H of the column to the left.
+            # H of the previous row in the column to the left.
             diagonal = int32(cuda.shfl_up_sync(ALL, H, 1))
             if lane == 0:
                 diagonal = corners[turn * TURN + warp]
@@ -133,7 +135,7 @@ def scan_rows(
             if is_inside:
                 H = int32(max(H, before - gap_open - slope))
                 best = int32(max(best, H))
-            # What the next row needs of this one: corners of the warps and of the slice.
+            # What the next row needs from this one: corners of the warps and of the slice.
             if lane == 31:
                 corners[(1 - turn) * TURN + warp + 1] = H
             if cuda.threadIdx.x == 0:
@@ -143,7 +145,7 @@ def scan_rows(
                 corners[(1 - turn) * TURN] = corner
             cuda.syncthreads()
             if cuda.threadIdx.x == cuda.blockDim.x - 1:
-                # Columns are counted from the next slice's first.
+                # Count columns from the start of the next slice.
                 edge[edge_start + 2 * row] = H
                 whole = int32(max(prefix, carried) - int32(cuda.blockDim.x) * gap_extend)
                 edge[edge_start + 2 * row + 1] = whole

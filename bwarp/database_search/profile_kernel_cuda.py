@@ -1,32 +1,32 @@
-"""A strip of queries against many targets: local scores, two alignments in every register.
+"""Compute local scores of a query strip against many targets, two alignments per register.
 
-The query stands down the rows, the target runs along the columns. A group of 8 threads holds a
-*strip* of `8 * rows` query residues and moves along a target, thread l one column behind thread
-l - 1 (as in packed_int16_kernel_cuda). A query of several strips takes as many launches; the last
-row of each goes to the next through global memory, 8 bytes a column.
+The query runs down the rows, the target along the columns. A group of 8 threads holds a *strip* of
+`8 * rows` query residues and moves along a target, thread l one column behind thread l - 1 (as in
+packed_int16_kernel_cuda). A query of several strips takes as many launches; the last row of each is
+passed to the next through global memory, 8 bytes per column.
 
-The two 16-bit lanes of a register hold two alignments, one of
+The two 16-bit lanes of a register hold two alignments, either of
 
     targets = 1    two queries against the same target
     targets = 2    the same query against two targets
 
-Scores are looked up in a profile in shared memory: for every code of the alphabet what it scores
-against every row of the strip. Two queries share a word a row, which is read as it is needed:
+Scores are looked up in a profile in shared memory: for every code of the alphabet, its score
+against every row of the strip. Two queries share a word per row, which is read as needed:
 
     byte  code * 32 * rows  +  row // 4 * 128  +  thread * 16  +  row % 4 * 4  +  query * 2
 
-One query has a byte a row, and one byte permutation takes a row out of both targets' words:
+One query has a byte per row, and one byte permutation takes a row from the words of both targets:
 
     byte  code * 256  +  row // 16 * 128  +  thread * 16  +  row % 16
 
-In both the 16-byte reads of 8 threads always fall into different banks, whatever their codes.
+In both layouts, the 16-byte reads of 8 threads always access different banks, for any codes.
 
-What bounds the kernel is that registers are read from two banks, even and odd ones, once a cycle
-each. So the costs of gaps are constants of the kernel, which cost no reads, and an instruction that
-adds and compares is taken before two that do one of it.
+The kernel is limited by register reads: there are two banks, even and odd registers, each read once
+per cycle. Therefore gap costs are compile-time constants, which need no reads, and combined
+add-and-compare instructions are preferred.
 
-Lanes hold H + bias, never negative, where the bias is the cost of a gap of length 1. A score that
-nears 2^15 looks like an overflow: such targets are computed in 32 bits (`search_cuda`).
+Lanes hold H + bias, never negative, where the bias is the cost of a gap of length 1. A score close
+to 2^15 may have overflowed: such targets are computed in 32 bits (`search_cuda`).
 """
 
 import functools
@@ -47,11 +47,11 @@ from bwarp.gpu.ptx import (
     shared_address,
 )
 
-#: Threads a group.
+#: Threads per group.
 GROUP = 8
-#: Most rows a thread by the targets in the lanes; always a multiple of 4.
+#: Maximum rows per thread by the number of targets in the lanes; always a multiple of 4.
 MOST_ROWS = {1: 36, 2: 32}
-#: Codes that a profile has space for; the last stands for no residue and scores lowest.
+#: Codes that fit a profile; the last stands for no residue and has the lowest score.
 ALPHABET = 32
 NO_RESIDUE = ALPHABET - 1
 
@@ -62,21 +62,21 @@ BLOCK = 128
 def query_pair_profile(
     queries: Sequence[np.ndarray], matrix: np.ndarray, shift: int, rows: int
 ) -> np.ndarray:
-    """The profile of two queries, strip by strip, as the kernel keeps it in shared memory.
+    """Return the profile of two queries, strip by strip, as the kernel keeps it in shared memory.
 
     Parameters
     ----------
     queries : two of ndarray, shape=(m,), dtype=uint8
     matrix : ndarray, shape=(k, k), k < 32
     shift : int
-        Added to every score so that none is below 0; where there is no residue the sum is 0.
+        Added to every score so that none is below 0; without a residue the sum is 0.
     rows : int
-        Rows a thread.
+        Rows per thread.
 
     Returns
     -------
     profile : ndarray, shape=(strips, 256 * rows), dtype=int32
-        Both queries stand at the bottom of the last strip; the first is in the low lanes.
+        Both queries are at the bottom of the last strip; the first is in the low lanes.
     """
     strips = -(-max(query.size for query in queries) // (GROUP * rows))
     scores = np.stack([_row_scores(q, matrix, shift, strips * GROUP * rows) for q in queries], -1)
@@ -86,7 +86,7 @@ def query_pair_profile(
 
 
 def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) -> np.ndarray:
-    """The profile of one query, as `query_pair_profile`; shape=(strips, 2048)."""
+    """Return the profile of one query, like `query_pair_profile`; shape=(strips, 2048)."""
     strips = -(-query.size // (GROUP * rows))
     scores = _row_scores(query, matrix, shift, strips * GROUP * rows)
     threads = scores.reshape(ALPHABET, strips, GROUP, rows)
@@ -97,7 +97,7 @@ def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) 
 
 
 def _row_scores(query, matrix, shift, length):
-    """What each residue scores against each row of all strips, 0 where either is missing."""
+    """Return the score of each residue against each row of all strips, 0 if either is missing."""
     scores = np.zeros((ALPHABET, length), np.uint8)
     scores[: len(matrix), length - query.size :] = matrix[query].T + shift
     return scores
@@ -105,10 +105,10 @@ def _row_scores(query, matrix, shift, length):
 
 @kernel
 def spread_targets(codes: uint8[::1], offsets: int64[::1], spread: uint8[::1], edge: int64[::1]):
-    """Put `GROUP` columns without residues before the first target and behind every one.
+    """Put `GROUP` columns without residues before the first target and after every target.
 
-    One block a target, threads striding over its columns; reads and writes a byte a column. Target
-    t begins at ``spread[offsets[t] + GROUP * (t + 1)]``. In the columns without residues `edge`
+    One block per target, whose threads stride over its columns; reads and writes a byte per column.
+    Target t begins at ``spread[offsets[t] + GROUP * (t + 1)]``. In columns without residues, `edge`
     says that nothing comes from above.
     """
     target = cuda.blockIdx.x
@@ -128,41 +128,41 @@ def spread_targets(codes: uint8[::1], offsets: int64[::1], spread: uint8[::1], e
 
 
 def both_lanes(number: int) -> int:
-    """A number of 16 bits in both lanes of a register."""
+    """Return a 16-bit number in both lanes of a register."""
     word = (number & 0xFFFF) * 0x10001
     return word - (1 << 32) if word >> 31 else word
 
 
 @functools.cache
 def strip_kernel(rows, targets, first, extend):
-    """A kernel for one strip of `8 * rows` residues against all targets.
+    """Make a kernel for one strip of `8 * rows` residues against all targets.
 
     Parameters
     ----------
     rows : int
-        Rows a thread, a multiple of 4, at most MOST_ROWS[targets].
+        Rows per thread, a multiple of 4, at most MOST_ROWS[targets].
     targets : int
         Targets in the lanes, 1 or 2.
     first, extend : int
-        The cost of the first position of a gap, and of a further one. `first` is also the bias of
-        the lanes and the shift of the profile.
+        The costs of the first and of further positions of a gap. `first` is also the bias of the
+        lanes and the shift of the profile.
 
     Notes
     -----
-    Targets are sorted by length. One group of threads a target, or two targets, the longest in the
-    first block; a block takes as many steps as its longest target has columns. `best` holds the
-    best of earlier strips, a word a group, and is raised; its lanes are the two queries, or the
-    targets 2w and 2w + 1. `edge` holds the last row of the strip above for every byte of `codes`,
-    of which there are fewer than 2^32: H in the low and I in the high half.
+    Targets are sorted by length. One group of threads per target, or per two targets, the longest
+    in the first block; a block takes as many steps as its longest target has columns. `best` holds
+    the best scores of earlier strips, one word per group, and is updated; its lanes are the two
+    queries, or the targets 2w and 2w + 1. `edge` holds the last row of the strip above for every
+    byte of `codes`, of which there are fewer than 2^32: H in the low and I in the high half.
     """
     quads = rows // 4
     halves = 1 if rows <= 16 else 2
     table_words = ALPHABET * (GROUP * rows if targets == 1 else 64)
     code_bytes = table_words // ALPHABET * 4
-    # As few as do without memory on compute capability 9; with more, the compiler holds more at a
-    # time, and reads it from one bank more often.
+    # As few as possible without spilling on compute capability 9; with more, the compiler holds
+    # more values at a time and reads them from one bank more often.
     registers = 2 * rows + 48
-    # Lanes that are never negative are added as one number, by the multiply pipe.
+    # Lanes that are never negative are added as one number by the multiply pipe.
     open_sum = -first * 0x10001
     extend_lanes, floor_lanes = both_lanes(-extend), both_lanes(first)
 
@@ -181,10 +181,10 @@ def strip_kernel(rows, targets, first, extend):
         count = offsets.size - 1
         first_word = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * groups
         word = first_word + cuda.threadIdx.x // GROUP
-        # All threads of a block take the same steps, for its last target.
+        # All threads of a block take the same steps, up to the end of its last target.
         longest = min(targets * (first_word + groups), count) - 1
         steps = int32(offsets[longest + 1] - offsets[longest] + GROUP - 1)
-        # A group too many, or half of one, goes along in the columns before the first target.
+        # A surplus group, or half of one, works on the columns before the first target.
         start, columns = uint32(GROUP - 1), int32(0)
         start_b, columns_b = uint32(GROUP - 1), int32(0)
         target = targets * word
@@ -194,7 +194,7 @@ def strip_kernel(rows, targets, first, extend):
         if targets == 2 and target + 1 < count:
             start_b = uint32(offsets[target + 1] + GROUP * (target + 2))
             columns_b = int32(offsets[target + 2] - offsets[target + 1])
-        # The longer of two targets lends its part of `edge`.
+        # The longer of two targets provides its part of `edge`.
         edge_start, edge_columns = start, columns
         if columns_b > 0:
             edge_start, edge_columns = start_b, columns_b
@@ -211,9 +211,9 @@ def strip_kernel(rows, targets, first, extend):
         diagonal, insertion = int32(0), int32(0)
         highest = int32(floor_lanes)
         column = int32(-lane)
-        # Past its last column a target stays in the first one behind it, without residues and, in
-        # `edge`, nothing from above. The next column's residues and, from the strip above, its
-        # last row are read a step ahead.
+        # Past its last column, a target stays in the first column after it, which has no residues
+        # and, in `edge`, nothing from above. Residues of the next column and the last row of the
+        # strip above are read one step ahead.
         following = int32(codes[uint32(start - uint32(lane))])
         following_b = int32(NO_RESIDUE)
         if targets == 2:
@@ -227,11 +227,11 @@ def strip_kernel(rows, targets, first, extend):
             if not is_first:
                 reads = int32(1)
                 upper = edge[edge_start]
-        # The last thread hands its row on, column by column; the others store nothing.
+        # The last thread writes its row, column by column; the others store nothing.
         stored_columns = int32(0)
         if lane == GROUP - 1 and not is_last:
             stored_columns = edge_columns
-        # Opaque, or what they follow from is asked again at every step.
+        # Opaque, or the conditions it depends on are re-evaluated at every step.
         stored_columns, reads = opaque(stored_columns), opaque(reads)
 
         while steps > 0:
@@ -244,7 +244,7 @@ def strip_kernel(rows, targets, first, extend):
             following = int32(codes[uint32(start + uint32(min(next_column, columns)))])
             if targets == 2:
                 following_b = int32(codes[uint32(start_b + uint32(min(next_column, columns_b)))])
-            # Opaque, or the loop is written twice and each warp runs both.
+            # Opaque, or the compiler duplicates the loop and each warp runs both copies.
             if opaque(reads) != 0:
                 upper = edge[uint32(edge_start + uint32(min(next_column, edge_columns)))]
             next_diagonal = multiply_add(
@@ -253,8 +253,8 @@ def strip_kernel(rows, targets, first, extend):
             insertion = multiply_add(
                 cuda.shfl_up_sync(ALL, insertion, 1), has_neighbour, int32(from_above >> 32)
             )
-            # Before the first column and after the last there are no residues, which leaves the
-            # rows at the floor before and raises nothing after: no thread has to wait.
+            # Before the first column and after the last there are no residues: rows are at the
+            # floor before and raise nothing after, so no thread has to wait.
             if targets == 1:
                 score[0], score[1], score[2], score[3] = load_shared_int32x4(table_a)
             else:
@@ -273,12 +273,12 @@ def strip_kernel(rows, targets, first, extend):
                     ) = load_shared_int32x4(int32(table_b + int32(128 * h)))
                 for i in range(4):
                     score[i] = permute_bytes(bytes_a[0], bytes_b[0], int32(0xC480 + 0x1111 * i))
-            # What comes of the diagonal or is D: a row's is taken before the row that it reads is
+            # The diagonal and D of a row are read before the row that they depend on is
             # overwritten, which saves a copy.
             above = add_max_lanes(diagonal, score[0], deletion[0])
             before = int32(0)
             for quad in range(quads):
-                # The next rows' scores, ahead of their use.
+                # Scores of the next rows, loaded before use.
                 if targets == 1 and quad + 1 < quads:
                     score[4], score[5], score[6], score[7] = load_shared_int32x4(
                         int32(table_a + int32(128 * (quad + 1)))
@@ -319,10 +319,10 @@ def strip_kernel(rows, targets, first, extend):
 
 LOWEST_ARCHITECTURE = (9, 0)
 
-#: Some of those that are made.
+#: Some of the kernels in use.
 MADE_KERNELS = tuple(
     strip_kernel(rows, targets, 12, 1)
     for rows, targets in ((16, 1), (MOST_ROWS[1], 1), (16, 2), (MOST_ROWS[2], 2))
 )
-# Where the rows are the most, compute capability 12 keeps a few registers in memory.
+# With the maximum number of rows, compute capability 12 spills a few registers.
 LOCAL_MEMORY = {strip_kernel(rows, targets, 12, 1): 68 for targets, rows in MOST_ROWS.items()}

@@ -1,16 +1,16 @@
-"""Exact local scores of queries against a database on the CPU.
+"""Compute exact local scores of queries against a database on the CPU.
 
-A lane is a strip of database sequences one after another, each filled up with padding to whole
-blocks of columns, so that lanes stay full whatever the lengths are:
+A lane is a strip of consecutive database sequences, each padded to whole blocks of columns, so that
+lanes are full for any lengths:
 
     lane 0   [ long sequence ................ ]...[ short ]...
     lane 1   [ sequence ......... ].[ sequence ........]......
     lane 2   [ ....... ]...[ ........... ]..[ ...].[ .... ]...      . padding
              |           |           |           |                  a block
 
-A batch of strips is laid out once and every query of a group runs over it, block by
-block. Scores that reach the end of 8 bits are computed again in 16, then in 32. Sequences
-much longer than any alignment of the query can be are cut into pieces that overlap by that much.
+A batch of strips is laid out once, and every query of a group is compared with it, block by block.
+Scores that saturate in 8 bits are computed again in 16, then in 32. Sequences much longer than any
+possible alignment of the query are cut into pieces that overlap by that length.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,8 +55,7 @@ from bwarp.runtime.simd import (
 )
 from bwarp.runtime.threads import for_each_range
 
-# --------------------------------------------------------------------------------------------------
-# The best local scores of a query in strips of sequences: one lane a strip, 4 rows in registers.
+# The best local scores of a query in strips of sequences: one strip per lane, 4 rows in registers.
 #
 #     a block     16 columns of all lanes. Their scores against each residue of the query are looked
 #                 up once, and stay in the first-level cache while all rows of the query go by:
@@ -68,28 +67,25 @@ from bwarp.runtime.threads import for_each_range
 #                         '---------------'
 #     row_H, row_I          in first-level cache, from these rows to the four below
 #
-# Per cell that is four saturating sums and five maxima, a load, and a quarter of two loads and
-# two
-# stores; a block adds two loads and two stores a row.
+# Each cell takes four saturating sums and five maxima, a load, and a quarter of two loads and two
+# stores; a block adds two loads and two stores per row.
 #
-# Scores are kept from the lowest number of the type on, which is the zero that H never falls
-# below,
-# as in cells_cpu.py. A sequence begins in the first column of a block, where its lane starts
-# over;
-# it ends anywhere in one, and the padding behind it scores as low as it can.
+# Scores are stored relative to the minimum of the type, which is the floor of H at zero, as in
+# cells_cpu.py. A sequence begins in the first column of a block, where its lane is reset; it ends
+# anywhere in a block and is followed by padding with the lowest score.
 
 
 #: Columns of a block: 20 residues of 16 vectors of 64 bytes are two thirds of a first-level cache.
 BLOCK = 16
 
-#: The code that follows a sequence up to the end of its block, and a query up to whole `ROWS`.
+#: The code that pads a sequence to the end of its block, and a query to whole `ROWS`.
 PADDING = 27
 
 _LOWEST = -128
 
 
 def score_table(scoring: Scoring, codes: np.ndarray) -> np.ndarray:
-    """The matrix rows of some codes, `PADDING` among them: int8[codes.size * 32]."""
+    """Return the matrix rows of the codes, including `PADDING`: int8[codes.size * 32]."""
     size = len(scoring.letters)
     table = np.full((codes.size, 32), _LOWEST, np.int8)
     known = codes < size
@@ -99,12 +95,13 @@ def score_table(scoring: Scoring, codes: np.ndarray) -> np.ndarray:
 
 @compiled
 def look_up_scores(table, reference, at, scores):
-    """The scores of a block: scores[residue, column, lane] = table[residue, code of the lane].
+    """Look up the scores of a block: scores[residue, column, lane] = table[residue, code of the
+    lane].
 
     Parameters
     ----------
     table : array, dtype=int8
-        Of `score_table`.
+        From `score_table`.
     reference : array of uint8
         Interleaved codes; the block begins at `at`.
     scores : array, shape=(residues * BLOCK * lanes,)
@@ -124,20 +121,22 @@ def look_up_scores(table, reference, at, scores):
 def fill_block(
     scores, row_scores, begins, at, first, more, floor, left_H, left_D, row_H, row_I, best
 ):
-    """Fill the cells of a block, all rows of the query, and raise the best score of each lane.
+    """Compute the cells of a block for all rows of the query, and update the best score of each
+    lane.
 
     Parameters
     ----------
     scores : array
-        Of `look_up_scores`; its type is the type of all arrays of scores.
+        From `look_up_scores`; its type is the type of all arrays of scores.
     row_scores : array, shape=(rows,), dtype=int64
         Where the scores of each row's residue begin in `scores`; rows are a multiple of `ROWS`.
     begins : array of uint8
-        Not 0 where a lane starts over with this block: ``begins[at + lane]``.
+        Nonzero if a lane is reset at this block: ``begins[at + lane]``.
     first, more, floor : scalar of the type of `scores`
-        As for `cells_cpu.fill_rows`.
+        As in `cells_cpu.fill_rows`.
     left_H, left_D : array, shape=(rows * lanes,)
-        H of the column before the block and D of its first one; replaced by those of the next.
+        H of the column before the block and D of its first one; replaced by those of the next
+        block.
     row_H, row_I : array, shape=(BLOCK * lanes,)
         Scratch.
     best : array, shape=(lanes,)
@@ -175,33 +174,33 @@ def fill_block(
     store(best, 0, highest)
 
 
-#: Queries that run over a batch while it is in the cache.
+#: Queries that are compared with a batch while it is in the cache.
 _GROUP = 16
 
-#: Columns of a batch, unless a sequence is longer: at most 64 kB of codes, which stay in a core's
-#: second-level cache beside the rows of a query.
+#: Columns of a batch, unless a sequence is longer: at most 64 kB of codes, which stay in the
+#: second-level cache of a core with the rows of a query.
 _COLUMNS = 1024
 
-#: Sequences are cut only when they are longer than this.
+#: Only longer sequences are cut.
 _UNCUT = 16_384
 
 
 def search_scores(
     queries: Sequence[np.ndarray], database: Database, scoring: Scoring, threads: int = 1
 ) -> Iterator[np.ndarray]:
-    """The best local score of each query against each sequence of a database.
+    """Compute the best local score of each query against each sequence of a database.
 
     Parameters
     ----------
     queries : sequence of ndarray, dtype=uint8
-        Codes of the scoring's alphabet.
+        In the alphabet of the scoring.
     database : Database
         In the same codes.
 
     Yields
     ------
     scores : ndarray, shape=(database.count,), dtype=int32
-        For each query in turn, in the order of the database's arrays.
+        For each query in turn, in the order of the arrays of the database.
     """
     largest = int(np.abs(scoring.matrix).max())
     if largest > MATRIX_SCORE:
@@ -220,7 +219,7 @@ def _search_group(queries, database, scoring, threads):
         if not wanted.any() or scoring.gap_open + scoring.gap_extend > np.iinfo(dtype).max:
             continue
         costs = element_costs(scoring, LOCAL, dtype, 0)
-        # The first time all queries want all pieces; later each wants a few of its own.
+        # First, all queries are compared with all pieces; later, each with a few of its own.
         together = [np.arange(len(queries))] if wanted.all() else [[q] for q in range(len(queries))]
         for members in together:
             pieces = np.flatnonzero(wanted[members[0]])
@@ -236,9 +235,10 @@ def _search_group(queries, database, scoring, threads):
 
 
 def _longest_span(scoring: Scoring, query_length: int) -> int:
-    """The most residues of a sequence that a local alignment of the query can span.
+    """Return the maximum number of residues of a sequence that a local alignment of the query
+    spans.
 
-    Each query residue takes one at most, and deletions cost no more than matches score.
+    Each query residue takes at most one, and deletions cost no more than matches score.
     """
     if scoring.gap_extend == 0:
         return NEVER
@@ -247,7 +247,7 @@ def _longest_span(scoring: Scoring, query_length: int) -> int:
 
 
 def _pieces(offsets: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Owner, start and size of each piece; consecutive pieces share `span` residues."""
+    """Return owner, start and size of each piece; consecutive pieces share `span` residues."""
     lengths = np.diff(offsets)
     step = max(_UNCUT, 4 * span)
     counts = np.maximum(1, -(-(lengths - span) // step))
@@ -260,7 +260,7 @@ def _pieces(offsets: np.ndarray, span: int) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def _best_of_pieces(queries, pieces, scoring, costs, dtype, threads):
-    """The best score of each query (row) in each piece (column), int32."""
+    """Return the best score of each query (row) in each piece (column), int32."""
     lanes = lanes_of(dtype)
     packing = _pack(-(-pieces.lengths // BLOCK) * BLOCK, lanes, _COLUMNS)
     padded = [np.pad(query, (0, -query.size % ROWS), constant_values=PADDING) for query in queries]
@@ -271,7 +271,7 @@ def _best_of_pieces(queries, pieces, scoring, costs, dtype, threads):
         np.cumsum([0, *(query.size for query in padded)]),
     )
     best = np.zeros((len(queries), pieces.lengths.size), np.int32)
-    # Long batches come first; dealt out in turn, every thread gets as much of them.
+    # Long batches first; dealing them out in turn balances the threads.
     batches = np.arange(packing.columns.size)
     n_ranges = min(4 * threads, batches.size) if threads > 1 else 1
     batches = np.concatenate([batches[turn::n_ranges] for turn in range(n_ranges)])
@@ -285,7 +285,7 @@ def _best_of_pieces(queries, pieces, scoring, costs, dtype, threads):
 
 
 class _Profile(NamedTuple):
-    """`score_table` of some queries; where each row's scores begin; each query's rows."""
+    """The `score_table` of queries, the offsets of the scores of rows, and the rows per query."""
 
     table: np.ndarray
     row_scores: np.ndarray
@@ -295,7 +295,7 @@ class _Profile(NamedTuple):
 class _Packing(NamedTuple):
     """Pieces in batches: batch b is ``order[batch_edges[b] : batch_edges[b + 1]]``, by their ends.
 
-    `lane_of` and `column_of` say where each piece lies, `columns` how long each batch is.
+    `lane_of` and `column_of` are the location of each piece, `columns` the length of each batch.
     """
 
     order: np.ndarray
@@ -306,7 +306,7 @@ class _Packing(NamedTuple):
 
 
 def _pack(widths, lanes, columns) -> _Packing:
-    """Deal pieces out to batches and lanes, the longest first and what still fits after it."""
+    """Distribute pieces over batches and lanes, longest first, filling up with what still fits."""
     ascending = np.argsort(widths, kind="stable")
     batch_of, lane_of, column_of = (np.empty(widths.size, np.int64) for _ in range(3))
     _deal(widths[ascending], lanes, columns, ascending, batch_of, lane_of, column_of)
@@ -318,8 +318,8 @@ def _pack(widths, lanes, columns) -> _Packing:
 
 @compiled
 def _deal(sizes, lanes, columns, pieces, batch_of, lane_of, column_of):
-    """The loop of `_pack`: sizes ascend, and are those of `pieces`."""
-    # free[k] leads to the longest piece not yet dealt out among the k shortest ones
+    """Run the loop of `_pack`; sizes are ascending and belong to `pieces`."""
+    # free[k] leads to the longest remaining piece among the k shortest ones
     free = np.arange(sizes.size + 1)
     batch, left = 0, sizes.size
     while left > 0:
@@ -358,7 +358,7 @@ def _last_free(free, k):
 
 @compiled
 def _search_batches(batches, packing, pieces, profile, costs, kind, best, lanes):
-    """Run all queries over some batches; `kind` gives the type of the scores."""
+    """Run all queries over batches; `kind` gives the type of the scores."""
     order, lane_of, column_of, batch_edges, columns_of = packing
     codes, starts, sizes = pieces
     table, row_scores, query_edges = profile

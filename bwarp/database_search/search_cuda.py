@@ -1,8 +1,8 @@
-"""Exact local scores of queries against a database on a GPU.
+"""Compute exact local scores of queries against a database on a GPU.
 
-The database goes to the GPU once, in parts where it is larger than the GPU's memory. Queries of
-like length are taken two by two, which is less work than one by one (profile_kernel_cuda). Targets
-whose scores near the end of 16 bits, and schemes that do not fit a byte, are computed in 32 bits
+The database is copied to the GPU once, in parts if it is larger than GPU memory. Queries of similar
+length are processed in pairs, which is less work than one by one (profile_kernel_cuda). Targets
+with scores near the 16-bit limit, and schemes that do not fit a byte, are computed in 32 bits
 (int32_kernel_cuda). Several GPUs share the database by residues, and work on the same query at a
 time.
 """
@@ -39,19 +39,20 @@ from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.runtime.threads import bounded_ranges
 
-#: What a 16-bit lane holds.
+#: The maximum of a 16-bit lane.
 LIMIT = 32_767
-#: Rows a thread that kernels are used with, by the targets in the lanes.
+#: Rows per thread of the kernels in use, by the targets in the lanes.
 STRIP_ROWS = {1: (16, 20, 24, 28, 32, 36), 2: (16, 20, 24, 28, 32)}
-#: What a thread's step costs beside its rows, in rows.
+#: The cost of a step besides the rows of a thread, in rows.
 STEP_COST = 4
-#: What a query costs that is searched alone, of what two of its length cost together.
+#: The cost of a query searched alone, relative to two of its length searched together.
 ALONE = 0.62
-#: Queries among which two of like length are looked for, and that a part of the database meets
-#: before the next part comes to the GPU; fewer where their scores fill so many bytes.
+#: Queries among which pairs of similar length are formed, and that a part of the database is
+#: compared with before the next part is copied to the GPU; fewer if their scores take this many
+#: bytes.
 QUERY_GROUP = 64
 GROUP_BYTES = 4 << 30
-#: Bytes on the GPU a residue: its code and edge; and some to spare.
+#: GPU memory per residue, for its code and edge, with some reserve.
 BYTES_A_RESIDUE = 10
 #: Residues of a part are counted in 32 bits.
 MOST_RESIDUES = 2**32 - 1
@@ -73,14 +74,14 @@ def search_scores(
     threads: int = 1,
     gpus: int = 1,
 ) -> Iterator[np.ndarray]:
-    """As `search_cpu.search_scores`, on a GPU.
+    """Do what `search_cpu.search_scores` does, on a GPU.
 
     Parameters
     ----------
     threads : int
-        Threads that bring the database to the GPU.
+        Threads that copy the database to the GPU.
     gpus : int
-        Share the database among so many of the GPUs that CUDA shows.
+        The number of GPUs visible to CUDA that share the database.
     """
     check_search(queries, database, scoring)
     shares = _shares(database.offsets, min(gpus, len(cuda.gpus)) if gpus > 1 else 1)
@@ -91,7 +92,7 @@ def search_scores(
 
 
 def _shares(offsets: np.ndarray, gpus: int) -> list[tuple[int, int]]:
-    """Ranges of sequences of about as many residues each, none of them empty."""
+    """Return non-empty ranges of sequences with about equal residues."""
     count = offsets.size - 1
     residues = offsets[-1] * np.arange(1, gpus) // gpus
     edges = np.unique([0, *np.searchsorted(offsets, residues), count])
@@ -99,7 +100,7 @@ def _shares(offsets: np.ndarray, gpus: int) -> list[tuple[int, int]]:
 
 
 def _scores_of_gpus(queries, database, scoring, threads, shares):
-    """Each GPU works on its share in a thread of its own, in which CUDA keeps what it has."""
+    """Run each GPU on its share in a separate thread, as CUDA state is per thread."""
     pools = [ThreadPoolExecutor(1) for _ in shares]
     searches = [
         _scores_of_gpu(gpu, queries, database, scoring, threads, *share)
@@ -123,7 +124,7 @@ def _scores_of_gpu(gpu, *arguments):
 
 
 def _scores_of_share(queries, database, scoring, threads, first, last):
-    """Scores of each query against sequences `first` to `last`, on the current GPU."""
+    """Yield scores of each query against sequences `first` to `last`, on the current GPU."""
     starts = database.offsets + GROUP * np.arange(database.offsets.size)
     most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_RESIDUES)
     ranges = bounded_ranges(starts[first : last + 1], most)
@@ -161,7 +162,7 @@ def _load_part(database: Database, threads: int, first: int, last: int) -> _Part
 
 
 def query_batches(lengths: Sequence[int]) -> list[tuple[int, ...]]:
-    """Which queries are searched two by two and which alone, for the least work.
+    """Return which queries are searched in pairs and which alone, for the least work.
 
     Parameters
     ----------
@@ -170,10 +171,10 @@ def query_batches(lengths: Sequence[int]) -> list[tuple[int, ...]]:
     Returns
     -------
     batches : list of tuple of int
-        Positions of one or two queries each; every query once.
+        Indices of one or two queries each; every query occurs once.
     """
     order = sorted(range(len(lengths)), key=lambda query: (lengths[query], query))
-    # The least work for the shortest so many, and the batch that it ends with.
+    # The least work for each number of shortest queries, and the batch that it ends with.
     work, ends = [0.0], [()]
     for done, query in enumerate(order):
         together = _strip_work(lengths[query], 1)
@@ -195,7 +196,7 @@ def _strip_work(query_length: int, targets: int) -> int:
 
 
 def best_rows(query_length: int, targets: int) -> int:
-    """Rows a thread that leave the least of the strips empty."""
+    """Return the rows per thread that leave the least of the strips empty."""
     return min(
         STRIP_ROWS[targets],
         key=lambda rows: -(-query_length // (GROUP * rows)) * (rows + STEP_COST),
@@ -203,10 +204,10 @@ def best_rows(query_length: int, targets: int) -> int:
 
 
 def _scores_in_turn(queries, part, scoring, threads):
-    """Scores of each query in turn; a query's partner is searched with it, and waits.
+    """Yield scores of each query in turn; the second query of a pair waits.
 
-    While the GPU works on a batch, the host makes the next one's profile and widens the scores of
-    the one before.
+    While the GPU works on a batch, the host makes the profile of the next one and widens the scores
+    of the previous one.
     """
     count = part.targets.count
     if not _fits(scoring):
@@ -225,7 +226,7 @@ def _scores_in_turn(queries, part, scoring, threads):
             (lanes,) = to_host([best], threads)
             if profile:
                 best = _start(profile, part, scoring)
-            # Two 16-bit lanes a word, the low one first.
+            # Two 16-bit lanes per word, the low one first.
             found = lanes.view("<i2").reshape(-1, len(batch))[:count].T.astype(np.int32)
             for i, scores in zip(batch, found, strict=True):
                 waiting[i] = _exact(queries[i], scores, part, scoring)
@@ -233,7 +234,7 @@ def _scores_in_turn(queries, part, scoring, threads):
 
 
 def _fits(scoring: Scoring) -> bool:
-    """Whether scores of this scheme can be packed, and the GPU can add and compare them so."""
+    """Return whether the scores of this scheme can be packed, added and compared on the GPU."""
     first = scoring.gap_open + scoring.gap_extend
     return (
         cuda.get_current_device().compute_capability >= (9, 0)
@@ -244,7 +245,9 @@ def _fits(scoring: Scoring) -> bool:
 
 
 def _profile(queries, scoring):
-    """The profile of one query or two, its rows a thread, and the targets that share lanes."""
+    """Return the profile of one or two queries, its rows per thread, and the targets that share
+    lanes.
+    """
     targets = 2 // len(queries)
     rows = best_rows(max(query.size for query in queries), targets)
     first = scoring.gap_open + scoring.gap_extend
@@ -254,7 +257,7 @@ def _profile(queries, scoring):
 
 
 def _start(prepared, part: _Part, scoring: Scoring):
-    """Launch the search of a profile; what comes back is complete when the GPU is done."""
+    """Launch the search of a profile; its results are complete when the GPU is done."""
     profile, rows, targets = prepared
     strips = len(profile)
     profile = cuda.to_device(profile)
@@ -278,7 +281,7 @@ def _start(prepared, part: _Part, scoring: Scoring):
 
 
 def _exact(query, scores, part: _Part, scoring: Scoring) -> np.ndarray:
-    """Scores out of what the lanes held, those computed again that may have left 16 bits."""
+    """Unpack scores from the lanes, recomputing those that may have exceeded 16 bits."""
     over = np.flatnonzero(scores > LIMIT - int(scoring.matrix.max())).astype(np.int32)
     scores -= scoring.gap_open + scoring.gap_extend
     if over.size:

@@ -1,1 +1,1 @@
-"""Accuracy of mapping: against the truth, and against other mappers."""
+"""Evaluate the accuracy of mapping against the truth and against other mappers."""

@@ -1,7 +1,7 @@
-"""How the primary alignments of two programs, or of two versions of one, differ read by read.
+"""Compare the primary alignments of two programs, or versions, and count correct simulated reads.
 
-Both get clip-penalised scores by one scheme, so that alignments of programs with other scores
-can be compared, and each difference gets one of these kinds:
+Both alignments get clip-penalised scores by the same scheme, so that programs with different scores
+can be compared. Each difference is of one of these kinds:
 
     same                                   contig, position, strand and CIGAR are equal
     same locus, equal score | ...better    a base of the read lies at the same base of the genome
@@ -28,20 +28,20 @@ _MATCHES = (0, 7, 8)
 
 @dataclass(frozen=True)
 class Alignment:
-    """A read's primary record.
+    """The primary record of a read.
 
     Attributes
     ----------
     contig : str
         "" for an unmapped read.
     position : int
-        Of the first aligned base, from 0.
+        Of the first aligned base, 0-based.
     reverse : bool
     cigar : tuple of (int, int)
-        Operations and lengths as pysam gives them, = and X as M.
+        Operations and lengths as in pysam, with = and X as M.
     quality : int
     score : int
-        By the scheme of the comparison, or `score_of`'s least where the contig is not known.
+        By the scheme of the comparison; the minimum of `score_of` if the contig is unknown.
     """
 
     contig: str
@@ -55,12 +55,12 @@ class Alignment:
 def primary_alignments(
     path: str, contigs: Mapping[str, np.ndarray], parameters: MappingParameters
 ) -> Iterator[tuple[tuple[str, int], Alignment]]:
-    """Name and end (0 or 1), and the primary alignment, of every read of a SAM or BAM file.
+    """Yield the name, end (0 or 1) and primary alignment of every read of a SAM or BAM file.
 
     Parameters
     ----------
     contigs : mapping of str to ndarray, dtype=uint8
-        The genome's codes.
+        The codes of the genome.
     """
     with pysam.AlignmentFile(path, check_sq=False) as file:
         for record in file.fetch(until_eof=True):
@@ -91,12 +91,12 @@ def score_of(
     position: int,
     parameters: MappingParameters,
 ) -> int:
-    """The clip-penalised score of an alignment.
+    """Return the clip-penalised score of an alignment.
 
     Parameters
     ----------
     read, contig : ndarray, dtype=uint8
-        Codes; the read as its record has it.
+        Codes; the read as in its record.
     """
     total = at = 0
     for operation, length in cigar:
@@ -117,7 +117,7 @@ def score_of(
 
 
 def kind_of(here: Alignment, there: Alignment, contigs: Mapping[str, np.ndarray]) -> str:
-    """In what way two alignments of one read differ: one of the kinds that the module lists."""
+    """Return the kind of difference between two alignments of a read, as listed at the top."""
     if not here.contig and not there.contig:
         return "unmapped"
     if there.contig and there.contig not in contigs:
@@ -145,10 +145,10 @@ def count_kinds(
     parameters: MappingParameters,
     least_quality: int = 0,
 ) -> dict[str, int]:
-    """How many reads of two SAM or BAM files differ in which way.
+    """Count the reads of two SAM or BAM files by kind of difference.
 
-    Counted are the reads of both files of which one side has a mapping quality of `least_quality`
-    or more.
+    Only reads in both files are counted, with a mapping quality of at least `least_quality` in one
+    of them.
     """
     kinds: Counter = Counter()
     alignments = dict(primary_alignments(here, contigs, parameters))
@@ -160,7 +160,7 @@ def count_kinds(
 
 
 def _plain(cigar) -> tuple[tuple[int, int], ...]:
-    """= and X as M, neighbours joined."""
+    """Return operations with = and X as M, adjacent ones joined."""
     plain: list[tuple[int, int]] = []
     for operation, length in cigar:
         operation = 0 if operation in _MATCHES else operation
@@ -171,7 +171,7 @@ def _plain(cigar) -> tuple[tuple[int, int], ...]:
 
 
 def _diagonals(alignment: Alignment) -> set[tuple[int, int]]:
-    """(read base, genome base) of every aligned base."""
+    """Return (read base, genome base) of every aligned base."""
     aligned = set()
     at, position = 0, alignment.position
     for operation, length in alignment.cigar:
@@ -182,11 +182,10 @@ def _diagonals(alignment: Alignment) -> set[tuple[int, int]]:
     return aligned
 
 
-# --------------------------------------------------------------------------------------------------
-# How many simulated reads are mapped to the origin in their names.
+# Accuracy on simulated reads, whose names contain their origin.
 
 
-#: A read within so many bases of its true start is correct.
+#: A read within this many bases of its true start is correct.
 NEAR = 20
 
 
@@ -199,7 +198,7 @@ class TruthCounts:
     correct, incorrect, random : tuple of int
         Mapped reads: at their origin, elsewhere, and of random sequence.
     unmapped : int
-        Unmapped reads of the reference.
+        Unmapped reads from the reference.
     unmapped_random : int
     """
 
@@ -211,12 +210,12 @@ class TruthCounts:
 
     @property
     def total(self) -> int:
-        """Reads that are of the reference."""
+        """The number of reads from the reference."""
         return sum(self.correct) + sum(self.incorrect) + self.unmapped
 
 
 def count_correct(path: str) -> TruthCounts:
-    """Count the primary records of a SAM or BAM file of reads by bwarp's simulator or dwgsim."""
+    """Count the primary records of a SAM or BAM file of reads from bwarp's simulator or dwgsim."""
     kinds = {kind: [0] * 256 for kind in ("correct", "incorrect", "random")}
     unmapped = unmapped_random = 0
     with pysam.AlignmentFile(path, check_sq=False) as file:
@@ -242,7 +241,7 @@ def count_correct(path: str) -> TruthCounts:
 
 
 def true_origin(name: str, is_second: bool) -> tuple[str | None, int]:
-    """Contig and start; dwgsim's names end in nine fields with _ between them."""
+    """Return contig and start; names from dwgsim end in nine fields joined by _."""
     fields = name.rsplit("_", 9)
     if len(fields) == 10:
         return (None if fields[0] == "rand" else fields[0]), int(fields[1 + is_second]) - 1

@@ -1,7 +1,7 @@
 """ALT contigs: alternate copies of parts of the other contigs, such as haplotypes of HLA genes.
 
-No contig is known as ALT by its name alone: the first column of a list says which are. The list may
-be SAM, as that of bwa.kit.
+A contig is not recognised as ALT by its name: the first column of a list names the ALT contigs. The
+list may be SAM, as in bwa.kit.
 """
 
 import os
@@ -13,7 +13,7 @@ from bwarp.reference import Reference
 
 
 def listed_alt_contigs(path: str | os.PathLike, reference: Reference) -> tuple[int, ...]:
-    """Numbers of the contigs that a list names; names that the reference lacks are passed over.
+    """Return the numbers of the contigs that a list names, ignoring names not in the reference.
 
     Raises
     ------
@@ -32,17 +32,17 @@ def listed_alt_contigs(path: str | os.PathLike, reference: Reference) -> tuple[i
 
 
 def chosen_alt_contigs(typed: str | None, reference: Reference) -> tuple[int, ...]:
-    """Numbers of the ALT contigs: those of the reference, or those typed instead.
+    """Return the numbers of the ALT contigs: those of the reference, or those given instead.
 
     Parameters
     ----------
     typed : str or None
-        A file as of `listed_alt_contigs`, names with commas between them, or none.
+        A file as in `listed_alt_contigs`, comma-separated names, or none.
 
     Raises
     ------
     UsageError, InputError
-        For a name that is neither a file nor a contig, and a file that names no contig.
+        If a name is neither a file nor a contig, or a file names no contig.
     """
     if typed is None:
         return reference.alt
@@ -62,22 +62,21 @@ def chosen_alt_contigs(typed: str | None, reference: Reference) -> tuple[int, ..
 
 
 def named_like_alt(names: tuple[str, ...]) -> list[str]:
-    """Those names that ALT contigs of GRCh38 and of bwa.kit have."""
+    """Return the names that look like ALT contigs of GRCh38 or bwa.kit."""
     return [name for name in names if name.endswith("_alt") or name.startswith("HLA-")]
 
 
-# --------------------------------------------------------------------------------------------------
-# The list of ALT contigs beside a reference, as bwa has it: genome.fa.alt.
+# The list of ALT contigs next to a reference, named as in bwa: genome.fa.alt.
 #
-# The workflow asks for it, too: nothing is imported here that takes long.
+# The workflow uses this too, so this module imports nothing that is slow to load.
 
 
-#: Endings of compressed references; the list may be named without.
+#: Extensions of compressed references; the name of the list may lack them.
 _COMPRESSED = (".gz", ".bgz", ".bz2", ".xz", ".zst")
 
 
 def alt_list_beside(path: str | os.PathLike) -> Path | None:
-    """The list of ALT contigs beside a reference, if there is one."""
+    """Return the list of ALT contigs next to a reference, if there is one."""
     path = Path(path)
     names = [path.name, path.stem] if path.suffix in _COMPRESSED else [path.name]
     lists = [path.with_name(f"{name}.alt") for name in names]

@@ -1,4 +1,4 @@
-"""Building an index: the same arrays from either engine."""
+"""Build the arrays of an index with either engine, and plan the GPU memory of suffix sorting."""
 
 from collections.abc import Callable
 
@@ -18,21 +18,21 @@ def build_index(
     done: Callable[[str], None] = lambda step: None,
     with_reverse: bool = False,
 ) -> FMIndex:
-    """Index a reference.
+    """Build the index of a reference.
 
     Parameters
     ----------
     reference : Reference
     parameters : IndexParameters
     backend : str
-        ``"cpu"`` or ``"cuda"``; the arrays are equal to the byte.
+        ``"cpu"`` or ``"cuda"``; the arrays are identical.
     threads : int
     memory : int
-        Bytes that the process may take on the CPU, the reference included.
+        Maximum bytes of the process on the CPU, including the reference.
     done : function of str
-        Called with every step that is done.
+        Called after each step with its name.
     with_reverse : bool
-        Whether the BWT of the reversed text is made as well.
+        Whether to build the BWT of the reversed text as well.
     """
     if backend == "cuda":
         from bwarp.index.build_cuda import build_forward
@@ -43,7 +43,7 @@ def build_index(
 
         forward, suffixes, table = build_forward(reference, parameters, threads, memory)
     done("BWT of the text")
-    # As in an index that is loaded: for arrays that may be written, functions would compile again.
+    # Read-only like a loaded index: for writable arrays, functions would be compiled again.
     for array in (forward.blocks, forward.separator_rows, suffixes, table):
         array.setflags(write=False)
     reverse = None
@@ -61,9 +61,9 @@ def build_reverse(
     memory: int = 1 << 62,
     done: Callable[[str], None] = lambda step: None,
 ) -> BWT:
-    """The BWT of a reference's text read backwards: what `build_index` leaves out of an index.
+    """Build the BWT of the reversed text of a reference, if `build_index` left it out.
 
-    The parameters are those of `build_index`.
+    Parameters as in `build_index`.
     """
     if backend == "cuda":
         from bwarp.index import build_cuda
@@ -79,50 +79,50 @@ def build_reverse(
     return reverse
 
 
-# --------------------------------------------------------------------------------------------------
-# How many suffixes a GPU sorts at a time while it builds an index: planned from what is free.
+# The number of suffixes that a GPU sorts at a time, planned from its free memory.
 #
-# What lies there at the same time:
+# The GPU holds at the same time:
 #
-#     the text               1 byte a base
-#     a part of the suffixes 37 bytes a row: two buffers of keys (16), three of positions (12), two
-#                            of rows (8), the bits of the BWT, and the work space of the sort
-#     the sampled ones       4 bytes of every sa_rate-th row of the part
+#     the text               1 byte per base
+#     a part of the suffixes 37 bytes per row: two buffers of keys (16), three of positions (12),
+#     two
+#                            of rows (8), the bits of the BWT, and the workspace of the sort
+#     the sampled ones       4 bytes per sa_rate-th row of the part
 #
 # The prefix table is counted before, when no part is there.
 
 
 BYTES_A_ROW = 37
 
-#: Suffixes are counted by so many of their first symbols, and a part holds whole counts.
+#: Suffixes are counted by this many first symbols; a part consists of whole counts.
 BUCKET_SYMBOLS = 10
 
 #: Each part is a pass over the text.
 MOST_PARTS = 64
 
-#: Bytes that the sort takes, however few rows there are.
+#: Bytes that the sort takes for any number of rows.
 SORT_BYTES = 64 << 20
 
-#: Bytes of a k-mer while the prefix table is made: three counts, and its entry.
+#: Bytes per k-mer while the prefix table is made: three counts and its entry.
 _BYTES_A_KMER = 20
 
 
 def suffixes_at_once(n: int, sa_rate: int, prefix_length: int, free_bytes: int) -> int:
-    """The most suffixes of a part of a text of n symbols.
+    """Return the maximum number of suffixes per part for a text of n symbols.
 
     Parameters
     ----------
     sa_rate : int
-        0 where no suffixes are kept.
+        0 if no suffixes are kept.
     prefix_length : int
-        0 where no table is made.
+        0 if no table is made.
     free_bytes : int
-        Of the GPU's memory.
+        Free GPU memory.
 
     Raises
     ------
     GpuMemoryError
-        Where not even `MOST_PARTS` parts have room.
+        If not even `MOST_PARTS` parts fit.
     """
     usable = int(free_bytes * (1 - DRIVER_SHARE)) - DRIVER_BYTES
     a_row = BYTES_A_ROW + (-(-4 // sa_rate) if sa_rate else 0)

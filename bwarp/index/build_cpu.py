@@ -1,4 +1,4 @@
-"""Building an index on the CPU, in the memory that is given."""
+"""Build an index on the CPU within a limit of memory."""
 
 import numpy as np
 
@@ -10,14 +10,14 @@ from bwarp.index.suffix_array_cpu import sample_bytes, workspace_bytes
 from bwarp.reference import Reference
 from bwarp.runtime.threads import run_together
 
-#: However little memory is given, for each piece is a pass over the text.
+#: The minimum rows per piece for any limit of memory, because each piece is a pass over the text.
 MOST_PIECES = 64
 
 
 def build_forward(
     reference: Reference, parameters: IndexParameters, threads: int = 1, memory: int = 1 << 62
 ) -> tuple[BWT, np.ndarray, np.ndarray]:
-    """Everything of an index that is made from its text.
+    """Build everything that depends on the forward text.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def build_forward(
     parameters : IndexParameters
     threads : int
     memory : int
-        Bytes that the process may take, the reference included. With less, the suffixes come
-        in more pieces, each a pass over the text; the result is the same.
+        Maximum bytes of the process, including the reference. With less, there are more pieces,
+        each a pass over the text; the result is the same.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def build_forward(
     (forward, suffixes), table = run_together(
         (
             lambda: make_bwt(text, occ_rate, sa_rate, most, threads),
-            # Work for one thread, and little beside the rest.
+            # Takes one thread, and little time relative to the rest.
             lambda: prefix_table(text, parameters.prefix_length),
         ),
         threads,
@@ -53,7 +53,7 @@ def build_forward(
 def build_reverse(
     reference: Reference, occ_rate: int, threads: int = 1, memory: int = 1 << 62
 ) -> BWT:
-    """The BWT of the text read backwards; the parameters are those of `build_forward`."""
+    """Build the BWT of the reversed text; parameters as in `build_forward`."""
     text = reversed_text(pack_text(reference, threads), threads)
     most = _most_rows(text.size, occ_rate, threads, memory)
     reverse, _ = make_bwt(text, occ_rate, 0, most, threads)
@@ -61,7 +61,7 @@ def build_reverse(
 
 
 def _most_rows(size: int, occ_rate: int, threads: int, memory: int) -> int:
-    """Rows of the suffix array that have room beside what else is there: Python as well."""
+    """Return the suffix array rows that fit in memory next to everything else, Python included."""
     genome_and_text = 2 * size // 4
     bwt = size // 4 + 16 * size // occ_rate
     sorting = sample_bytes(size) + workspace_bytes(threads)

@@ -1,4 +1,4 @@
-"""Building an index on a GPU, in the memory that it has free: the same bytes as the CPU makes."""
+"""Build an index on a GPU within its free memory; the result is identical to the CPU's."""
 
 import gc
 
@@ -17,7 +17,7 @@ from bwarp.reference import Reference
 def build_forward(
     reference: Reference, parameters: IndexParameters, threads: int = 1
 ) -> tuple[BWT, np.ndarray, np.ndarray]:
-    """Everything of an index that is made from its text: as `build_cpu.build_forward` gives it."""
+    """Build everything that depends on the forward text; see `build_cpu.build_forward`."""
     most = _suffixes_at_once(reference, parameters.sa_rate, parameters.prefix_length)
     text = pack_text(reference, threads)
     codes = text_on_gpu(text, threads)
@@ -29,7 +29,7 @@ def build_forward(
 
 
 def build_reverse(reference: Reference, occ_rate: int, threads: int = 1) -> BWT:
-    """The BWT of the text read backwards."""
+    """Build the BWT of the reversed text."""
     most = _suffixes_at_once(reference, 0, 0)
     text = reversed_text(pack_text(reference, threads), threads)
     reverse, _ = make_bwt(text, text_on_gpu(text, threads), occ_rate, 0, most, threads)
@@ -37,5 +37,5 @@ def build_reverse(reference: Reference, occ_rate: int, threads: int = 1) -> BWT:
 
 
 def _suffixes_at_once(reference: Reference, sa_rate: int, prefix_length: int) -> int:
-    gc.collect()  # what only a cycle of Python objects holds on the GPU
+    gc.collect()  # free GPU memory held only by reference cycles
     return suffixes_at_once(reference.text_length, sa_rate, prefix_length, free_memory())

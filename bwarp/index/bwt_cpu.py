@@ -1,4 +1,4 @@
-"""The Burrows-Wheeler transform in blocks, filled from pieces of the suffix array."""
+"""Fill the blocks of a Burrows-Wheeler transform from pieces of the suffix array; count k-mers."""
 
 import numpy as np
 
@@ -14,24 +14,24 @@ from bwarp.sequence import kmer_at
 #: Rows whose bits share a word.
 GROUP = 32
 
-#: Neighbouring rows read positions far apart, so they are asked for well ahead.
+#: Consecutive rows read distant positions, so they are prefetched well ahead.
 _READ_AHEAD = 48
 
 
 def make_bwt(
     text: PackedText, occ_rate: int, sa_rate: int, most: int, threads: int = 1
 ) -> tuple[BWT, np.ndarray]:
-    """The BWT of a text, and the entries 0, sa_rate, 2 sa_rate, ... of its suffix array.
+    """Make the BWT of a text, and the entries 0, sa_rate, 2 sa_rate, ... of its suffix array.
 
     Parameters
     ----------
     text : PackedText
     occ_rate : int
-        Rows a block, a multiple of 32.
+        Rows per block, a multiple of 32.
     sa_rate : int
         0 for no entries.
     most : int
-        Rows of the suffix array that are in memory at a time.
+        Maximum rows of the suffix array in memory at a time.
     threads : int
 
     Returns
@@ -40,7 +40,7 @@ def make_bwt(
     sampled : ndarray, shape=(ceil(n / sa_rate),), dtype=uint32
     """
     blocks = np.zeros((text.size // occ_rate + 1, block_words(occ_rate)), np.uint32)
-    # The row of every segment's suffix: those whose base before is a separator.
+    # The row of every segment's suffix, which is preceded by a separator.
     segment_rows = np.empty(text.separators.size, np.uint32)
     sampled = np.empty(-(-text.size // sa_rate) if sa_rate else 0, np.uint32)
     sample = sample_suffixes(text, threads)
@@ -62,7 +62,7 @@ def make_bwt(
 
 @compiled
 def _fill_blocks(text, first, positions, blocks, segment_rows, start, stop):
-    """Set the bits of groups of 32 rows, counted from that of the piece's first row."""
+    """Set the bits of groups of 32 rows, counted from the group of the piece's first row."""
     text, positions, blocks, segment_rows = uncounted((text, positions, blocks, segment_rows))
     groups_a_block = (blocks.shape[1] - COUNT_WORDS) // 2
     for group in range(first // GROUP + start, first // GROUP + stop):
@@ -85,7 +85,7 @@ def _fill_blocks(text, first, positions, blocks, segment_rows, start, stop):
             base = np.uint32(kmer_at(text.words, before, 1))
             low |= (base & np.uint32(1)) << np.uint32(row & 31)
             high |= (base >> np.uint32(1)) << np.uint32(row & 31)
-        # A group may hold the last rows of one piece and the first of the next.
+        # A group may contain the last rows of one piece and the first of the next.
         word = COUNT_WORDS + 2 * (group % groups_a_block)
         blocks[group // groups_a_block, word] |= low
         blocks[group // groups_a_block, word + 1] |= high
@@ -93,7 +93,7 @@ def _fill_blocks(text, first, positions, blocks, segment_rows, start, stop):
 
 @compiled
 def count_before_blocks(blocks, separator_rows, n_rows):
-    """Fill the first words of all blocks; returns how many separators, A, C, G and T there are."""
+    """Fill the first words of all blocks; return the counts of separators, A, C, G and T."""
     occ_rate = (blocks.shape[1] - COUNT_WORDS) * 16
     counts = np.zeros(5, np.int64)
     for block in range(len(blocks)):
@@ -114,24 +114,23 @@ def count_before_blocks(blocks, separator_rows, n_rows):
     return counts
 
 
-# --------------------------------------------------------------------------------------------------
-# The table of the SA intervals of all k-mers of a length, counted in the text.
+# The prefix table: SA intervals of all k-mers of one length, counted in the text.
 
 
 def prefix_table(text: PackedText, prefix_length: int) -> np.ndarray:
-    """First row and number of rows of every k-mer.
+    """Return the first row and number of rows of every k-mer.
 
     Returns
     -------
     table : ndarray, shape=(4**prefix_length, 2), dtype=uint32
-        A k-mer that does not occur has (0, 0). Without a prefix length, shape=(0, 2).
+        (0, 0) for k-mers that do not occur. Without a prefix length, shape=(0, 2).
 
     Notes
     -----
-    Suffixes begin in the order of their k-mers, except those cut short by a separator: such a
-    suffix comes just before the first k-mer that continues its bases with A. So a k-mer's first
-    row is the number of occurrences of smaller k-mers, plus the short suffixes that, filled up
-    with A, are not larger. One pass over the text replaces a search a k-mer.
+    Suffixes are in the order of their k-mers, except those cut short by a separator: such a suffix
+    comes just before the first k-mer that continues its bases with A. The first row of a k-mer is
+    therefore the number of occurrences of smaller k-mers, plus the number of short suffixes that,
+    padded with A, are not larger. One pass over the text replaces one search per k-mer.
     """
     if prefix_length == 0:
         return np.empty((0, 2), np.uint32)
@@ -144,9 +143,9 @@ def prefix_table(text: PackedText, prefix_length: int) -> np.ndarray:
 
 @compiled
 def _count_kmers(text, k, counts, table):
-    """Count every k-mer, and in the table's column 0 every short suffix, under its k-mer with A.
+    """Count every k-mer, and, in column 0 of the table, every short suffix under its k-mer with A.
 
-    The counts lie apart from the table because half the memory is twice as often in the cache.
+    Counts are separate from the table, because half the memory is twice as often in the cache.
     """
     text, counts, table = uncounted((text, counts, table))
     mask = (1 << (2 * k)) - 1
@@ -169,7 +168,7 @@ def _count_kmers(text, k, counts, table):
 
 @compiled
 def _first_rows(counts, table):
-    """Turn counts of short suffixes into first rows, and add the counts of the k-mers."""
+    """Turn counts of short suffixes into first rows, and add the counts of k-mers."""
     row = np.int64(0)
     for kmer in range(len(table)):
         row += np.int64(table[kmer, 0])

@@ -1,10 +1,10 @@
-"""The Burrows-Wheeler transform made on a GPU from parts of the suffix array, and put together.
+"""Make the Burrows-Wheeler transform on a GPU from parts of the suffix array; count k-mers.
 
-    part of the suffix array -> bits of its rows -> host      2 bits a row
-                             -> every p-th entry -> host      4 / p bytes a row
+    part of the suffix array -> bits of its rows -> host      2 bits per row
+                             -> every p-th entry -> host      4 / p bytes per row
                              -> rows of separators -> host    a few
 
-Rows of the BWT share a word by 32. A word that has rows of two parts gets bits of both.
+Each 32 rows of the BWT share a word; a word with rows of two parts gets bits from both.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -30,22 +30,22 @@ _THREADS = 256
 def make_bwt(
     text: PackedText, codes, occ_rate: int, sa_rate: int, most: int, threads: int = 1
 ) -> tuple[BWT, np.ndarray]:
-    """The BWT of a text, and the entries 0, sa_rate, 2 sa_rate, ... of its suffix array.
+    """Make the BWT of a text, and the entries 0, sa_rate, 2 sa_rate, ... of its suffix array.
 
-    As `bwarp.index.bwt_cpu.make_bwt`, with the text on the GPU as well.
+    Does what `bwarp.index.bwt_cpu.make_bwt` does, given the text on the GPU as well.
 
     Parameters
     ----------
     codes : device array, dtype=uint8
-        As `packed_text_cuda.text_on_gpu` gives it.
+        From `packed_text_cuda.text_on_gpu`.
     most : int
-        Rows of the suffix array that are on the GPU at a time.
+        Maximum rows of the suffix array on the GPU at a time.
     """
     n_blocks = text.size // occ_rate + 1
     bits = np.zeros((n_blocks * occ_rate // WARP, 2), np.uint32)
     sampled = np.empty(-(-text.size // sa_rate) if sa_rate else 0, np.uint32)
     rows, positions = [], []
-    # The GPU begins with what needs no sample.
+    # The GPU starts with the suffixes that need no sample.
     with ThreadPoolExecutor(1) as pool:
         sample = pool.submit(sample_suffixes, text, threads)
         for part in suffixes_in_parts(text, codes, sample.result, most, threads):
@@ -67,7 +67,7 @@ def make_bwt(
 
 
 def _add_bits(part: Part, codes, bits, rows: list, positions: list, threads: int) -> None:
-    """Add the bits of a part, and the rows and positions of its suffixes behind separators."""
+    """Add the bits of a part, and the rows and positions of its suffixes after separators."""
     first, count = part.first, part.suffixes.size
     begin, end = first // WARP, (first + count - 1) // WARP + 1
     words = cuda.device_array(2 * (end - begin), np.uint32)
@@ -75,7 +75,7 @@ def _add_bits(part: Part, codes, bits, rows: list, positions: list, threads: int
     fill_bits[launch(WARP * (end - begin), _THREADS)](
         codes, part.suffixes, first, words, found, *part.room
     )
-    # The first two words have bits of the part before, too, or none.
+    # The first two words may have bits from the previous part.
     before = bits[begin].copy()
     into_host(bits[begin:end].reshape(-1), words, threads)
     bits[begin] |= before
@@ -85,7 +85,7 @@ def _add_bits(part: Part, codes, bits, rows: list, positions: list, threads: int
 
 
 def _add_sampled(part: Part, sa_rate: int, sampled: np.ndarray, threads: int) -> None:
-    """Add the entries of a part that are kept."""
+    """Add the sampled entries of a part."""
     row = -(-part.first // sa_rate)
     offset = row * sa_rate - part.first
     kept = part.suffixes
@@ -100,9 +100,9 @@ def fill_bits(
     codes: uint8[::1], suffixes: uint32[::1], first: int, words: uint32[::1], found: uint32[::1],
     rows: uint32[::1], positions: uint32[::1],
 ):  # fmt: skip
-    """Make the bits of the bases before all suffixes; list those that have a separator there.
+    """Write the bits of the bases before all suffixes; list suffixes preceded by a separator.
 
-    A warp 32 rows that share two words, a lane a row; one read of a random byte each.
+    A warp per 32 rows that share two words, a lane per row; each reads one random byte.
     """
     group = cuda.grid(1) // WARP
     if group < words.size // 2:
@@ -128,20 +128,19 @@ def fill_bits(
 
 @kernel
 def take_every(suffixes: uint32[::1], offset: int, rate: int, kept: uint32[::1]):
-    """One thread an entry that is kept."""
+    """Copy the sampled entries. One thread each."""
     i = cuda.grid(1)
     if i < kept.size:
         kept[i] = suffixes[offset + i * rate]
 
 
-# --------------------------------------------------------------------------------------------------
-# The table of the SA intervals of all k-mers of a length, counted in the text on a GPU.
+# The prefix table: SA intervals of all k-mers of one length, counted on a GPU.
 
 
 def prefix_table(text, prefix_length: int) -> np.ndarray:
-    """First row and number of rows of every k-mer of a device text, on the host.
+    """Return the first row and number of rows of every k-mer of a device text, on the host.
 
-    `bwarp.index.bwt_cpu` says why counting is enough.
+    See `bwarp.index.bwt_cpu` for why counting suffices.
     """
     if prefix_length == 0:
         return np.empty((0, 2), np.uint32)
@@ -159,7 +158,7 @@ def prefix_table(text, prefix_length: int) -> np.ndarray:
 def count_kmers(text: uint8[::1], k: int, short: uint32[::1], counts: uint32[::1]):
     """Count every k-mer, and every suffix cut short by a separator under its k-mer with A.
 
-    One thread a suffix; neighbours read the same bases, and one atomic sum each.
+    One thread and one atomic addition per suffix; neighbours read the same bases.
     """
     i = cuda.grid(1)
     if i < text.size:
@@ -176,7 +175,7 @@ def count_kmers(text: uint8[::1], k: int, short: uint32[::1], counts: uint32[::1
 
 @kernel
 def add_neighbours(short: uint32[::1], counts: uint32[::1], sums: uint32[::1]):
-    """What the first row of the next k-mer adds to that of this one. One thread a k-mer."""
+    """Write what the first row of each k-mer adds to that of the next. One thread per k-mer."""
     i = cuda.grid(1)
     if i < sums.size:
         following = short[i + 1] if i + 1 < short.size else np.uint32(0)

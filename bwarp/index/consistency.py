@@ -1,7 +1,7 @@
-"""Whether the arrays of an index fit each other, so that no search or look-up leaves them.
+"""Check that the arrays of an index are consistent, so that no search or lookup leaves them.
 
-These checks are made of every index that is opened, in one pass over what is being read anyway.
-`bwarp.index.verify` proves more: that the index is that of its text.
+Every index is checked when it is opened, in one pass over the data read anyway.
+`bwarp.index.verify` checks more: that the index is that of its text.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from bwarp.runtime.threads import for_each_range
 
 
 def segments_in_order(reference: Reference) -> bool:
-    """Whether the segments follow each other, each with a base at least, and within a contig."""
+    """Return whether the segments are ordered, non-empty, and within contigs."""
     starts = reference.segment_genome.astype(np.int64)
     lengths = np.diff(reference.segment_text) - 1
     if not starts.size or reference.segment_text[0] or lengths.min() < 1:
@@ -27,9 +27,9 @@ def segments_in_order(reference: Reference) -> bool:
 
 
 def counts_add_up(bwt: BWT, n_rows: int, threads: int = 1) -> bool:
-    """Whether every count of a BWT is the sum of the bits before it.
+    """Return whether every count of a BWT is the sum of the bits before it.
 
-    Then every rank is exact, and no LF-step and no search leads out of the rows.
+    If so, every rank is exact, and no LF step or search leaves the rows.
     """
     blocks, rows = bwt.blocks, bwt.separator_rows
     n_blocks = n_rows // bwt.occ_rate + 1
@@ -46,7 +46,7 @@ def counts_add_up(bwt: BWT, n_rows: int, threads: int = 1) -> bool:
     parts = for_each_range(
         lambda first, last: _counted(bwt.words, bwt.groups, rows, first, last), n_blocks, threads
     )
-    # Each part begins with the counts in its first block, at which the one before must arrive.
+    # Each part starts from the counts in its first block, which the previous part must reach.
     before = np.array([[0, 0, 0, 0], *(part[2] for part in parts)])
     totals = [*np.diff(first_rows)[1:], rows.size]
     after = np.array([*(part[1] for part in parts), totals])
@@ -54,7 +54,7 @@ def counts_add_up(bwt: BWT, n_rows: int, threads: int = 1) -> bool:
 
 
 def intervals_below(table: np.ndarray, n_rows: int, threads: int = 1) -> bool:
-    """Whether every interval of a prefix table lies within the rows."""
+    """Return whether every interval of a prefix table is within the rows."""
     flat = table.reshape(-1)
     ends = for_each_range(lambda first, last: _last_row(flat, first, last), len(table), threads)
     return max(ends, default=0) <= n_rows
@@ -62,7 +62,7 @@ def intervals_below(table: np.ndarray, n_rows: int, threads: int = 1) -> bool:
 
 @compiled
 def _counted(words, groups, separator_rows, first, last):
-    """Whether some blocks count what is in them, and the counts before and after them."""
+    """Return whether blocks match their bits, and the counts before and after them."""
     n_groups = np.uint64(len(groups))
     width = np.uint64(COUNT_WORDS) + np.uint64(2) * n_groups
     c, g, t, separator = load_counts(words, groups, np.uint64(first))
@@ -84,9 +84,9 @@ def _counted(words, groups, separator_rows, first, last):
             there = separator
             while separator < np.uint64(separator_rows.size):
                 offset = np.uint64(separator_rows[separator]) - row
-                if offset >= np.uint64(32) * n_groups:  # a row before this block, too
+                if offset >= np.uint64(32) * n_groups:  # a row before this block
                     break
-                # A separator is stored as A.
+                # Separators are stored as A.
                 plane = (
                     block * width + np.uint64(COUNT_WORDS) + np.uint64(2) * (offset >> np.uint64(5))
                 )

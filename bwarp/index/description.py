@@ -1,7 +1,7 @@
-"""index.json: what it says of an index, and whether any index can be like that.
+"""Parse and check index.json, the description of an index.
 
-The sums show damage. They do not show who wrote a file: nothing that is read here leads to an
-array, a loop or a name in an output before its type and range are known.
+The checksums detect damage, but do not prove who wrote a file. No value read here is used for an
+array, a loop or a name in an output before its type and range are checked.
 """
 
 import json
@@ -20,7 +20,7 @@ FORMAT = "bwarp index"
 #: With both BWTs, and without the reverse.
 FORMAT_VERSIONS = (1, 2)
 
-#: As FASTA has them: without blanks, and text that can be written as UTF-8.
+#: As in FASTA: no blanks, and encodable as UTF-8.
 _NAME = re.compile(r"[^ \t\n\r\v\f\ud800-\udfff]+")
 _MD5 = re.compile(r"[0-9a-f]{32}")
 _CRC32 = re.compile(r"[0-9a-f]{8}")
@@ -28,17 +28,17 @@ _LONGEST_SHOWN = 60
 
 
 def canonical(description: dict) -> str:
-    """The text of a description that its sum is made of."""
+    """Return the text of a description over which its checksum is computed."""
     return json.dumps(description, sort_keys=True, separators=(",", ":"))
 
 
 def parsed_description(path: Path, text: bytes) -> dict:
-    """What index.json says, checked.
+    """Return the checked contents of index.json.
 
     Raises
     ------
     InputError
-        If it is damaged, is of another program or version, or describes what cannot be an index.
+        If it is damaged, from another program or version, or describes an impossible index.
     """
     try:
         description = json.loads(text)
@@ -69,7 +69,7 @@ def parsed_description(path: Path, text: bytes) -> dict:
 
 
 def array_types(description: dict) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
-    """The type and the shape of each array of an index, by the name of its file."""
+    """Return the type and shape of each array of an index, by the name of its file."""
     n_bases = sum(contig["length"] for contig in description["contigs"])
     n_rows, n_separators = description["text_length"], description["first_rows"][0]
     occ_rate, prefix_length = description["occ_rate"], description["prefix_length"]
@@ -90,18 +90,18 @@ def array_types(description: dict) -> dict[str, tuple[np.dtype, tuple[int, ...]]
 
 
 def _shown(value: object) -> str:
-    """A value as JSON, on one line and not longer than a line."""
+    """Return a value as JSON, shortened to one line."""
     text = json.dumps(value)
     return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
 
 
 def _is_whole(value: object, least: int = 0, most: int = LONGEST_TEXT) -> bool:
-    """Whether a value is a whole number in a range; true and false are none."""
+    """Return whether a value is an integer in a range; true and false are not."""
     return type(value) is int and least <= value <= most
 
 
 def _impossible_key(description: dict) -> str | None:
-    """The first key whose value no index has."""
+    """Return the first key whose value is impossible."""
     get = description.get
     for key in ("occ_rate", "sa_rate", "prefix_length"):
         if not (_is_whole(get(key)) and INDEX[key].allows(get(key))):
@@ -124,7 +124,9 @@ def _impossible_key(description: dict) -> str | None:
 
 
 def _are_first_rows(value: object, text_length: int) -> bool:
-    """The separators come first, of which there is one at least; the last number is of all rows."""
+    """Check that the separators, at least one, come first, and that the last number is that of all
+    rows.
+    """
     return (
         isinstance(value, list)
         and len(value) == 5
@@ -159,7 +161,7 @@ def _are_sums(value: object, types: dict[str, tuple]) -> bool:
 
 
 def _has_sums(value: object) -> bool:
-    """Whether a file's size is given, and a sum for each piece of it: without one it could pass."""
+    """Return whether the size of a file and a checksum for each of its pieces are given."""
     return (
         isinstance(value, dict)
         and _is_whole(value.get("bytes"), most=1 << 62)

@@ -1,7 +1,8 @@
-"""An index on the GPU: its parts there, and lists to work in.
+"""An index on the GPU: the parts that fit, and lists as workspace.
 
-`bwarp.index.memory_plan` chooses the parts. The lists (`Workspace`) have a fixed number of elements
-and serve every batch of k-mers; as much memory again is left for what waits to be located.
+`bwarp.index.memory_plan` selects the parts. The lists (`Workspace`) have a fixed number of elements
+and are reused for every batch of k-mers; the same amount of memory is reserved for results waiting
+to be located.
 """
 
 from collections.abc import Callable
@@ -22,15 +23,15 @@ from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
 from bwarp.index.rank_cuda import GROUPS, ranks_both
 from bwarp.runtime.timeline import on_timeline
 
-#: Elements of the working space: as many as pay, nearly as fast, and as few as do not pay.
+#: Elements of the workspace: the maximum useful number, one nearly as fast, and the minimum.
 MOST_ELEMENTS = 1 << 27
 ENOUGH_ELEMENTS = 1 << 24
 FEWEST_ELEMENTS = 1 << 22
 
-#: Counters of the working space; `Workspace.counters`.
+#: Counters of the workspace (`Workspace.counters`).
 COUNTERS = 1024
 
-#: Host memory that the GPU copies to at full speed.
+#: Pinned host memory, to which the GPU copies at full speed.
 PINNED_BYTES = 40 << 20
 
 _TABLE_ENTRY = 16
@@ -39,7 +40,7 @@ _THREADS = 256
 
 @dataclass(frozen=True)
 class DeviceBWT:
-    """A `BWT` on the GPU; the same attributes, arrays there."""
+    """A `BWT` on the GPU: the same attributes, with device arrays."""
 
     words: object = field(repr=False)
     separator_rows: object = field(repr=False)
@@ -49,27 +50,27 @@ class DeviceBWT:
 
     @property
     def arrays(self) -> tuple:
-        """The first arguments of every kernel that ranks."""
+        """The first arguments of every kernel that computes ranks."""
         return self.words, self.separator_rows, self.groups
 
 
 class Workspace:
-    """Lists of `elements` elements on the GPU, which every batch uses again.
+    """Lists of `elements` elements on the GPU, reused for every batch.
 
     nodes, spare : device array, shape=(5 * elements,), dtype=uint32
-        Columns of what a search is growing, and of what it has grown.
+        Columns of the nodes that a search extends, and of the extended nodes.
     checks : device array, shape=(elements,), dtype=uint64
         Rows to compare with the text.
     intervals : device array, shape=(4 * elements,), dtype=uint32
-        Columns item, first row, rows, mismatches of what a search found.
+        Columns item, first row, rows and mismatches of the results of a search.
     keys : device array, shape=(elements,), dtype=uint64
-        Item and genome position of hits that are located already.
+        Item and genome position of hits that are already located.
     values : device array, shape=(elements,), dtype=uint32
         Their mismatches.
     counters : device array, shape=(COUNTERS,), dtype=uint32
-        How many elements of a list are in use, or were wanted.
+        The elements of a list in use, or requested.
     pinned : ndarray, shape=(PINNED_BYTES,), dtype=uint8
-        On the host: what comes from the GPU passes through here.
+        On the host: a buffer for copies from the GPU.
     """
 
     BYTES = 2 * 5 * 4 + 8 + 4 * 4 + 8 + 4
@@ -95,20 +96,20 @@ class DeviceIndex:
     index : FMIndex
         The index on the host.
     plan : MemoryPlan
-        ``str(plan)`` says what was chosen.
+        ``str(plan)`` describes it.
     forward, reverse : DeviceBWT
-        `reverse` is None where no search needs it.
+        `reverse` is None if no search needs it.
     first_rows, segment_text, segment_genome : device arrays, dtype=uint32
     suffixes : device array, dtype=uint32, or None
         Of every `plan.suffix_rate`-th row.
     text : device array, dtype=uint64, or None
-        The text in 2 bits a base, where the whole suffix array is there.
+        The text in 2 bits per base, if the whole suffix array is there.
     work : Workspace or None
-        None for what makes lists of its own.
+        None for callers with their own lists.
     tables : dict of int to device array
         See `table`.
     sort_pairs : function
-        As `bwarp.gpu.sums_and_sorts.pair_sorter` makes it; loading it takes milliseconds.
+        From `bwarp.gpu.sums_and_sorts.pair_sorter`; loading it takes milliseconds.
     """
 
     index: FMIndex = field(repr=False)
@@ -126,17 +127,17 @@ class DeviceIndex:
 
     @property
     def has_reverse(self) -> bool:
-        """Whether the index has the reverse BWT, be it on the GPU or not."""
+        """Return whether the index has the reverse BWT, on the GPU or not."""
         return self.index.has_reverse
 
     def table(self, length: int):
-        """The rows of all strings of a length.
+        """Return the rows of all strings of a length.
 
         Returns
         -------
         table : device array, shape=(4 * 4**length,), dtype=uint32
-            First row forward, first row reverse, number of rows, 0, of every string; the string's
-            index is its bases as a number to the base 4.
+            First row forward, first row reverse, number of rows, 0, for each string; the index of a
+            string is its bases as a number in base 4.
         """
         if length not in self.tables:
             self.tables[length] = string_table(self.forward, self.first_rows, length)
@@ -144,7 +145,7 @@ class DeviceIndex:
 
 
 def search_needs(with_reverse: bool, with_suffixes: str, beside: int = 0) -> MemoryNeeds:
-    """What searches with a `Workspace` want on the GPU; see `MemoryNeeds`."""
+    """Return the GPU memory needs of searches with a `Workspace`; see `MemoryNeeds`."""
     return MemoryNeeds(
         with_reverse,
         with_suffixes,
@@ -159,14 +160,14 @@ def search_needs(with_reverse: bool, with_suffixes: str, beside: int = 0) -> Mem
 def make_device_index(
     index: FMIndex, needs: MemoryNeeds, with_lists: bool = True, threads: int = 1
 ) -> DeviceIndex:
-    """Plan the memory, upload the parts that were chosen, and make the rest on the GPU.
+    """Plan the memory, copy the chosen parts to the GPU, and compute the rest there.
 
     Parameters
     ----------
     with_lists : bool
-        Whether there is to be a `Workspace`, for batches of as many elements as the plan says.
+        Whether to allocate a `Workspace`, for batches of as many elements as planned.
     threads : int
-        Several bring the files of an index to the GPU three times as fast as one.
+        Several threads copy the files of an index to the GPU three times as fast as one.
     """
     plan = plan_memory(index, needs, free_memory())
     first_rows = cuda.to_device(index.forward.first_rows.astype(np.uint32))
@@ -176,7 +177,7 @@ def make_device_index(
     segment_genome = cuda.to_device(reference.segment_genome.astype(np.uint32))
     suffixes = text = None
     if plan.suffix_rate:
-        # Every suffix that is kept, and for all of them what the index has.
+        # Make the suffixes that are kept from those of the index.
         kept = index.suffix_array[:: max(1, plan.suffix_rate // index.sa_rate)]
         suffixes = upload(kept, threads)
     if plan.suffix_rate == 1:
@@ -187,7 +188,7 @@ def make_device_index(
         )
     reverse = _upload_bwt(index.reverse, threads) if needs.with_reverse else None
     table = string_table(forward, first_rows, plan.string_length)
-    free_memory()  # what was uploaded only to be transformed
+    free_memory()  # inputs that are no longer needed
     return DeviceIndex(
         index=index,
         plan=plan,
@@ -206,7 +207,7 @@ def make_device_index(
 
 @on_timeline("copy to the GPU")
 def upload(array: np.ndarray, threads: int = 1):
-    """A flat device copy of a host array, mapped files included."""
+    """Return a flat device copy of a host array, which may be a mapped file."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return to_gpu([flat], threads)[0] if threads > 1 else cuda.to_device(flat)
 
@@ -222,7 +223,7 @@ def _upload_bwt(bwt: BWT, threads: int) -> DeviceBWT:
 
 
 def string_table(forward: DeviceBWT, first_rows, length: int):
-    """`DeviceIndex.table`: strings grow to the left, base by base, from the empty one."""
+    """Make `DeviceIndex.table`: extend strings to the left, base by base, from the empty one."""
     table = cuda.to_device(np.array([0, 0, forward.n_rows, 0], np.uint32))
     for shorter in range(length):
         strings = 4**shorter
@@ -237,10 +238,10 @@ def grow_table(
     words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
     table: uint32[::1], longer: uint32[::1],
 ):  # fmt: skip
-    """Grow every string of a table by one base to the left.
+    """Extend every string of a table by one base to the left.
 
-    One thread a string. Neighbouring strings have neighbouring rows, so their blocks come from
-    the cache; four entries are written.
+    One thread per string, which writes four entries. Neighbouring strings have neighbouring rows,
+    so their blocks come from the cache.
     """
     i = cuda.grid(1)
     strings = table.size // 4

@@ -1,7 +1,7 @@
-"""The FM-index as arrays: Burrows-Wheeler transforms in blocks, a sampled suffix array.
+"""The arrays of an FM-index: Burrows-Wheeler transforms in blocks and a sampled suffix array.
 
-Rows are the suffixes of the text in order (`bwarp.reference` says what the text is). A block
-holds what ``rank`` needs for `occ_rate` rows, side by side, so that one rank reads one block:
+Rows are the sorted suffixes of the text (see `bwarp.reference` for the text). A block contains what
+``rank`` needs for `occ_rate` rows, so that one rank reads one block:
 
     word   0      1      2      3            4     5      6     7     ...
            C      G      T      separators   low   high   low   high
@@ -9,11 +9,11 @@ holds what ``rank`` needs for `occ_rate` rows, side by side, so that one rank re
 
     low, high   the two bits of each row's base (A C G T = 0 1 2 3), row r in bit r % 32
 
-These are the paper's ROcc and B, interleaved (Liu & Schmidt III.A; Drozd's buckets). With the
-default rate of 64 a block is 32 bytes: one memory sector of a GPU, half a cache line of a CPU.
-The count of A before a block follows from the others. A row whose base is a separator stores 0
-there; the lowest bit of word 3 says that a block has such rows, and then the rest of the word is
-where in `separator_rows` they begin. So ranks are exact and no match ever holds a separator.
+These are ROcc and B of the paper, interleaved (Liu & Schmidt III.A; Drozd's buckets). With the
+default rate of 64 a block is 32 bytes: one memory sector of a GPU, half a cache line of a CPU. The
+count of A before a block follows from the others. A row whose base is a separator stores 0; the
+lowest bit of word 3 indicates that a block has such rows, and the remaining bits are the index of
+the first in `separator_rows`. Ranks are therefore exact, and no match contains a separator.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ COUNT_WORDS = 4
 
 
 class BWTArrays(NamedTuple):
-    """What compiled functions take of a `BWT`; loops go faster over the single arrays."""
+    """The fields of a `BWT` that compiled functions use; loops over single arrays are faster."""
 
     words: np.ndarray
     separator_rows: np.ndarray
@@ -38,7 +38,7 @@ class BWTArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class BWT:
-    """The Burrows-Wheeler transform of one text, ready for rank.
+    """The Burrows-Wheeler transform of one text, ready for rank queries.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class BWT:
     separator_rows : ndarray, shape=(n_separators,), dtype=uint32
         The rows whose base is a separator, in order.
     first_rows : ndarray, shape=(5,), dtype=uint32
-        The first row that begins with A, C, G, T; the last is the number of rows.
+        The first rows that begin with A, C, G and T; the last element is the number of rows.
     text_start : int
-        Which of `separator_rows` is the row of the whole text.
+        The index in `separator_rows` of the row of the whole text.
     """
 
     blocks: np.ndarray = field(repr=False)
@@ -66,15 +66,15 @@ class BWT:
 
     @property
     def words(self) -> np.ndarray:
-        """The blocks as one flat array, as compiled functions read them."""
+        """Return the blocks as one flat array, as compiled functions read them."""
         return self.blocks.reshape(-1)
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The numbers of a block's 32-row groups.
+        """The numbers of the 32-row groups of a block.
 
-        Compiled functions take this tuple so that its length, a part of its type, unrolls their
-        loops: one specialised rank for every rate from one source.
+        The length of this tuple is part of its type and unrolls the loops of compiled functions:
+        one source gives a specialised rank for each rate.
         """
         return tuple(range(self.occ_rate // 32))
 
@@ -87,20 +87,20 @@ class BWT:
 
 @dataclass(frozen=True)
 class FMIndex:
-    """An index of a reference: what every search and location reads.
+    """The index of a reference, used for all searches and for locating.
 
     Attributes
     ----------
     reference : Reference
     forward : BWT
-        Of the text: searches from a pattern's last base to its first.
+        Of the text: searches from the last base of a pattern to the first.
     reverse : BWT or None
-        Of the text read backwards: searches from a pattern's first base to its last. None where
-        it was not asked for; `bwarp.index.store` refuses searches that need it.
+        Of the reversed text: searches from the first base of a pattern to the last. None if not
+        requested; `bwarp.index.store` rejects searches that need it.
     prefix_table : ndarray, shape=(4**prefix_length, 2), dtype=uint32
         First row and number of rows, in the forward BWT, of every k-mer of that length.
     suffix_array : ndarray, shape=(ceil(n_rows / sa_rate),), dtype=uint32
-        Text positions of the forward rows 0, sa_rate, 2 sa_rate, ... (the paper's RSA).
+        Text positions of the forward rows 0, sa_rate, 2 sa_rate, ... (RSA in the paper).
     sa_rate : int
     """
 
@@ -113,7 +113,7 @@ class FMIndex:
 
     @property
     def prefix_length(self) -> int:
-        """Length of the k-mers of the prefix table; 0 where there is none."""
+        """The length of the k-mers of the prefix table; 0 if there is none."""
         return (max(len(self.prefix_table), 1).bit_length() - 1) // 2
 
     @property
@@ -126,10 +126,10 @@ class FMIndex:
 
 
 def block_words(occ_rate: int) -> int:
-    """32-bit words of a block."""
+    """Return the number of 32-bit words per block."""
     return COUNT_WORDS + occ_rate // 16
 
 
 def first_rows_of(base_counts: np.ndarray) -> np.ndarray:
-    """First rows from the counts of separators, A, C, G and T (shape=(5,)) in the text."""
+    """Return first rows from the counts of separators, A, C, G and T (shape=(5,)) in the text."""
     return np.cumsum(base_counts).astype(np.uint32)

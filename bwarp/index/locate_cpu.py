@@ -1,8 +1,8 @@
-"""From SA rows to text positions on the CPU: LF steps to a sampled row, then a look-up.
+"""Convert SA rows to text positions on the CPU: LF steps to a sampled row, then a lookup.
 
-Liu & Schmidt's two steps (III.C), apart because either engine may do the first: `step_to_sampled`
-takes row i to (j, t), a row j that is a multiple of the sampling rate p, t LF-steps away; `look_up`
-gives SA[i] = RSA[j / p] + t. With p = 1 every row is sampled.
+The two steps of Liu & Schmidt (III.C) are separate, as either engine may do the first:
+`step_to_sampled` maps row i to (j, t), where row j, t LF steps away, is a multiple of the sampling
+rate p; `look_up` returns SA[i] = RSA[j / p] + t. With p = 1 every row is sampled.
 """
 
 import numba
@@ -16,19 +16,19 @@ from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
 
-# Rows that advance together: enough for their cache misses to overlap.
+# Rows processed together: enough for their cache misses to overlap.
 _TOGETHER = 32
 
 
 def locate(index: FMIndex, rows: np.ndarray, threads: int = 1) -> np.ndarray:
-    """Text positions (dtype uint32) of rows of the forward BWT (dtype uint32)."""
+    """Return the text positions (uint32) of rows of the forward BWT (uint32)."""
     return look_up(index, *step_to_sampled(index, rows, threads), threads)
 
 
 def step_to_sampled(
     index: FMIndex, rows: np.ndarray, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each row, a sampled row and the LF-steps to it.
+    """Return, for each row, a sampled row and the number of LF steps to it.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def step_to_sampled(
 
 
 def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int = 1) -> np.ndarray:
-    """Text positions from what `step_to_sampled` returns, dtype uint32."""
+    """Return text positions from the results of `step_to_sampled`, dtype uint32."""
     positions = np.empty(sampled.size, np.uint32)
     for_each_range(
         lambda start, stop: _look_up(
@@ -68,13 +68,13 @@ def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int
     return positions
 
 
-# Proving a suffix array would take longer than many a run: `bwarp.index.verify` does. These two
-# keep a wrong one from leading out of the genome, or nowhere, where its entries are used.
+# Proving a suffix array correct can take longer than a run; `bwarp.index.verify` does it. These two
+# checks prevent a wrong one from leading outside the genome or into an endless loop.
 
 
 @numba.njit(nogil=True, inline="always")
 def check_hit(position, length, next_segment):
-    """Refuse a hit that does not lie within its segment, which a separator follows."""
+    """Reject a hit that is not within its segment, which a separator follows."""
     if position + length >= next_segment:
         raise InputError(
             "the index is wrong, build it again: its suffix array leads out of its contigs"
@@ -83,18 +83,18 @@ def check_hit(position, length, next_segment):
 
 @numba.njit(nogil=True, inline="always")
 def check_steps(row, first_row):
-    """Refuse LF steps that are back where they began before they met a sampled row."""
+    """Reject LF steps that return to their start before reaching a sampled row."""
     if row == first_row:
         raise InputError("the index is wrong, build it again: its BWT has rows without a position")
 
 
 @compiled
 def _step_to_sampled(bwt, sa_rate, rows, steps):
-    """Take every row of `rows` to a sampled one, in place, a few at a time."""
+    """Replace every row of `rows` by a sampled one, in place, a few at a time."""
     bwt, rows, steps = uncounted((bwt, rows, steps))
     words, separator_rows, groups, first_rows, text_start = bwt
     rate = np.uint64(sa_rate)
-    # Most rates are powers of two: a division takes as long as half a step.
+    # Most rates are powers of two, and a division takes as long as half a step.
     mask = rate - np.uint64(1) if rate & (rate - np.uint64(1)) == 0 else np.uint64(0)
     moving = np.empty(_TOGETHER, np.uint64)
     first_row = np.empty(_TOGETHER, np.uint64)
@@ -104,7 +104,7 @@ def _step_to_sampled(bwt, sa_rate, rows, steps):
         while n_moving < _TOGETHER and following < np.uint64(rows.size):
             row = np.uint64(rows[following])
             prefetch(words, np.int64(block_start(groups, row)))
-            # Counted, not branched on: which rows are sampled is what no branch predictor knows.
+            # Branch-free, because which rows are sampled is unpredictable.
             moving[n_moving] = following
             first_row[n_moving] = row
             n_moving += np.uint64((row & mask if mask else row % rate) != 0)
@@ -133,7 +133,7 @@ def _look_up(suffix_array, sa_rate, text_length, sampled, steps, positions):
         if ahead < sampled.size:
             prefetch(suffix_array, np.int64(sampled[ahead] // rate))
         position = np.int64(suffix_array[sampled[i] // rate]) + np.int64(steps[i])
-        # LF steps over the text's start go on at its end.
+        # LF steps before the start of the text continue at its end.
         position -= text_length if position >= text_length else 0
         check_hit(position, 0, text_length)
         positions[i] = position

@@ -1,11 +1,11 @@
-"""From rows to text positions, and from there to the genome, on the GPU.
+"""Convert rows to text positions, and these to genome positions, on the GPU.
 
-The two steps of `bwarp.index.locate_cpu`: `step_to_sampled` takes SA rows to sampled ones, and
-`look_up` gives their positions. Where memory allows it, `whole_suffix_array` does both for every
-row once and for all: then a row costs one look-up, and a search can compare its last few rows with
-the text.
+The two steps are those of `bwarp.index.locate_cpu`: `step_to_sampled` maps SA rows to sampled ones,
+and `look_up` returns their positions. If memory allows, `whole_suffix_array` does both for all rows
+in advance: each row then takes one lookup, and a search can compare its last few rows with the
+text.
 
-`count` is in every function the number of elements at the front of an array that are in use.
+In every function, `count` is the number of elements in use at the front of an array.
 """
 
 import numpy as np
@@ -19,19 +19,19 @@ _THREADS = 256
 
 
 def step_to_sampled(bwt, first_rows, rate: int, rows, steps, count: int) -> None:
-    """Replace rows (device, uint32) by sampled ones; the LF-steps to them go to `steps`."""
+    """Replace rows (device, uint32) by sampled ones; write the LF steps to them to `steps`."""
     step_rows[launch(count, _THREADS)](
         *bwt.arrays, first_rows, bwt.text_start, rate, rows, steps, count
     )
 
 
 def look_up(sampled, rate: int, text_length: int, rows, steps, count: int) -> None:
-    """Replace sampled rows by text positions, their steps added."""
+    """Replace sampled rows by text positions plus their steps."""
     look_up_rows[launch(count, _THREADS)](sampled, rate, text_length, rows, steps, count)
 
 
 def whole_suffix_array(bwt, first_rows, rate: int, sampled):
-    """The text positions of all rows (device, uint32) from those of every rate-th."""
+    """Return the text positions of all rows (device, uint32) from those of every `rate`-th."""
     suffixes = cuda.device_array(bwt.n_rows, np.uint32)
     fill_suffixes[launch(bwt.n_rows, _THREADS)](
         *bwt.arrays, first_rows, bwt.text_start, rate, sampled, suffixes
@@ -40,10 +40,10 @@ def whole_suffix_array(bwt, first_rows, rate: int, sampled):
 
 
 def packed_text(genome, segment_text, segment_genome, text_length: int):
-    """The text in 2 bits a base as `bwarp.sequence.pack` has it (device, uint64).
+    """Return the text in 2 bits per base, like `bwarp.sequence.pack` (device, uint64).
 
-    A separator is stored as A: whoever compares must ask where segments end. There are two words
-    more than bases need, so that a window at any position can be read.
+    Separators are stored as A, so comparisons must check where segments end. There are two words
+    more than the bases need, so that a window at any position can be read.
     """
     text = cuda.device_array(text_length // 32 + 3, np.uint64)
     pack_text[launch(text.size, _THREADS)](genome, segment_text, segment_genome, text_length, text)
@@ -52,7 +52,7 @@ def packed_text(genome, segment_text, segment_genome, text_length: int):
 
 @cuda.jit(device=True)
 def segment_of(segment_text, position):
-    """The number of the segment that holds a text position: bisection in a small array."""
+    """Return the number of the segment that contains a text position, by bisection."""
     low = uint32(0)
     high = uint32(segment_text.size - 1)
     while uint32(high - low) > uint32(1):
@@ -66,16 +66,17 @@ def segment_of(segment_text, position):
 
 @cuda.jit(device=True)
 def genome_position(segment_text, segment_genome, position):
-    """The genome position of a text position."""
+    """Return the genome position of a text position."""
     segment = segment_of(segment_text, position)
     return uint32(segment_genome[segment] + position - segment_text[segment])
 
 
 @cuda.jit(device=True)
 def position_of(sampled, rate, text_length, row, steps):
-    """The text position `steps` after that of a sampled row, once around the text's end.
+    """Return the text position `steps` after that of a sampled row, wrapping at the end of the
+    text.
 
-    A suffix array that leads out of the text, which only a forged index has, leads to its start.
+    If a forged suffix array leads outside the text, return the start of the text.
     """
     position = uint64(sampled[uint32(row // uint32(rate))]) + uint64(steps)
     if position >= uint64(text_length):
@@ -90,7 +91,7 @@ def step_rows(
     words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
     text_start: int, rate: int, rows: uint32[::1], steps: uint32[::1], count: int,
 ):  # fmt: skip
-    """One thread a row; one random read an LF-step, about as many steps as the rate."""
+    """One thread per row; one random read per LF step, about as many steps as the rate."""
     i = cuda.grid(1)
     if i < count:
         row = first_row = rows[i]
@@ -98,7 +99,7 @@ def step_rows(
         while row % uint32(rate) != 0:
             row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
             taken = uint32(taken + uint32(1))
-            if row == first_row:  # of a forged index: it would go round for ever
+            if row == first_row:  # only in a forged index: it would never end
                 break
         rows[i] = row
         steps[i] = taken
@@ -109,7 +110,7 @@ def look_up_rows(
     sampled: uint32[::1], rate: int, text_length: int, rows: uint32[::1], steps: uint32[::1],
     count: int,
 ):  # fmt: skip
-    """One thread a row; one random read."""
+    """Look up positions. One thread per row; one random read."""
     i = cuda.grid(1)
     if i < count:
         rows[i] = position_of(sampled, rate, text_length, rows[i], steps[i])
@@ -120,7 +121,7 @@ def fill_suffixes(
     words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
     text_start: int, rate: int, sampled: uint32[::1], suffixes: uint32[::1],
 ):  # fmt: skip
-    """Both steps. One thread a row; about `rate` random reads."""
+    """Do both steps. One thread per row; about `rate` random reads."""
     i = cuda.grid(1)
     if i < suffixes.size:
         row = first_row = uint32(i)
@@ -138,7 +139,7 @@ def pack_text(
     genome: uint64[::1], segment_text: uint32[::1], segment_genome: uint32[::1], text_length: int,
     text: uint64[::1],
 ):  # fmt: skip
-    """One thread for every 32 bases; neighbours read neighbouring words of the genome."""
+    """Pack text. One thread per 32 bases; neighbours read neighbouring words of the genome."""
     i = cuda.grid(1)
     if i < text.size:
         bits = uint64(0)

@@ -1,17 +1,17 @@
-"""Which parts of an index go to a GPU, and how much work at a time: planned from what is free.
+"""Plan which parts of an index go to a GPU, and the batch size, from the free memory.
 
-What is kept, where memory allows, in the order in which it is given up:
+Parts are kept if memory allows. They are given up in this order:
 
-    the whole suffix array + the text in 2 bits     a row is one look-up; the last rows of a search
+    the whole suffix array + the text in 2 bits     a row takes a lookup; the last rows of a search
                                                     are compared with the text
     a table of the rows of all strings of a length  the longer, the fewer steps a search takes
     the sampled suffix array                        LF steps to sampled rows on the GPU
     a more thinly sampled one                       more LF steps
-    the BWT                                         without it there is no search
+    the BWT                                         required for any search
 
-Beside the index the plan counts what else the program keeps there (a genome), its work on one
-batch, what making the parts takes for a moment, and some room for the driver: code of kernels,
-their local memory, and gaps between arrays.
+The plan also counts what else the program keeps on the GPU (a genome), the memory of one batch,
+temporary memory for making the parts, and a reserve for the driver: code of kernels, their local
+memory, and gaps between arrays.
 """
 
 from collections.abc import Iterator
@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from bwarp.errors import GpuMemoryError
 from bwarp.index.fm_index import FMIndex
 
-#: Strings of at most so many bases are in the table; of fewer in a text too short for them.
+#: Maximum length of the strings in the table; less if the text is too short for them.
 LONGEST_STRING = 15
 SHORTEST_STRING = 4
 
-#: The table is at most so many bases shorter than the longest that pays.
+#: Maximum number of bases by which the table may be shorter than the best length.
 SHORTER_STRINGS = 3
 
-#: The suffix array is sampled no more thinly than this.
+#: Maximum sampling rate of the suffix array.
 LARGEST_RATE = 32
 
-#: The driver's share: bytes, and a part of what is free.
+#: Reserve for the driver: bytes, and a fraction of the free memory.
 DRIVER_BYTES = 256 << 20
 DRIVER_SHARE = 1 / 32
 
@@ -39,7 +39,7 @@ _TABLE_ENTRY = 16
 
 @dataclass(frozen=True)
 class MemoryNeeds:
-    """What a program wants on the GPU.
+    """The GPU memory needs of a program.
 
     Attributes
     ----------
@@ -48,15 +48,15 @@ class MemoryNeeds:
     with_suffixes : str
         ``"no"``, ``"if they fit"`` or ``"yes"``.
     bytes_an_element : int
-        Memory of each element of a batch: a k-mer, a read.
+        Memory per element of a batch: a k-mer or a read.
     fewest, enough, most : int
-        Elements of a batch: with fewer the program does not run, with enough it is nearly as fast
-        as it can be, and more than most do not pay.
+        Elements of a batch: the minimum for the program to run, a number that is nearly as fast as
+        possible, and the maximum that is useful.
     beside : int
-        Bytes of what the program keeps on the GPU beside the index.
+        Bytes that the program keeps on the GPU in addition to the index.
     spare : int
-        Bytes that it has a use for if they stay free, and does without if batches would not have
-        enough elements.
+        Bytes that the program uses if they are free, and gives up if batches would otherwise have
+        too few elements.
     """
 
     with_reverse: bool
@@ -76,15 +76,14 @@ class MemoryPlan:
     Attributes
     ----------
     suffix_rate : int
-        1: the whole suffix array, and the text; n: every n-th suffix, n being a multiple of the
+        1: the whole suffix array, and the text; n: every n-th suffix, where n is a multiple of the
         rate of the index; 0: none.
     string_length : int
-        Bases of the strings in the table.
+        The length of the strings in the table.
     elements : int
         Of a batch.
     index_bytes, work_bytes, free_bytes : int
-        Memory that the index's parts and the program's own, and work on a batch take, of what is
-        free.
+        Memory for the index and the program's own data, memory for a batch, and the free memory.
     """
 
     suffix_rate: int
@@ -106,15 +105,15 @@ class MemoryPlan:
 
 
 def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPlan:
-    """Choose what goes to a GPU with so many bytes free.
+    """Choose what goes to a GPU with `free_bytes` free.
 
-    The largest parts beside which batches of enough elements have room, with the bytes to spare if
-    that can be; else beside half as many elements, and so on.
+    Takes the largest parts that leave enough memory for a batch of `enough` elements and, if
+    possible, for the spare bytes; otherwise for half as many elements, and so on.
 
     Raises
     ------
     GpuMemoryError
-        Where not even the smallest parts have room.
+        If not even the smallest parts fit.
     """
     usable = int(free_bytes * (1 - DRIVER_SHARE)) - DRIVER_BYTES
     for least, spare in _wishes(needs):
@@ -137,7 +136,7 @@ def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPl
 
 
 def _wishes(needs: MemoryNeeds) -> Iterator[tuple[int, int]]:
-    """Elements of a batch, and bytes to spare: the most that are wished for first."""
+    """Yield pairs of batch elements and spare bytes, the largest first."""
     yield needs.enough, needs.spare
     least = needs.enough
     while least > needs.fewest:
@@ -147,7 +146,7 @@ def _wishes(needs: MemoryNeeds) -> Iterator[tuple[int, int]]:
 
 
 def _sizes(index: FMIndex, needs: MemoryNeeds) -> Iterator[tuple[int, int]]:
-    """Rates of the suffix array and lengths of the table's strings, the largest parts first."""
+    """Yield pairs of suffix array rate and string length, the largest parts first."""
     rates = [1, index.sa_rate]
     while 2 * rates[-1] <= LARGEST_RATE:
         rates.append(2 * rates[-1])
@@ -162,7 +161,7 @@ def _sizes(index: FMIndex, needs: MemoryNeeds) -> Iterator[tuple[int, int]]:
 
 
 def _index_bytes(index: FMIndex, needs: MemoryNeeds, rate: int, length: int) -> tuple[int, int]:
-    """What is kept on the GPU, and the most that is there while it is made."""
+    """Return the bytes kept on the GPU, and the maximum while they are made."""
     n_rows = index.forward.n_rows
     forward = index.forward.blocks.nbytes
     suffixes = 4 * -(-n_rows // rate) if rate else 0
@@ -170,14 +169,14 @@ def _index_bytes(index: FMIndex, needs: MemoryNeeds, rate: int, length: int) -> 
     table = _TABLE_ENTRY * 4**length
     kept = forward * (2 if needs.with_reverse else 1) + suffixes + text + table + needs.beside
     # The whole suffix array is made from the sampled one, the text from the packed genome, and the
-    # table from that of strings one base shorter.
+    # table from the one of strings a base shorter.
     sampled = 4 * -(-n_rows // index.sa_rate) if rate == 1 and index.sa_rate > 1 else 0
     peak = max(forward + suffixes + max(sampled, 2 * text) + needs.beside, kept + table // 4)
     return kept, peak
 
 
 def longest_string(n_rows: int) -> int:
-    """The longest strings that nearly all occur in a text: most searches go on beyond them."""
+    """Return the maximum length at which nearly all strings occur in a text."""
     length = SHORTEST_STRING
     while length < LONGEST_STRING and 4 ** (length + 1) <= n_rows // 2:
         length += 1

@@ -1,12 +1,12 @@
-"""The text that is indexed, in 2 bits a base, with its separators beside it.
+"""The indexed text in 2 bits per base, with a separate list of its separators.
 
-The text is the segments of a reference, each followed by a separator (`bwarp.reference`). In 2
-bits there is no room for a fifth symbol, so a separator is stored as A and its position is listed.
-A bit for every stretch of 256 positions says whether 32 bases read from there may meet one: nearly
-all reads of the text see a bit that is not set, and look no further.
+The text is the segments of a reference, each followed by a separator (`bwarp.reference`). As 2 bits
+cannot encode a fifth symbol, a separator is stored as A and its position is listed. One bit per
+stretch of 256 positions says whether 32 bases read from there may include one: nearly all reads of
+the text find the bit unset and need no further check.
 
     text       A C G | T A |         | is a separator, and comes before A
-    words      A C G A T A A         32 bases a word, the first in the highest bits
+    words      A C G A T A A         32 bases per word, the first in the highest bits
     separators 3, 6
 """
 
@@ -19,7 +19,7 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
-#: Bases of a word, and the most that are read at once.
+#: Bases of a word, the maximum that is read at once.
 WORD = 32
 
 #: Positions that share a bit of `near_separator`.
@@ -33,9 +33,9 @@ class PackedText(NamedTuple):
     ----------
     words : ndarray, shape=(size // 32 + 3,), dtype=uint64
     separators : ndarray, shape=(n_separators,), dtype=int64
-        Their positions in order; the text ends with one and has no two side by side.
+        Their sorted positions; the text ends with one, and no two are adjacent.
     near_separator : ndarray, dtype=uint64
-        Bit i: whether one of the 32 bases from some position of stretch i on is a separator.
+        Bit i: whether one of the 32 bases from any position of stretch i on is a separator.
     size : int
     """
 
@@ -46,7 +46,7 @@ class PackedText(NamedTuple):
 
 
 def make_text(words: np.ndarray, separators: np.ndarray) -> PackedText:
-    """A text from its words and the positions of its separators, the last of which ends it."""
+    """Make a text from its words and the positions of its separators, the last of which ends it."""
     size = int(separators[-1]) + 1
     near = np.zeros(size // STRETCH // 64 + 1, np.uint64)
     for reach in (0, WORD - 1):
@@ -56,7 +56,7 @@ def make_text(words: np.ndarray, separators: np.ndarray) -> PackedText:
 
 
 def pack_text(reference: Reference, threads: int = 1) -> PackedText:
-    """The text of a reference."""
+    """Pack the text of a reference."""
     words = np.zeros(reference.text_length // WORD + 3, np.uint64)
     for_each_range(
         lambda start, stop: _pack(
@@ -69,7 +69,7 @@ def pack_text(reference: Reference, threads: int = 1) -> PackedText:
 
 
 def reversed_text(text: PackedText, threads: int = 1) -> PackedText:
-    """The text read backwards, its last separator still last."""
+    """Reverse the text, keeping its last separator last."""
     words = np.zeros_like(text.words)
     for_each_range(
         lambda start, stop: _reverse(text.words, text.size, words, start, stop),
@@ -82,14 +82,14 @@ def reversed_text(text: PackedText, threads: int = 1) -> PackedText:
 
 @compiled
 def is_near_separator(text, position):
-    """False where none of the 32 bases from a position on is a separator."""
+    """Return False if none of the 32 bases from a position on is a separator."""
     stretch = position // STRETCH
     return (text.near_separator[stretch >> 6] >> np.uint64(stretch & 63)) & np.uint64(1) != 0
 
 
 @compiled
 def next_separator(text, position):
-    """The number of the first separator at a position or after it."""
+    """Return the number of the first separator at or after a position."""
     low = 0
     high = text.separators.size
     while low < high:
@@ -103,13 +103,13 @@ def next_separator(text, position):
 
 @compiled
 def bases_before_separator(text, position, most):
-    """How many bases, at most `most`, lie between a position and the next separator."""
+    """Count the bases, at most `most`, between a position and the next separator."""
     return min(most, text.separators[next_separator(text, position)] - position)
 
 
 @compiled
 def _pack(genome, segment_genome, segment_text, words, start, stop):
-    """Write words; in the genome, bases lie further left by the separators before them."""
+    """Write words; bases are shifted from the genome to the text by the separators before them."""
     segment = np.searchsorted(segment_text, start * WORD, side="right") - 1
     for word in range(start, stop):
         first = word * WORD
@@ -131,7 +131,7 @@ def _pack(genome, segment_genome, segment_text, words, start, stop):
 
 @compiled
 def _reverse(words, size, turned, start, stop):
-    """Write words of the text read backwards: base i is base size - 2 - i."""
+    """Write words of the reversed text: base i is base size - 2 - i."""
     for word in range(start, stop):
         first = size - 2 - (word * WORD + WORD - 1)
         if first >= 0:

@@ -1,4 +1,4 @@
-"""The text that is indexed on a GPU, a byte a symbol: 0 is a separator, 1 to 4 are A C G T."""
+"""The indexed text on a GPU, one byte per symbol: 0 is a separator, 1 to 4 are A C G T."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ _THREADS = 256
 
 
 def text_on_gpu(text: PackedText, threads: int = 1):
-    """A text on the GPU, to which it goes in 2 bits a base.
+    """Copy a text to the GPU in 2 bits per base and unpack it there.
 
     Returns
     -------
@@ -27,7 +27,7 @@ def text_on_gpu(text: PackedText, threads: int = 1):
 
 @kernel
 def spread_bases(words: uint64[::1], codes: uint8[::1]):
-    """One thread a base; neighbours read the same word."""
+    """Unpack bases. One thread per base; neighbours read the same word."""
     i = cuda.grid(1)
     if i < codes.size:
         code = (words[i >> 5] >> np.uint64(62 - 2 * (i & 31))) & np.uint64(3)
@@ -36,7 +36,7 @@ def spread_bases(words: uint64[::1], codes: uint8[::1]):
 
 @kernel
 def put_separators(separators: int64[::1], codes: uint8[::1]):
-    """One thread a separator."""
+    """Write separators. One thread each."""
     i = cuda.grid(1)
     if i < separators.size:
         codes[separators[i]] = 0
@@ -44,7 +44,7 @@ def put_separators(separators: int64[::1], codes: uint8[::1]):
 
 @cuda.jit(device=True)
 def symbols_at(codes, position, count):
-    """Some symbols from a position on as a number to base 5; behind the text's end lie zeros.
+    """Return `count` symbols from a position on as a number in base 5; zeros follow the text.
 
     Threads of neighbouring positions read the same bytes, so they come from the cache.
     """

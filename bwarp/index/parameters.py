@@ -1,4 +1,4 @@
-"""What a user may choose of an index, and the defaults that depend on the size."""
+"""Parameters of an index, defaults that depend on its size, and the sizes of its parts."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from bwarp.options.mapping import INDEX
 
 @dataclass(frozen=True)
 class IndexParameters:
-    """occ_rate is the paper's q, sa_rate its p; prefix_length 0 means no prefix table."""
+    """`occ_rate` is q of the paper, `sa_rate` its p; `prefix_length` 0 means no prefix table."""
 
     occ_rate: int
     sa_rate: int
@@ -22,10 +22,10 @@ def choose_parameters(
     sa_rate: int = INDEX["sa_rate"].default,
     prefix_length: int | str | None = None,
 ) -> IndexParameters:
-    """Check what was chosen, and choose the prefix length by the text's length where it was not.
+    """Check the given parameters; choose the prefix length by the text length if it is not given.
 
-    The longest table is chosen that takes no more than about two bytes a base, up to 13: it saves
-    the most random reads a search, and stays within what a GPU's cache likes.
+    The default is the longest table of at most about two bytes per base, up to 13: it saves the
+    most random reads per search and still fits the cache of a GPU.
     """
     INDEX["occ_rate"].check(occ_rate)
     INDEX["sa_rate"].check(sa_rate)
@@ -37,13 +37,12 @@ def choose_parameters(
     return IndexParameters(occ_rate, sa_rate, prefix_length)
 
 
-# --------------------------------------------------------------------------------------------------
-# What an index takes: each part's bytes, beside what the paper's formulas give.
+# The size of an index: bytes of each part, next to those from the formulas of the paper.
 
 
 @dataclass(frozen=True)
 class PartSize:
-    """Bytes of a part; `formula` is the paper's, None for what the paper does not have."""
+    """Bytes of a part; `formula` is the paper's, None for parts that the paper lacks."""
 
     name: str
     size: int
@@ -52,10 +51,11 @@ class PartSize:
 
 
 def part_sizes(index: FMIndex) -> list[PartSize]:
-    """The parts of an index.
+    """Return the parts of an index with their sizes.
 
-    The formulas are Liu & Schmidt's, for a text G of n bases with numbers of ceil(log2 n) bits:
-    4 n ceil(log2 n) / q + 2 n bits for ROcc and B of one direction, n ceil(log2 n) / p for RSA.
+    The formulas are those of Liu & Schmidt for a text G of n bases and numbers of ceil(log2 n)
+    bits: 4 n ceil(log2 n) / q + 2 n bits for ROcc and B of one direction, n ceil(log2 n) / p for
+    RSA.
     """
     n = index.forward.n_rows
     bits = max(1, (n - 1).bit_length())
@@ -75,7 +75,7 @@ def part_sizes(index: FMIndex) -> list[PartSize]:
 
 
 def size_table(index: FMIndex) -> str:
-    """A table for people: parameters, and of every part the bytes and the paper's formula."""
+    """Return a readable table: parameters, and the bytes and the paper's formula for each part."""
     n = index.forward.n_rows
     reference = index.reference
     parts = part_sizes(index)
@@ -100,7 +100,7 @@ def size_table(index: FMIndex) -> str:
 
 
 def parse_size_table(table: str) -> list[PartSize]:
-    """The parts in what `size_table` returned, without their total."""
+    """Return the parts in the output of `size_table`, without their total."""
     rows = re.findall(r"^([A-Za-z ]{18}) +([\d,]+) +[\d.]+ +([\d,]+|-)(.*)$", table, re.MULTILINE)
     return [
         PartSize(name.strip(), _number(size), _number(formula), on_gpu.strip())

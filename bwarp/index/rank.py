@@ -1,10 +1,10 @@
-"""Rank, LF-mapping and the base of an SA row: the rules, which each engine compiles for itself.
+"""Rank, LF-mapping and the base of an SA row: the source that each engine compiles for itself.
 
-Every function reads one block (`bwarp.index.fm_index` draws it). The arguments they share:
+Every function reads one block (see `bwarp.index.fm_index`). Common arguments:
 
     words             BWT.words: the blocks as one flat array
-    separator_rows    read only for the few blocks that say they have such rows
-    groups            BWT.groups: its length is the blocks' geometry
+    separator_rows    read only for the few blocks that have such rows
+    groups            BWT.groups: its length gives the geometry of blocks
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from numba import uint64
 
 from bwarp.runtime.simd import population_count
 
-#: What `base_at` gives for a separator.
+#: The result of `base_at` for a separator.
 SEPARATOR = 4
 
 _ALL = 0xFFFFFFFFFFFFFFFF
@@ -31,34 +31,34 @@ def rank_functions(
     load_separators: Callable,
     count_bits: Callable,
 ) -> SimpleNamespace:
-    """The functions of one engine, by their names.
+    """Return the functions of one engine, by name.
 
     Parameters
     ----------
     jit, jit_loop : decorator
-        Compile what the engine calls from compiled code: straight code, and the one loop.
+        Compile functions that compiled code calls: straight code, and the one loop.
     number : Numba type
-        Of rows and codes, unsigned. Sums are cut back to it, for Numba widens them.
+        The unsigned type of rows and codes. Sums are cast to it, because Numba widens them.
     load_pair : function of words, index
-        The two words there.
+        Returns the two words at the index.
     load_counts : function of words, groups, block
-        A block's counts of C, G and T and its word of separators.
+        Returns the counts of C, G and T of a block and its separator word.
     load_planes : function of words, groups, block, pair
-        Low and high bits of 64 rows of a block, or of its last 32.
+        Returns the low and high bits of 64 rows of a block, or of its last 32.
     load_separators : function of words, groups, block, code
-        A block's word of separators, needed for code 0 alone: a branch costs a CPU more than the
-        read, and a GPU less.
+        Returns the separator word of a block, needed for code 0 only: a CPU branch costs more than
+        the read, a GPU branch less.
     count_bits : function of uint64
     """
 
     @jit
     def block_of(groups, row):
-        """The number of the block of a row."""
+        """Return the number of the block of a row."""
         return number(row // number(32 * len(groups)))
 
     @jit
     def bits_below(offset, first):
-        """A mask of the 64 rows from row `first` of a block on that lie below an offset in it."""
+        """Return a mask of the 64 rows from `first` of a block on that precede an offset in it."""
         if offset <= first:
             return uint64(0)
         if offset - first >= number(64):
@@ -67,7 +67,7 @@ def rank_functions(
 
     @jit_loop
     def separators_below(separator_rows, first, row):
-        """How many separator rows, from number `first` on, lie below a row."""
+        """Count the separator rows, from number `first` on, that precede a row."""
         at = first
         while at < number(separator_rows.size) and separator_rows[at] < row:
             at = number(at + number(1))
@@ -75,16 +75,16 @@ def rank_functions(
 
     @jit
     def rows_with(low, high, code):
-        """A mask of the rows whose base is `code`."""
+        """Return a mask of the rows whose base is `code`."""
         flip_low = uint64(0) if code & number(1) else uint64(_ALL)
         flip_high = uint64(0) if code & number(2) else uint64(_ALL)
         return (low ^ flip_low) & (high ^ flip_high)
 
     @jit
     def count_before(groups, block, counts, code):
-        """How many rows before a block have the base `code`.
+        """Count the rows before a block that have the base `code`.
 
-        Selected, not branched on: which base comes next is what no branch predictor knows.
+        Branch-free, because the next base is unpredictable.
         """
         c, g, t, separators = counts
         first = number(block * number(32 * len(groups)))
@@ -95,9 +95,9 @@ def rank_functions(
 
     @jit
     def without_separators(separator_rows, separators, code, row, found):
-        """A rank at a row whose block's word of separators is given: they are stored as A.
+        """Correct a rank at a row for separators, which are stored as A.
 
-        One test of both, that is hardly ever true: whether the base is A is true at random.
+        One combined test that is rarely true; a test for A alone would be unpredictable.
         """
         if separators & number(1) > code:
             first = number(separators >> number(1))
@@ -106,7 +106,7 @@ def rank_functions(
 
     @jit
     def rank(words, separator_rows, groups, code, row):
-        """How many of the rows below `row` have the base `code` (0 to 3)."""
+        """Count the rows before `row` with the base `code` (0 to 3)."""
         row, code = number(row), number(code)
         block = block_of(groups, row)
         offset = number(row - block * number(32 * len(groups)))
@@ -121,7 +121,7 @@ def rank_functions(
 
     @jit
     def add_bits(low, high, below, c, g, t):
-        """Counts of C, G and T, and those of some rows added."""
+        """Add the C, G and T of masked rows to their counts."""
         both = number(count_bits(low & high & below))
         return (
             number(c + number(count_bits(low & below)) - both),
@@ -131,7 +131,7 @@ def rank_functions(
 
     @jit
     def with_a(separator_rows, separators, row, c, g, t):
-        """The ranks of A, C, G and T at a row from those of C, G and T."""
+        """Return the ranks of A, C, G and T at a row from those of C, G and T."""
         before = number(separators >> number(1))
         if separators & number(1):
             before = number(before + separators_below(separator_rows, before, row))
@@ -139,7 +139,7 @@ def rank_functions(
 
     @jit
     def ranks(words, separator_rows, groups, row):
-        """The ranks of A, C, G and T at a row, from one read of its block."""
+        """Return the ranks of A, C, G and T at a row, from one read of its block."""
         row = number(row)
         block = block_of(groups, row)
         offset = number(row - block * number(32 * len(groups)))
@@ -152,7 +152,7 @@ def rank_functions(
 
     @jit
     def base_at(words, separator_rows, groups, row):
-        """The base of a row (0 to 3), or 4 for a separator."""
+        """Return the base of a row (0 to 3), or 4 for a separator."""
         row = number(row)
         block = block_of(groups, row)
         offset = number(row - block * number(32 * len(groups)))
@@ -172,10 +172,10 @@ def rank_functions(
 
     @jit
     def lf_step(words, separator_rows, groups, first_rows, text_start, row):
-        """The row of the suffix one base longer: the paper's beta.
+        """Return the row of the suffix that is one base longer (beta in the paper).
 
-        Before the whole text comes, by definition, its last separator, which is row 0. The other
-        separators' rows follow it in the order of `separator_rows`.
+        By definition, the whole text is preceded by its last separator, which is row 0. The rows of
+        the other separators follow in the order of `separator_rows`.
         """
         row = number(row)
         code = base_at(words, separator_rows, groups, row)
@@ -190,22 +190,20 @@ def rank_functions(
     return SimpleNamespace(**locals())
 
 
-# --------------------------------------------------------------------------------------------------
-# Rank, LF-mapping and the base of an SA row on the CPU; `bwarp.index.rank` has the rules.
+# The CPU functions.
 #
-# Rows and codes are uint64 throughout: signed indexes cost a test and an addition each, which
-# made
-# a search three times slower.
+# Rows and codes are uint64 throughout: each signed index costs a test and an addition, which made a
+# search three times slower.
 
 
 _inlined = numba.njit(nogil=True, inline="always")
-#: A loop that Numba inlined would count references to its array: LLVM inlines it.
+#: LLVM inlines this loop; if Numba did, it would count references to its array.
 _inlined_late = numba.njit(nogil=True, forceinline=True)
 
 
 @_inlined
 def block_start(groups, row):
-    """Where in the flat array the block of a row begins: what to prefetch before a rank."""
+    """Return where the block of a row begins in the flat array, to prefetch it before a rank."""
     return uint64(row) // uint64(32 * len(groups)) * uint64(4 + 2 * len(groups))
 
 
@@ -255,9 +253,9 @@ _without_separators = _functions.without_separators
 
 @_inlined
 def extend_left(words, separator_rows, groups, first_rows, code, start, stop):
-    """The SA interval of ``code + pattern`` from that of a pattern: a step of backward search.
+    """Return the SA interval of ``code + pattern`` from that of a pattern: a backward search step.
 
-    Most intervals are short and lie in one block, which is read once for both ends.
+    Most intervals are short and within one block, which is read once for both ends.
     """
     first, code = uint64(first_rows[code]), uint64(code)
     block = _block_of(groups, start)

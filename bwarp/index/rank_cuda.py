@@ -1,10 +1,10 @@
 """Rank, LF-mapping and the base of an SA row, or of both ends of an SA interval, on the GPU.
 
-`bwarp.index.rank` has the rules. At an occ_rate of 64 a block is one 32-byte sector, read by two
-16-byte loads: that one read of memory is what a rank costs. The two ends of a short interval mostly
-lie in one block, and then it is read once.
+`bwarp.index.rank` has the source. At an occ_rate of 64 a block is one 32-byte sector, read by two
+16-byte loads: a rank costs this one memory read. Both ends of a short interval are usually in one
+block, which is then read once.
 
-Rows are uint32: half the registers of 64 bits.
+Rows are uint32, which take half the registers of 64 bits.
 """
 
 from functools import partial
@@ -21,7 +21,7 @@ def load_pair(words, at):
 
 @cuda.jit(device=True)
 def load_counts(words, groups, block):
-    """A block's counts of C, G and T and its word of separators."""
+    """Return the counts of C, G and T of a block and its separator word."""
     at = uint32(block * uint32(4 + 2 * len(groups)))
     if len(groups) % 2 == 0:
         return load_uint32x4(words, at)
@@ -32,7 +32,7 @@ def load_counts(words, groups, block):
 
 @cuda.jit(device=True)
 def load_planes(words, groups, block, pair):
-    """Low and high bits of 64 rows of a block, or of its last 32."""
+    """Return the low and high bits of 64 rows of a block, or of its last 32."""
     at = uint32(block * uint32(4 + 2 * len(groups)) + uint32(4 + 4 * pair))
     low_after, high_after = uint32(0), uint32(0)
     if len(groups) % 2 == 0:
@@ -47,7 +47,7 @@ def load_planes(words, groups, block, pair):
 
 @cuda.jit(device=True)
 def load_separators(words, groups, block, code):
-    """A block's word of separators where the code is 0."""
+    """Return the separator word of a block if the code is 0."""
     return load_counts(words, groups, block)[3] if code == uint32(0) else uint32(0)
 
 
@@ -56,7 +56,7 @@ def count_bits(bits):
     return uint32(cuda.popc(bits))
 
 
-#: Their lengths at the occ_rates that are used most; kernels are compiled ahead for these.
+#: The number of groups at common occ_rates; kernels are compiled ahead of time for these.
 GROUPS = types.UniTuple(int64, 2), types.UniTuple(int64, 3)
 
 _jit = partial(cuda.jit, device=True)
@@ -79,7 +79,7 @@ count_before, without_separators = _functions.count_before, _functions.without_s
 
 @cuda.jit(device=True)
 def rank_in(separator_rows, groups, block, counts, low, high, code, row):
-    """The rank at a row of a block of at most 64 rows that has been read."""
+    """Return the rank at a row from a block of at most 64 rows that is already read."""
     below = bits_below(uint32(row - block * uint32(32 * len(groups))), uint32(0))
     found = uint32(
         count_before(groups, block, counts, code) + count_bits(rows_with(low, high, code) & below)
@@ -89,7 +89,7 @@ def rank_in(separator_rows, groups, block, counts, low, high, code, row):
 
 @cuda.jit(device=True)
 def ranks_in(separator_rows, groups, block, counts, low, high, row):
-    """The ranks of A, C, G and T at a row of a block of at most 64 rows that has been read."""
+    """Return the ranks of A, C, G and T at a row from a block of at most 64 rows already read."""
     below = bits_below(uint32(row - block * uint32(32 * len(groups))), uint32(0))
     c, g, t, separators = counts
     c, g, t = add_bits(low, high, below, c, g, t)
@@ -98,7 +98,7 @@ def ranks_in(separator_rows, groups, block, counts, low, high, row):
 
 @cuda.jit(device=True)
 def rank_both(words, separator_rows, groups, code, start, stop):
-    """The ranks of a base at both ends of an SA interval: one block is read, or two."""
+    """Return the ranks of a base at both ends of an SA interval, reading one or two blocks."""
     if len(groups) > 2:
         return (
             rank(words, separator_rows, groups, code, start),
@@ -117,7 +117,7 @@ def rank_both(words, separator_rows, groups, code, start, stop):
 
 @cuda.jit(device=True)
 def ranks_both(words, separator_rows, groups, start, stop):
-    """The ranks of A, C, G and T at both ends of an SA interval."""
+    """Return the ranks of A, C, G and T at both ends of an SA interval."""
     if len(groups) > 2:
         return (
             ranks(words, separator_rows, groups, start),

@@ -1,21 +1,21 @@
-"""An index as a folder: written whole or not at all, opened by memory map, checked on first use.
+"""Store an index as a folder: written atomically, memory-mapped, and checked on first use.
 
-index.json                   version, parameters, contigs, and size and sums of every file
-genome.npy                   the contigs, 2 bits a base
+index.json                   version, parameters, contigs, and the size and checksums of every file
+genome.npy                   the contigs, 2 bits per base
 segments.npy                 genome and text position of every segment
 forward_blocks.npy           the BWT of the text ...
 forward_separator_rows.npy
-reverse_blocks.npy           ... and, where it was asked for, of the text read backwards
+reverse_blocks.npy           ... and, if requested, of the reversed text
 reverse_separator_rows.npy
 prefix_table.npy             intervals of all k-mers of prefix_length
 suffix_array.npy             every sa_rate-th entry
 
-An index with both BWTs has format version 1, which bwarp knew before one could be left out: it
-refuses version 2, an index without the reverse. The reverse is added in place: the files that are
-there stay as they are, and it counts from the moment that index.json names it.
+An index with both BWTs has format version 1, which older versions of bwarp can read; they reject
+version 2, an index without the reverse. The reverse is added in place: existing files stay as they
+are, and the reverse takes effect when index.json names it.
 
-A folder may be replaced while programs open it. All files are opened at once and in one folder, by
-its descriptor: who has opened an index goes on with it, whatever has its name by then.
+A folder may be replaced while programs have it open. All files are opened at once, relative to the
+descriptor of one folder, so a program continues with the index that it opened.
 """
 
 import json
@@ -61,15 +61,15 @@ _KEYS = (
     "contigs",
 )
 _FILES = ("index.json", *(f"{name}.npy" for name in _ARRAYS))
-#: Of the description, what an index without the reverse does not have or has otherwise.
+#: Keys of the description that an index without the reverse lacks or that differ.
 _OF_REVERSE = (
     "version",
     "reverse_text_start",
     "reverse_blocks.npy",
     "reverse_separator_rows.npy",
 )
-#: How often an index is opened again that is replaced meanwhile: some network disks give a folder
-#: another number each time that they are asked.
+#: How often to reopen an index that is replaced meanwhile: some network file systems report a
+#: different inode number of a folder each time.
 _TRIES = 100
 
 
@@ -81,12 +81,12 @@ def save_index(index: FMIndex, folder: str | os.PathLike, threads: int = 1) -> N
 
 @contextmanager
 def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
-    """Yield a private folder that becomes `folder` when the block ends well.
+    """Yield a private folder that becomes `folder` if the block ends without an error.
 
-    Opened before an index is built, it finds at once that `folder` cannot be written.
+    Opening it before the index is built reports at once if `folder` cannot be written.
     """
     path = Path(folder) / "index.json"
-    # Other programs have files of that name too, and their folders are not ours to replace.
+    # Other programs also have files of that name, and their folders must not be replaced.
     if path.is_file() and FORMAT.encode() not in path.read_bytes():
         raise UsageError(
             f"{folder}: holds an index.json that is not bwarp's: give the name of a new folder"
@@ -97,10 +97,10 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
 
 @contextmanager
 def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
-    """Yield a private folder whose files become the index's when the block ends well.
+    """Yield a private folder whose files are added to the index if the block ends without an error.
 
-    Until then, and while they are moved, the index is as it was. Another index that was written
-    there meanwhile is left alone.
+    Until then, and while files are moved, the index stays valid. If another index was written there
+    meanwhile, it is left unchanged.
     """
     folder = stored.folder
 
@@ -116,7 +116,7 @@ def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
 
 
 def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
-    """Write the files of an index into a folder that is there."""
+    """Write the files of an index into an existing folder."""
     reference = index.reference
     arrays = {
         "genome": reference.packed,
@@ -147,7 +147,7 @@ def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
 
 
 def write_reverse(reverse: BWT, description: dict, folder: Path, threads: int = 1) -> None:
-    """Write the files of a reverse BWT, and the description of an index without it, completed."""
+    """Write the files of a reverse BWT and the completed description of an index without it."""
     arrays = {
         "reverse_blocks": reverse.blocks,
         "reverse_separator_rows": reverse.separator_rows,
@@ -164,13 +164,13 @@ def _contig_descriptions(reference: Reference) -> list[dict]:
         for name, length, md5 in zip(reference.names, lengths, reference.md5, strict=True)
     ]
     for number in reference.alt:
-        # Only of those: a bwarp that knows of no ALT contigs reads the others as before.
+        # Only if there are any, so that versions of bwarp without ALT contigs can read the others.
         contigs[number]["alt"] = True
     return contigs
 
 
 def _save(arrays: dict[str, np.ndarray], folder: Path, threads: int) -> dict[str, dict]:
-    """Write arrays; the size and sums of each file by its name."""
+    """Write arrays; return the size and checksums of each file by its name."""
     written = run_together(
         [
             lambda name=name, array=array: save_with_sums(folder / f"{name}.npy", array)
@@ -182,7 +182,7 @@ def _save(arrays: dict[str, np.ndarray], folder: Path, threads: int) -> dict[str
 
 
 def _write_description(description: dict, folder: Path) -> None:
-    # In one order, whenever each part came to it.
+    # In a fixed order, independent of the order in which the parts finish.
     files = {name: description["files"][name] for name in _FILES if name in description["files"]}
     ordered = {key: description[key] for key in _KEYS if key in description} | {"files": files}
     ordered["sum"] = text_sum(canonical(ordered))
@@ -190,15 +190,15 @@ def _write_description(description: dict, folder: Path) -> None:
 
 
 def load_index(folder: str | os.PathLike) -> "StoredIndex":
-    """Open an index that `save_index` wrote.
+    """Open an index written by `save_index`.
 
-    Only index.json is read here. Every array is mapped, and its sums are checked, when it is
-    first asked for, so that a program pays for what it uses.
+    Only index.json is read here. Each array is mapped, and its checksums are verified, on first
+    use, so that a program pays only for what it uses.
 
     Raises
     ------
     InputError
-        For a folder that is no index, is damaged, or is of another version.
+        If the folder is not an index, is damaged, or is of another version.
     """
     folder = Path(folder)
     for _ in range(_TRIES):
@@ -224,7 +224,7 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
 
 
 def _is_at(folder: Path, opened: int) -> bool:
-    """Whether the folder that was opened still has that name."""
+    """Return whether the opened folder still has that name."""
     try:
         return os.path.samestat(os.stat(folder), os.fstat(opened))
     except FileNotFoundError:
@@ -241,7 +241,7 @@ def _description(folder: Path, text: np.ndarray | None) -> dict:
 
 
 class StoredIndex:
-    """An `FMIndex` in a folder: the same attributes, each read when it is first asked for."""
+    """An `FMIndex` in a folder: the same attributes, each read on first use."""
 
     def __init__(self, folder: Path, description: dict, files: dict[str, np.ndarray | None]):
         self.folder = folder
@@ -259,7 +259,7 @@ class StoredIndex:
 
     @property
     def checksum(self) -> str:
-        """What distinguishes this index from others: not whether the reverse has been added."""
+        """A checksum that identifies this index, whether or not the reverse has been added."""
         fixed = {key: self.description[key] for key in self.description if key not in _OF_REVERSE}
         files = {file: sums for file, sums in fixed["files"].items() if file not in _OF_REVERSE}
         return text_sum(json.dumps(fixed | {"files": files}, sort_keys=True))
@@ -269,7 +269,7 @@ class StoredIndex:
         return "reverse_text_start" in self.description
 
     def _array(self, name: str) -> np.ndarray:
-        """An array, mapped once: threads that ask for it at the same time wait for one of them."""
+        """Return an array, mapped once: concurrent threads wait for the first one."""
         file = f"{name}.npy"
         with self._lock:
             if name not in self._arrays:
@@ -337,12 +337,13 @@ class StoredIndex:
         return self._array("suffix_array")
 
 
-# --------------------------------------------------------------------------------------------------
-# Searches that need the BWT of the reversed text, and indexes that were made without it.
+# Searches that need the BWT of the reversed text, for indexes built without it.
 
 
 def require_reverse(index: FMIndex | StoredIndex, search: str) -> None:
-    """Refuse a search, such as ``"a search with mismatches"``, of an index without the reverse."""
+    """Raise an error if an index lacks the reverse for a search, such as ``"a search with
+    mismatches"``.
+    """
     if index.has_reverse:
         return
     if isinstance(index, StoredIndex):

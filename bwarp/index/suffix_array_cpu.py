@@ -1,17 +1,16 @@
-"""Which of two suffixes comes first, and sorting many that begin alike.
+"""Sort the suffixes of a text on the CPU: in pieces, in bounded memory, on all cores.
 
-Suffixes are sorted by keys of 14 bases, read from the text a key at a time: those whose keys are
-equal are sorted again by the next 14 bases. A few suffixes are compared 32 bases at a time instead.
-Repeats of thousands of bases would make this slow. So there is a sample of suffixes whose order is
-known: for any two positions there is a distance below the sample's period at which both are in the
-sample, and suffixes that share a whole period are compared by the ranks of those two.
-
-    key of a position     bases, first in the highest bits | how many of them come before
+Suffixes are sorted by keys of 14 bases; those with equal keys are sorted again by the next 14
+bases. A few suffixes are compared directly, 32 bases at a time. Repeats of thousands of bases would
+make this slow. Therefore the order of a sample of suffixes is determined first: for any two
+positions there is a distance below the period of the sample at which both are in the sample, and
+suffixes that share a whole period are compared by these two ranks.
+    key of a position     bases, first in the highest bits | how many of them precede
                           28 bits                          | a separator, 14 if none is met; 4 bits
 
-Bases behind the first separator count as A in a key: so of two keys that differ in their bases the
-smaller belongs to the smaller suffix, and of two with the same bases the one whose separator comes
-first. Equal keys mean equal symbols, up to and with the separator.
+In a key, bases after the first separator count as A: if the bases of two keys differ, the smaller
+key belongs to the smaller suffix; if they are equal, the suffix with the earlier separator comes
+first. Equal keys mean equal symbols, up to and including the separator.
 
     item   key, 32 bits | position, 32 bits         what is sorted
 """
@@ -34,15 +33,15 @@ from bwarp.runtime.threads import bounded_ranges, for_each_range, run_together
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
-#: Bases of a key, and of what is compared at once.
+#: Bases of a key, and bases compared at once.
 KEY_BASES = 14
 WORD = 32
 
-#: Up to so many items are sorted by insertion: by their keys, and by comparing their suffixes.
+#: Maximum numbers of items for insertion sort: by their keys, and by comparing their suffixes.
 FEW_KEYS = 40
 FEW_SUFFIXES = 10
 
-#: Items looked ahead, so that the text is in the cache when it is read.
+#: Items to look ahead, so that the text is in the cache when it is read.
 READ_AHEAD = 16
 
 _KEY_SHIFT = np.uint64(32)
@@ -55,12 +54,12 @@ class SuffixSample(NamedTuple):
     Attributes
     ----------
     ranks : ndarray, shape=(n_periods * size,), dtype=uint32
-        Of the suffixes in the sample, in the order of the text; empty while they are sorted.
+        Of the suffixes in the sample, in text order; empty while they are being sorted.
     number : ndarray, shape=(period,), dtype=int16
-        Which of a period's positions is the first, second, ... in the sample; -1 for the others.
+        The index of each position of a period within the sample; -1 for the others.
     anchor : ndarray, shape=(period,), dtype=int64
-        For a distance of two positions, a member of the sample such that the position at that
-        distance behind it is a member as well.
+        For each distance of two positions, a member of the sample such that the position at that
+        distance after it is a member as well.
     period : int
         A power of two.
     size : int
@@ -75,7 +74,7 @@ class SuffixSample(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What one thread sorts in: two arrays of items, counters of digits, and two stacks."""
+    """Working memory of a thread: two arrays of items, counters of digits, and two stacks."""
 
     items: np.ndarray
     spare: np.ndarray
@@ -85,12 +84,12 @@ class Workspace(NamedTuple):
 
 
 def make_workspace(n_items: int, period: int) -> Workspace:
-    """Room to sort so many items; larger groups are parted first."""
+    """Allocate memory to sort `n_items` items; larger groups are partitioned first."""
     return Workspace(
         np.empty(n_items, np.uint64),
         np.empty(n_items, np.uint64),
         np.zeros((4, 256), np.int64),
-        # Every level shares at least one symbol more than the one above it.
+        # Each level shares at least one symbol more than the level above.
         np.empty((period + KEY_BASES, 4), np.int64),
         np.empty((64, 2), np.int64),
     )
@@ -100,8 +99,8 @@ def make_workspace(n_items: int, period: int) -> Workspace:
 def sort_suffixes(text, sample, positions, depth, space):
     """Sort the positions of suffixes that share their first `depth` symbols, in place.
 
-    Groups larger than the workspace are parted around a pivot, as in quicksort. Without ranks in
-    the sample, suffixes that share a whole period stay side by side in any order.
+    Groups larger than the workspace are partitioned around a pivot, as in quicksort. If the sample
+    has no ranks, suffixes that share a whole period are adjacent, in any order.
     """
     text, sample, positions, space = uncounted((text, sample, positions, space))
     parts = space.parts
@@ -118,7 +117,7 @@ def sort_suffixes(text, sample, positions, depth, space):
                 positions[i] = space.items[i - start] & _POSITION
             continue
         smaller, larger = _part(text, sample, positions, start, stop, depth)
-        # The larger part waits lower in the stack: then no more than 32 wait at any time.
+        # The larger part is pushed first, so that at most 32 parts wait at any time.
         if smaller - start < stop - larger:
             _put(parts, n_parts, (larger, stop))
             _put(parts, n_parts + 1, (start, smaller))
@@ -133,8 +132,8 @@ def _sort_items(text, sample, n, depth, space):
     """Sort the first items by the suffixes at their positions."""
     text, sample, space = uncounted((text, sample, space))
     items, levels = space.items, space.levels
-    # Of every range: what is left of it, the symbols that it shares, and the depth from which on it
-    # is worth looking for a long stretch that it shares: after each look in vain, twice as deep.
+    # For each range: its end, the symbols that it shares, and the depth from which to look for a
+    # longer shared stretch; the depth doubles after each failed attempt.
     _put(levels, 0, (0, n, depth, 2 * KEY_BASES))
     start, stop, depth, _ = levels[0]
     _sort_by_keys(text, space, start, stop, depth)
@@ -175,7 +174,7 @@ def _sort_items(text, sample, n, depth, space):
 
 @compiled
 def _sort_by_keys(text, space, start, stop, depth):
-    """Give items the keys found `depth` symbols behind their positions, and sort them."""
+    """Give items the keys `depth` symbols after their positions, and sort them."""
     text, space = uncounted((text, space))
     items = space.items
     for i in range(start, stop):
@@ -198,7 +197,7 @@ def _sort_by_keys(text, space, start, stop, depth):
 
 @compiled
 def _shared_by_all(text, items, start, stop, depth, period):
-    """How many more bases all suffixes share, in whole words: copies of a sequence share many."""
+    """Count further bases that all suffixes share, in whole words; copies share many."""
     text, items = uncounted((text, items))
     first = np.int64(items[start] & _POSITION) + depth
     shared = (period - depth + WORD - 1) // WORD * WORD
@@ -245,14 +244,14 @@ def sort_by_upper_half(items, spare, start, stop, counts):
 
 @compiled
 def _put(stack, row, numbers):
-    """A row of a stack, number by number for the same reason."""
+    """Write a row of a stack, number by number for the same reason."""
     for i in range(len(numbers)):
         stack[row, i] = numbers[i]
 
 
 @compiled
 def _copy(source, target, start, stop):
-    """As a loop: slices take seconds to compile."""
+    """Copy in a loop; slices take seconds to compile."""
     for i in range(start, stop):
         target[i] = source[i]
 
@@ -272,9 +271,9 @@ def _key_at(text, position):
 
 @compiled
 def _order(text, sample, p, q, depth):
-    """-1 or 1 for which of two suffixes that share `depth` symbols comes first.
+    """Return -1 or 1 for the order of two suffixes that share `depth` symbols.
 
-    0 without ranks in the sample, where both share a period.
+    0 if the sample has no ranks and both share a period.
     """
     text, sample = uncounted((text, sample))
     while depth < sample.period:
@@ -286,7 +285,7 @@ def _order(text, sample, p, q, depth):
         x, y = kmer_at(text.words, a, WORD), kmer_at(text.words, b, WORD)
         bases = WORD
         if is_near_separator(text, a) or is_near_separator(text, b):
-            # Compared as keys are.
+            # Compare in the order of keys.
             bases = bases_before_separator(text, a, WORD)
             bases_of_b = bases_before_separator(text, b, WORD)
             x, y = _first_bases(x, bases), _first_bases(y, bases_of_b)
@@ -307,7 +306,7 @@ def _order(text, sample, p, q, depth):
 
 @compiled
 def _first_bases(word, n):
-    """The first bases of a word of 32, the rest as A."""
+    """Return the first bases of a word of 32, padded with A."""
     if n == 0:
         return np.uint64(0)
     unused = np.uint64(2 * (WORD - n))
@@ -316,7 +315,7 @@ def _first_bases(word, n):
 
 @compiled
 def sample_number(sample, position):
-    """Which element of a sample a position is."""
+    """Return the index of a position in a sample."""
     within = position & (sample.period - 1)
     return position // sample.period * sample.size + sample.number[within]
 
@@ -339,7 +338,7 @@ def _insert_suffixes(text, sample, items, start, stop, depth):
 
 @compiled
 def _merge_suffixes(text, sample, items, spare, start, stop, depth):
-    """Merge sort: runs of a few items by insertion, then twice as long ones in every round."""
+    """Merge sort: insertion sort of short runs, which double in length in every round."""
     text, sample, items, spare = uncounted((text, sample, items, spare))
     for first in range(start, stop, FEW_SUFFIXES):
         _insert_suffixes(text, sample, items, first, min(first + FEW_SUFFIXES, stop), depth)
@@ -371,9 +370,9 @@ def _merge_suffixes(text, sample, items, spare, start, stop, depth):
 
 @compiled
 def _part(text, sample, positions, start, stop, depth):
-    """Move positions of suffixes below a pivot to the front, above it to the end.
+    """Move suffixes below a pivot to the front and those above it to the end.
 
-    Returns where the front stops and where the end starts; between them is what equals the pivot.
+    Returns where the front stops and the end starts; elements between equal the pivot.
     """
     text, sample, positions = uncounted((text, sample, positions))
     low = np.int64(positions[start])
@@ -403,56 +402,55 @@ def _part(text, sample, positions, start, stop, depth):
     return smaller, larger
 
 
-# --------------------------------------------------------------------------------------------------
-# All suffixes of a text in order, a piece at a time, in bounded memory and on all cores.
+# All suffixes of a text in order, piece by piece.
 #
-# Suffixes go into buckets by their first 7 symbols (separator, A, C, G, T), counted first, so
-# that
-# a bucket's rows are known before any suffix is sorted. As many buckets as the memory holds are
-# filled in one pass over the text, and sorted side by side; then come the next.
+# Suffixes are put into buckets by their first 7 symbols (separator, A, C, G, T), which are counted
+# first, so that the rows of a bucket are known before any suffix is sorted. One pass over the text
+# fills as many buckets as the memory holds; these are sorted in parallel, and the next piece
+# follows.
 #
 #     buckets       AAAAAAA AAAAAAC ... CCTAGGA | CCTAGGC ... GTTACAT | GTTACCA ... TTTTTTT
 #     pieces               the first            |     the second      |     the third
 
 
-#: Symbols by which suffixes go into buckets, and the number of buckets.
+#: Symbols that determine the bucket of a suffix, and the number of buckets.
 BUCKET_SYMBOLS = 7
 N_BUCKETS = 5**BUCKET_SYMBOLS
 
-#: The most items that a thread sorts in memory of its own, 16 bytes each.
+#: The maximum number of items that a thread sorts in its own memory, 16 bytes each.
 WORKSPACE_ITEMS = 1 << 21
 
-#: Ranges of buckets a thread, so that uneven work evens out.
+#: Ranges of buckets per thread, to balance uneven work.
 TASKS_A_THREAD = 64
 
 
 def workspace_bytes(threads: int) -> int:
-    """Memory that sorting takes beside the text, the sample and the positions."""
+    """Return the memory for sorting beyond the text, the sample and the positions."""
     return threads * (16 * WORKSPACE_ITEMS + 24 * N_BUCKETS)
 
 
 def suffixes_in_order(
     text: PackedText, sample: SuffixSample, only_sample: bool, most: int, threads: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Start positions of suffixes in the order of the suffixes, piece by piece.
+    """Yield the start positions of suffixes in the order of the suffixes, piece by piece.
 
     Parameters
     ----------
     text : PackedText
     sample : SuffixSample
-        Without ranks, suffixes that share a whole period come in any order.
+        Without ranks, suffixes that share a whole period are in any order.
     only_sample : bool
-        Whether only the suffixes in the sample are wanted.
+        Whether to return only the suffixes in the sample.
     most : int
-        Suffixes of a piece; a piece holds one bucket at least.
+        Maximum suffixes per piece; a piece has at least one bucket.
     threads : int
 
     Yields
     ------
     first : int
-        Row of the piece's first suffix.
+        The row of the first suffix of the piece.
     positions : ndarray, shape=(n,), dtype=uint32
-        Overwritten when the next piece is asked for.
+        Overwritten by the next piece.
     """
     wanted = sample.number if only_sample else np.empty(0, np.int16)
     edges = [text.size * i // threads for i in range(threads + 1)]
@@ -468,7 +466,7 @@ def suffixes_in_order(
     for first, last in bounded_ranges(starts, positions.size):
         rows = starts[first : last + 1] - starts[first]
         piece = positions[: rows[-1]]
-        # Where each thread's first suffix of each bucket goes.
+        # Where the first suffix of each bucket from each thread goes.
         to = (np.cumsum(counts, axis=0) - counts)[:, first:last] + rows[:-1]
         run_together(
             [partial(_fill, text, wanted, *ranges[i], first, to[i], piece) for i in range(threads)],
@@ -490,7 +488,7 @@ def sort_groups(
         With ranks.
     positions : ndarray, shape=(n,), dtype=uint32
     starts : ndarray, shape=(n_groups + 1,), dtype=int64
-        Where each group begins, and the last one ends.
+        The start of each group, and the end of the last one.
     """
     size = min(int(np.diff(starts).max()), WORKSPACE_ITEMS)
     spaces = [make_workspace(size, sample.period) for _ in range(threads)]
@@ -500,7 +498,7 @@ def sort_groups(
 def _sort_side_by_side(
     text, sample, positions, rows, depth, spaces: list[Workspace], threads: int
 ) -> None:
-    """Sort all groups, which share their first symbols each."""
+    """Sort groups in parallel; the suffixes of each share their first symbols."""
 
     def sort(first: int, last: int) -> None:
         space = spaces.pop()
@@ -508,7 +506,7 @@ def _sort_side_by_side(
         spaces.append(space)
 
     tasks = list(bounded_ranges(rows, max(1, positions.size // (threads * TASKS_A_THREAD))))
-    # The largest come first: the last ones to end are small.
+    # The largest first, so that the last ones to finish are small.
     tasks.sort(key=lambda task: rows[task[0]] - rows[task[1]])
     run_together([partial(sort, *task) for task in tasks], threads)
 
@@ -523,22 +521,22 @@ def _sort_each(text, sample, positions, rows, depth, space):
 
 @compiled
 def _count(text, wanted, start, stop, counts):
-    """Count the suffixes that begin from `start` to `stop`, for every bucket."""
+    """Count the suffixes that begin from `start` to `stop`, per bucket."""
     _scan(text, wanted, start, stop, 0, counts, np.empty(0, np.uint32))
 
 
 @compiled
 def _fill(text, wanted, start, stop, first_bucket, to, positions):
-    """Write positions of suffixes to where their buckets have come; `to` goes on."""
+    """Write positions of suffixes to the next slots of their buckets; advances `to`."""
     _scan(text, wanted, start, stop, first_bucket, to, positions)
 
 
 @compiled
 def _scan(text, wanted, start, stop, first_bucket, counts, positions):
-    """Add every suffix's number of its bucket, and write its position there if there is room.
+    """Count each suffix in its bucket, and write its position there if there is space.
 
-    From right to left, so that a suffix's bucket follows from that of the next one: its own symbol
-    comes in as the first, and the last of the seven drops out.
+    Runs from right to left, so that the bucket of a suffix follows from that of the next: its own
+    symbol becomes the first of the seven, and the last one drops out.
     """
     text, wanted, counts, positions = uncounted((text, wanted, counts, positions))
     bucket = _bucket_at(text, stop)
@@ -563,7 +561,9 @@ def _scan(text, wanted, start, stop, first_bucket, counts, positions):
 
 @compiled
 def _bucket_at(text, position):
-    """The bucket of a suffix; behind the text's end come separators, as far as this matters."""
+    """Return the bucket of a suffix; the end of the text is followed by separators for this
+    purpose.
+    """
     bucket = 0
     for at in range(position, position + BUCKET_SYMBOLS):
         bucket *= 5
@@ -574,26 +574,25 @@ def _bucket_at(text, position):
     return bucket
 
 
-# --------------------------------------------------------------------------------------------------
-# The sample of suffixes whose order is found first: a difference cover of the text's positions.
+# The sample of suffixes that is sorted first: a difference cover of the text positions.
 #
-# A difference cover of a period holds, for every distance, two of its members that are that far
-# apart, counted modulo the period. With 40 members for a period of 1,024, one suffix in 26 is in
-# the
-# sample. The sample is sorted by the first period of each suffix, and suffixes that share it by
-# prefix doubling: by the ranks one period behind, then two, four, ... (Kärkkäinen, "Fast BWT in
-# small
-# space by blockwise suffix sorting", 2007; the cover is Colbourn and Ling's.)
+# A difference cover of a period contains, for every distance, two members at that distance modulo
+# the period. With 40 members for a period of 1,024, the sample has one suffix in 26. It is sorted
+# by the first period of each suffix; suffixes that share it are sorted by prefix doubling, by the
+# ranks one period later, then two, four, ... (Kärkkäinen, "Fast BWT in small space by blockwise
+# suffix sorting", 2007; the cover is by Colbourn and Ling.)
 
 
-#: A longer period makes the sample smaller, and repeats slower.
+#: A longer period makes the sample smaller and repeats slower.
 PERIOD = 1024
 
 _WORD = 32
 
 
 def difference_cover(period: int) -> np.ndarray:
-    """Positions below a period such that every distance, modulo it, is one of two of them."""
+    """Return positions below a period such that every distance, modulo it, occurs between two of
+    them.
+    """
     r = 0
     while 24 * r * r + 36 * r + 13 < period:
         r += 1
@@ -603,12 +602,12 @@ def difference_cover(period: int) -> np.ndarray:
 
 
 def sample_bytes(size: int) -> int:
-    """Memory that the sample of a text takes while it is sorted; a third of it is kept."""
+    """Return the memory for sorting the sample of a text; a third of it is kept."""
     return 12 * (size // PERIOD + 1) * difference_cover(PERIOD).size
 
 
 def sample_suffixes(text: PackedText, threads: int = 1, period: int = PERIOD) -> SuffixSample:
-    """Sort the sample of a text's suffixes."""
+    """Sort the sample of suffixes of a text."""
     cover = difference_cover(period)
     number = np.full(period, -1, np.int16)
     number[cover] = np.arange(cover.size)
@@ -635,7 +634,7 @@ def sample_suffixes(text: PackedText, threads: int = 1, period: int = PERIOD) ->
 
 @compiled
 def _find_ties(text, positions, length, tied, start, stop):
-    """Mark the suffixes that share their first symbols with the one before."""
+    """Mark the suffixes that share their first symbols with the previous one."""
     text, positions, tied = uncounted((text, positions, tied))
     for i in range(max(start, 1), stop):
         tied[i] = _share(text, np.int64(positions[i - 1]), np.int64(positions[i]), length)
@@ -643,7 +642,7 @@ def _find_ties(text, positions, length, tied, start, stop):
 
 @compiled
 def _share(text, p, q, length):
-    """Whether two suffixes have the same first `length` symbols."""
+    """Return whether two suffixes have the same first `length` symbols."""
     depth = 0
     while depth < length:
         a, b = p + depth, q + depth
@@ -662,9 +661,9 @@ def _share(text, p, q, length):
 
 @compiled
 def _rank(sample, positions, tied):
-    """Rank suffixes by their rows, counted from 1, and those that are tied alike.
+    """Rank suffixes by their rows, counted from 1, giving ties the same rank.
 
-    Returns the positions of those that are tied, and groups of them: start, stop and rank.
+    Returns the positions of tied suffixes, and their groups: start, stop and rank.
     """
     sample, positions, tied = uncounted((sample, positions, tied))
     n_items, n_groups = 0, 0
@@ -693,7 +692,7 @@ def _rank(sample, positions, tied):
 
 @compiled
 def _sort_groups(size, sample, items, groups, distance):
-    """Sort every group by the ranks of the suffixes a distance behind."""
+    """Sort every group by the ranks of the suffixes `distance` later."""
     sample, items, groups = uncounted((sample, items, groups))
     spare = np.empty_like(items)
     counts = np.zeros((4, 256), np.int64)
@@ -714,7 +713,7 @@ def _sort_groups(size, sample, items, groups, distance):
 
 @compiled
 def _rank_groups(sample, items, groups):
-    """Rank the suffixes of sorted groups; returns items and groups of those still tied."""
+    """Rank the suffixes of sorted groups; return items and groups that are still tied."""
     n_left = 0
     left = np.empty((items.size // 2, 3), np.int64)
     n_groups = 0
@@ -732,7 +731,7 @@ def _rank_groups(sample, items, groups):
                 left[n_groups, 1] = n_left + end - start
                 left[n_groups, 2] = rank + start - first
                 n_groups += 1
-                # To the front: what is written lies at or before what is read.
+                # Compact in place: writes never overtake reads.
                 for i in range(start, end):
                     items[n_left] = items[i]
                     n_left += 1

@@ -1,14 +1,14 @@
-"""The suffix array on a GPU, a part at a time: suffixes that begin alike, in bounded memory.
+"""Sort the suffixes of a text on a GPU, one part at a time, in bounded memory.
 
-Suffixes are counted by their first 10 symbols. As many of these buckets as the memory holds are
-one part: a pass over the text gathers its suffixes with their first 27 symbols, packed into a
-64-bit number each, and sorts them. Suffixes that share these stay in one group; from then on only
-groups of two or more are sorted again, by 13 more symbols each time:
+Suffixes are counted by their first 10 symbols, which form buckets. A part is as many buckets as fit
+in memory: a pass over the text gathers its suffixes with their first 27 symbols, each packed into a
+64-bit number, and sorts them. Suffixes that share these symbols form a group; from then on only
+groups of at least two are sorted again, by 13 more symbols each time:
 
     key of a suffix   [ its first 27 symbols ]          then   [ its group ][ the next 13 symbols ]
 
-What a thousand symbols do not tell apart is sorted on the host: there a sample of the suffixes,
-whose order is known, decides between any two of them (`suffix_sample_cpu`).
+Suffixes that agree in a thousand symbols are sorted on the host, where a sample of suffixes with
+known order decides between any two of them (`suffix_array_cpu`).
 
     parts     AAAAAAAAAA ... CCTAGGAACG | CCTAGGAACT ... GTTACATTAA | GTTACATTAC ... TTTTTTTTTT
 """
@@ -31,33 +31,33 @@ from bwarp.index.packed_text_cuda import symbols_at
 from bwarp.index.suffix_array_cpu import PERIOD, SuffixSample, sort_groups
 from bwarp.runtime.threads import bounded_ranges
 
-#: Symbols of a first key: the most of an alphabet of five that 64 bits hold.
+#: Symbols of a first key: the most of an alphabet of five that fit in 64 bits.
 FIRST_SYMBOLS = 27
 
-#: Symbols of a later key, and its bits; those above it hold the group.
+#: Symbols of a later key, and its bits; the bits above it hold the group.
 NEXT_SYMBOLS = 13
 NEXT_BITS = (5**NEXT_SYMBOLS - 1).bit_length()
 
-#: Suffixes that share so many symbols are sorted on the host, which then compares no symbols.
+#: Suffixes that share this many symbols are sorted on the host without comparing symbols.
 DEEPEST = PERIOD
 
-#: Elements one warp counts or gathers; a multiple of 32.
+#: Elements that one warp counts or gathers; a multiple of 32.
 TILE = 2048
 
 _THREADS = 256
 
 
 class Part(NamedTuple):
-    """Rows of a suffix array that follow one another.
+    """Consecutive rows of a suffix array.
 
     Attributes
     ----------
     first : int
         The first row.
     suffixes : device array, shape=(n,), dtype=uint32
-        Start positions, in the order of the suffixes.
+        Start positions in the order of the suffixes.
     room : pair of device arrays, shape=(n,), dtype=uint32
-        Memory that is free until the next part is asked for.
+        Memory that is free until the next part is requested.
     """
 
     first: int
@@ -68,24 +68,24 @@ class Part(NamedTuple):
 def suffixes_in_parts(
     text: PackedText, codes, sample: Callable[[], SuffixSample], most: int, threads: int = 1
 ) -> Iterator[Part]:
-    """All suffixes of a text in their order, part by part.
+    """Yield all suffixes of a text in order, part by part.
 
     Parameters
     ----------
     text : PackedText
-        On the host, for what is sorted there.
+        On the host, for suffixes that are sorted there.
     codes : device array, dtype=uint8
-        The same text as `packed_text_cuda.text_on_gpu` gives it.
+        The same text, from `packed_text_cuda.text_on_gpu`.
     sample : function
-        Called where it is needed: `suffix_sample_cpu.sample_suffixes` of the text.
+        Called if needed: `suffix_array_cpu.sample_suffixes` of the text.
     most : int
-        Suffixes of a part.
+        Maximum suffixes per part.
     threads : int
 
     Yields
     ------
     part : Part
-        Overwritten when the next one is asked for.
+        Overwritten by the next part.
     """
     starts = _bucket_starts(codes)
     largest = int(np.diff(starts).max())
@@ -110,14 +110,14 @@ def suffixes_in_parts(
         )
         key_bits = max(1, ((last - first) * below - 1).bit_length())
         keys, in_order = sort_pairs(keys, positions[:2], count, key_bits)
-        # What the sort has left over is room for the later rounds.
+        # Memory that the sort leaves free is used for the later rounds.
         positions = *in_order, positions[2]
         _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, threads)
         yield Part(int(starts[first]), positions[0][:count], tuple(half[:count] for half in rows))
 
 
 def _bucket_starts(codes) -> np.ndarray:
-    """The row of the first suffix of every bucket, and the number of rows, on the host."""
+    """Return the row of the first suffix of every bucket, and the number of rows, on the host."""
     counts = zeros(5**BUCKET_SYMBOLS, np.uint32)
     count_buckets[launch(codes.size, _THREADS)](codes, counts)
     starts = np.zeros(counts.size + 1, np.int64)
@@ -126,20 +126,20 @@ def _bucket_starts(codes) -> np.ndarray:
 
 
 def _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, threads) -> None:
-    """Sort those suffixes again that share their first key, in place.
+    """Sort the suffixes that share their first key again, in place.
 
     Parameters
     ----------
     keys : pair of device arrays
-        The sorted first keys of `count` suffixes, and as much room.
+        The sorted first keys of `count` suffixes, and a second buffer.
     positions : tuple of three device arrays
-        These suffixes, and twice as much room.
+        These suffixes, and two more buffers.
     rows : pair of device arrays
-        Room.
+        Buffers.
     """
     suffixes, *positions = positions
-    # What is sorted: `count` suffixes, their keys and the rows they go to; no `rows` stand for
-    # 0, 1, 2, ... In every pair of buffers the one in use is the first.
+    # The arrays to sort: `count` suffixes, their keys, and their target rows; no `rows` stand for
+    # 0, 1, 2, ... The first buffer of each pair is the one in use.
     now = keys[0], suffixes, cuda.device_array(0, np.uint32)
     depth = FIRST_SYMBOLS
     while True:
@@ -175,7 +175,7 @@ def _sort_on_host(text, sample, count, keys, positions, depth, threads) -> None:
 
 @kernel
 def count_buckets(codes: uint8[::1], counts: uint32[::1]):
-    """Count the suffixes by their first symbols. One thread a suffix, one atomic sum each."""
+    """Count suffixes by their first symbols. One thread and one atomic addition per suffix."""
     i = cuda.grid(1)
     if i < codes.size:
         cuda.atomic.add(counts, np.int64(symbols_at(codes, i, BUCKET_SYMBOLS)), 1)
@@ -188,7 +188,7 @@ def take_part(
 ):  # fmt: skip
     """Gather the suffixes with first keys from `low` on and below `high`, in any order.
 
-    One thread a suffix, one atomic sum a warp that has some.
+    One thread per suffix; one atomic addition per warp that has some.
     """
     i = cuda.grid(1)
     key = np.uint64(0)
@@ -204,8 +204,9 @@ def take_part(
 
 @cuda.jit(device=True)
 def first_equal(keys, j):
-    """The first index of the run of equal keys that j lies in: strides of 1, 2, 4, ..., then
-    bisection. Most runs are short, so most calls read one or two keys beside keys[j]."""
+    """Return the first index of the run of equal keys that contains j, by strides of 1, 2, 4, ...
+    and then bisection. Most runs are short, so most calls read one or two keys besides keys[j].
+    """
     key = keys[j]
     inside = j
     outside = j - 1
@@ -223,16 +224,16 @@ def first_equal(keys, j):
 
 @cuda.jit(device=True)
 def is_unsorted(keys, count, j):
-    """Whether element j shares its key with a neighbour."""
+    """Return whether element j shares its key with a neighbour."""
     key = keys[j]
     return (j > 0 and keys[j - 1] == key) or (j + 1 < count and keys[j + 1] == key)
 
 
 @kernel
 def count_unsorted(keys: uint64[::1], count: int, counts: uint32[::1]):
-    """The number of unsorted elements in every tile of keys, and after the last tile 0.
+    """Count the unsorted elements in every tile of keys, followed by a 0.
 
-    One warp a tile, 32 elements a step.
+    One warp per tile, 32 elements per step.
     """
     tile = cuda.grid(1) // WARP
     lane = cuda.laneid
@@ -252,11 +253,11 @@ def gather_unsorted(
     codes: uint8[::1], depth: int, next_keys: uint64[::1], next_positions: uint32[::1],
     next_rows: uint32[::1],
 ):  # fmt: skip
-    """Gather the unsorted elements, with the keys of the next round:
+    """Gather the unsorted elements, with their keys for the next round:
 
         [ where their group begins among the gathered ][ the symbols `depth` on ]
 
-    One warp a tile, 32 elements a step; one read of the text that no neighbour shares.
+    One warp per tile, 32 elements per step; each lane reads the text once, at random.
     """
     tile = cuda.grid(1) // WARP
     lane = cuda.laneid
@@ -280,7 +281,7 @@ def gather_unsorted(
 
 @kernel
 def put_in_rows(positions: uint32[::1], rows: uint32[::1], count: int, suffixes: uint32[::1]):
-    """Put sorted elements in the rows that their groups had. One thread an element."""
+    """Write sorted elements to the rows of their groups. One thread per element."""
     j = cuda.grid(1)
     if j < count:
         suffixes[rows[j]] = positions[j]

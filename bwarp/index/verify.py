@@ -1,10 +1,10 @@
-"""Proof that an index is the index of its text.
+"""Prove that an index is the index of its text.
 
-A BWT is correct when LF-steps from the last separator's row spell the whole
-text backwards and come back: the BWT determines those steps, and the steps the BWT. One after
-the other, every step would wait for memory, so they are cut into pieces that go on together, each
-from a row found by searching the text that follows it; they prove the same because each must end on
-the row where the one before it began.
+A BWT is correct if LF steps from the row of the last separator spell the whole text backwards and
+return: the BWT determines these steps, and the steps determine the BWT. One after the other, the
+steps would each wait for memory, so they are cut into pieces that advance together, each from a row
+found by searching the text that follows it. The proof is the same, because each piece must end on
+the row where the previous one began.
 
     text      |----- piece 0 ------|----- piece 1 ------|----- piece 2 ------|
                                    ^ row r1             ^ row r2             ^ row 0
@@ -29,10 +29,10 @@ _LONGEST_SEARCH = 1000
 
 
 def verify_index(index: FMIndex, threads: int = 1) -> None:
-    """Check an index against the text it holds; raise `InputError` at the first thing wrong."""
+    """Check an index against its text; raise `InputError` at the first error."""
     _verify_reference(index.reference, threads)
     text = text_of(index.reference, threads)
-    # Counts come before LF steps: with correct ones no step can leave the index.
+    # Check counts before LF steps: with correct counts no step can leave the index.
     for name in ("forward", "reverse") if index.has_reverse else ("forward",):
         if not counts_add_up(getattr(index, name), text.size, threads):
             raise _wrong(f"the counts of its {name} BWT do not add up")
@@ -41,7 +41,7 @@ def verify_index(index: FMIndex, threads: int = 1) -> None:
     _verify_bwt("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
     if index.has_reverse:
         turned = np.append(text[-2::-1], np.uint8(0))
-        empty = np.frombuffer(b"", np.uint32)  # may not be written, as the other
+        empty = np.frombuffer(b"", np.uint32)  # read-only, like the other
         _verify_bwt("reverse", index.reverse, turned, empty, 1, threads)
     table = prefix_table(pack_text(index.reference, threads), index.prefix_length)
     if not np.array_equal(index.prefix_table, table):
@@ -53,7 +53,7 @@ def _wrong(what: str) -> InputError:
 
 
 def _verify_reference(reference: Reference, threads: int) -> None:
-    """Segments must be what they are by their definition, given the ambiguous bases they leave."""
+    """Check the segments against their definition, given the ambiguous bases between them."""
     if not segments_in_order(reference):
         raise _wrong("its segments are not in order")
     if reference.packed.size != reference.n_bases // 32 + 2:
@@ -82,7 +82,7 @@ def _verify_bwt(
         if row >= 0:
             stops.append(position)
             rows.append(row)
-    # Before the text's first base comes its last separator, whose row is 0.
+    # The first base of the text is preceded by its last separator, whose row is 0.
     starts = np.array([*stops[1:], -1])
     expected = np.array([*rows[1:], 0])
     stops, rows = np.array(stops), np.array(rows)
@@ -106,10 +106,10 @@ def _verify_bwt(
 
 @compiled
 def _search_row(bwt, text, start, stop):
-    """The row of the suffix at `start`, found by what follows it; -1 where that is not unique.
+    """Return the row of the suffix at `start`, found by what follows it; -1 if it is not unique.
 
-    The search begins late and reaches back to `start`; a longer stretch is tried while the one
-    before is not unique.
+    The search begins a little later and extends back to `start`; it is repeated with a longer
+    stretch while the result is not unique.
     """
     words, separator_rows, groups, first_rows, _ = bwt
     length = 32
@@ -130,9 +130,9 @@ def _search_row(bwt, text, start, stop):
 
 @compiled
 def _spell(bwt, text, suffixes, sa_rate, starts, stops, rows, wrong):
-    """Step from every stop to its start, all pieces one step a round; leave the last rows.
+    """Step from every stop to its start, all pieces one step per round; store the last rows.
 
-    Returns how many sampled rows were met; `wrong` gets the position where a piece disagrees.
+    Returns the number of sampled rows met; `wrong` gets the position where a piece disagrees.
     """
     words, separator_rows, groups, first_rows, text_start = bwt
     sampled = 0

@@ -1,1 +1,1 @@
-"""Every locus of the genome where a read aligns with few edits, none missed."""
+"""Find every locus of the genome where a read aligns with few edits, missing none."""

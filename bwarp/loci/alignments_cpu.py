@@ -1,12 +1,13 @@
-"""How a read aligns at each of its loci: CIGARs with as few edits as the locus has.
+"""Align reads at their loci: CIGARs with the fewest edits, or with the best affine-gap score.
 
-Of several such alignments that with the fewest gap letters is taken, and of these the one whose
-gaps are farthest to the left: from the last base back, a match or mismatch is taken where it can
-be, else a deleted base, else an inserted one.
+Without scores, `align_loci` returns the alignment with the edits of the locus and the fewest gap
+letters. Among equal ones, gaps are leftmost: tracing back from the last base prefers a match or
+mismatch, then a deleted base, then an inserted one. With scores, `align_by_score` aligns each read
+semi-globally or locally within the stretch of its locus.
 
-What can be is known from furthest-reaching rows (`edits_cpu`), for each number of gap letters from
-none on: so many bases of the read can be aligned, on a diagonal, with so many edits. The way back
-goes over all bases that agree, 64 at a time, and looks there where one does not.
+The traceback reads furthest-reaching rows (`verify_cpu`), one set per number of gap letters: how
+many bases of the read can be aligned on a diagonal with a number of edits. It skips runs of equal
+bases 64 at a time and consults the rows only where a base differs.
 """
 
 from typing import NamedTuple
@@ -34,7 +35,7 @@ from bwarp.runtime.uncounted import uncounted
 
 
 class NoAlignmentError(Exception):
-    """A read has more edits at a locus than that says; `read` is its number."""
+    """A read has more edits at a locus than recorded; `read` is its number."""
 
     def __init__(self, read: int):
         super().__init__(f"read {read} has more edits at its locus than that says")
@@ -42,7 +43,7 @@ class NoAlignmentError(Exception):
 
 
 class LocusAlignments(NamedTuple):
-    """How reads align at their loci.
+    """Alignments of reads at their loci.
 
     Attributes
     ----------
@@ -50,9 +51,9 @@ class LocusAlignments(NamedTuple):
     cigar : ndarray, dtype=uint32
         M, I, D and S, ``length << 4 | operation`` as in BAM.
     starts, ends : ndarray, shape=(n,), dtype=int64
-        Of the aligned bases in the genome: within the locus.
+        Of the aligned bases in the genome, within the locus.
     distances, scores : ndarray, shape=(n,), dtype=int32
-        Edits of these alignments; and scores, or the edits with a minus.
+        Edits of these alignments; their scores, or the negated edits.
     """
 
     offsets: np.ndarray
@@ -70,23 +71,23 @@ def align_loci(
     loci: FoundLoci,
     gaps: np.ndarray,
 ) -> LocusAlignments:
-    """The alignment of every locus.
+    """Align every read at each of its loci.
 
     Parameters
     ----------
     genome, blocks : ndarray, dtype=uint64
-        Blocks of the genome, and of the reads and then of their reverse complements.
+        Blocks of the genome; blocks of the reads, followed by their reverse complements.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     gaps : ndarray, shape=(n_reads,), dtype=int64
-        The most gap letters of a locus of each read.
+        The maximum number of gap letters of a locus, per read.
 
     Raises
     ------
     NoAlignmentError
-        For a locus that no search finds.
+        For a locus that no search can have found.
     """
     n = len(loci.reads)
-    # A gap letter needs an operation for itself, and one before it; and one comes last.
+    # Each gap letter needs its own operation and one before it, plus one at the end.
     most = int((2 * loci.distances + 1).sum(dtype=np.int64))
     cigar_offsets, cigar = np.zeros(n + 1, np.int64), np.empty(most, np.uint32)
     begins = offsets[loci.reads] + loci.strands.astype(np.int64) * offsets[-1]
@@ -104,7 +105,7 @@ def align_loci(
 
 @compiled
 def _align(genome, blocks, begins, lengths, starts, ends, distances, gaps, cigar_offsets, cigar):
-    """Returns the operations written; ~i if locus i has no alignment with its edits."""
+    """Write all operations; return how many, or ~i if locus i has no alignment with its edits."""
     genome, blocks, cigar = uncounted((genome, blocks, cigar))
     reach = np.empty(1024, np.int64)
     used = np.int64(0)
@@ -133,18 +134,18 @@ def _align(genome, blocks, begins, lengths, starts, ends, distances, gaps, cigar
 
 @numba.njit(nogil=True, inline="always")
 def _row_of(edits, most, letters, s):
-    """Where the rows with so many gap letters and `s` edits stand: that of diagonal 0."""
+    """Return the offset of diagonal 0 in the rows with `letters` gap letters and `s` edits."""
     return (letters * (edits + 1) + s) * (2 * most + 3) + most + 1
 
 
 @numba.njit(nogil=True)
 def _reach_end(genome, start, size, blocks, begin, length, edits, most, reach):
-    """Fill the furthest rows until one is the whole read at the end of its stretch.
+    """Fill the furthest rows until one covers the whole read and ends at the end of its stretch.
 
     Returns
     -------
     letters : int
-        The gap letters of that: the fewest there are; -1 if none is.
+        The minimum number of gap letters of such an alignment; -1 if there is none.
     """
     for letters in range(most + 1):
         reach[_row_of(edits, most, letters, 0) - most - 1 :][: (edits + 1) * (2 * most + 3)] = (
@@ -176,7 +177,7 @@ def _reach_end(genome, start, size, blocks, begin, length, edits, most, reach):
 def _trace(
     genome, start, size, blocks, begin, length, all_edits, most, letters, reach, cigar, used
 ):
-    """The operations from the last base back, then turned round."""
+    """Trace back from the last base and write the operations in forward order."""
     row, k, edits = length, size - length, all_edits
     first = used
     while row > 0 or row + k > 0:
@@ -215,27 +216,20 @@ def _trace(
     return used
 
 
-# --------------------------------------------------------------------------------------------------
-# How a read aligns at each of its loci by scores, with affine gaps: semi-globally or locally.
-#
-# Which loci there are is a matter of edits. A read is aligned within the stretch of its locus, by
-# the
-# rules of `bwarp.alignment.pairs`:
+# Alignments by score. Stretches and scores follow the rules of `bwarp.alignment.pairs`:
 #
 #     semiglobal   the whole read; bases at the ends of the stretch may be left over
-#     local        the part of the read that scores most (Smith-Waterman); its ends may be clipped
+#     local        the part of the read that scores most (Smith-Waterman); ends may be clipped
 #
-# Scores may be such that a whole read would rather be inserted as one than aligned: then the
-# whole
-# stretch is aligned, too.
+# If the scores favour inserting a whole read over aligning it, the whole stretch is aligned as
+# well.
 #
-# Where no gap can score as much, nothing is to be aligned. Of a stretch as long as the read a gap
-# costs a match besides itself, for one base of the read at least is inserted. And a local
-# alignment
-# may lose as little on a diagonal nearby; it needs no aligning where all bases agree.
+# Loci where no gap can improve the score need no alignment. In a stretch as long as the read, a gap
+# also costs one match, because at least one base of the read is inserted. A local alignment may
+# lose as little on a nearby diagonal, so it is skipped only where all bases agree.
 
 
-#: Loci that are aligned at a time: their stretches are copied out of the genome.
+#: Loci aligned at a time; their stretches are copied out of the genome.
 _AT_ONCE = 1 << 16
 
 
@@ -247,14 +241,14 @@ def align_by_score(
     loci: FoundLoci,
     extension: Extension,
 ) -> LocusAlignments:
-    """The best-scoring alignment of every locus.
+    """Find the best-scoring alignment at every locus.
 
     Parameters
     ----------
     genome : ndarray, dtype=uint64
         Blocks of the genome.
     both, blocks : ndarray, dtype=uint8 and uint64
-        The reads and then their reverse complements, and their blocks.
+        The reads followed by their reverse complements, and the blocks of both.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     """
     n = len(loci.reads)
@@ -272,7 +266,7 @@ def align_by_score(
     parts, n_operations = [np.empty(0, np.uint32)], 0
 
     def align(rows: np.ndarray, mode) -> np.ndarray:
-        """Align reads at some loci; returns those of them where no base is aligned."""
+        """Align reads at the given loci; return the loci where no base is aligned."""
         nonlocal n_operations
         sizes = (loci.ends[rows] - loci.starts[rows]).astype(np.int32)
         stretches = Sequences(*copy_bases(genome, loci.starts[rows], sizes), sizes)
@@ -301,7 +295,7 @@ def align_by_score(
 
 
 def _most_mismatches(extension: Extension) -> int:
-    """With no more than these, nothing scores as much as the read does without a gap."""
+    """Return the maximum number of mismatches with which no gap can improve the score of a read."""
     if extension.local:
         return 0
     scoring = extension.scoring
@@ -313,7 +307,7 @@ def _most_mismatches(extension: Extension) -> int:
 def _without_gaps(
     genome, blocks, begins, lengths, starts, ends, edits, match, mismatch, most, distances, scores
 ):
-    """Score what needs no aligning; returns the other loci."""
+    """Score the loci that need no alignment; return the others."""
     genome, blocks = uncounted((genome, blocks))
     others = np.empty(begins.size, np.int64)
     n_others = 0
@@ -333,7 +327,7 @@ def _without_gaps(
 
 @compiled
 def _join(lengths, read_starts, read_ends, begins, ends, operations, offsets, cigar):
-    """CIGARs with clipped ends, = and X joined to M; returns how many operations they have."""
+    """Write CIGARs with clipped ends and = and X joined to M; return their operation counts."""
     used = np.int64(0)
     for i in range(lengths.size):
         before, after = read_starts[i], lengths[i] - read_ends[i]

@@ -1,4 +1,7 @@
-"""Which hits of parts may have a locus: those that a lower bound of their edits does not drop."""
+"""Decide which hits of parts may have a locus, by a lower bound of their edits.
+
+Takes hits and the bases of reads and genome as bits; returns a mask of the hits to verify.
+"""
 
 import numba
 import numpy as np
@@ -9,26 +12,20 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
-# --------------------------------------------------------------------------------------------------
-# A lower bound of edits, by 4-mers of a read that stand on no diagonal within reach.
+# The bound counts the 4-mers of a read that occur on no diagonal within reach.
 #
-# The 4-mers lie side by side in the read, so an edit spoils one of them at most. One without an
-# edit
-# stands in the genome on a diagonal no farther from the seed's than there are gap bases. So an
-# alignment has at least as many edits as there are 4-mers that stand on none of these diagonals.
+# The 4-mers of the read do not overlap, so one edit spoils at most one of them. An unspoiled 4-mer
+# occurs in the genome on a diagonal no farther from the seed's than the number of gap bases. An
+# alignment therefore has at least as many edits as there are 4-mers missing from these diagonals.
 #
 #     read      ACGT|TTGA|GATT|...     4-mers
 #     k = -1      .    .    .
-#     k =  0   stands  .  stands
+#     k =  0   occurs  .  occurs
 #     k =  1      .    .    .          the second one has an edit
 #
-# Of hits that Alu repeats and the like give, 4-mers drop more than 8-mers do, for there are twice
-# as
-# many, and take no longer. That some stand by chance, one in 256 on a diagonal, counts for less.
-# To
-# compare how often a letter is in parts of the read and of the genome takes longer, and drops
-# fewer:
-# like repeats have like letters.
+# 4-mers drop more of the hits in Alu repeats and the like than 8-mers do: there are twice as many,
+# at no extra cost. Chance matches, one in 256 per diagonal, matter less. Comparing base composition
+# takes longer and drops fewer hits, because similar repeats have similar composition.
 
 
 _KMERS = 0x1111111111111111
@@ -36,7 +33,7 @@ _KMERS = 0x1111111111111111
 
 @numba.njit(nogil=True, inline="always")
 def _window(blocks, at, plane):
-    """64 bits of a plane from a position on, and the 64 after them."""
+    """Return 64 bits of a plane from a position on, and the next 64."""
     first = np.uint64(3) * (np.uint64(at) >> np.uint64(6)) + np.uint64(plane)
     shift = np.uint64(at) & np.uint64(63)
     a, b, c = blocks[first], blocks[first + np.uint64(3)], blocks[first + np.uint64(6)]
@@ -46,9 +43,11 @@ def _window(blocks, at, plane):
 
 @numba.njit(nogil=True, inline="always")
 def cannot_align(genome, diagonal, reads, first, length, gaps, edits):
-    """Whether a read has more edits than these wherever a seed lies on this diagonal.
+    """Return whether a read has more edits than allowed in every alignment with a seed on this
+    diagonal.
 
-    Near the ends of the genome, where windows of 4-mers would end beyond its blocks, nobody knows.
+    Near the ends of the genome, where windows would extend beyond its blocks, the bound does not
+    apply.
     """
     last = 64 * (genome.size // 3 - 4) - length - gaps
     return (
@@ -59,9 +58,9 @@ def cannot_align(genome, diagonal, reads, first, length, gaps, edits):
 
 @compiled
 def least_kmers_spoiled(genome, diagonal, reads, first, length, gaps, most):
-    """How many 4-mers stand on no diagonal within `gaps` of this one; at most 31 gaps.
+    """Count the 4-mers that occur on no diagonal within `gaps` of this one; at most 31 gaps.
 
-    Counting ends above `most`.
+    Counting stops above `most`.
     """
     spoiled = np.int64(0)
     for at in range(0, length - 3, 64):
@@ -92,7 +91,7 @@ def least_kmers_spoiled(genome, diagonal, reads, first, length, gaps, most):
 
 
 def may_have_loci(genome, reads, items, hits, positions, segments) -> np.ndarray:
-    """Which hits may have a locus, dtype bool; the parameters are those of `loci_cpu.find_loci`."""
+    """Return which hits may have a locus, dtype bool; parameters as in `verify_cpu.find_loci`."""
     kept = np.empty(positions.size, np.bool_)
     _bound(genome, reads, items, hits, positions, segments, kept)
     return kept
@@ -118,18 +117,17 @@ def _bound(genome, reads, items, hits, positions, segments, kept):
                 kept[hit] = not cannot_align(genome, diagonal, reads, begin, length, g, e)
 
 
-# --------------------------------------------------------------------------------------------------
-# Reads as bits in the blocks that the genome has (`bwarp.reads.base_bits_cpu`).
+# Reads as bits, in the block layout of the genome (`bwarp.reads.base_bits_cpu`).
 #
-# Every stretch of a read is compared with the genome many times while loci are verified: turned
-# into bits once, 64 bases of each are compared in a dozen steps.
+# Verification compares each stretch of a read with the genome many times. With bases as bits, 64 of
+# them are compared in a dozen steps.
 
 
 _inlined = numba.njit(nogil=True, forceinline=True)
 
 
 def blocks_of(codes: np.ndarray) -> np.ndarray:
-    """Blocks of codes, and two more of ambiguous bases: shape=(3 * n_blocks,), dtype=uint64."""
+    """Return the blocks of codes and two ambiguous ones: shape=(3 * n_blocks,), dtype=uint64."""
     n_blocks = codes.size // 64 + 3
     blocks = np.empty(3 * n_blocks, np.uint64)
     _turn(codes, n_blocks, blocks)
@@ -151,7 +149,9 @@ def _turn(codes, n_blocks, blocks):
 
 @_inlined
 def differing(blocks, at, others, other_at):
-    """Which of 64 bases differ from 64 others, or are ambiguous: a bit each, the first lowest."""
+    """Return a mask of the bases, among 64, that differ or are ambiguous; the lowest bit is the
+    first.
+    """
     low, high, ambiguous = bits_at(blocks, at)
     other_low, other_high, other_ambiguous = bits_at(others, other_at)
     return low ^ other_low | high ^ other_high | ambiguous | other_ambiguous
@@ -159,7 +159,7 @@ def differing(blocks, at, others, other_at):
 
 @_inlined
 def mismatches(blocks, at, others, other_at, n):
-    """How many of n bases differ from n others."""
+    """Count the differences between n bases and n others."""
     count = np.int64(0)
     for i in range(0, n, 64):
         bits = differing(blocks, at + i, others, other_at + i)

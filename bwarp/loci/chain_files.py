@@ -1,19 +1,20 @@
-"""What the programs of the chain hand on, a file a step, for a batch of reads and a round.
+"""Read and write the files between the steps of allmap: one file per step, batch and round.
 
     batch_reads          reads         bases, qualities and names
-    seed_reads           seeds         parts; of every hit a sampled SA row and the steps to it
+    seed_reads           seeds         parts; a sampled SA row and the steps to it per hit
     locate_seeds         hits          their positions instead
     filter_candidates    candidates    those hits that may have a locus
     extend_candidates    loci
 
     estimate_allmap_insert_size   a text, JSON: one for all batches of pairs
 
-Behind the reads there is, for each chunk of them, a frame `searched`: which reads the round
-searches, with how many edits, and with how many mismatches their parts. Frames of some items'
-hits follow, as many as are worked on at a time, and in the end their loci instead. What was counted
-(`COUNTS`) is carried on. The limits of the search and the index stand in the first line.
+A file starts with a chunk of reads, followed by a frame `searched`: the reads that the round
+searches, their edits, and the mismatches of their parts. Frames of hits follow, each with as many
+items as are processed at a time; the last step replaces hits by loci. Counters (`COUNTS`) are
+carried along. The first line holds the limits of the search and the index.
 
-Whatever compiled code indexes with is checked when it is read: a file may be made by somebody else.
+Values used as indices by compiled code are checked on reading, because files may come from
+elsewhere.
 """
 
 from collections.abc import Iterator
@@ -47,16 +48,16 @@ Frame = tuple[str, dict[str, np.ndarray]]
 
 
 class SearchedChunk(NamedTuple):
-    """A chunk of reads, and what a round searches of it.
+    """A chunk of reads and what a round searches in it.
 
     Attributes
     ----------
     reads : ndarray, dtype=int64
-        The numbers of those that are searched.
+        The numbers of the reads searched.
     blocks : ndarray, dtype=uint64
-        All reads on both strands.
+        Of all reads on both strands.
     items : Items
-        Of those that are searched.
+        Of the reads searched.
     """
 
     reads: np.ndarray
@@ -65,12 +66,12 @@ class SearchedChunk(NamedTuple):
 
 
 def stored_options(options: LocusOptions) -> dict:
-    """The limits of a search for the first line of a file; the filter is a step of its own."""
+    """Return the search limits for the first line of a file; the filter is a separate step."""
     return {name: value for name, value in asdict(options).items() if name != "use_filter"}
 
 
 def options_of_file(reader: ChunkFileReader) -> LocusOptions:
-    """The limits of the search that a file is from."""
+    """Return the search limits recorded in a file."""
     limits = reader.holds.get("options")
     try:
         options = LocusOptions(**limits)
@@ -92,7 +93,7 @@ def options_of_file(reader: ChunkFileReader) -> LocusOptions:
 
 
 def check_all_loci(reader: ChunkFileReader) -> None:
-    """Refuse, for pairs, the loci of a search for those near the best of each end."""
+    """For pairs, reject loci from a search for those near the best of each end."""
     if options_of_file(reader).strata != ALL:
         raise UsageError(
             f"--loci {reader.path}: proper pairs may have any locus of their ends: use "
@@ -103,20 +104,22 @@ def check_all_loci(reader: ChunkFileReader) -> None:
 def frame_of_searched(
     chunk: ReadChunk, reads: np.ndarray, edits: np.ndarray, mismatches: np.ndarray
 ) -> Frame:
-    """Which reads of a chunk a round searches, and how."""
+    """Describe which reads of a chunk a round searches, and how."""
     arrays = {"chunk": chunk_tag(chunk), "reads": reads, "edits": edits, "mismatches": mismatches}
     return "searched", arrays
 
 
 def frame_of_hits(first: int, hits: PartHits, counts: np.ndarray, **of_hits: np.ndarray) -> Frame:
-    """The hits of items from `first` on: their positions, or how to come to these."""
+    """Pack the hits of items from `first` on: positions, or sampled SA rows and steps to them."""
     return "hits", {"first": np.array([first]), "counts": counts, **hits._asdict(), **of_hits}
 
 
 def rows_of_frame(
     reader: ChunkFileReader, arrays: dict[str, np.ndarray], index: FMIndex
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sampled SA rows of a frame of hits, and the steps to them, which it then has no more."""
+    """Return the sampled SA rows of a frame of hits and the steps to them, removing both from the
+    frame.
+    """
     most = index.forward.n_rows - 1
     reader.check(arrays, sampled=Column(np.uint32, most=most))
     reader.check(arrays, steps=Column(np.uint32, arrays["sampled"].shape, most=most))
@@ -129,12 +132,12 @@ def hits_of_frame(
     searched: SearchedChunk,
     reference: Reference,
 ) -> tuple[int, Items, PartHits, np.ndarray, np.ndarray]:
-    """The first item of a frame of hits, its items, their parts, positions, and counts.
+    """Unpack a frame of hits: first item, items, parts, positions and counts.
 
     Raises
     ------
     InputError
-        For hits that are not those of parts of these reads within segments of the reference.
+        For hits that are not of parts of these reads, or not within segments of the reference.
     """
     n_items = len(searched.items.begins)
     reader.check(
@@ -171,7 +174,7 @@ def hits_of_frame(
 
 @compiled
 def _first_outside(starts, ends, offsets, positions, segment_text):
-    """The first hit that is not within a segment, or -1; positions are within the text."""
+    """Return the first hit that is not within a segment, or -1; positions are in the text."""
     segment = 0
     for part in range(starts.size):
         for hit in range(offsets[part], offsets[part + 1]):
@@ -185,14 +188,14 @@ def _first_outside(starts, ends, offsets, positions, segment_text):
 
 
 def frame_of_loci(rows: np.ndarray, counts: np.ndarray) -> Frame:
-    """Loci: rows of item (2 i and 2 i + 1 for read i of the chunk), start, end and distance."""
+    """Pack loci: rows of item (2 i or 2 i + 1 for read i of the chunk), start, end, distance."""
     return "loci", {"rows": rows, "counts": counts}
 
 
 def searched_chunks(
     reads: ChunkFileReader, reader: ChunkFileReader, options: LocusOptions
 ) -> Iterator[tuple[SearchedChunk, Frame]]:
-    """The frames of a file, each with the chunk of reads that it is of."""
+    """Yield the frames of a file, each with its chunk of reads."""
     chunks = stored_reads(reads)
     searched = None
     for kind, arrays in reader:
@@ -216,7 +219,9 @@ def searched_chunks(
 def found_rounds(
     reads: ChunkFileReader, readers: list[ChunkFileReader], reference: Reference
 ) -> Iterator[tuple[ReadChunk, list[FoundRound], np.ndarray]]:
-    """The chunks of a file of reads, what each round has found of them, and all its counts."""
+    """Yield the chunks of a file of reads, the results of each round on them, and the summed
+    counters.
+    """
     limits = [options_of_file(reader) for reader in readers]
     segments = Segments.of(reference)
     for chunk, *rounds in zip_longest(stored_reads(reads), *map(_by_chunk, readers)):
@@ -243,7 +248,7 @@ def _check_loci(
     options: LocusOptions,
     segments: Segments,
 ) -> None:
-    """Refuse loci that are not of reads searched, within segments and limits, in their order."""
+    """Reject loci of reads not searched, outside segments or limits, or out of order."""
     items, starts, ends, distances = found.rows.T
     reader.check({"items": items}, items=Column(np.int64, most=2 * len(lengths) - 1))
     edits = np.full(len(lengths), -1)
@@ -288,7 +293,7 @@ def _checked(
     reader: ChunkFileReader,
     options: LocusOptions,
 ) -> ReadChunk | None:
-    """A chunk of reads, which a frame must be of; none at the end of both files."""
+    """Return the chunk of reads that a frame belongs to; None at the end of both files."""
     if (chunk is None) != (searched is None) or (
         chunk is not None and not np.array_equal(searched.get("chunk"), chunk_tag(chunk))
     ):
@@ -307,7 +312,7 @@ def _check_searched(
     lengths: np.ndarray,
     options: LocusOptions,
 ) -> None:
-    """Refuse reads that a round cannot have searched so: every part of them has a base."""
+    """Reject reads that a round cannot have searched: each part must have a base."""
     reader.check(arrays, reads=Column(np.int64, most=len(lengths) - 1))
     reads = arrays["reads"]
     reader.check(

@@ -1,8 +1,9 @@
-"""What a thread of the GPU does with a cluster of hits, by the rules of loci_cpu: it verifies them
-and writes their loci.
+"""Device functions that verify a cluster of hits and write its loci, as verify_cpu does.
 
-    bits of a locus    63 ... 32    31 ... 0        and beside it   15 ... 8        7 ... 0
-                       item         start                           length + 64     distance
+A locus is two numbers in two arrays:
+
+    bits     63 ... 32    31 ... 0            15 ... 8        7 ... 0
+             item         start               length + 64     distance
 """
 
 from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
@@ -15,24 +16,27 @@ from bwarp.loci.edits_cuda import (
 from bwarp.loci.hits_cuda import PART_BITS, diagonal_of
 from bwarp.loci.verify_cpu import LEFT, NO_DISTANCE, RIGHT
 
-#: Counters: loci, hits verified, hits confirmed, clusters that are not small.
+#: Counters: loci, hits verified, hits confirmed, large clusters.
 LOCI, VERIFIED, CONFIRMED, LARGE = range(4)
 
 _PART = (1 << PART_BITS) - 1
 
-#: Added to the bases by which a locus is longer than its read.
+#: Added to the excess of a locus's length over its read's, to keep it positive.
 LONGER = 64
 
 
 @cuda.jit(device=True)
 def order_of(distance, k):
-    """Lower for the better of two stretches with one end or one start: k bases over the read's."""
+    """Return a rank, lower for the better of two stretches with a common start or end.
+
+    `k` is the excess of the stretch's length over the read's.
+    """
     return (int64(distance) << 16) + (abs(k) << 1) + (1 if k > 0 else 0)
 
 
 @cuda.jit(device=True)
 def best_end(distances, at, gaps):
-    """How many bases over the read's length the best stretch from a start has; none: gaps + 1."""
+    """Return the length, minus the read's, of the best stretch from a start; gaps + 1 if none."""
     best, least = gaps + 1, int64(NO_DISTANCE) << 16
     for k in range(-gaps, gaps + 1):
         order = order_of(distances[at + gaps + k], k)
@@ -43,7 +47,7 @@ def best_end(distances, at, gaps):
 
 @cuda.jit(device=True)
 def is_best_start(distances, begin, n_starts, row, k, gaps):
-    """Whether no other start has a better stretch to the end of the one that is k bases longer."""
+    """Return whether no other start has a better stretch to the end of that k bases longer."""
     width = 2 * gaps + 1
     order = order_of(distances[begin + row * width + gaps + k], k)
     for other in range(max(int64(0), row + k - gaps), min(n_starts, row + k + gaps + 1)):
@@ -55,7 +59,7 @@ def is_best_start(distances, begin, n_starts, row, k, gaps):
 
 @cuda.jit(device=True)
 def put_loci(item, gaps, distances, begin, low, high, out):
-    """Write the loci among the stretches that begin from `low` to `high`."""
+    """Write the loci among the stretches that start from `low` to `high`."""
     width = 2 * gaps + 1
     for row in range(high - low):
         k = best_end(distances, begin + row * width, gaps)
@@ -72,10 +76,10 @@ def find_in_cluster(
     text, reads, items, parts, hits, first_hit, last_hit, reach, reach_at, sides, sides_at,
     distances, distances_at, out,
 ):  # fmt: skip
-    """Verify the hits of a cluster and write its loci; how many were verified, and confirmed.
+    """Verify the hits of a cluster and write its loci; return the numbers verified and confirmed.
 
-    What `loci_cpu.find_loci` does with the hits of an item. It works in `reach` (int32), `sides`
-    and `distances` (uint8), from a number of each on.
+    Does what `verify_cpu.find_loci` does with the hits of an item. Works in `reach` (int32),
+    `sides` and `distances` (uint8), each from its offset on.
     """
     key = hits.keys[first_hit]
     item = uint32(key >> uint64(hits.layout.item_shift))
@@ -100,7 +104,7 @@ def find_in_cluster(
         a, b = int64(parts.starts[part]), int64(parts.ends[part])
         on_diagonal = key >> uint64(PART_BITS)
         if on_diagonal == run and a >= run_start:
-            continue  # parts are listed from the read's end
+            continue  # parts are listed from the end of the read
         verified = uint32(verified + uint32(1))
         diagonal = diagonal_of(text, segment, int64(on_diagonal - zero))
         wrong = int64(0)
@@ -127,7 +131,7 @@ def find_in_cluster(
             text.blocks, at, at - from_, reads, begin + a, a, most, g, LEFT, reach, reach_at, sides,
             before,
         )  # fmt: skip
-        # A stretch that begins within the run: the bases before its start are inserted.
+        # A stretch that starts within the run: the bases before its start are inserted.
         for k in range(a + 1, min(g, most) + 1):
             sides[before + g - k] = uint8(k)
         if left > most:
@@ -144,7 +148,7 @@ def find_in_cluster(
             sides[after + g - k] = uint8(k)
         confirmed = uint32(confirmed + uint32(1))
         start, stop = max(diagonal - g, from_), diagonal + g + 1
-        # Stretches with one end begin no farther apart than this.
+        # Stretches with a common end start no farther apart than this.
         if low < 0 or start > high + 2 * g:
             if low >= 0:
                 put_loci(item, g, distances, distances_at, low, high, out)
@@ -177,7 +181,7 @@ def find_in_cluster(
                     row = distances_at + (diagonal + s - low) * width
                     for u in range(-g, g + 1):
                         d = here + int64(sides[after + g + u]) + wrong
-                        # Columns beyond would have more gap letters, and more edits.
+                        # Columns beyond would have more gap letters and more edits.
                         if d <= e and d < distances[row + g + u - s]:
                             distances[row + g + u - s] = uint8(d)
     if low >= 0:

@@ -1,4 +1,4 @@
-"""The genome and its segments on the GPU, and reads as they are compared with it."""
+"""The genome, its segments and the reads on the GPU, in the layout in which they are compared."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,8 +11,9 @@ from bwarp.reference import Reference
 
 
 class TextArrays(NamedTuple):
-    """The genome in the blocks of base_bits_cuda; where segments begin in the text, and where that
-    ends; and where they begin in the genome."""
+    """The genome in the blocks of base_bits_cuda; the starts of segments in the text, plus its end;
+    and their starts in the genome.
+    """
 
     blocks: uint32[::1]
     segment_text: uint32[::1]
@@ -20,7 +21,7 @@ class TextArrays(NamedTuple):
 
 
 class DeviceText(NamedTuple):
-    """What hits are verified against.
+    """What the GPU verifies hits against.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ def text_on_gpu(reference: Reference, sort_pairs: Callable, threads: int = 1) ->
 
 
 def blocks_on_gpu(blocks: np.ndarray):
-    """Blocks of 64 bases of `bwarp.loci.candidates_cpu` as blocks of 32 bases on the GPU."""
+    """Copy 64-base blocks of `bwarp.loci.candidates_cpu` to the GPU as 32-base blocks."""
     halves = np.zeros((blocks.size // 3, 2, 4), np.uint32)
     halves[:, :, :3] = blocks.view(np.uint32).reshape(-1, 3, 2).transpose(0, 2, 1)
     return cuda.to_device(halves.reshape(-1))

@@ -1,7 +1,7 @@
-"""Edit distances by furthest-reaching rows on the GPU: `edits_cpu` in a thread.
+"""Edit distances and the 4-mer bound on the GPU: the rules of verify_cpu and candidates_cpu.
 
-Bases are compared 32 at a time. What a thread works in lies in arrays that may be longer than that,
-from a number on: in local memory each thread has its own, in global memory a share.
+Each function runs in one thread and compares 32 bases at a time. Its working arrays may be longer
+than it needs, starting at an offset: local memory of the thread, or a share of global memory.
 """
 
 from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
@@ -13,18 +13,18 @@ _NOWHERE = -(1 << 30)
 
 
 def room_with_gaps(gaps: int) -> int:
-    """How many numbers `distances_to` works in."""
+    """Return how many numbers `distances_to` works in."""
     return 2 * (2 * gaps + 3)
 
 
 def room_with_few_gaps(gaps: int) -> int:
-    """How many numbers `distances_with_few_gaps` works in."""
+    """Return how many numbers `distances_with_few_gaps` works in."""
     return 2 * (gaps + 1) * (2 * gaps + 3)
 
 
 @cuda.jit(device=True)
 def agreeing(genome, at, reads, first, most, side):
-    """How many of up to `most` bases agree, from two positions to a side, `RIGHT` or `LEFT`."""
+    """Count agreeing bases, up to `most`, from two positions towards `RIGHT` or `LEFT`."""
     n = int64(0)
     while n < most:
         if side == RIGHT:
@@ -44,7 +44,7 @@ def agreeing(genome, at, reads, first, most, side):
 
 @cuda.jit(device=True)
 def count_mismatches(genome, at, reads, first, n):
-    """How many of n bases differ."""
+    """Count the differences among n bases."""
     count = int64(0)
     for i in range(0, n, 32):
         bits = differing(genome, at + i, reads, first + i)
@@ -56,7 +56,7 @@ def count_mismatches(genome, at, reads, first, n):
 
 @cuda.jit(device=True)
 def furthest(same, shorter, longer, most):
-    """The furthest row with one edit more, as edits_cpu has it."""
+    """Return the furthest row with one more edit, as in verify_cpu."""
     row = min(max(same, longer) + 1, most)
     if shorter <= most:
         row = max(row, shorter)
@@ -67,9 +67,9 @@ def furthest(same, shorter, longer, most):
 def distances_to(
     genome, origin, room, reads, first, length, edits, gaps, side, reach, reach_at, distances, to
 ):
-    """`bwarp.loci.verify_cpu.distances_to`.
+    """Do what `bwarp.loci.verify_cpu.distances_to` does.
 
-    It works in `reach` (int32) from `reach_at` on, and writes distances (uint8) from `to` on.
+    Works in `reach` (int32) from `reach_at` on, and writes distances (uint8) from `to` on.
     """
     width = 2 * gaps + 3
     for i in range(2 * width):
@@ -106,7 +106,7 @@ def distances_to(
 def distances_with_few_gaps(
     genome, origin, room, reads, first, length, edits, gaps, reach, reach_at, distances, to
 ):
-    """`bwarp.loci.verify_cpu.distances_with_few_gaps`; memory as in `distances_to`."""
+    """Do what `bwarp.loci.verify_cpu.distances_with_few_gaps` does; memory as in `distances_to`."""
     width = 2 * gaps + 3
     level = (gaps + 1) * width
     for i in range(2 * level):
@@ -137,24 +137,25 @@ def distances_with_few_gaps(
         before, now = now, before
 
 
-# --------------------------------------------------------------------------------------------------
-# The bound by 4-mers on the GPU: `kmer_bound_cpu` in a thread, 32 bases at a time.
+# The bound by 4-mers (`candidates_cpu`), one thread per hit, 32 bases at a time.
 
 
 _KMERS = 0x11111111
 
 
 def last_bounded(n_bases: int) -> int:
-    """Where in a genome diagonals are too near its end for the bound, as kmer_bound_cpu has it, for
-    a read without bases or gaps."""
+    """Return the last diagonal far enough from the end of the genome for the bound, as in
+    candidates_cpu, for a read without bases or gaps.
+    """
     return 64 * (n_bases // 64 - 2)
 
 
 @cuda.jit(device=True)
 def cannot_align(genome, last, diagonal, reads, first, length, gaps, edits):
-    """Whether a read has more edits than these wherever a seed lies on this diagonal.
+    """Return whether a read has more edits than allowed in every alignment with a seed on this
+    diagonal.
 
-    `last` is that of `last_bounded`. Reads the bases of the read, and as many and some of the
+    `last` is the result of `last_bounded`. Reads the bases of the read, and slightly more of the
     genome, once each.
     """
     if diagonal < gaps or diagonal > last - length - gaps:
@@ -168,7 +169,7 @@ def cannot_align(genome, last, diagonal, reads, first, length, gaps, edits):
         low = shifted(low, low_after, shift)
         high = shifted(high, high_after, shift)
         ambiguous = shifted(ambiguous, ambiguous_after, shift)
-        # The bases of the genome from the first diagonal on: 64 of them, and 32 more.
+        # The bases of the genome from the first diagonal on: 64, and 32 more.
         window = diagonal + at - gaps
         block = uint64(4) * (uint64(window) >> uint64(5))
         shift = uint32(window) & uint32(31)

@@ -1,4 +1,4 @@
-"""Loci of reads as they stream by, chunk after chunk, in their order."""
+"""Find the loci of a stream of reads, chunk by chunk and in input order, with either engine."""
 
 import json
 import os
@@ -38,17 +38,16 @@ from bwarp.reads.read_chunks import READS_A_CHUNK, ReadChunk
 from bwarp.runtime.threads import in_order, run_together
 from bwarp.runtime.timeline import on_timeline
 
-# --------------------------------------------------------------------------------------------------
-# The engine that finds loci: what it keeps for that, and how many reads it takes at a time.
+# The engine: what it keeps in memory, and its chunk size.
 
 
-#: Reads of a chunk where all their loci are wanted: in a large genome that is hundreds a read, and
-#: many chunks are in work.
+#: Reads per chunk when all loci are wanted: hundreds per read in a large genome, with many chunks
+#: in flight.
 READS_WITH_ALL = 1 << 13
 
 
 def reads_a_chunk(backend: str, options: LocusOptions) -> int:
-    """Reads of a chunk that keep an engine busy."""
+    """Return the number of reads per chunk that keeps an engine busy."""
     if options.strata == ALL:
         return READS_WITH_ALL
     if backend == "cuda":
@@ -61,7 +60,7 @@ def reads_a_chunk(backend: str, options: LocusOptions) -> int:
 def load(
     index: FMIndex, backend: str = "cpu", threads: int = 1, gpus: int = 1
 ) -> tuple[TextAndGenome, list | None]:
-    """What loci are verified against and, at the same time, what each of `gpus` GPUs keeps."""
+    """Load the genome and, in parallel, the state of each of `gpus` GPUs."""
     make_genome = partial(find_cpu.load, index.reference, threads)
     if backend == "cuda":
         from bwarp.gpu.several_gpus import on_each
@@ -75,15 +74,16 @@ def load(
 def loci_finder(
     index: FMIndex, genome: TextAndGenome, options: LocusOptions, kept: list | None = None
 ) -> Callable:
-    """A function that finds all loci of a batch of reads, for several threads at once.
+    """Return a function that finds all loci of a batch of reads and can be called from several
+    threads.
 
-    ``find(both, blocks, offsets)`` takes and returns what `bwarp.loci.find_cpu.find_batch` does,
-    with either engine the same.
+    ``find(both, blocks, offsets)`` takes and returns what `bwarp.loci.find_cpu.find_batch` does;
+    the results do not depend on the engine.
 
     Parameters
     ----------
     kept : list, optional
-        What `load` has returned with the genome: with it, loci are found on the GPUs.
+        The result of `load` for the GPUs; if given, loci are found on them.
     """
     if kept is None:
         return lambda both, blocks, offsets: find_cpu.find_batch(
@@ -102,35 +102,35 @@ def loci_finder(
 
 
 def steps_of(backend: str) -> ModuleType:
-    """The steps of the chain, each alone: `bwarp.loci.find_cpu` or its twin."""
+    """Return the module with the steps of the chain: `bwarp.loci.find_cpu` or its CUDA twin."""
     return import_module(f"bwarp.loci.find_{backend}")
 
 
 Result = TypeVar("Result")
 
-#: No search counts to this.
+#: A count that no search reaches.
 _MOST_COUNTED = 1 << 60
 
 
 @dataclass
 class Certificate:
-    """What was searched and what became of it: the proof that nothing was left out.
+    """Counters of a search: the proof that nothing was left out.
 
     Attributes
     ----------
     reads, aligned, over, without, skipped : int
-        Every read is aligned, over the limit of loci, without a locus, or was not searched.
+        Each read is aligned, over the limit of loci, without a locus, or not searched.
     parts, located, dropped, verified, confirmed : int
-        Parts of reads searched; their SA rows, all located; of these, dropped by the
-        bound, verified (others agree with one that is), and confirmed.
+        Parts of reads searched; their SA rows, all located; rows dropped by the bound, verified (a
+        verified one stands for all that agree with it), and confirmed.
     loci : int
-        Those written; of a template with proper pairs one for each end of each.
+        Loci written; for a template with proper pairs, one per end of each pair.
     loci_over : int
-        Those of reads over the limit.
+        Loci of reads over the limit.
     pairs : int
         Proper pairs written.
     lowest_insert_size, highest_insert_size : int
-        Within which pairs are proper; 0 without pairs.
+        The range of insert sizes of proper pairs; 0 without pairs.
     """
 
     reads: int = 0
@@ -156,12 +156,12 @@ class Certificate:
 
     @classmethod
     def read(cls, path: str | os.PathLike) -> "Certificate":
-        """What a run has written.
+        """Read the counters that a run wrote.
 
         Raises
         ------
         InputError
-            For a file of anything else.
+            If the file is anything else.
         """
         try:
             counts = json.loads(Path(path).read_bytes())
@@ -176,7 +176,7 @@ class Certificate:
         return certificate
 
     def sentence(self) -> str:
-        """All counts of reads, for people."""
+        """Return all read counts as a sentence."""
         pairs = f", {counted(self.pairs, 'proper pair')}," if self.highest_insert_size else ","
         return (
             f"{counted(self.reads, 'read')}: {self.aligned:,} with "
@@ -193,12 +193,12 @@ class FoundChunk:
     ----------
     chunk : ReadChunk
     both : ndarray, dtype=uint8
-        The reads, then their reverse complements.
+        The reads, followed by their reverse complements.
     loci : FoundLoci
-        Those of reads within the limit of loci.
+        Of reads within the limit of loci.
     alignments : LocusAlignments
     n_loci : ndarray, shape=(n_reads,), dtype=int64
-        How many each read has, whatever the limit; proper pairs of a template that has some.
+        Loci of each read, regardless of the limit; for a template with proper pairs, its pairs.
     over : ndarray, dtype=int64
         The reads over the limit.
     certificate : Certificate
@@ -218,7 +218,7 @@ class FoundChunk:
 
 @dataclass(frozen=True)
 class _Searched:
-    """A chunk and all its loci, before they are paired and aligned."""
+    """A chunk and all its loci, before pairing and alignment."""
 
     chunk: ReadChunk
     both: np.ndarray
@@ -239,21 +239,21 @@ def find_chunks(
     pairing: PairOptions | None = None,
     extension: Extension | None = None,
 ) -> Iterator[Result]:
-    """Find the loci of every chunk, several chunks at a time.
+    """Find the loci of every chunk, with several chunks in flight.
 
     Parameters
     ----------
     max_places : int
-        A read with more is only counted; 0: no limit.
+        Reads with more loci are only counted; 0 means no limit.
     then : function
-        What else is done with a chunk in its thread, such as making text of it.
+        Further processing of a chunk in the same thread, such as formatting it as text.
     kept : optional
-        What `bwarp.loci.find.load` has returned for GPUs: the loci are the same.
+        The result of `bwarp.loci.find.load` for GPUs; the loci are the same.
     pairing : PairOptions, optional
-        For chunks of pairs; without, their ends are reported one by one. Where the insert size is
-        estimated, from the first `FIRST_PAIRS` pairs, the others wait for it.
+        For chunks of pairs; without it, ends are reported independently. If the insert size is
+        estimated, from the first `FIRST_PAIRS` pairs, the other pairs wait for the estimate.
     extension : Extension, optional
-        The scores by which reads are aligned; without, they are with the fewest edits.
+        Scores for aligning the reads; without them, alignments have the fewest edits.
     """
     search = partial(_search, loci_finder(index, genome, what_is_searched(options, pairing), kept))
     insert = None if pairing is None else pairing.insert
@@ -269,7 +269,7 @@ def find_chunks(
     chunks = iter(chunks)
     if pairing is not None and insert is None:
         waiting = list(first_chunks(chunks))
-        # Meanwhile no thread is to be idle.
+        # Keep all threads busy meanwhile.
         more = islice(chunks, max(0, threads - len(waiting)))
         searched = in_order(search, chain(waiting, more), threads)
         first.extend(islice(searched, len(waiting)))
@@ -280,7 +280,7 @@ def find_chunks(
             for one in first
         ]
         insert = estimate_insert_size(sizes, pairing.orientation)
-    # A chunk that is searched already is not kept longer than the others.
+    # Do not hold chunks that are already searched longer than the others.
     begun = chain((first.popleft() for _ in range(len(first))), searched)
     begun = (partial(finish, one) for one in begun)
     others = (partial(lambda one: finish(search(one)), chunk) for chunk in chunks)
@@ -288,7 +288,9 @@ def find_chunks(
 
 
 def what_is_searched(options: LocusOptions, pairing: PairOptions | None) -> LocusOptions:
-    """The options of single reads; of pairs all loci, for the best pair may have any of them."""
+    """Return the search options; for pairs, search all loci, because the best pair may have any of
+    them.
+    """
     return options if pairing is None else replace(options, strata=ALL)
 
 
@@ -313,18 +315,18 @@ def finish_chunk(
     insert: InsertSize | None = None,
     extension: Extension | None = None,
 ) -> FoundChunk:
-    """The loci of a chunk with their alignments, and those of reads with more than `most` counted.
+    """Align the loci of a chunk, and count the loci of reads with more than `most`.
 
     Parameters
     ----------
     both, blocks : ndarray
         The reads on both strands, and their blocks.
     counts : ndarray, dtype=int64
-        What it took to find the loci (`COUNTS`).
+        Counters of the search (`COUNTS`).
     contig_starts, insert : optional
-        Of pairs, to list loci pair by pair.
+        For pairs, to list loci pair by pair.
     extension : Extension, optional
-        The scores by which reads are aligned; without, they are with the fewest edits.
+        Scores for aligning the reads; without them, alignments have the fewest edits.
     """
     pairs = None
     if insert is None:
@@ -359,7 +361,7 @@ def finish_chunk(
 
 
 def _within(loci: FoundLoci, kept: np.ndarray) -> FoundLoci:
-    """The loci of the reads to be kept."""
+    """Return the loci of the selected reads."""
     rows = kept[loci.reads]
     columns = [loci.reads, loci.strands, loci.starts, loci.ends, loci.distances]
     return FoundLoci(*(column[rows] for column in columns), loci.searched)

@@ -1,9 +1,9 @@
-"""All loci of a batch of reads on the CPU: cut, search, locate, verify.
+"""Find all loci of a batch of reads on the CPU: cut, search, locate, verify.
 
     reads -> items -> parts with SA intervals -> rows -> positions -> loci
              strands  exact, or with mismatches           CPU         bound, then edit distances
 
-The programs of the chain call the same functions, each its own, with files between them.
+The programs of the chain call the same functions, one each, with files in between.
 """
 
 from typing import NamedTuple
@@ -33,17 +33,17 @@ from bwarp.mapping.extension_cpu import genome_of
 from bwarp.reference import Reference
 from bwarp.runtime.threads import bounded_ranges
 
-#: Hits that are located and verified at a time: their rows, positions and keys are 16 bytes each.
+#: Hits located and verified at a time; each takes 16 bytes for its row, position and key.
 _HITS_AT_ONCE = 1 << 20
 
 
 class Segments(NamedTuple):
-    """Stretches of the genome without an ambiguous base or a contig's border.
+    """Stretches of the genome without ambiguous bases or contig borders.
 
     Attributes
     ----------
     text : ndarray, shape=(n + 1,), dtype=int64
-        Where each begins in the indexed text, and where that ends.
+        The start of each in the indexed text, and the end of the text.
     starts, ends : ndarray, shape=(n,), dtype=int64
         In the genome.
     """
@@ -59,14 +59,14 @@ class Segments(NamedTuple):
 
 
 class TextAndGenome(NamedTuple):
-    """What loci are verified against."""
+    """What hits are verified against."""
 
     blocks: np.ndarray
     segments: Segments
 
 
 def load(reference: Reference, threads: int = 1) -> TextAndGenome:
-    """What loci of a reference are verified against; the pages of one in a file are let go of."""
+    """Load what hits are verified against; releases the pages of a memory-mapped reference."""
     return TextAndGenome(genome_of(reference, threads).blocks, Segments.of(reference))
 
 
@@ -78,12 +78,12 @@ def find_batch(
     offsets: np.ndarray,
     options: LocusOptions,
 ) -> tuple[FoundLoci, np.ndarray]:
-    """All loci of some reads, and how many of what it took (`loci_cpu.COUNTS`).
+    """Find all loci of the reads; return them with the counters (`verify_cpu.COUNTS`).
 
     Parameters
     ----------
     both : ndarray, dtype=uint8
-        The reads, then their reverse complements at the same offsets.
+        The reads, followed by their reverse complements at the same offsets.
     blocks : ndarray, dtype=uint64
         Their blocks.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
@@ -97,13 +97,13 @@ def find_batch(
 
 
 def hit_ranges(parts: Parts):
-    """Ranges of items of which each has as many hits as are worked on at a time, or is one item."""
+    """Yield ranges of items with as many hits as are processed at a time, or single items."""
     before = np.concatenate([[0], np.cumsum(parts.n_rows, dtype=np.int64)])
     return bounded_ranges(before[parts.interval_offsets[parts.offsets]], _HITS_AT_ONCE)
 
 
 def find_round(index, genome, both, blocks, offsets, reads, edits, options, counts) -> np.ndarray:
-    """The loci of some reads with at most so many edits: rows of item, start, end, distance."""
+    """Find the loci of reads with up to `edits` edits each: rows of item, start, end, distance."""
     gaps = options.gaps_of(edits)
     mismatches = seed_mismatches(index, np.diff(offsets)[reads], edits, gaps, options)
     items = items_of(offsets, reads, edits, gaps, mismatches)
@@ -124,12 +124,11 @@ def find_round(index, genome, both, blocks, offsets, reads, edits, options, coun
     return rows
 
 
-# --------------------------------------------------------------------------------------------------
-# The steps of the chain on the CPU, each alone, from arrays to arrays.
+# The steps of the chain on the CPU, each from arrays to arrays.
 
 
 class SeedingSteps:
-    """Searches parts, and takes their rows to sampled ones."""
+    """Search parts, and step from their rows to sampled ones."""
 
     def __init__(self, index: FMIndex):
         self._index = index
@@ -144,7 +143,7 @@ class SeedingSteps:
 
 
 class VerifyingSteps:
-    """Drops hits that a bound proves to have no locus, and finds the loci of hits."""
+    """Drop hits that the bound rules out, and find the loci of the others."""
 
     def __init__(self, reference: Reference, threads: int = 1):
         self._genome = load(reference, threads)

@@ -1,12 +1,12 @@
-"""All loci of a batch of reads with a GPU: those that find_cpu finds, and the same counts.
+"""Find all loci of a batch of reads on a GPU; results and counters equal those of find_cpu.
 
     reads -> items -> parts with SA intervals -> rows -> positions -> keys -> clusters -> loci
-    host     host     a thread an item           a thread a hit               a thread a cluster
+    host     host     one thread/item             one thread/hit               one thread/cluster
 
-Batches are brought by several threads, and take turns on the GPU; what a batch needs for more than
-one round stays there between its turns. Reads and loci pass through pinned memory. Parts with
-mismatches are searched on the CPU, and so is a read with more hits than the GPU takes at once.
-Where the GPU's memory is too small for a batch it is searched in parts, and so are those after it.
+Several threads submit batches and take turns on the GPU; data needed for more than one round stays
+there between turns. Reads and loci pass through pinned memory. The CPU searches parts with
+mismatches, and reads with more hits than the GPU takes at once. If a batch does not fit into the
+memory of the GPU, this batch and all later ones are split.
 """
 
 import threading
@@ -62,14 +62,13 @@ from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import bounded_ranges
 
-#: Reads that are brought to the GPU at once: enough that launching its kernels, dozens, takes a
-#: small part of the time, and few enough that many threads have work; what is nearly as fast; and
-#: what small GPUs take.
+#: Reads per GPU batch: enough to make launching dozens of kernels cheap, few enough to give many
+#: threads work; then a size nearly as fast; and a size for small GPUs.
 READS_A_CHUNK = 1 << 17
 ENOUGH_READS = 1 << 14
 FEWEST_READS = 1 << 12
 
-#: About what a read takes on the GPU, with `_HITS_A_READ` hits; more in poor genomes.
+#: Approximate GPU memory per read with `_HITS_A_READ` hits; more in genomes of low complexity.
 BYTES_A_READ = 16384
 _HITS_A_READ = 64
 
@@ -81,7 +80,7 @@ _PARTS, _LOCATED, _DROPPED, _VERIFIED, _CONFIRMED = range(len(COUNTS))
 
 @dataclass(frozen=True)
 class DeviceData:
-    """What is kept on the GPU for all batches; `index.plan.elements` reads fit beside it.
+    """What stays on the GPU for all batches; `index.plan.elements` reads fit next to it.
 
     Attributes
     ----------
@@ -94,7 +93,7 @@ class DeviceData:
 
 
 def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
-    """Copy an index and its genome to the GPU; to be kept over all batches."""
+    """Copy an index and its genome to the GPU, to be kept for all batches."""
     needs = MemoryNeeds(
         with_reverse=False,
         with_suffixes="yes",
@@ -102,7 +101,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
         fewest=FEWEST_READS,
         enough=ENOUGH_READS,
         most=READS_A_CHUNK,
-        # The table of the index as well.
+        # Includes the prefix table of the index.
         beside=genome_bytes(index.reference) + 16 * 4**index.prefix_length,
     )
     device = make_device_index(index, needs, with_lists=False, threads=threads)
@@ -110,7 +109,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
 
 
 class LociFinder:
-    """Finds the loci of batches of reads, in turns on a GPU.
+    """Find the loci of batches of reads, taking turns on a GPU.
 
     Parameters
     ----------
@@ -131,7 +130,9 @@ class LociFinder:
     def find_batch(
         self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
     ) -> tuple[FoundLoci, np.ndarray]:
-        """All loci of some reads; parameters and results as of `bwarp.loci.find_cpu.find_batch`."""
+        """Find all loci of the reads; parameters and results as in
+        `bwarp.loci.find_cpu.find_batch`.
+        """
 
         def find(first: int, stop: int) -> tuple[int, FoundLoci, np.ndarray]:
             return first, *self._find_part(both, blocks, offsets, first, stop)
@@ -140,7 +141,7 @@ class LociFinder:
         return _joined([(first, loci) for first, loci, _ in found]), sum(one[2] for one in found)
 
     def _find_part(self, both, blocks, offsets, first: int, stop: int):
-        """The loci of the reads from `first` to `stop`, numbered from there, and counts."""
+        """Find loci of the reads from `first` to `stop`, numbered from there, and the counters."""
         here = offsets[first : stop + 1] - offsets[first]
         codes = both[offsets[first] : offsets[stop]]
         with self._pinned.lent() as pinned:
@@ -184,19 +185,19 @@ class LociFinder:
     def _find_items(
         self, reads: DeviceReads, items: Items, on_host: tuple, counts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Loci of items whose parts are searched with the same mismatches: rows as find_cpu has.
+        """Find the loci of items searched with the same mismatches: rows as in find_cpu.
 
         Parameters
         ----------
         on_host : tuple of ndarray, int and int
-            More reads on both strands, by how much farther on these lie among them, and by how much
-            their reverse complements do besides.
+            The reads on both strands on the host, the shift of these reads among them, and the
+            additional shift of their reverse complements.
 
         Returns
         -------
         rows : ndarray, shape=(n, 4), dtype=int64
         is_crowded : ndarray, shape=(n_items,), dtype=bool
-            The items of reads with more hits than are worked on at once, which are left out.
+            Items of reads with more hits than are processed at once; they are left out.
         """
         mismatches = int(items.mismatches[0])
         n_parts = parts_needed(items.edits, items.gaps, mismatches)
@@ -222,21 +223,21 @@ class LociFinder:
             is_crowded = (n_rows > hits_at_once).reshape(-1, 2).any(axis=1).repeat(2)
             counts[_PARTS] += n_parts[~is_crowded].sum()
             counts[_LOCATED] += n_rows[~is_crowded].sum()
-            # A crowded item is a range of its own.
+            # A crowded item forms a range of its own.
             sizes = np.where(is_crowded, hits_at_once + 1, n_rows)
             found = [
                 self._find_range(reads, on_gpu, parts, *bounds, pinned, counts)
                 for bounds in bounded_ranges(item_parts(sizes), hits_at_once)
                 if not is_crowded[bounds[0]]
             ]
-        # Ranges of items follow one another.
+        # Ranges of items are consecutive.
         return np.concatenate([np.empty((0, 4), np.int64), *found]), is_crowded
 
     def _find_range(
         self, reads: DeviceReads, items: DeviceItems, parts: DeviceParts, first: int, last: int,
         pinned: PinnedBuffer, counts,
     ) -> np.ndarray:  # fmt: skip
-        """Loci of the items from `first` to `last`."""
+        """Find the loci of the items from `first` to `last`."""
         text = self._device.text
         hits = located_hits(self._device.index, parts, first, last)
         keys = keys_of_hits(text, reads.blocks, items, parts, hits, self._options.use_filter)
@@ -251,14 +252,14 @@ class LociFinder:
 
 
 def pieces_of(at_once: int) -> Pieces:
-    """Work on so many reads or items at first."""
+    """Return pieces that start with `at_once` reads or items."""
     return Pieces(
         at_once, GpuMemoryError("the loci of a read take more GPU memory to find than is free")
     )
 
 
 def rows_of(found: FoundOnGpu, lengths: np.ndarray, pinned: PinnedBuffer) -> np.ndarray:
-    """Loci as rows of item, start, end and distance, shape=(n, 4), dtype=int64, on the host."""
+    """Copy loci to the host as rows of item, start, end and distance, shape=(n, 4), dtype=int64."""
     rows = np.empty((found.count, 4), np.int64)
     if found.count:
         loci, shapes = pinned.arrays(found.count, [np.uint64, np.uint32])
@@ -268,7 +269,7 @@ def rows_of(found: FoundOnGpu, lengths: np.ndarray, pinned: PinnedBuffer) -> np.
     return rows
 
 
-# One pass: loci may be a hundred a read, and the GPU waits.
+# One pass: there may be a hundred loci per read, and the GPU waits.
 @compiled
 def _part_bits(loci, shapes, lengths, rows):
     for i in range(loci.size):
@@ -281,13 +282,13 @@ def _part_bits(loci, shapes, lengths, rows):
 
 
 def _in_order(found: list[np.ndarray]) -> np.ndarray:
-    """The rows of several lists, by their items."""
+    """Merge the rows of several lists in the order of items."""
     rows = np.concatenate(found)
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
 def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
-    """The loci of batches of reads, each with the number of its first read."""
+    """Join the loci of batches of reads; each comes with the number of its first read."""
     if len(found) == 1:
         return found[0][1]
     columns = zip(*(vars(loci).values() for _, loci in found), strict=True)
@@ -296,19 +297,17 @@ def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
     return FoundLoci(reads, *others)
 
 
-# --------------------------------------------------------------------------------------------------
-# The steps of the chain on a GPU, each alone, from arrays on the host to such on the host.
+# The steps of the chain on a GPU, each from host arrays to host arrays.
 #
-#     search_parts, step_to_sampled     the index is on the GPU
-#     may_have_loci, find_loci          the genome is
+#     search_parts, step_to_sampled     with the index on the GPU
+#     may_have_loci, find_loci          with the genome on the GPU
 #
-# They are called by several threads, and take turns. What does not fit into the memory of the GPU
-# is
+# Several threads call them and take turns. Work that does not fit into the memory of the GPU is
 # done in pieces.
 
 
 class SeedingSteps:
-    """Searches parts, and takes their rows to sampled ones: as the functions of the CPU do.
+    """Search parts, and step from their rows to sampled ones; results as on the CPU.
 
     Parameters
     ----------
@@ -329,7 +328,7 @@ class SeedingSteps:
         self._turn = threading.Lock()
 
     def search_parts(self, both: np.ndarray, items: Items) -> Parts:
-        """As `search_cpu.search_parts`; parts with mismatches are searched there."""
+        """Do what `parts_cpu.search_parts` does; the CPU searches parts with mismatches."""
         return search_by_mismatches(self._index, both, items, self._search_exact)
 
     def _search_exact(self, both: np.ndarray, items: Items, n_parts: np.ndarray) -> Parts:
@@ -365,7 +364,7 @@ class SeedingSteps:
 
 
 class VerifyingSteps:
-    """Drops hits that a bound proves to have no locus, and finds the loci of hits: as the CPU does.
+    """Drop hits that the bound rules out, and find the loci of the others; results as on the CPU.
 
     Parameters
     ----------
@@ -420,15 +419,15 @@ class VerifyingSteps:
         return np.concatenate([np.empty((0, 4), np.int64), *(rows for rows, _ in found)])
 
     def _blocks_of(self, reads: np.ndarray):
-        """The reads of a chunk on the GPU, where they stay for all frames of its hits."""
+        """Return the reads of a chunk on the GPU, where they stay for all frames of its hits."""
         if reads is not self._reads:
-            # Those of two chunks may be too much.
+            # The reads of two chunks may be too large.
             self._reads = self._blocks = None
             self._reads, self._blocks = reads, blocks_on_gpu(reads)
         return self._blocks
 
 
 def _in_pieces(work: Callable, count: int, turn: threading.Lock) -> list:
-    """``work(first, last)`` of ranges of items, as few as fit into the memory of the GPU."""
+    """Call ``work(first, last)`` on ranges of items, as few as fit into the memory of the GPU."""
     with turn:
         return pieces_of(count).each(work, count) if count else []

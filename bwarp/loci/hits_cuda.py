@@ -1,16 +1,16 @@
-"""Hits of parts on the GPU: rows, positions, and keys of those that may have a locus, in order.
+"""Turn hits of parts into sorted keys on the GPU: rows, positions, and keys that may have a locus.
 
     parts  ->  SA rows  ->  text positions  ->  keys  ->  keys in order
           (list_rows)   (locate_cuda)      (key_hits)
 
-A hit is a number, so that numbers in order are hits in order: those of an item side by side, by
-their segment and diagonal, and of these by part.
+A hit is encoded as a number, so that sorting numbers sorts hits: by item, then by segment and
+diagonal, then by part.
 
     bits    63 ...            ...  5                                       4 ... 0
             item             diagonal in the text, spread               part
 
-Diagonals are spread by the number of their segment, so far that none of two segments are
-neighbours. The segment is what is sorted along.
+Diagonals are shifted by a multiple of their segment number, so that diagonals of different segments
+are never neighbours. Only the numbers are sorted; the segment follows as a value.
 """
 
 from typing import NamedTuple
@@ -36,17 +36,18 @@ from bwarp.loci.parts_cuda import (
 )
 from bwarp.options.mapping import MOST_EDITS
 
-#: Rows of an interval that a thread lists alone.
+#: Rows of an interval that one thread lists by itself.
 FEW = 4
 
 PART_BITS = 5
 
-#: Diagonals of two segments are farther apart than hits of one locus: `4 * gaps + 1`.
+#: Minimum gap between diagonals of two segments, larger than that of hits of one locus: `4 * gaps +
+#: 1`.
 _APART = 4 * MOST_EDITS + 2
 
 
 class DeviceHits(NamedTuple):
-    """Hits of parts, in any order: where each lies in the text, and its part."""
+    """Hits of parts in any order: the text position and the part of each."""
 
     positions: uint32[::1]
     parts: uint32[::1]
@@ -54,16 +55,16 @@ class DeviceHits(NamedTuple):
 
 
 class KeyLayout(NamedTuple):
-    """How a hit becomes a number.
+    """The encoding of a hit as a number.
 
     Attributes
     ----------
     spread : int
-        By how much more the diagonals of each segment are spread than those of the one before.
+        Shift of the diagonals of each segment relative to the previous one.
     item_shift : int
         The bit where the item begins.
     bits : int
-        All of them.
+        The number of bits in use.
     """
 
     spread: int
@@ -72,7 +73,7 @@ class KeyLayout(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """Hits that may have loci, in order; arrays of at least `count` numbers."""
+    """Hits that may have loci, sorted; the arrays hold at least `count` numbers."""
 
     keys: uint64[::1]
     segments: uint32[::1]
@@ -81,7 +82,7 @@ class Keys(NamedTuple):
 
 
 def key_layout(text: DeviceText, items: DeviceItems) -> KeyLayout:
-    """The layout of keys of items; as many as fit into 64 bits may be worked on at once."""
+    """Return the layout of keys; 64 bits limit how many items are processed at once."""
     n_segments = text.arrays.segment_genome.size
     spread = int(items.on_host.lengths.max(initial=0)) + _APART
     largest = text.length + (n_segments + 1) * spread
@@ -90,7 +91,7 @@ def key_layout(text: DeviceText, items: DeviceItems) -> KeyLayout:
 
 
 def located_hits(device: DeviceIndex, parts: DeviceParts, first: int, last: int) -> DeviceHits:
-    """The hits of the items from `first` to `last`: fewer than 2**32."""
+    """Locate the hits of the items from `first` to `last`, fewer than 2**32."""
     first_part, last_part = parts.offsets_on_host[first], parts.offsets_on_host[last]
     first_interval = int(parts.interval_offsets[first_part])
     n_intervals = int(parts.interval_offsets[last_part]) - first_interval
@@ -116,14 +117,14 @@ def keys_of_hits(
     hits: DeviceHits,
     use_filter: bool,
 ) -> Keys:
-    """The hits that may have a locus, in order.
+    """Return the hits that may have a locus, sorted.
 
     Parameters
     ----------
     reads : device array, dtype=uint32
         Blocks of the reads on both strands.
     use_filter : bool
-        Whether hits are dropped by the bound.
+        Whether the bound drops hits.
     """
     layout = key_layout(text, items)
     keys, spare_keys = (cuda.device_array(max(1, hits.count), np.uint64) for _ in range(2))
@@ -143,7 +144,7 @@ def keys_of_hits(
 
 
 def mark_hits(text: DeviceText, reads, items: DeviceItems, parts: DeviceParts, hits: DeviceHits):
-    """Which hits may have a locus: device array, shape=(at least hits.count,), dtype=uint8."""
+    """Mark hits that may have a locus: device array, shape=(at least hits.count,), dtype=uint8."""
     kept = cuda.device_array(max(1, hits.count), np.uint8)
     if hits.count:
         last = last_bounded(text.n_bases)
@@ -156,7 +157,7 @@ def mark_hits(text: DeviceText, reads, items: DeviceItems, parts: DeviceParts, h
 def hits_on_gpu(
     hits: PartHits, positions: np.ndarray, first: int, last: int
 ) -> tuple[DeviceParts, DeviceHits]:
-    """The parts of the items from `first` to `last`, without rows, and their located hits."""
+    """Copy the parts of the items from `first` to `last`, without rows, and their located hits."""
     first_part, last_part = hits.part_offsets[first], hits.part_offsets[last]
     offsets = hits.offsets[first_part : last_part + 1]
     parts = parts_on_gpu(
@@ -170,7 +171,7 @@ def hits_on_gpu(
     )
     count = int(offsets[-1] - offsets[0])
     here = positions[offsets[0] : offsets[-1]] if count else np.zeros(1, np.uint32)
-    # Every hit is an interval of its part.
+    # Each hit becomes an interval of its part.
     return parts, DeviceHits(
         cuda.to_device(np.ascontiguousarray(here)), parts.arrays.intervals, count
     )
@@ -178,7 +179,7 @@ def hits_on_gpu(
 
 @kernel(over="counts")
 def count_rows(n_rows: uint32[::1], first: int, counts: uint32[::1]):
-    """Numbers of rows as numbers to add up, and a 0 after them. One thread each."""
+    """Copy row counts for a prefix sum, followed by a 0. One thread each."""
     i = cuda.grid(1)
     if i < counts.size:
         counts[i] = n_rows[first + i] if i < counts.size - 1 else uint32(0)
@@ -186,8 +187,9 @@ def count_rows(n_rows: uint32[::1], first: int, counts: uint32[::1]):
 
 @kernel(over="offsets")
 def list_rows(parts: PartArrays, first: int, offsets: uint32[::1], hits: DeviceHits):
-    """The rows of intervals, and of which parts they are. One thread an interval, mostly of one row
-    or none; the rows of one with more than `FEW` are listed by its warp."""
+    """List the rows of intervals and the part of each. One thread per interval, as most have at
+    most one row; a warp lists the rows of an interval with more than `FEW`.
+    """
     i = int64(cuda.grid(1))
     row, part, count, out = uint32(0), uint32(0), int64(0), int64(0)
     if i < offsets.size - 1:
@@ -212,7 +214,7 @@ def list_rows(parts: PartArrays, first: int, offsets: uint32[::1], hits: DeviceH
 
 @cuda.jit(device=True)
 def diagonal_of(text, segment, text_diagonal):
-    """The diagonal in the genome of one in the text, of a segment."""
+    """Convert a diagonal in the text, within a segment, to one in the genome."""
     return int64(text.segment_genome[segment]) + text_diagonal - int64(text.segment_text[segment])
 
 
@@ -221,9 +223,9 @@ def key_hits(
     text: TextArrays, last: int, reads: uint32[::1], items: ItemArrays, parts: PartArrays,
     hits: DeviceHits, use_filter: int, kept: Keys, counters: uint32[::1],
 ):  # fmt: skip
-    """Put the hits that the bound does not drop into the list of keys.
+    """Append the hits that the bound does not drop to the list of keys.
 
-    One thread a hit: the segments from the cache, and two to four sectors of the genome.
+    One thread per hit: reads segments from the cache, and two to four sectors of the genome.
     """
     hit = cuda.grid(1)
     is_kept = hit < hits.count
@@ -255,7 +257,7 @@ def bound_hits(
     text: TextArrays, last: int, reads: uint32[::1], items: ItemArrays, parts: PartArrays,
     hits: DeviceHits, kept: uint8[::1],
 ):  # fmt: skip
-    """Mark the hits that the bound does not drop. One thread a hit."""
+    """Mark the hits that the bound does not drop. One thread per hit."""
     hit = cuda.grid(1)
     if hit < hits.count:
         part = hits.parts[hit]

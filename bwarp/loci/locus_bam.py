@@ -1,4 +1,8 @@
-"""A sorted BAM of loci, with its index, and the tables of reads that have none there."""
+"""Write loci as a sorted BAM with its index, plus tables of the reads without loci in it.
+
+Takes chunks with loci and alignments; ranks the loci of each read, encodes them as BAM records, and
+records the counters of the search in the header.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -44,47 +48,43 @@ from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.seed_tables import sibling
 
-# --------------------------------------------------------------------------------------------------
-# Which locus of a read is its primary one, and how sure that is.
+# Ranks of loci: the primary locus of a read, and its mapping quality.
 #
-# The primary locus is one with fewest edits; of several, one drawn by the read's number. The
-# mapping
-# quality is the chance that the read comes from there, each edit more counted as a thousand times
-# less likely. Beside all loci found, one more is taken to be there with an edit more than was
-# searched:
+# The primary locus is one with the fewest edits; the read's number draws one from several. The
+# mapping quality is the probability that the read comes from there, if each additional edit is a
+# thousand times less likely. Besides the loci found, one more locus is assumed, with one edit more
+# than searched:
 #
 #     p = 1 / (sum over loci of 10^(-3 (distance - least)) + 10^(-3 (searched + 1 - least)))
 #
-# Of a template with proper pairs it is a pair with fewest edits that is primary, of several that
-# whose insert size is nearest the mean; pairs are weighed by edits and insert size. A locus is as
-# sure as all pairs together that it is in. Ends that are no pair count like one with two edits
-# more
-# than their best loci.
+# For a template with proper pairs, the primary pair is one with the fewest edits; among several,
+# the one whose insert size is closest to the mean. Pairs are weighted by edits and insert size; the
+# probability of a locus is the sum over the pairs that contain it. Unpaired ends count as having
+# two edits more than their best loci together.
 
 
-#: Mapping qualities end here, as those of bwa mem.
+#: The maximum mapping quality, as in bwa mem.
 _HIGHEST = 60
 
-#: Edits that ends which are no pair count for.
+#: The number of edits added to ends that are not a pair.
 _APART = 2
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 class LocusRanks(NamedTuple):
-    """How the loci of a read stand to each other.
+    """Ranks of the loci of each read.
 
     Attributes
     ----------
     order : ndarray, shape=(n_loci,), dtype=int64
-        Loci read by read, of each by distance, then as they lie in the genome; or by the number of
-        their pairs.
+        Loci grouped by read, then ordered by distance and position, or by the number of their pair.
     first_loci : ndarray, shape=(n_reads + 1,), dtype=int64
-        Where those of a read begin in `order`.
+        Where the loci of each read begin in `order`.
     primary : ndarray, shape=(n_reads,), dtype=int64
-        The locus in `order` that is a read's primary one; -1 for a read without a locus.
+        The index in `order` of the primary locus of each read; -1 for a read without loci.
     best, others : ndarray, shape=(n_reads,), dtype=int64
-        Loci with fewest edits, and the others (X0 and X1); or pairs.
+        The numbers of loci with the fewest edits and of other loci (X0 and X1); or of pairs.
     mapping_qualities : ndarray, shape=(n_reads,), dtype=uint8
         Of the primary loci.
     """
@@ -98,7 +98,7 @@ class LocusRanks(NamedTuple):
 
 
 def rank_loci(loci: FoundLoci, first_read: int, pairs: LocusPairs | None = None) -> LocusRanks:
-    """The ranks of all loci; `first_read` is the number of the first read within the run."""
+    """Rank all loci; `first_read` is the number of the first read within the run."""
     n_reads = len(loci.searched)
     edits, far, by = loci.distances.astype(np.int64), np.zeros(len(loci.reads)), loci.distances
     paired = np.zeros(n_reads, bool)
@@ -115,17 +115,17 @@ def rank_loci(loci: FoundLoci, first_read: int, pairs: LocusPairs | None = None)
     more = edits - least[reads]
     best = np.bincount(reads[more == 0], minlength=n_reads)
     equal = np.bincount(reads[(more == 0) & (far == nearest[reads])], minlength=n_reads)
-    # Both ends of a pair draw the same.
+    # Both ends of a pair draw the same number.
     numbers = np.arange(first_read, first_read + n_reads, dtype=np.uint64)
     drawn = _hash(numbers - (paired & (np.arange(n_reads) % 2 == 1)).astype(np.uint64))
     chosen = first_loci[:-1] + (drawn % np.maximum(equal, 1).astype(np.uint64)).astype(np.int64)
     primary = np.full(n_reads, -1, np.int64)
     primary[aligned] = chosen[aligned]
     weights = 10.0 ** (-3 * more) * np.exp((nearest[reads] ** 2 - far**2) / 2)
-    # Of no loci at all, whole numbers.
+    # Keep integers if there are no loci.
     total = np.bincount(reads, weights, minlength=n_reads).astype(np.float64)
     total += _not_searched(loci, order, primary, paired, least, pairs)
-    # A locus may be in several pairs.
+    # A locus may belong to several pairs.
     locus = np.append(order, 0)[primary]
     same = (loci.starts[order] == np.append(loci.starts, 0)[locus][reads]) & (
         loci.strands[order] == np.append(loci.strands, 0)[locus][reads]
@@ -143,7 +143,7 @@ def rank_loci(loci: FoundLoci, first_read: int, pairs: LocusPairs | None = None)
 
 
 def _not_searched(loci, order, primary, paired, least, pairs) -> np.ndarray:
-    """The weight of loci that were not searched for, of each read; and of ends that are no pair."""
+    """Return, per read, the weight of loci beyond the search and of ends that are not a pair."""
     missing = 10.0 ** (-3.0 * (loci.searched + 1 - least))
     if pairs is None or not paired.any():
         return missing
@@ -156,23 +156,22 @@ def _not_searched(loci, order, primary, paired, least, pairs) -> np.ndarray:
 
 
 def _hash(numbers: np.ndarray) -> np.ndarray:
-    """Numbers that look random, each always the same (the finalizer of splitmix64)."""
+    """Return pseudo-random hashes of the numbers (the finalizer of splitmix64)."""
     for factor, shift in zip(_MIX, (30, 27), strict=True):
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * factor
     return numbers ^ (numbers >> np.uint64(31))
 
 
-# --------------------------------------------------------------------------------------------------
-# Loci as BAM records: one a locus, and one for a read without any.
+# Loci as BAM records: one per locus, and one for each read without loci.
 #
-# The primary record holds the read's bases and qualities; the others, secondary, do not. Of a
-# template with proper pairs each pair is two records that name each other. Tags:
+# The primary record holds the bases and qualities of the read; secondary records do not. A template
+# with proper pairs has two records per pair, each naming the other as its mate. Tags:
 #
-#     NM, MD, AS    edits; where they are; the score, or the edits with a minus
-#     Xd            edits of the locus, where an alignment by scores has others
-#     NH, HI        loci of the read, and the number of this one: by edits, then position; or pairs
-#     X0, X1        loci with fewest edits, and the others, as bwa and Yara have them; or pairs
-#     XA            with `in_tag` the other loci, as bwa has them, and no secondary records
+#     NM, MD, AS    edits; where they are; the score, or the negated edits
+#     Xd            edits of the locus, if the alignment by scores has a different number
+#     NH, HI        loci of the read and the index of this one (by edits, then position); or pairs
+#     X0, X1        loci with the fewest edits, and other loci, as in bwa and Yara; or pairs
+#     XA            with `in_tag`, the other loci as in bwa, instead of secondary records
 #     Xe            edits up to which every locus is known
 #     Xo            1 for a read with more loci than the limit, which are not listed
 
@@ -180,7 +179,7 @@ def _hash(numbers: np.ndarray) -> np.ndarray:
 SECONDARY = 256
 
 _TEXT, _STAR = 90, 42  # Z, *
-# As numbers of one type: for each literal number Numba would compile a function again.
+# All of one type: Numba compiles a function anew for each type of literal.
 _COMMA, _SEMICOLON, _PLUS, _MINUS = np.frombuffer(b",;+-", np.uint8)
 
 
@@ -195,7 +194,7 @@ class _Reads(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """A row a record."""
+    """One row per record."""
 
     reads: np.ndarray
     loci: np.ndarray
@@ -207,7 +206,7 @@ class _Rows(NamedTuple):
 
 
 class _Others(NamedTuple):
-    """Loci of reads that are named in tags: those of read i from offsets[i] to offsets[i + 1]."""
+    """Loci listed in tags; those of read i are in offsets[i] to offsets[i + 1]."""
 
     offsets: np.ndarray
     loci: np.ndarray
@@ -224,7 +223,7 @@ def locus_records(
     contigs: Names,
     in_tag: bool = False,
 ) -> Records:
-    """The records of a chunk, read by read, the primary one of each first.
+    """Make the records of a chunk, read by read, the primary record of each read first.
 
     Parameters
     ----------
@@ -235,7 +234,7 @@ def locus_records(
         Empty for none.
     contigs : Names
     in_tag : bool
-        Name loci in the tag XA of the primary record, not in records of their own.
+        List the other loci in the XA tag of the primary record instead of in separate records.
     """
     chunk, loci = found.chunk, found.loci
     ranks = rank_loci(loci, chunk.first_template * chunk.ends, found.pairs)
@@ -248,17 +247,18 @@ def locus_records(
         read_only(chunk.text), chunk.names, chunk.offsets, qualities, found.both, loci.searched,
         found.n_loci,
     )  # fmt: skip
-    # The header has no contigs without bases.
+    # The header omits contigs without bases.
     contig_numbers = np.cumsum(np.diff(contig_starts) > 0) - 1
     lengths = np.diff(chunk.offsets)[rows.reads]
     names = np.diff(chunk.names).reshape(-1)[rows.reads // chunk.ends]
     operations = np.append(np.diff(found.alignments.offsets), 0)[rows.loci]
     starts, ends = found.alignments.starts, found.alignments.ends
     spans = np.append(ends - starts, 0)[rows.loci]
-    # Bases and qualities; an MD that at worst names every base with a number before it.
+    # Bases and qualities, and an MD that in the worst case lists every base with a number before
+    # it.
     most = 260 + len(read_group) + names + 4 * operations + 2 * lengths + 3 * spans
     if in_tag:
-        # Commas, a sign, numbers of a position and edits; and operations.
+        # Commas, a sign, the digits of position and edits, and operations.
         entries = np.diff(found.alignments.offsets)[others.loci] * 11 + contigs.longest + 30
         before = np.concatenate([[0], np.cumsum(entries)])
         most += (before[others.offsets[1:]] - before[others.offsets[:-1]])[rows.reads] + 4
@@ -269,7 +269,7 @@ def locus_records(
         ranks.best, ranks.others, others, genome, contig_starts, contig_numbers,
         np.frombuffer(read_group, np.uint8),
     )  # fmt: skip
-    # A read without a locus stands where its mate does.
+    # A read without a locus is placed at the position of its mate.
     at = np.where(rows.loci >= 0, rows.loci, rows.mates)
     positions = np.where(at >= 0, np.append(starts, -1)[at], -1)
     keys = sort_keys(positions, rows.flags & REVERSE != 0)
@@ -277,7 +277,7 @@ def locus_records(
 
 
 def _others_of(loci, ranks: LocusRanks, contigs: Names, in_tag: bool) -> _Others:
-    """Loci besides the primary one, by edits and then by position; each once."""
+    """List the loci other than the primary one, by edits and then by position, each once."""
     n_reads = len(loci.searched)
     rows = np.empty(0, np.int64)
     if in_tag and len(loci.reads):
@@ -285,7 +285,7 @@ def _others_of(loci, ranks: LocusRanks, contigs: Names, in_tag: bool) -> _Others
         reads, strands, starts = loci.reads[rows], loci.strands[rows], loci.starts[rows]
         primary = ranks.order[ranks.primary[reads]]
         kept = (loci.starts[primary] != starts) | (loci.strands[primary] != strands)
-        # A locus may be in several pairs.
+        # A locus may belong to several pairs.
         kept[1:] &= (np.diff(reads) != 0) | (np.diff(starts) != 0) | (strands[1:] != strands[:-1])
         rows = rows[kept]
     offsets = np.searchsorted(loci.reads[rows], np.arange(n_reads + 1))
@@ -298,7 +298,7 @@ def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None, align
     reads = np.repeat(np.arange(n_reads), np.maximum(n_loci, 1))
     first_rows = np.concatenate([[0], np.cumsum(np.maximum(n_loci, 1))])
     rank = np.arange(reads.size) - first_rows[reads]
-    # The primary locus comes first, those before it in the order after it.
+    # The primary locus comes first, followed by those that preceded it.
     primary_rank = ranks.primary[reads] - ranks.first_loci[reads]
     rank = np.where(rank == 0, primary_rank, np.where(rank <= primary_rank, rank - 1, rank))
     aligned = n_loci[reads] > 0
@@ -319,7 +319,7 @@ def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None, align
             flags |= np.where(proper, PROPER, 0)
             firsts = np.where(loci.strands == 1, alignments.ends - 1, alignments.starts)
             ahead = firsts[mates[proper]] - firsts[rows[proper]]
-            # From the first base to that of the mate, both included, as `map` has them.
+            # From the outermost base to that of the mate, both included, as in `map`.
             template_lengths[proper] = ahead + np.sign(ahead)
         flags |= np.where(reads % 2 == 0, PAIRED | FIRST, PAIRED | LAST)
         flags |= np.where(mates < 0, MATE_UNMAPPED, 0)
@@ -430,15 +430,15 @@ def _write(
     begins[reads.size] = at
 
 
-#: How the header's line of counts begins.
+#: The start of the header line with the counters.
 CERTIFICATE = b"@CO\tbwarp allmap: "
 
-#: Counts that do not depend on how loci were found.
+#: Counters that do not depend on how the loci were found.
 _REPORTED = ("reads", "aligned", "over", "without", "skipped", "loci", "loci_over")
 
 
 def certificate_line(certificate: Certificate) -> bytes:
-    """What the header says of how the loci were found."""
+    """Return the header line that records how the loci were found."""
     counts = asdict(certificate)
     names = [*_REPORTED, "pairs"] if certificate.highest_insert_size else _REPORTED
     reported = " ".join(f"{name}={counts[name]}" for name in names)
@@ -447,7 +447,7 @@ def certificate_line(certificate: Certificate) -> bytes:
 
 @dataclass(frozen=True)
 class BamOptions:
-    """What stands in the header and in every record, and how records are sorted.
+    """Contents of the header and of every record, and the memory for sorting.
 
     Attributes
     ----------
@@ -457,9 +457,9 @@ class BamOptions:
         The @RG record.
     read_group_id : bytes
     sort_bytes : int
-        Records kept in memory while they are sorted.
+        Memory for records while they are sorted.
     in_tag : bool
-        Name all but the primary locus of a read in its tag XA.
+        List all but the primary locus of a read in the XA tag.
     compression : Compression
     """
 
@@ -480,9 +480,9 @@ def open_bam(
     certificate: Certificate,
     threads: int,
 ) -> Iterator[tuple[Callable, Callable]]:
-    """What makes records of a chunk, and what takes them: chunks in their order.
+    """Open a BAM; yield a function that encodes a chunk and one that takes encoded chunks in order.
 
-    The certificate, as it is at the end of the block, is reported in the header.
+    The header reports the certificate as it is at the end of the block.
     """
     text = sam_header(reference, options.program, options.read_group, "SO:coordinate")
     with (

@@ -1,13 +1,13 @@
-"""Loci as lines of text, TSV or PAF, written by compiled code into arrays of bytes.
+"""Write loci as TSV or PAF with compiled code, plus the tables of reads over the limit or skipped.
 
     TSV   query strand contig start end distance mismatches insertions deletions cigar
     PAF   query length start end strand contig length start end matches columns mapq NM AS cg
 
-Positions are counted from 0, ends are not included. Mapping qualities are not reported here: 255.
-Of alignments by scores TSV has two more columns, the score and the edits of the locus: ``score``
-and ``locus_edits``. PAF has the edits of the locus in the tag ``Xd``, where they are not those of
-the alignment. Of pairs there is one more column, the number of the pair that a locus is listed for,
-0 for none: ``pair`` in TSV, the tag ``pr`` in PAF.
+Positions are 0-based and ends exclusive. Mapping qualities are not computed: 255. For alignments by
+score, TSV has two more columns, the score and the edits of the locus: ``score`` and
+``locus_edits``; PAF has the edits of the locus in the tag ``Xd`` if the alignment has a different
+number. For pairs there is one more column, the number of the pair for which a locus is listed, 0
+for none: ``pair`` in TSV, the tag ``pr`` in PAF.
 """
 
 import os
@@ -37,18 +37,18 @@ _COLUMNS = b"query\tstrand\tcontig\tstart\tend\tdistance\tmismatches\tinsertions
 
 
 def loci_header(scored: bool, paired: bool) -> bytes:
-    """The first line of TSV: of alignments by scores, and of pairs."""
+    """Return the header line of a TSV, with the columns for scores and for pairs if needed."""
     more = (b"\tscore\tlocus_edits" if scored else b"") + (b"\tpair" if paired else b"")
     return _COLUMNS + more + b"\n"
 
 
-#: The first lines that there are.
+#: All possible header lines.
 LOCI_HEADERS = tuple(loci_header(scored, paired) for scored in (0, 1) for paired in (0, 1))
 
-# As numbers of one type: for each literal number Numba would compile a function again.
+# All of one type: Numba compiles a function anew for each type of literal.
 _TAB, _NEWLINE, _PLUS, _MINUS = np.frombuffer(b"\t\n+-", np.uint8)
 _WORDS = np.frombuffer(b"255\tNM:i:\tAS:i:\tcg:Z:\tpr:i:\tXd:i:", np.uint8)
-#: Columns of a line that are numbers, at most.
+#: The maximum number of numeric columns in a line.
 _NUMBERS = 15
 _ENDS = np.frombuffer(b"/1/2", np.uint8)
 
@@ -63,7 +63,7 @@ def locus_lines(
     pairs: LocusPairs | None = None,
     scored: bool = False,
 ) -> np.ndarray:
-    """Loci as lines of a layout, `TSV` (after `loci_header`) or `PAF`: bytes in an array."""
+    """Format loci as `TSV` (after `loci_header`) or `PAF` lines: an array of bytes."""
     numbers = np.empty(0, np.int64) if pairs is None else pairs.numbers
     text = _room(chunk, contigs, loci, alignments)
     used = _write(
@@ -75,7 +75,7 @@ def locus_lines(
 
 
 def _room(chunk, contigs, loci, alignments) -> np.ndarray:
-    """More bytes than the lines can take."""
+    """Return an upper bound of the bytes of the lines."""
     names = np.diff(chunk.names).reshape(-1)[loci.reads // chunk.ends]
     line = contigs.longest + 2 + _NUMBERS * (MOST_DIGITS + 1) + _WORDS.size
     operations = alignments.cigar.size * (MOST_DIGITS + 1)
@@ -161,14 +161,13 @@ def _write(
     return at
 
 
-# --------------------------------------------------------------------------------------------------
-# The tables of a search for loci: the loci, and two siblings.
+# Output files: the loci and two tables next to them.
 #
 #     OUT.tsv           the loci, or OUT.paf, either also .gz
-#     OUT.over.tsv      reads with more loci than the limit, or proper pairs, and how many they have
+#     OUT.over.tsv      reads with more loci, or proper pairs, than the limit, with their number
 #     OUT.skipped.tsv   reads that were not searched, and why
 #
-# All appear when all are complete.
+# All appear once all are complete.
 
 
 FORMATS = ("tsv", "tsv.gz", "paf", "paf.gz", "bam")
@@ -178,7 +177,7 @@ SIBLING_HEADERS = (b"query\tloci\n", b"query\treason\n")
 
 
 def format_of(path: str | os.PathLike) -> str:
-    """``tsv``, ``paf`` or ``bam``, by the ending of a file's name; standard output is TSV."""
+    """Return ``tsv``, ``paf`` or ``bam`` from the extension of a file; standard output is TSV."""
     if str(path) == "-":
         return "tsv"
     name = Path(path).name
@@ -210,9 +209,9 @@ def _name(found: FoundChunk, read: int) -> bytes:
 def open_tables(
     path: str | os.PathLike, reference: Reference, paired: bool = False, scored: bool = False
 ) -> Iterator[tuple[Callable, Callable]]:
-    """What makes text of a chunk, and what writes the text: chunks in their order.
+    """Open the tables; yield a function that formats a chunk and one that writes the text in order.
 
-    Standard output (``-``) has no siblings.
+    Standard output (``-``) has no other tables.
     """
     contigs = Names.of(reference.names)
     layout = PAF if format_of(path) == "paf" else TSV

@@ -1,7 +1,7 @@
-"""Of the loci on the GPU those near the best of their read: the others need not leave it.
+"""Select, on the GPU, the loci near the best one of their read, so that only these are copied back.
 
-Repeats have hundreds of loci with a few more edits than the best ones. To send all of them to the
-host, and to drop them there, takes longer than to find them.
+In repeats, hundreds of loci have a few more edits than the best ones. Copying them to the host to
+drop them there takes longer than finding them.
 """
 
 import numpy as np
@@ -13,16 +13,16 @@ from bwarp.gpu.launch import launch
 from bwarp.gpu.sums_and_sorts import reserve
 from bwarp.loci.verify_cuda import FoundOnGpu
 
-#: A read is two items, one a strand; an item is the upper half of a locus.
+#: A read is two items, one per strand; the item is the upper half of an encoded locus.
 _READ_SHIFT = 33
 _DISTANCE = 0xFF
 
 
 def loci_near_best(found: FoundOnGpu, n_items: int, strata: int) -> FoundOnGpu:
-    """The loci with at most `strata` edits more than the best one of their read, in any order.
+    """Return the loci with at most `strata` more edits than the best of their read, in any order.
 
-    Items 2 i and 2 i + 1 are the strands of read i. Where an item is found without the other, more
-    loci may be kept.
+    Items 2 i and 2 i + 1 are the strands of read i. If only one of the two is searched, more loci
+    may be kept.
     """
     if not found.count:
         return found
@@ -40,7 +40,9 @@ def loci_near_best(found: FoundOnGpu, n_items: int, strata: int) -> FoundOnGpu:
 
 @kernel
 def lower_best(loci: uint64[::1], shapes: uint32[::1], n_loci: int, best: uint32[::1]):
-    """The fewest edits of the loci of each read. One thread a locus, one atomic operation each."""
+    """Find the fewest edits of the loci of each read. One thread and one atomic operation per
+    locus.
+    """
     i = cuda.grid(1)
     if i < n_loci:
         cuda.atomic.min(best, loci[i] >> uint64(_READ_SHIFT), shapes[i] & uint32(_DISTANCE))
@@ -51,7 +53,7 @@ def keep_near(
     loci: uint64[::1], shapes: uint32[::1], n_loci: int, best: uint32[::1], strata: int,
     kept_loci: uint64[::1], kept_shapes: uint32[::1], counter: uint32[::1],
 ):  # fmt: skip
-    """Copy the loci near the best of their reads. One thread a locus."""
+    """Copy the loci near the best of their reads. One thread per locus."""
     i = cuda.grid(1)
     is_kept = False
     if i < n_loci:

@@ -1,4 +1,4 @@
-"""What loci are looked for, and what is found."""
+"""Search limits of allmap, its results, and the rule that cuts reads into parts."""
 
 from dataclasses import dataclass
 from math import comb
@@ -14,12 +14,12 @@ from bwarp.options.mapping import ALL, ALLMAP, MOST_EDITS
 
 @dataclass(frozen=True)
 class Extension:
-    """How reads are aligned at their loci by scores.
+    """Scoring of the alignment of reads at their loci.
 
     Attributes
     ----------
     local : bool
-        Whether ends of reads may be clipped.
+        Whether the ends of reads may be clipped.
     scoring : Scoring
     """
 
@@ -34,14 +34,14 @@ def extension_of(
     gap_open: int | None = None,
     gap_extend: int | None = None,
 ) -> Extension | None:
-    """How reads are aligned at their loci; None for the fewest edits.
+    """Return how reads are aligned at their loci; None for the fewest edits.
 
-    Scores that are not given are those of `map`.
+    Scores that are not given default to those of `map`.
 
     Raises
     ------
     UsageError
-        For scores that cannot be used, or are not for this.
+        If the scores are invalid or do not apply.
     """
     ALLMAP["extension"].check(name)
     scores = {"mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
@@ -53,7 +53,7 @@ def extension_of(
                 "local: leave it out, or choose one of these"
             )
         return None
-    # There is no cost of a clipped end, which is to be in no bounds.
+    # A cost of clipped ends must not affect the bounds, so there is none.
     used = mapping_parameters(match, clip=0, **scores)
     scoring = nucleotide_scoring(used.match, used.mismatch, used.gap_open, used.gap_extend)
     return Extension(name == "local", scoring)
@@ -61,23 +61,23 @@ def extension_of(
 
 @dataclass(frozen=True)
 class LocusOptions:
-    """What loci are looked for.
+    """Limits of the search for loci.
 
     Attributes
     ----------
     edits : int
-        The most edits of a locus: mismatches, inserted and deleted bases.
+        The maximum edits of a locus: mismatches, inserted and deleted bases.
     percent : float or None
-        The most edits as a share of a read's length instead, rounded down.
+        The maximum edits as a percentage of the read's length instead, rounded down.
     gaps : int or None
-        The most gap letters among them; None for as many as edits.
+        The maximum number of gap letters among them; None for as many as edits.
     strata : int
-        Loci with so many edits more than the read's best locus; 0 for the best alone, `ALL` for
-        every one.
+        Report loci with up to this many more edits than the read's best; 0 for the best only, `ALL`
+        for all.
     mismatches : int or None
-        Those that a part is searched with; None for what is fastest. Results are the same.
+        Mismatches allowed in a part; None for the fastest. Results are the same.
     use_filter : bool
-        Whether candidates are dropped by a bound before they are verified. Results are the same.
+        Whether a bound drops candidates before verification. Results are the same.
     """
 
     edits: int = 0
@@ -100,32 +100,33 @@ class LocusOptions:
         ALLMAP["seed_mismatches"].check(self.mismatches)
 
     def edits_of(self, lengths: np.ndarray) -> np.ndarray:
-        """The most edits of a locus of each read, dtype int64."""
+        """Return the maximum edits of a locus of each read, dtype int64."""
         if self.percent is None:
             return np.full(len(lengths), self.edits, np.int64)
-        # In whole numbers: 3 % of 100 is 3, whatever the machine makes of 0.03.
+        # In integers: 3 % of 100 is 3, which floating-point 0.03 need not give.
         thousandths = round(self.percent * 1000)
         return np.minimum(lengths * thousandths // 100_000, MOST_EDITS)
 
     def gaps_of(self, edits: np.ndarray) -> np.ndarray:
-        """The most gap letters of a locus of each read, dtype int64."""
+        """Return the maximum number of gap letters of a locus of each read, dtype int64."""
         return edits.copy() if self.gaps is None else np.minimum(edits, self.gaps)
 
 
 @dataclass(frozen=True)
 class FoundLoci:
-    """Loci in the order of their reads, strands and starts.
+    """Loci ordered by read, strand and start.
 
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int64
     strands : ndarray, shape=(n,), dtype=uint8
-        1 where it is the read's reverse complement that lies there.
+        1 where the reverse complement of the read aligns.
     starts, ends : ndarray, shape=(n,), dtype=int64
         In the genome.
     distances : ndarray, shape=(n,), dtype=int32
     searched : ndarray, shape=(n_reads,), dtype=int32
-        Up to how many edits every locus of each read is known; -1 for a read that was not searched.
+        The edits up to which every locus of each read is known; -1 for a read that was not
+        searched.
     """
 
     reads: np.ndarray
@@ -136,40 +137,36 @@ class FoundLoci:
     searched: np.ndarray
 
 
-# --------------------------------------------------------------------------------------------------
 # How many parts of a read must be searched, and with how many mismatches, to miss no alignment.
 #
-# **The rule.** An alignment with at most e edits, of which at most G are gap letters (bases
-# inserted
-# or deleted), is found if the read is cut, anywhere, into
+# **The rule.** An alignment with at most e edits, of which at most G are gap letters (inserted or
+# deleted bases), is found if the read is cut, anywhere, into
 #
 #     p = G + (e - G) // (m + 1) + 1
 #
-# parts, and each is searched without gaps and with at most m mismatches.
+# parts, and each part is searched without gaps and with at most m mismatches.
 #
-# Proof. A gap letter touches one part at most: an inserted base belongs to one, a deleted base
-# lies
-# in one or between two. With g <= G gap letters at least p - g parts have none. Had each of these
-# m + 1 mismatches or more, they would be (p - g) (m + 1) > e - g. So one has m at most, and no
-# gap.
+# Proof. A gap letter touches at most one part: an inserted base belongs to one, a deleted base lies
+# in one or between two. With g <= G gap letters, at least p - g parts have none. If each of these
+# had m + 1 or more mismatches, there would be (p - g) (m + 1) > e - g mismatches in total. So one
+# part has at most m mismatches and no gap.
 #
-# With gaps in every edit (G = e) that is e + 1 parts, whatever m is: then parts without
-# mismatches
-# are best. Without gaps (G = 0) it is e // (m + 1) + 1.
+# If every edit may be a gap (G = e), this gives e + 1 parts for any m, so parts without mismatches
+# are best. Without gaps (G = 0), it is e // (m + 1) + 1.
 
 
-# What a step takes, in units of a part searched without mismatches; measured on human reads.
+# The cost of a step relative to a part searched without mismatches, measured on human reads.
 _HIT_COST = 0.15
 _SEARCH_COST = (1.0, 15.0, 60.0, 250.0, 1000.0)
 
 
 def parts_needed(edits, gaps, mismatches):
-    """Parts into which a read is cut: of numbers, or of arrays of them."""
+    """Return the number of parts into which a read is cut; takes numbers or arrays."""
     return gaps + (edits - gaps) // (mismatches + 1) + 1
 
 
 def best_mismatches(length: int, edits: int, gaps: int, text_length: int) -> int:
-    """Mismatches of a part with which a read of this length is searched soonest, on random text."""
+    """Return the mismatches per part that make the search fastest, on random text."""
     if gaps == edits:
         return 0
     costs = []

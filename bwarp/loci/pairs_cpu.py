@@ -1,11 +1,11 @@
-"""Proper pairs: loci of the two ends of a template that lie to each other as the run's pairs do.
+"""Find proper pairs: loci of the two ends of a template at the insert size of the run.
 
     loci of end 1     A            B                C
     loci of end 2        a   a'                          c
     proper pairs      A-a  A-a'                     C-c
 
-A template with a proper pair is reported by its pairs, each locus as often as it is in one; one
-without, by the loci of its ends. Of two pairs that with fewer edits, both ends together, is better.
+A template with proper pairs is reported pair by pair, each locus as often as it is in a pair; a
+template without them, by the loci of its ends. Pairs are compared by the total edits of both ends.
 """
 
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ from bwarp.options.mapping import ALL
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
-#: Both ends together have no more edits.
+#: The maximum edits of both ends together.
 _MOST_EDITS = 64
 
-#: A locus is longer or shorter than its read by no more.
+#: The maximum difference between the lengths of a locus and its read.
 _MOST_GAPS = 32
 
 
 @dataclass(frozen=True)
 class PairOptions:
-    """How the ends of pairs lie to each other.
+    """The expected insert size and orientation of pairs.
 
     Attributes
     ----------
     insert : InsertSize or None
         None to estimate it from the first pairs.
     orientation : str or None
-        That of the estimate; None for the commonest.
+        The orientation to estimate for; None for the most common one.
     """
 
     insert: InsertSize | None = None
@@ -50,20 +50,20 @@ class PairOptions:
 
 @dataclass(frozen=True)
 class LocusPairs:
-    """What is known of loci that are listed pair by pair.
+    """Pair information of loci that are listed pair by pair.
 
     Attributes
     ----------
     numbers : ndarray, shape=(n_loci,), dtype=int64
-        That of the pair among the pairs of its template, from 1: by edits, then by how far its
-        insert size is from the mean, then by position. 0 for a locus of a template without a
+        The number of the pair within its template, from 1: ordered by edits, then by the difference
+        of the insert size from the mean, then by position. 0 for a locus of a template without a
         proper pair.
     mates : ndarray, shape=(n_loci,), dtype=int64
-        The other locus of the pair; -1 without.
+        The other locus of the pair; -1 if there is none.
     far : ndarray, shape=(n_loci,), dtype=float64
-        How far the insert size is from the mean, in standard deviations; 0 without.
+        The distance of the insert size from the mean, in standard deviations; 0 without a pair.
     least : ndarray, shape=(n_reads,), dtype=int64
-        The fewest edits of any locus of each read; 0 without.
+        The fewest edits of any locus of each read; 0 without a locus.
     """
 
     numbers: np.ndarray
@@ -75,9 +75,9 @@ class LocusPairs:
 def single_insert_sizes(
     loci: FoundLoci, contig_starts: np.ndarray, most_pairs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Insert sizes and orientations of pairs of which both ends have one locus.
+    """Return insert sizes and orientations of pairs in which both ends have exactly one locus.
 
-    Only the first `most_pairs` pairs are looked at.
+    Only the first `most_pairs` pairs are used.
     """
     n_reads = len(loci.searched)
     counts = np.bincount(loci.reads, minlength=n_reads)
@@ -94,7 +94,9 @@ def single_insert_sizes(
 
 
 def estimate_insert_size(parts: list[tuple], orientation: str | None) -> InsertSize:
-    """That of the run, from what `single_insert_sizes` gave of its first chunks."""
+    """Estimate the insert size of the run from what `single_insert_sizes` returned for its first
+    chunks.
+    """
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
     sizes, orientations = map(np.concatenate, zip(nothing, *parts, strict=True))
     return insert_size_of(sizes, orientations, orientation)
@@ -108,29 +110,31 @@ def pair_loci(
     strata: int,
     max_places: int,
 ) -> tuple[FoundLoci, LocusPairs]:
-    """List loci pair by pair where their template has a proper pair.
+    """List loci pair by pair for templates with proper pairs.
 
     Parameters
     ----------
     loci : FoundLoci
-        All of the reads, of which 2 i and 2 i + 1 are the ends of template i.
+        All loci of the reads; reads 2 i and 2 i + 1 are the ends of template i.
     lengths : ndarray, shape=(n_reads,), dtype=int64
         Bases of the reads.
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     insert : InsertSize
     strata : int
-        Pairs with so many edits more than the best of their template, and loci of other reads with
-        so many more than their best; `ALL` for every one.
+        List pairs with up to this many more edits than the best of their template, and loci of
+        other reads with up to this many more than their best; `ALL` for all.
     max_places : int
-        A template with more pairs is only counted; 0: no limit.
+        Templates with more pairs are only counted; 0 means no limit.
 
     Returns
     -------
     listed : FoundLoci
-        Of a template with proper pairs, the loci of end 1 in the pairs' order, then those of end 2.
+        For a template with proper pairs, the loci of end 1 in the order of pairs, then those of end
+        2.
     pairs : LocusPairs
     n_loci : ndarray, shape=(n_reads,), dtype=int64
-        Proper pairs of each read's template, or loci of a read without one, listed or not.
+        The number of proper pairs of each read's template, or of loci of an unpaired read, listed
+        or not.
     """
     n_reads = len(loci.searched)
     firsts = np.searchsorted(loci.reads, np.arange(n_reads + 1))
@@ -153,7 +157,7 @@ def pair_loci(
     one, two, far = one[order], two[order], far[order]
     number = np.arange(template.size) - offsets[template] + 1
     least, alone, n_alone = _without_pairs(loci, n_pairs, strata, max_places)
-    # Those of ends 1, of ends 2 and of reads without a pair, in the order of their reads.
+    # Loci of ends 1, of ends 2 and of reads without a pair, in the order of reads.
     rows = np.concatenate([one, two, alone])
     order = np.argsort(loci.reads[rows], kind="stable")
     row_of = np.empty(rows.size, np.int64)
@@ -171,7 +175,7 @@ def pair_loci(
 
 
 def _within(counts: np.ndarray, most: int) -> np.ndarray:
-    """Counts, 0 for those over the limit; 0 is no limit."""
+    """Set counts over the limit to 0; a limit of 0 is none."""
     return np.where(counts <= most, counts, 0) if most else counts
 
 
@@ -182,8 +186,9 @@ def _far(loci: FoundLoci, one: np.ndarray, two: np.ndarray, insert: InsertSize) 
 
 
 def _without_pairs(loci: FoundLoci, n_pairs: np.ndarray, strata: int, max_places: int) -> tuple:
-    """The fewest edits of every read; the loci of reads without a pair that are listed; and how
-    many of these reads would be, whatever the limit."""
+    """Return the fewest edits of every read, the listed loci of reads without a pair, and how many
+    loci these reads would list without the limit.
+    """
     n_reads = len(loci.searched)
     least = np.full(n_reads, _MOST_EDITS, np.int64)
     np.minimum.at(least, loci.reads, loci.distances)
@@ -201,8 +206,9 @@ def _bounds(insert: InsertSize) -> tuple[int, int, int]:
 
 @numba.njit(nogil=True, inline="always")
 def _mates_begin(strands, starts, ends, i, orientation, lowest, highest):
-    """The strand of the mate of a locus of end 1, and where its first base lies at least and at
-    most."""
+    """Return the strand of the mate of a locus of end 1, and the minimum and maximum position of
+    its first base.
+    """
     strand, side = mate_lies(orientation, 0, strands[i])
     base = five_prime(strands[i], starts[i], ends[i], 0, 0, 0)
     if side > 0:
@@ -212,7 +218,7 @@ def _mates_begin(strands, starts, ends, i, orientation, lowest, highest):
 
 @numba.njit(nogil=True, inline="always")
 def _first_from(strands, starts, first, last, strand, start):
-    """The first of the loci, in order of strand and start, on a strand from a start on."""
+    """Return the first locus on a strand from a start on; loci are sorted by strand and start."""
     while first < last:
         middle = (first + last) >> 1
         if strands[middle] < strand or (strands[middle] == strand and starts[middle] < start):
@@ -233,14 +239,14 @@ def _count(
     firsts, strands, starts, ends, distances, contigs, lengths, orientation, lowest, highest,
     strata, counts, most_edits,
 ):  # fmt: skip
-    """The proper pairs of every template within the strata, and how many edits these have."""
+    """Count the proper pairs of each template within the strata, and their fewest edits."""
     firsts, strands, starts, ends = uncounted((firsts, strands, starts, ends))
     distances, contigs = uncounted((distances, contigs))
     with_edits = np.zeros(_MOST_EDITS, np.int64)
     for template in range(counts.size):
         with_edits[:] = 0
         middle, last = firsts[2 * template + 1], firsts[2 * template + 2]
-        # The first base of a locus on the other strand is its last one in the genome.
+        # The first base of a locus on the reverse strand is its last one in the genome.
         longest = lengths[2 * template + 1] + _MOST_GAPS
         for i in range(firsts[2 * template], middle):
             strand, low, high = _mates_begin(strands, starts, ends, i, orientation, lowest, highest)
@@ -264,7 +270,7 @@ def _list(
     firsts, strands, starts, ends, distances, contigs, lengths, orientation, lowest, highest,
     offsets, most_edits, one, two,
 ):  # fmt: skip
-    """The loci of the proper pairs of every template that has room for some."""
+    """List the loci of the proper pairs of each template that is within the limit."""
     firsts, strands, starts, ends = uncounted((firsts, strands, starts, ends))
     distances, contigs = uncounted((distances, contigs))
     for template in range(most_edits.size):

@@ -1,7 +1,9 @@
-"""Reads on both strands, cut into parts, and the SA rows and positions where parts lie.
+"""Cut reads into parts on both strands and find the SA intervals of the parts.
 
-An item is a read on a strand: item 2 i is read i, item 2 i + 1 its reverse complement. Parts of an
-item are numbered from its last base to its first, in the order in which they are searched.
+An item is a read on a strand: item 2 i is read i, item 2 i + 1 its reverse complement. Parts are
+numbered from the end of an item to its start, the order in which they are searched. Parts are
+searched exactly (`search_exact_parts`), exactly with cuts chosen for rarity (`cut_rarer`), or with
+mismatches (`search_mismatch_parts`); `search_parts` chooses the fastest for each read.
 """
 
 from collections.abc import Callable
@@ -24,16 +26,16 @@ from bwarp.seeding.search_schemes_cpu import search_schemes
 
 
 class Items(NamedTuple):
-    """Reads on strands, and what is looked for of each.
+    """Reads on strands, and the limits of the search for each.
 
     Attributes
     ----------
     begins : ndarray, shape=(n,), dtype=int64
         Where each begins among the reads and their reverse complements.
     lengths, edits, gaps : ndarray, shape=(n,), dtype=int64
-        Its bases; the most edits of a locus, and the most gap letters among them.
+        The bases of each; the maximum edits of a locus, and the maximum gap letters among them.
     mismatches : ndarray, shape=(n,), dtype=int64
-        The most with which its parts are searched.
+        The maximum mismatches with which the parts are searched.
     """
 
     begins: np.ndarray
@@ -44,16 +46,16 @@ class Items(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Parts of items, and SA intervals of parts.
+    """Parts of items and the SA intervals of parts.
 
     Attributes
     ----------
     offsets : ndarray, shape=(n_items + 1,), dtype=int64
-        The parts of item i are those from offsets[i] to offsets[i + 1].
+        The parts of item i are in offsets[i] to offsets[i + 1].
     starts, ends : ndarray, shape=(n_parts,), dtype=int32
         Within the item.
     interval_offsets : ndarray, shape=(n_parts + 1,), dtype=int64
-        The intervals of a part.
+        The intervals of each part.
     first_rows, n_rows : ndarray, shape=(n_intervals,), dtype=uint32
     """
 
@@ -66,7 +68,7 @@ class Parts(NamedTuple):
 
 
 class PartHits(NamedTuple):
-    """Whose hits an array of hits has, be they SA rows or positions: those of parts in their order.
+    """The parts and items to which an array of hits (SA rows or positions) belongs, in order.
 
     Attributes
     ----------
@@ -91,7 +93,9 @@ def items_of(
     gaps: np.ndarray,
     mismatches: np.ndarray,
 ) -> Items:
-    """Both items of each of some reads, which lie from `offsets` on, all complements after them."""
+    """Return both items of each read; reads start at `offsets`, followed by all reverse
+    complements.
+    """
     items = Items(*np.empty((5, 2 * len(reads)), np.int64))
     _fill_items(offsets, reads, edits, gaps, mismatches, *items)
     return items
@@ -112,12 +116,12 @@ def _fill_items(
 
 
 def some_items(items: Items, which) -> Items:
-    """Those of some numbers, or of a slice."""
+    """Select items by number or slice."""
     return Items(*(column[which] for column in items))
 
 
 def hits_of(parts: Parts, first: int, last: int) -> tuple[PartHits, np.ndarray]:
-    """The SA rows (uint32) of the items from `first` to `last`, and of which parts they are."""
+    """Return the SA rows (uint32) of the items from `first` to `last`, and the part of each."""
     first_part, last_part = parts.offsets[first], parts.offsets[last]
     before, after = parts.interval_offsets[first_part], parts.interval_offsets[last_part]
     offsets = np.concatenate([[0], np.cumsum(parts.n_rows[before:after], dtype=np.int64)])
@@ -133,24 +137,24 @@ def hits_of(parts: Parts, first: int, last: int) -> tuple[PartHits, np.ndarray]:
 
 
 def kept_hits(hits: PartHits, positions: np.ndarray, kept: np.ndarray):
-    """The hits of a mask, and of which parts they are."""
+    """Select the hits of a mask, and the parts to which they belong."""
     before = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
     return hits._replace(offsets=before[hits.offsets]), positions[kept]
 
 
 def no_parts() -> Parts:
-    """Those of no items."""
+    """Return the parts of no items."""
     none = np.zeros(1, np.int64)
     return Parts(none, *np.empty((2, 0), np.int32), none, *np.empty((2, 0), np.uint32))
 
 
 def merge_parts(some: list[np.ndarray], found: list[Parts]) -> Parts:
-    """The parts of all items from those of some each, in the order of the items.
+    """Merge the parts of groups of items, in the order of items.
 
     Parameters
     ----------
     some : list of ndarray, dtype=int64
-        The items that each of `found` is of; together all.
+        The items of each of `found`; together, all items.
     """
     order = np.argsort(np.concatenate(some), kind="stable")
     parts, offsets = _in_order(order, [part.offsets for part in found])
@@ -167,7 +171,7 @@ def merge_parts(some: list[np.ndarray], found: list[Parts]) -> Parts:
 
 
 def _in_order(order: np.ndarray, all_offsets: list[np.ndarray]):
-    """Where the members of groups are when the groups, of several lists, are put in an order."""
+    """Return where members of groups from several lists are after the groups are put in order."""
     sizes = np.concatenate([np.diff(offsets) for offsets in all_offsets])
     begins = np.cumsum(sizes) - sizes
     offsets = item_parts(sizes[order])
@@ -185,27 +189,26 @@ def _list_rows(first_rows, offsets, rows):
 
 
 def item_parts(n_parts: np.ndarray) -> np.ndarray:
-    """Offsets of the parts of items that have so many each."""
+    """Return the offsets of the parts of items from the number of parts of each."""
     return np.concatenate([[0], np.cumsum(n_parts, dtype=np.int64)])
 
 
-# --------------------------------------------------------------------------------------------------
-# Backward searches that take their steps in turn: how one begins, and one step of it.
+# Interleaved backward searches: how one begins, and one step of it.
 #
-# A search is an interval of SA rows and where in the reads it has come to. Before its first step
-# it
-# is an entry of the prefix table instead, which is asked for, and read when its turn comes: it is
-# known from an interval by its end before its start.
+# A search is an interval of SA rows and a position in the reads. Before its first step it is
+# instead an entry of the prefix table, which is prefetched and read at the next turn; such a search
+# is marked by an end before its start.
 
 
-#: Searches that take turns, so that their cache misses overlap.
+#: Searches that are interleaved so that their cache misses overlap.
 TOGETHER = 64
 
 
 @numba.njit(nogil=True, inline="always")
 def begin_search(table, table_k, both, at, room, all_rows):
-    """The search of up to `room` bases before `at`: by the table if there are bases enough for it,
-    none of them ambiguous."""
+    """Begin a search of up to `room` bases before `at`: from the table if there are enough bases
+    and none is ambiguous.
+    """
     if room >= table_k > 0:
         kmer, worst = np.uint64(0), np.uint8(0)
         for i in range(at - table_k, at):
@@ -219,8 +222,7 @@ def begin_search(table, table_k, both, at, room, all_rows):
 
 @numba.njit(nogil=True, inline="always")
 def step_left(words, separator_rows, groups, row_starts, table, table_k, both, at, low, high):
-    """Where a search comes to by its next step, and its interval there; none over an ambiguous
-    base."""
+    """Return the position and interval after the next step; empty at an ambiguous base."""
     if low > high:
         entry = low - np.uint64(1) << np.uint64(1)
         low = np.uint64(table[entry])
@@ -234,20 +236,17 @@ def step_left(words, separator_rows, groups, row_starts, table, table_k, both, a
 
 @numba.njit(nogil=True, inline="always")
 def prefetch_rows(words, groups, low, high):
-    """Ask for what the next step of a search reads."""
+    """Prefetch what the next step of a search reads."""
     prefetch(words, np.int64(block_start(groups, low)))
     prefetch(words, np.int64(block_start(groups, high)))
 
 
-# --------------------------------------------------------------------------------------------------
-# Exact parts of reads: each read is cut while it is searched, so that parts are short but rare.
+# Exact parts: each read is cut while it is searched, so that parts are short but rare.
 #
-# A read with at most e edits, cut anywhere into e + 1 parts, has a part without one
-# (`seeding_rule`).
-# Where it is cut is free, and may differ from strand to strand. So a part is searched backwards
-# from
-# its last base and ends as soon as few rows are left, or none; at the latest with its share of
-# what
+# A read with at most e edits, cut anywhere into e + 1 parts, has a part without edits (the rule in
+# `options`). The cuts are free, and may differ between strands. So a part is searched backwards
+# from its last base and ends when few or no rows are left, at the latest when it reaches its share
+# of the bases left for the remaining parts:
 # the parts still to come have to divide:
 #
 #     read   ....................|.........x|..............|..........|
@@ -255,17 +254,17 @@ def prefetch_rows(words, groups, low, high):
 #                                 empty      its share       one row left
 #            not used
 #
-# What a rare part leaves over goes to those after it, which get longer, and so rarer.
+# Bases that a rare part leaves over go to the following parts, which become longer and rarer.
 
 
-#: A part ends when it has so many rows: to look at them costs less than to search on.
+#: A part ends at this number of rows: checking them costs less than searching on.
 _FEW_ROWS = 1
 
 
 def search_exact_parts(
     index: FMIndex, both: np.ndarray, items: Items, n_parts: np.ndarray
 ) -> Parts:
-    """Cut and search items (`bwarp.loci.parts_cpu`), into so many parts each."""
+    """Cut and search items, each into its number of parts."""
     offsets = item_parts(n_parts)
     total = int(offsets[-1])
     starts, ends = np.empty((2, total), np.int32)
@@ -348,21 +347,18 @@ def _search(
         n_active = still
 
 
-# --------------------------------------------------------------------------------------------------
-# Parts of reads searched with mismatches, by search schemes: fewer and longer ones, where gaps
-# are
-# few (`seeding_rule`).
+# Parts searched with mismatches, by search schemes: fewer and longer parts, for few gaps.
 
 
 def can_search(length: int, n_parts: int) -> bool:
-    """Whether the parts of a read are long enough for search schemes."""
+    """Return whether the parts of a read are long enough for search schemes."""
     return length // n_parts >= SHORTEST_KMER
 
 
 def search_mismatch_parts(
     index: FMIndex, both: np.ndarray, items: Items, n_parts: np.ndarray, mismatches: int
 ) -> Parts:
-    """Search parts of equal length, of which at most the first 64 bases.
+    """Search parts of equal length, using at most the first 64 bases of each.
 
     Parameters
     ----------
@@ -370,12 +366,12 @@ def search_mismatch_parts(
         Item 2 i + 1 is the reverse complement of item 2 i.
     n_parts : ndarray, shape=(n_items,), dtype=int64
 
-    An ambiguous base is searched as A: what is found has as few mismatches, or fewer.
+    An ambiguous base is searched as A; hits then have as few mismatches, or fewer.
     """
     offsets = item_parts(n_parts)
     starts, ends = np.empty((2, offsets[-1]), np.int32)
     _cut(items.lengths, offsets, starts, ends)
-    # Schemes search both strands of a part at once: those of forward items are enough.
+    # Schemes search both strands of a part at once, so the forward items suffice.
     forward = np.flatnonzero(np.repeat(np.arange(len(n_parts)), n_parts) % 2 == 0)
     item_of = np.repeat(np.arange(len(n_parts)), n_parts)
     lengths = (ends - starts)[forward]
@@ -386,7 +382,7 @@ def search_mismatch_parts(
         _pack(both, items.begins[item_of[some]] + starts[some], int(k), kmers)
         intervals = search_schemes(index, kmers, int(k), mismatches)
         part = some[intervals.kmers]
-        # The same stretch of the reverse complement has the number counted from the other end.
+        # The same part of the reverse complement is numbered from the other end.
         item = item_of[part]
         turned = offsets[item + 1] + (offsets[item + 1] - 1 - part)
         numbers = np.where(intervals.strands == 0, part, turned)
@@ -403,7 +399,7 @@ def _cut(lengths, offsets, starts, ends):
         n = offsets[item + 1] - offsets[item]
         length = lengths[item]
         for i in range(n):
-            # Of the forward read; its reverse complement is cut at the same bases.
+            # In the forward read; its reverse complement is cut at the same bases.
             number = n - 1 - i if item % 2 == 0 else i
             start, end = length * number // n, length * (number + 1) // n
             end = min(end, start + LONGEST_KMER)
@@ -421,11 +417,10 @@ def _pack(both, begins, k, kmers):
             kmers[i, b >> 5] |= code << np.uint64(62 - 2 * (b & 31))
 
 
-# --------------------------------------------------------------------------------------------------
-# The rarest parts of reads from repeats: all cuts on a grid are counted, the best are chosen.
+# Rarest parts of reads from repeats: count all cuts on a grid and choose the best.
 #
-# Where a read's parts have many rows, wherever its shares end, a search begins at every fourth
-# base
+# If the parts of a read have many rows, a search from every fourth base records its number of rows
+# as it grows:
 # and notes its rows as it grows:
 #
 #     read        ACGT ACGT ACGT ACGT ACGT ACGT
@@ -433,21 +428,20 @@ def _pack(both, begins, k, kmers):
 #     ends at 20       <--- <--- <--- <---        rows 7000   900    80
 #     ...
 #
-# Then that many parts, side by side but not over each other, are chosen whose rows are the fewest
-# in
-# sum. Searching costs some microseconds a read, and spares as much for every hundred rows.
+# Non-overlapping parts are then chosen whose rows have the smallest sum. The search costs a few
+# microseconds per read, and saves as much for every hundred rows.
 
 
-#: Bases between two cuts that are tried.
+#: Bases between two candidate cuts.
 GRID = 4
 
-#: Grid steps that a part has at most.
+#: The maximum number of grid steps of a part.
 LONGEST = 16
 
-#: Rows of an item from which on it is worth to count.
+#: The minimum number of rows of an item for which counting pays off.
 MANY_ROWS = 32
 
-#: Items that are counted at a time.
+#: Items counted at a time.
 _ITEMS = 256
 
 NOT_COUNTED = 0xFFFFFFFF
@@ -455,12 +449,12 @@ MANY = 1 << 40
 
 
 def cut_rarer(index: FMIndex, both: np.ndarray, items: Items, parts: Parts) -> None:
-    """Replace the parts of items from repeats by rarer ones, where they lie.
+    """Replace the parts of items from repeats by rarer ones, in place.
 
     Parameters
     ----------
     parts : Parts
-        As `search_exact_parts` makes them: each is one interval.
+        From `search_exact_parts`, with one interval each.
     """
     rows = np.add.reduceat(parts.n_rows.astype(np.int64), parts.offsets[:-1])
     repeated = np.flatnonzero(rows > MANY_ROWS)
@@ -541,13 +535,13 @@ def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
 def _choose(
     items, lengths, offsets, lows, rows, part_offsets, part_starts, part_ends, first_rows, n_rows
 ):
-    """The parts of each item whose rows are the fewest in sum, if they are fewer than now."""
+    """Choose the parts of each item with the fewest rows in total, if fewer than before."""
     most_ends = 0
     most_parts = 0
     for i in range(items.size):
         most_ends = max(most_ends, offsets[i + 1] - offsets[i])
         most_parts = max(most_parts, part_offsets[items[i] + 1] - part_offsets[items[i]])
-    # best[p, x]: rows of the best p parts right of x grid steps from the end; and where it is from.
+    # best[p, x]: rows of the best p parts within x grid steps of the end, and where they come from.
     best = np.empty((most_parts + 1, most_ends + 2), np.int64)
     come = np.empty((most_parts + 1, most_ends + 2), np.int64)
     for i in range(items.size):
@@ -563,7 +557,7 @@ def _choose(
         for p in range(1, n_parts + 1):
             best[p, 0] = MANY
             for x in range(1, n_ends + 1):
-                # Either no part begins at x, or one of `size` steps.
+                # Either no part begins at x, or a part of `size` steps does.
                 best[p, x] = best[p, x - 1]
                 come[p, x] = 0
                 for size in range(1, min(LONGEST, x) + 1):
@@ -591,9 +585,8 @@ def _choose(
             p -= 1
 
 
-# --------------------------------------------------------------------------------------------------
-# The search for the parts of reads: exact ones, made rarer where they are repeats, or such with
-# mismatches, each read as it is soonest.
+# Search parts of all reads: exact ones (made rarer in repeats), or ones with mismatches, whichever
+# is faster for the read.
 
 
 def seed_mismatches(
@@ -603,19 +596,19 @@ def seed_mismatches(
     gaps: np.ndarray,
     options: LocusOptions,
 ) -> np.ndarray:
-    """The most mismatches with which the parts of each read are searched, dtype int64."""
+    """Return the maximum mismatches with which the parts of each read are searched, dtype int64."""
     mismatches = np.zeros(len(lengths), np.int64)
     if options.mismatches == 0 or (options.mismatches is None and not index.has_reverse):
         return mismatches
     if options.mismatches is None and np.array_equal(gaps, edits):
-        return mismatches  # without a look at every kind of read
+        return mismatches  # no need to examine every kind of read
     kinds, kind_of = np.unique(np.column_stack([lengths, edits, gaps]), axis=0, return_inverse=True)
     for number, (length, e, g) in enumerate(kinds.tolist()):
         m = options.mismatches
         if m is None:
             m = best_mismatches(length, e, g, index.forward.n_rows)
         m = min(m, e)
-        # Parts that are too short for search schemes are searched without mismatches.
+        # Parts too short for search schemes are searched without mismatches.
         if m and can_search(length, parts_needed(e, g, m)):
             mismatches[kind_of.reshape(-1) == number] = m
     if mismatches.any():
@@ -624,14 +617,14 @@ def seed_mismatches(
 
 
 def search_parts(index: FMIndex, both: np.ndarray, items: Items) -> Parts:
-    """Cut items into as many parts as miss nothing, and search them.
+    """Cut items into as many parts as needed to miss nothing, and search them.
 
     Parameters
     ----------
     both : ndarray, dtype=uint8
-        The reads, then their reverse complements.
+        The reads, followed by their reverse complements.
     items : Items
-        Both items of each read, neighbours.
+        Both items of each read, adjacent.
     """
     return search_by_mismatches(index, both, items, partial(_search_exact, index))
 
@@ -639,7 +632,7 @@ def search_parts(index: FMIndex, both: np.ndarray, items: Items) -> Parts:
 def search_by_mismatches(
     index: FMIndex, both: np.ndarray, items: Items, search_exact: Callable
 ) -> Parts:
-    """As `search_parts`, with a function ``search_exact(both, items, n_parts)`` for exact parts."""
+    """Do what `search_parts` does, using ``search_exact(both, items, n_parts)`` for exact parts."""
     if not items.begins.size:
         return no_parts()
     n_parts = parts_needed(items.edits, items.gaps, items.mismatches)

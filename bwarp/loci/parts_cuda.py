@@ -1,4 +1,7 @@
-"""Items and their parts on the GPU, as `bwarp.loci.parts_cpu` has them on the host."""
+"""Items and their parts on the GPU: transfer, exact search, and the rarest parts in repeats.
+
+Layouts and results are those of `bwarp.loci.parts_cpu`.
+"""
 
 from typing import NamedTuple
 
@@ -34,7 +37,7 @@ class ItemArrays(NamedTuple):
 
 
 class DeviceItems(NamedTuple):
-    """`Items` on the GPU, and on the host."""
+    """`Items` on the GPU and on the host."""
 
     arrays: ItemArrays
     on_host: Items
@@ -45,8 +48,9 @@ class DeviceItems(NamedTuple):
 
 
 class PartArrays(NamedTuple):
-    """`Parts` on the GPU: where those of each item begin, the item of every part, and what the part
-    is; the rows of every interval, and its part."""
+    """`Parts` on the GPU: where the parts of each item begin, the item and extent of every part,
+    and the rows and part of every interval.
+    """
 
     offsets: uint32[::1]
     items: uint32[::1]
@@ -58,7 +62,7 @@ class PartArrays(NamedTuple):
 
 
 class DeviceParts(NamedTuple):
-    """`Parts` on the GPU, and on the host where those of items, and intervals of parts, begin.
+    """`Parts` on the GPU, with the offsets of items' parts and parts' intervals on the host.
 
     Attributes
     ----------
@@ -79,7 +83,7 @@ def items_on_gpu(items: Items) -> DeviceItems:
 
 
 def empty_parts(n_parts: np.ndarray) -> DeviceParts:
-    """Memory for so many parts of each item, an interval each."""
+    """Allocate the given number of parts for each item, with one interval each."""
     offsets = item_parts(n_parts)
     total = int(offsets[-1])
     there = cuda.to_device(offsets.astype(np.uint32))
@@ -101,7 +105,7 @@ def parts_on_gpu(parts: Parts) -> DeviceParts:
 
 
 def parts_on_host(parts: DeviceParts) -> Parts:
-    """The parts, and their rows, on the host."""
+    """Copy the parts and their rows to the host."""
     n_parts, n_intervals = len(parts.interval_offsets) - 1, int(parts.interval_offsets[-1])
     return Parts(
         parts.offsets_on_host,
@@ -114,7 +118,7 @@ def parts_on_host(parts: DeviceParts) -> Parts:
 
 
 def rows_of_items(parts: DeviceParts) -> np.ndarray:
-    """How many rows the parts of each item have together; on the host, dtype int64."""
+    """Return the total rows of the parts of each item; on the host, dtype int64."""
     if parts.arrays.n_rows.size == 0:
         return np.zeros(len(parts.offsets_on_host) - 1, np.int64)
     n_items = len(parts.offsets_on_host) - 1
@@ -125,7 +129,7 @@ def rows_of_items(parts: DeviceParts) -> np.ndarray:
 
 
 def _at_least_one(column: np.ndarray):
-    """On the GPU, where no array is empty."""
+    """Copy a column to the GPU, where arrays cannot be empty."""
     return cuda.to_device(
         np.ascontiguousarray(column if column.size else np.zeros(1, column.dtype))
     )
@@ -133,7 +137,7 @@ def _at_least_one(column: np.ndarray):
 
 @kernel
 def add_rows(firsts: int64[::1], n_rows: uint32[::1], n_items: int, totals: int64[::1]):
-    """One thread an item; its few intervals are neighbours."""
+    """Add up the rows of each item. One thread per item, whose few intervals are adjacent."""
     item = cuda.grid(1)
     if item < n_items:
         total = int64(0)
@@ -142,20 +146,19 @@ def add_rows(firsts: int64[::1], n_rows: uint32[::1], n_items: int, totals: int6
         totals[item] = total
 
 
-# --------------------------------------------------------------------------------------------------
-# Exact parts of reads on the GPU: those that exact_parts_cpu cuts, an item in each thread.
+# Exact parts: cut as in parts_cpu, one item per thread.
 
 
 def search_exact_parts(
     device: DeviceIndex, both, items: DeviceItems, n_parts: np.ndarray
 ) -> tuple[DeviceParts, np.ndarray]:
-    """Cut and search items, into so many parts each.
+    """Cut and search items, each into its number of parts.
 
     Returns
     -------
     parts : DeviceParts
     rows : ndarray, shape=(n_items,), dtype=int64
-        How many rows the parts of each item have together; on the host.
+        The total rows of the parts of each item; on the host.
     """
     parts = empty_parts(n_parts)
     totals = cuda.device_array(max(1, items.count), np.int64)
@@ -169,8 +172,9 @@ def search_exact_parts(
 
 @cuda.jit(device=True)
 def begin_search(table, table_k, both, at, room, all_rows):
-    """Where a search of up to `room` bases before `at` has come to by the table, its first row and
-    its rows: nowhere yet where the bases are too few, or one of them is ambiguous."""
+    """Begin a search of up to `room` bases before `at` from the table: return its position, first
+    row and number of rows. It has not moved if there are too few bases or one is ambiguous.
+    """
     first, rows = uint32(0), uint32(all_rows)
     if room >= table_k and table_k > 0:
         kmer, worst = uint64(0), uint32(0)
@@ -186,7 +190,7 @@ def begin_search(table, table_k, both, at, room, all_rows):
 
 @cuda.jit(device=True)
 def step_left(words, separator_rows, groups, first_rows, both, at, first, rows):
-    """The rows of a search with one base more, that before `at`; none over an ambiguous one."""
+    """Return the rows of a search extended by the base before `at`; none at an ambiguous base."""
     code = uint32(both[at - 1])
     if code > 3:
         return first, uint32(0)
@@ -200,9 +204,9 @@ def search_items(
     table: uint32[::1], table_k: int, both: uint8[::1], items: ItemArrays, parts: PartArrays,
     totals: int64[::1],
 ):  # fmt: skip
-    """Cut and search an item, as exact_parts_cpu does. One thread an item.
+    """Cut and search an item, as parts_cpu does. One thread per item.
 
-    A part takes one look into the table, and one or two sectors for every base more.
+    A part takes one table lookup, and one or two memory sectors for each further base.
     """
     item = cuda.grid(1)
     if item >= items.begins.size:
@@ -216,7 +220,7 @@ def search_items(
         share = uint32(at - begin) // uint32(last_part - part)
         limit = at - int64(share)
         at, first, rows = begin_search(table, table_k, both, at, int64(share), first_rows[4])
-        # One base at least; more while there are several rows.
+        # At least one base; more while there are several rows.
         while at == end or (rows > 1 and at > limit):
             first, rows = step_left(
                 words, separator_rows, groups, first_rows, both, at, first, rows
@@ -232,30 +236,29 @@ def search_items(
     totals[item] = total
 
 
-# --------------------------------------------------------------------------------------------------
-# The rarest parts of reads from repeats on the GPU: the cuts that rare_cuts_cpu chooses.
+# Rarest parts of reads from repeats: the cuts that parts_cpu chooses.
 #
-# A warp counts the rows of an item, a lane for every 32nd grid end, and a warp chooses:
+# A warp counts the rows of an item, each lane taking every 32nd grid end; a warp then chooses:
 #
 #     best[p, x] = min over x' <= x of c[p, x']
 #     c[p, x]    = min over sizes of best[p - 1, x - size] + rows
 #
-# A lane computes c for one x, and a running minimum over the lanes makes best of them.
+# Each lane computes c for one x; a running minimum over the lanes gives best.
 
 
-#: Bytes to work in.
+#: Bytes of working memory.
 _WORK_BYTES = 256 << 20
 
 
 def cut_rarer(
     device: DeviceIndex, both, items: DeviceItems, parts: DeviceParts, rows: np.ndarray
 ) -> bool:
-    """Replace the parts of items from repeats by rarer ones, where they lie.
+    """Replace the parts of items from repeats by rarer ones, in place.
 
     Parameters
     ----------
     rows : ndarray, shape=(n_items,), dtype=int64
-        The rows of each item's parts together.
+        The total rows of each item's parts.
 
     Returns
     -------
@@ -292,9 +295,9 @@ def count_cuts(
     table: uint32[::1], table_k: int, both: uint8[::1], items: ItemArrays, some: uint32[::1],
     most_ends: int, lows: uint32[::1], counts: uint32[::1],
 ):  # fmt: skip
-    """Search from every grid end of an item. One warp an item, a lane every 32nd end.
+    """Search from every grid end of an item. One warp per item; each lane takes every 32nd end.
 
-    One or two sectors of the BWT a step, about twenty steps an end.
+    One or two sectors of the BWT per step, about twenty steps per end.
     """
     i = cuda.grid(1) // WARP
     if i >= some.size:
@@ -335,9 +338,9 @@ def choose_cuts(
     items: ItemArrays, some: uint32[::1], most_ends: int, most_parts: int, lows: uint32[::1],
     counts: uint32[::1], best: int64[::1], come: uint8[::1], parts: PartArrays,
 ):  # fmt: skip
-    """The parts of each item whose rows are the fewest in sum, if they are fewer than now.
+    """Choose the parts of each item with the fewest rows in total, if fewer than before.
 
-    One warp an item, a lane every 32nd grid end.
+    One warp per item; each lane takes every 32nd grid end.
     """
     i = cuda.grid(1) // WARP
     if i >= some.size:

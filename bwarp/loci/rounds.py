@@ -1,7 +1,7 @@
-"""Rounds of a search: where only loci near the best are wanted, few edits are allowed first.
+"""Search in rounds: if only loci near the best are wanted, allow few edits first.
 
-Most reads have their locus with no edit or one, and are searched no further. Those that a round
-leaves open are searched again, from the start, with all the edits that are allowed.
+Most reads have a locus with at most one edit and need no further round. The others are searched
+again, from the start, with all allowed edits.
 """
 
 from collections.abc import Callable
@@ -13,19 +13,19 @@ from bwarp.loci.options import FoundLoci, LocusOptions
 from bwarp.options.mapping import ALL
 from bwarp.runtime.compiled_code import compiled
 
-#: Of a read without a locus.
+#: The distance of a read without a locus.
 _FAR = 1 << 30
 
 
 class FoundRound(NamedTuple):
-    """What a round has found.
+    """The result of a round.
 
     Attributes
     ----------
     reads, edits : ndarray, shape=(n,), dtype=int64
-        The reads that it searched, and with how many edits each.
+        The reads searched, and the edits allowed for each.
     rows : ndarray, shape=(n_loci, 4), dtype=int64
-        Item, start, end and distance of loci; item 2 i and 2 i + 1 are the strands of read i.
+        Item, start, end and distance of loci; items 2 i and 2 i + 1 are the strands of read i.
     """
 
     reads: np.ndarray
@@ -34,12 +34,12 @@ class FoundRound(NamedTuple):
 
 
 def search_rounds(find: Callable, lengths: np.ndarray, options: LocusOptions) -> FoundLoci:
-    """The loci of all reads of some lengths.
+    """Find the loci of all reads, given their lengths.
 
     Parameters
     ----------
     find : function of two ndarrays
-        What ``FoundRound.rows`` is, of reads and the edits that are allowed in each.
+        Returns ``FoundRound.rows`` for reads and the edits allowed in each.
     """
     found = []
     reads, edits = following_round(lengths, options)
@@ -52,8 +52,9 @@ def search_rounds(find: Callable, lengths: np.ndarray, options: LocusOptions) ->
 def following_round(
     lengths: np.ndarray, options: LocusOptions, before: FoundRound | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The reads that the first round searches, or that the one after `before` does, and with how
-    many edits each."""
+    """Return the reads to search in the first round, or in the one after `before`, and the edits
+    allowed in each.
+    """
     edits = options.edits_of(lengths)
     if before is None:
         # Every part needs a base.
@@ -62,7 +63,7 @@ def following_round(
         if options.strata != ALL:
             allowed = np.minimum(allowed, options.strata + 1)
         return reads, allowed
-    # Every locus near the best one is known, or there are no more edits to allow.
+    # Done if every locus near the best is known, or no more edits are allowed.
     best = _best(before.rows, len(lengths))[before.reads]
     done = before.edits == edits[before.reads]
     if options.strata != ALL:
@@ -72,7 +73,7 @@ def following_round(
 
 
 def joined_rounds(found: list[FoundRound], n_reads: int, strata: int) -> FoundLoci:
-    """The loci of all reads: those of the last round that searched each, near its best."""
+    """Join the loci of all reads: from the last round of each, those near its best."""
     searched = np.full(n_reads, -1, np.int32)
     last = np.zeros(n_reads, np.int64)
     for number, one in enumerate(found):
@@ -93,13 +94,13 @@ def joined_rounds(found: list[FoundRound], n_reads: int, strata: int) -> FoundLo
 
 
 def _best(rows: np.ndarray, n_reads: int) -> np.ndarray:
-    """The distance of the best locus of each read; far more than any where there is none."""
+    """Return the distance of the best locus of each read; a large number if there is none."""
     best = np.full(n_reads, _FAR, np.int64)
     _lower(rows, best)
     return best
 
 
-# Loci are many where reads are repeats: one pass each, beside other threads.
+# Repeats have many loci: one pass each, in parallel with other threads.
 
 
 @compiled
@@ -111,7 +112,7 @@ def _lower(rows, best):
 
 @compiled
 def _of_round(rows, last, number):
-    """The rows of reads whose last round has this number."""
+    """Return the rows of reads whose last round has this number."""
     kept = np.empty_like(rows)
     n = 0
     for i in range(len(rows)):
@@ -123,7 +124,7 @@ def _of_round(rows, last, number):
 
 @compiled
 def _count(rows, most):
-    """How many rows have no more edits than their read's loci may have."""
+    """Count the rows with no more edits than allowed for their read."""
     n = 0
     for i in range(len(rows)):
         n += rows[i, 3] <= most[rows[i, 0] >> 1]
@@ -132,7 +133,7 @@ def _count(rows, most):
 
 @compiled
 def _part(rows, most, reads, strands, starts, ends, distances):
-    """The columns of these rows."""
+    """Copy the columns of these rows."""
     n = 0
     for i in range(len(rows)):
         item, start, end, distance = rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3]

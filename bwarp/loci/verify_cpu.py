@@ -1,24 +1,24 @@
-r"""From hits of parts to loci, item by item: an item is a read on a strand.
+r"""Verify hits of parts and find the loci of each item (a read on a strand) by edit distances.
 
-A locus is a stretch of the genome with at most e edits from the read that is the best for where it
-begins and the best for where it ends: of two with one end or one start, that with fewer edits is
-better, then that whose length is nearer the read's, then the shorter one.
+A locus is a stretch of the genome with at most e edits from the read that is best among all with
+its start and best among all with its end. The stretch with fewer edits is better, then the one
+whose length is closer to the read's, then the shorter one.
 
-**Which stretches to compare.** An alignment with at most e edits passes over a part of the read
-that has none (`seeding_rule`), so over a hit, on the hit's diagonal. From there it goes on in both
-directions, each side with edits of its own:
+**Stretches to compare.** An alignment with at most e edits covers a part of the read without edits
+(the rule in `options`), and so a hit, on the hit's diagonal. From there it extends in both
+directions, with separate edits on each side:
 
     genome  ......i=================================j....
                    \____ left ____|  hit  |__ right _/
     read           0              a       b          L
 
-    distance(i, j) = the least, over the hits, of left(i) + right(j)
+    distance(i, j) = the minimum, over the hits, of left(i) + right(j)
 
-Hits that agree with each other, all bases between them matching, have the same sums: one is enough.
+Hits connected by matching bases give the same sums, so one of them suffices.
 
-**Which hits to look at.** Where 4-mers show that there are too many edits
-(`kmer_bound_cpu`), or the parts searched before this one, each of which has an edit if this is the
-first without, leave too few edits for one side, the hit is dropped.
+**Hits to verify.** A hit is dropped if 4-mers show that there are too many edits
+(`candidates_cpu`), or if the parts searched before it leave too few edits for one side: each of
+them has an edit if this part is the first without.
 """
 
 import numba
@@ -31,36 +31,34 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import leading_zeros, population_count, prefetch
 from bwarp.runtime.uncounted import uncounted
 
-# --------------------------------------------------------------------------------------------------
-# Edit distances of a read and stretches of the genome, by furthest-reaching rows.
+# Edit distances between a read and stretches of the genome, by furthest-reaching rows.
 #
-# Landau and Vishkin's algorithm (1989): with s edits, how many bases of the read can be aligned
-# so
-# that the alignment then lies k bases off the diagonal it began on? From that of s - 1 edits: one
-# more base by a mismatch, or by a gap from the diagonals beside it; then on over all bases that
-# agree, 64 at a time.
+# The algorithm of Landau and Vishkin (1989) computes, for s edits, how many bases of the read can
+# be aligned so that the alignment ends k diagonals from where it started. This follows from the
+# values for s - 1 edits: one more base by a mismatch, or by a gap from a neighbouring diagonal, and
+# then all bases that agree, 64 at a time.
 #
 #     diagonal     -1      0      1
 #     0 edits              12            12 bases agree, the 13th does not
 #     1 edit       40      20     13     diagonal -1, one base of the read inserted, 27 more agree
 #
-# It takes (e + 1)^2 steps whatever the read's length. What lies beyond the stretch that may be
-# aligned to (a contig's border, an ambiguous base) is out of reach.
+# It takes (e + 1)^2 steps regardless of the length of the read. Bases beyond a contig border or an
+# ambiguous base are out of reach.
 
 
-#: Of a stretch that takes more edits than are allowed.
+#: The distance of a stretch that needs more edits than allowed.
 NO_DISTANCE = 255
 
-#: To which side of a position bases are compared: steps of it.
+#: The direction in which bases are compared.
 RIGHT, LEFT = 1, -1
 
-#: The furthest row of a diagonal that no alignment comes to.
+#: The furthest row of a diagonal that no alignment reaches.
 NOWHERE = -(1 << 30)
 
 
 @numba.njit(nogil=True, inline="always")
 def agreeing(genome, at, reads, first, most, side):
-    """How many of up to `most` bases agree, from two positions to a side, `RIGHT` or `LEFT`."""
+    """Count agreeing bases, up to `most`, from two positions towards `RIGHT` or `LEFT`."""
     n = np.int64(0)
     while n < most:
         if side == RIGHT:
@@ -80,10 +78,11 @@ def agreeing(genome, at, reads, first, most, side):
 
 @numba.njit(nogil=True, inline="always")
 def furthest(same, shorter, longer, most):
-    """The furthest row with one edit more, at most `most`, from those of three diagonals: this one,
-    the one before it, from which a base of the genome is left out, and the one after it, from which
-    a base of the read is inserted."""
-    # Distances never fall along a diagonal: one that would be passed is reached.
+    """Return the furthest row with one more edit, at most `most`, from those of three diagonals:
+    the same one; the previous one, from which a base of the genome is deleted; and the next one,
+    from which a base of the read is inserted.
+    """
+    # Distances never fall along a diagonal, so every skipped row is reachable too.
     row = min(max(same, longer) + 1, most)
     if shorter <= most:
         row = max(row, shorter)
@@ -92,33 +91,33 @@ def furthest(same, shorter, longer, most):
 
 @compiled
 def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, reach, distances):
-    """The distances of bases of a read to the stretches of the genome at one side of a position.
+    """Compute the distances between bases of a read and the stretches at one side of a position.
 
     Parameters
     ----------
     origin, room : int
-        Where the stretches begin, and how many bases of the genome may be aligned to from there.
+        Where the stretches begin, and how many bases of the genome are available from there.
     first, length : int
-        Where the bases of the read begin, and how many they are.
+        Where the bases of the read begin, and their number.
     edits, gaps : int
-        The most edits, and the most gap bases: as many, or none.
+        The maximum edits, and the maximum gap bases: equal to the edits, or 0.
     side : int
-        `RIGHT`: stretches and bases go on from `origin` and `first`; `LEFT`: they end there.
+        `RIGHT`: stretches and bases extend from `origin` and `first`; `LEFT`: they end there.
     reach : ndarray, shape=(room_to_work(gaps),), dtype=int64
-        To work in.
+        Working memory.
     distances : ndarray, shape=(2 * gaps + 1,), dtype=uint8
-        That to the stretch of ``length + k`` bases is put at ``gaps + k``; `NO_DISTANCE` for more
-        than `edits`.
+        The distance to the stretch of ``length + k`` bases is stored at ``gaps + k``; `NO_DISTANCE`
+        if it exceeds `edits`.
 
     Returns
     -------
     least : int
-        The least of them; more than `edits` if there is none.
+        The minimum distance; more than `edits` if there is none.
     """
     width = 2 * gaps + 3
     reach[: 2 * width] = NOWHERE
     distances[: 2 * gaps + 1] = NO_DISTANCE
-    before, now = gaps + 1, width + gaps + 1  # their diagonals 0
+    before, now = gaps + 1, width + gaps + 1  # offsets of diagonal 0
     least = edits + 1
     row = agreeing(genome, origin, reads, first, min(length, room), side)
     reach[before] = row
@@ -146,7 +145,9 @@ def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, 
 def distances_with_few_gaps(
     genome, origin, room, reads, first, length, edits, gaps, reach, distances
 ):
-    """As `distances_to`, to the right, with fewer gap bases than edits: rows for each number."""
+    """Do what `distances_to` does, to the right, with fewer gaps than edits: rows per number of
+    gaps.
+    """
     width = 2 * gaps + 3
     level = (gaps + 1) * width
     reach[: 2 * level] = NOWHERE
@@ -178,7 +179,7 @@ def distances_with_few_gaps(
 
 @numba.njit(nogil=True, inline="always")
 def room_to_work(gaps):
-    """How long `reach` must be for every function here."""
+    """Return the size of `reach` that suffices for every function here."""
     return 2 * (gaps + 1) * (2 * gaps + 3)
 
 
@@ -191,29 +192,29 @@ _BIAS = 1 << 20
 
 _AHEAD = 8
 
-#: What is counted: parts searched; rows located; hits dropped by the bound; verified, hits of which
-#: no other agrees with; of these, such with an alignment.
+#: Counters: parts searched; rows located; hits dropped by the bound; hits verified, one for each
+#: group that agree; and verified hits with an alignment.
 COUNTS = ("parts", "located", "dropped", "verified", "confirmed")
 _, _, _DROPPED, _VERIFIED, _CONFIRMED = range(5)
 
 
 @compiled
 def find_loci(genome, reads, items, hits, positions, segments, use_filter, counts):
-    """The loci of items: a row of item, start, end and distance each, in this order.
+    """Find the loci of items: rows of item, start, end and distance, in this order.
 
     Parameters
     ----------
     genome, reads : ndarray, dtype=uint64
-        Blocks of the genome, and of the reads on both strands.
+        Blocks of the genome; blocks of the reads on both strands.
     items : Items
     hits : PartHits
     positions : ndarray, dtype=uint32
         Text positions of the hits.
     segments : Segments
     use_filter : bool
-        Whether hits are dropped by the bound; those that `may_have_loci` chose need not be.
+        Whether the bound drops hits; not needed for hits that `may_have_loci` selected.
     counts : ndarray, dtype=int64
-        What is counted here, of `COUNTS`: hits dropped, verified and confirmed, is added.
+        Counters (`COUNTS`); hits dropped, verified and confirmed are added here.
     """
     genome, reads, positions = uncounted((genome, reads, positions))
     part_offsets, part_starts, part_ends, row_offsets = uncounted(hits)
@@ -241,10 +242,10 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
         keys[:n].sort()
         begin, length, e, g = begins[item], lengths[item], all_edits[item], all_gaps[item]
         mismatches = all_mismatches[item]
-        # The starts of stretches that are compared, [low, high), all in one segment.
+        # The starts of stretches to compare, [low, high), all in one segment.
         low = high = np.int64(0)
         group_end = np.int64(-1)
-        # The last run of matching bases: its segment and diagonal, and where in the read it begins.
+        # The last run of matching bases: its segment, diagonal and start in the read.
         run, run_start = ~np.uint64(0), np.int64(0)
         for i in range(n):
             if i + _AHEAD < n:
@@ -257,7 +258,7 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
             part = first_part + order
             a, b = np.int64(part_starts[part]), np.int64(part_ends[part])
             if key >> np.uint64(_DIAGONAL) == run and a >= run_start:
-                continue  # parts are listed from the read's end
+                continue  # parts are listed from the end of the read
             if use_filter and cannot_align(genome, diagonal, reads, begin, length, g, e):
                 counts[_DROPPED] += 1
                 continue
@@ -283,7 +284,7 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
             left = distances_to(
                 genome, at, at - from_, reads, begin + a, a, most, g, LEFT, reach, before
             )
-            # A stretch that begins within the run: the bases before its start are inserted.
+            # A stretch that starts within the run: the bases before its start are inserted.
             for k in range(a + 1, min(g, most) + 1):
                 before[g - k] = k
             if left > most:
@@ -299,7 +300,7 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
                 after[g - k] = k
             counts[_CONFIRMED] += 1
             start, stop = max(diagonal - g, from_), diagonal + g + 1
-            # Stretches with one end begin no farther apart than this.
+            # Stretches with a common end start no farther apart than this.
             if to != group_end or start > high + 2 * g:
                 found, n_found = _put_loci(item, length, g, distances, low, high, found, n_found)
                 low = high = start
@@ -358,7 +359,7 @@ def _list_hits(
 
 @numba.njit(nogil=True)
 def _put_loci(item, length, gaps, distances, low, high, found, n_found):
-    """Write the loci among the stretches that begin from `low` to `high`."""
+    """Write the loci among the stretches that start from `low` to `high`."""
     for row in range(high - low):
         k = _best_end(distances[row], gaps)
         if k > gaps or not _is_best_start(distances, high - low, row, k, gaps):
@@ -377,13 +378,13 @@ def _put_loci(item, length, gaps, distances, low, high, found, n_found):
 
 @numba.njit(nogil=True, inline="always")
 def _value(distance, k):
-    """Lower for the better of two stretches with one end or one start: k bases over the read's."""
+    """Rank stretches with a common start or end, lower is better; k: length minus the read's."""
     return (np.int64(distance) << 16) + (abs(k) << 1) + (1 if k > 0 else 0)
 
 
 @numba.njit(nogil=True)
 def _best_end(distances, gaps):
-    """How many bases over the read's length the best stretch from a start has; none: gaps + 1."""
+    """Return the length, minus the read's, of the best stretch from a start; gaps + 1 if none."""
     best, best_value = gaps + 1, np.int64(NO_DISTANCE) << 16
     for k in range(-gaps, gaps + 1):
         value = _value(distances[gaps + k], k)
@@ -394,7 +395,7 @@ def _best_end(distances, gaps):
 
 @numba.njit(nogil=True)
 def _is_best_start(distances, n_starts, row, k, gaps):
-    """Whether no other start has a better stretch to the end of the one that is k bases longer."""
+    """Return whether no other start has a better stretch to the end of that k bases longer."""
     value = _value(distances[row, gaps + k], k)
     for other in range(max(0, row + k - gaps), min(n_starts, row + k + gaps + 1)):
         at = row + k - other

@@ -1,12 +1,12 @@
-"""From hits to loci on the GPU, by the rules of loci_cpu: a thread for each cluster of hits.
+"""Turn sorted hits into loci on the GPU, by the rules of verify_cpu, one thread per cluster.
 
-    keys in order    7 7 8 | 80 | 310 312 | ...      clusters: stretches of no two have a start or
-                                                     an end in common
-    small clusters   a thread each, which works in its local memory
-    others           a thread each, which works in a share of global memory: long tandem repeats,
+    keys in order    7 7 8 | 80 | 310 312 | ...      clusters: no stretches of two clusters share a
+                                                     start or an end
+    small clusters   one thread each, using its local memory
+    others           one thread each, using a share of global memory: long tandem repeats,
                      and reads with many gaps
 
-Loci are written in any order, and sorted afterwards: most clusters have one, some have thousands.
+Loci are written in any order and sorted afterwards: most clusters have one, some have thousands.
 """
 
 import functools
@@ -31,22 +31,22 @@ from bwarp.loci.parts_cuda import (
 )
 from bwarp.runtime.threads import bounded_ranges
 
-#: Kinds of small clusters: the most gaps, whether they may be fewer than edits, and bytes of
+#: Kinds of small clusters: maximum gaps, whether gaps may be fewer than edits, and bytes of
 #: distances.
 SMALL = ((1, True, 128), (4, True, 512), (8, False, 1024))
 
-#: Bytes that large clusters are given at once, unless one takes more.
+#: Memory for large clusters at once, unless one of them needs more.
 _SCRATCH_BYTES = 256 << 20
 
-#: Loci for which there is room beside one for every hit.
+#: Space for loci in addition to one per hit.
 _MORE_LOCI = 1024
 
-#: Threads that large clusters share.
+#: Threads that share the large clusters.
 _LARGE_THREADS = 1 << 13
 
 
 class FoundLoci(NamedTuple):
-    """Where loci are written, and how many there are (`clusters_cuda`)."""
+    """Where loci are written, and their number (`clusters_cuda`)."""
 
     loci: uint64[::1]
     shapes: uint32[::1]
@@ -54,22 +54,23 @@ class FoundLoci(NamedTuple):
 
 
 class Clusters(NamedTuple):
-    """Where clusters of hits begin, and where the last one ends; and how many there are."""
+    """Where clusters of hits begin, the end of the last one, and their number."""
 
     firsts: uint32[::1]
     count: uint32[::1]
 
 
 class LargeClusters(NamedTuple):
-    """Their numbers, and the bytes that each takes."""
+    """The numbers of large clusters, and the bytes that each needs."""
 
     numbers: uint32[::1]
     sizes: uint32[::1]
 
 
 class WorkRoom(NamedTuple):
-    """What threads with large clusters work in: distances from an offset a cluster on, and shares
-    of the other arrays a thread."""
+    """Working memory for large clusters: distances at an offset per cluster, and shares of the
+    other arrays per thread.
+    """
 
     offsets: int64[::1]
     distances: uint8[::1]
@@ -80,7 +81,7 @@ class WorkRoom(NamedTuple):
 
 
 class FoundOnGpu(NamedTuple):
-    """Loci of items, and what it took.
+    """Loci of items, and the counters of the search.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class FoundOnGpu(NamedTuple):
 def loci_of_keys(
     text: DeviceText, reads, items: DeviceItems, parts: DeviceParts, hits: Keys
 ) -> FoundOnGpu:
-    """The loci of items from their hits, in any order."""
+    """Find the loci of items from their hits, in any order."""
     if not hits.count:
         return FoundOnGpu(None, None, 0, 0, 0)
     on_host = items.on_host
@@ -129,13 +130,13 @@ def loci_of_keys(
         count, verified, confirmed, _ = found.counters.copy_to_host().tolist()
         if count <= capacity:
             break
-        # Seldom: in tandem repeats a hit may lie in several loci.
+        # Rare: in tandem repeats a hit may lie in several loci.
         capacity = count
     return FoundOnGpu(found.loci, found.shapes, count, verified, confirmed)
 
 
 def sorted_loci(text: DeviceText, n_items: int, found: FoundOnGpu) -> FoundOnGpu:
-    """Loci by item and start."""
+    """Sort loci by item and start."""
     if found.count < 2:
         return found
     size = found.loci.size
@@ -148,7 +149,7 @@ def sorted_loci(text: DeviceText, n_items: int, found: FoundOnGpu) -> FoundOnGpu
 
 
 def _find_in_large(given, items: DeviceItems, large: LargeClusters, n_large: int, out) -> None:
-    """Look at large clusters, as many at a time as have room."""
+    """Verify large clusters, as many at a time as fit in memory."""
     numbers, sizes = (column[:n_large].copy_to_host() for column in large)
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]
@@ -171,7 +172,7 @@ def _find_in_large(given, items: DeviceItems, large: LargeClusters, n_large: int
 
 @cuda.jit(device=True)
 def is_first(hits, i, gaps):
-    """Whether a cluster begins at a hit: no locus of one before it can be compared with its."""
+    """Return whether a cluster begins at a hit: no earlier locus is comparable with its loci."""
     if i == 0:
         return True
     key = hits.keys[i]
@@ -181,7 +182,7 @@ def is_first(hits, i, gaps):
 
 @kernel(over="firsts")
 def mark_clusters(hits: Keys, items: ItemArrays, firsts: uint32[::1]):
-    """1 where a cluster begins, and a 0 after the last hit. One thread a hit."""
+    """Write 1 where a cluster begins, and a 0 after the last hit. One thread per hit."""
     i = cuda.grid(1)
     if i <= hits.count:
         firsts[i] = 1 if i < hits.count and is_first(hits, i, items.gaps) else 0
@@ -189,7 +190,7 @@ def mark_clusters(hits: Keys, items: ItemArrays, firsts: uint32[::1]):
 
 @kernel(over="sums")
 def list_clusters(sums: uint32[::1], clusters: uint32[::1]):
-    """Where clusters begin, and where the last one ends. One thread a hit."""
+    """List where clusters begin, and where the last one ends. One thread per hit."""
     i, n_hits = cuda.grid(1), sums.size - 1
     if i < n_hits and sums[i + 1] != sums[i]:
         clusters[sums[i]] = i
@@ -199,7 +200,7 @@ def list_clusters(sums: uint32[::1], clusters: uint32[::1]):
 
 @cuda.jit(device=True)
 def room_of(hits, clusters, cluster, gaps):
-    """Bytes of the distances of a cluster: a row for every start, a column for every length."""
+    """Return the bytes of distances of a cluster: a row per start, a column per length."""
     first, last = hits.keys[clusters.firsts[cluster]], hits.keys[clusters.firsts[cluster + 1] - 1]
     g = int64(gaps[first >> uint64(hits.layout.item_shift)])
     span = int64((last >> uint64(PART_BITS)) - (first >> uint64(PART_BITS)))
@@ -211,7 +212,7 @@ def list_large(
     hits: Keys, items: ItemArrays, clusters: Clusters, most: int, large: LargeClusters,
     counters: uint32[::1],
 ):  # fmt: skip
-    """List the clusters that take more than so many bytes, in any order. One thread a cluster."""
+    """List the clusters that need more than `most` bytes, in any order. One thread per cluster."""
     cluster = cuda.grid(1)
     if cluster < clusters.count[0]:
         room = room_of(hits, clusters, cluster, items.gaps)
@@ -223,7 +224,7 @@ def list_large(
 
 @cuda.jit(device=True)
 def count_up(counters, which, number):
-    """Add the numbers of a warp's threads to a counter: all of them call it."""
+    """Add the numbers of all threads of a warp to a counter; all threads must call it."""
     total = int32(number)
     for distance in (16, 8, 4, 2, 1):
         total = int32(total + cuda.shfl_xor_sync(ALL_LANES, total, distance))
@@ -233,7 +234,7 @@ def count_up(counters, which, number):
 
 @functools.cache
 def small_clusters(most_gaps, with_few_gaps, n_bytes):
-    """A kernel for clusters of reads with at most so many gaps that take at most so many bytes.
+    """Make a kernel for clusters with at most `most_gaps` gaps that need at most `n_bytes`.
 
     Parameters
     ----------
@@ -242,8 +243,8 @@ def small_clusters(most_gaps, with_few_gaps, n_bytes):
 
     Notes
     -----
-    One thread a cluster. For a hit that is verified it reads the read and as many bases of the
-    genome, once for each diagonal on which it goes on.
+    One thread per cluster. For each verified hit it reads the read and as many bases of the genome,
+    once for each diagonal that it follows.
     """
     room = room_with_few_gaps(most_gaps) if with_few_gaps else room_with_gaps(most_gaps)
     n_sides = 2 * (2 * most_gaps + 1)
@@ -277,7 +278,7 @@ def large_clusters(
     text: TextArrays, reads: uint32[::1], items: ItemArrays, parts: PartArrays, hits: Keys,
     clusters: Clusters, numbers: uint32[::1], room: WorkRoom, out: FoundLoci,
 ):  # fmt: skip
-    """Clusters of any size, some of them a thread, which works in global memory."""
+    """Process clusters of any size, several per thread, in global memory."""
     thread = int64(cuda.grid(1))
     verified, confirmed = uint32(0), uint32(0)
     for i in range(thread, numbers.size, int64(cuda.gridsize(1))):
@@ -295,5 +296,5 @@ def large_clusters(
 
 MADE_KERNELS = tuple(small_clusters(*kind) for kind in SMALL)
 
-#: What a thread works in, and the arguments of what it calls.
+#: Working memory of a thread, and the arguments of the functions that it calls.
 LOCAL_MEMORY = {small_clusters(*kind): 2 * kind[2] for kind in SMALL}

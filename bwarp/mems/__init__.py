@@ -1,1 +1,1 @@
-"""Maximal exact matches between queries and a reference: Drozd's system and MUMmer's job."""
+"""Maximal exact matches between queries and a reference, as found by Drozd et al. and MUMmer."""

@@ -1,4 +1,4 @@
-"""Matches of the kind asked for, by whatever finds them fastest in what is given."""
+"""Find matches of a given kind by the fastest method for the given data."""
 
 from collections.abc import Iterator
 
@@ -9,12 +9,12 @@ from bwarp.mems.query_text import Matches, QueryText, join_matches
 from bwarp.mems.unique_cpu import unique_in_query, unique_in_reference
 from bwarp.options.finding import MEMS
 
-#: MUMmer's names: all matches; those unique in the reference; those unique in the query as well.
+#: MUMmer's names: all matches; matches unique in the reference; matches also unique in the query.
 KINDS = MEMS["kind"].value.words
 
 
 def prepare(index: FMIndex, kind: str, backend: str) -> FMIndex:
-    """An index made ready for `find_matches` of a kind: with ``"cuda"`` it is put on the GPU."""
+    """Prepare an index for `find_matches` of a kind; with ``"cuda"``, copy it to the GPU."""
     if kind != "maxmatch":
         require_reverse(index, "a search for unique matches")
     if backend == "cuda":
@@ -27,22 +27,22 @@ def prepare(index: FMIndex, kind: str, backend: str) -> FMIndex:
 def find_matches(
     index: FMIndex, text: QueryText, min_length: int, kind: str, backend: str, threads: int = 1
 ) -> Iterator[Matches]:
-    """Find maximal exact matches by an FM-index.
+    """Find maximal exact matches with an FM-index.
 
     Parameters
     ----------
     index : FMIndex
-        As `prepare` gives it.
+        As returned by `prepare`.
     kind : str
         One of `KINDS`.
     backend : str
-        ``"cpu"`` or ``"cuda"``; the matches and their order are equal.
+        ``"cpu"`` or ``"cuda"``; the matches and their order are the same.
 
     Yields
     ------
     matches : Matches
-        Blocks of them, in order: by query strand, then by where they begin in the query and in
-        the reference; of the kind mum by where they begin in the reference.
+        Blocks of matches, ordered by query strand, then by start in the query, then by start in the
+        reference; for the kind mum, by start in the reference.
     """
     if backend == "cuda":
         from bwarp.mems.maximal_cuda import maximal_matches
@@ -61,9 +61,9 @@ def find_matches(
 def find_table_matches(
     table: KmerTable, text: QueryText, min_length: int, kind: str, threads: int = 1
 ) -> Iterator[Matches]:
-    """Find maximal exact matches by a table of the reference's k-mers, with the same results.
+    """Find maximal exact matches with a table of the reference's k-mers; the results are the same.
 
-    The unique ones are selected from all, which is quick for genomes without many repeats.
+    Unique matches are selected from all matches, which is fast for genomes with few repeats.
     """
     blocks = table_matches(table, text, min_length, threads)
     if kind == "maxmatch":

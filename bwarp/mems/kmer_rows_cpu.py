@@ -1,4 +1,4 @@
-"""The rows of k-mers of a packed text on the CPU, many searches at a time."""
+"""Find the rows of k-mers of a packed text on the CPU, many searches at a time."""
 
 import numpy as np
 
@@ -9,28 +9,28 @@ from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import kmer_at
 
-# Searches that advance together, so that their cache misses overlap.
+# Searches that are interleaved so that their cache misses overlap.
 _TOGETHER = 64
 
 
 def kmer_rows(
     index: FMIndex, words: np.ndarray, positions: np.ndarray, k: int, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """First row and last row + 1, in the forward BWT, of k-mers of a packed text.
+    """Find the first row and last row + 1, in the forward BWT, of k-mers of a packed text.
 
     Parameters
     ----------
     words : ndarray, dtype=uint64
         The text (`bwarp.sequence.pack`).
     positions : ndarray, shape=(n,), dtype=int64
-        Where the k-mers begin in it.
+        Where the k-mers begin in the text.
     k : int
         From 1 to 32.
 
     Returns
     -------
     starts, stops : ndarray, shape=(n,), dtype=uint32
-        Equal where a k-mer does not occur.
+        Equal if a k-mer does not occur.
     """
     starts = np.empty(positions.size, np.uint32)
     stops = np.empty_like(starts)

@@ -1,14 +1,14 @@
-"""Which k-mers of a query are looked up so that no match of `min_length` bases is missed.
+"""Sample the k-mers of a query to look up so that no match of `min_length` bases is missed.
 
-A match of at least L bases holds at least one of k-mers that lie `step` = L - k + 1 bases apart:
+A match of at least L bases contains at least one of the k-mers that are `step` = L - k + 1 apart:
 
     run      0 1 2 3 4 5 6 7 8 9 ...        L = 6, k = 4, step = 3
     k-mers       |-----| |-----|            at step - 1, 2 step - 1, ...
     windows  |---------|                    the first window of L bases ends with the first k-mer
                |---------|
-                 |---------|                the last one that has it begins with it
+                 |---------|                the last window that contains it begins with it
 
-So a match is identified by the first such k-mer in it: it begins fewer than `step` bases before.
+A match is identified by its first sampled k-mer, and begins fewer than `step` bases before it.
 """
 
 from typing import NamedTuple
@@ -18,12 +18,12 @@ import numpy as np
 from bwarp.mems.query_text import QueryText
 from bwarp.runtime.compiled_code import compiled
 
-#: K-mers are numbers of 64 bits.
+#: K-mers are 64-bit numbers.
 LONGEST_KMER = 32
 
 
 class Samples(NamedTuple):
-    """K-mers of a query text: their text positions and the runs they stand in.
+    """K-mers of a query text: their text positions and the runs that contain them.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Samples(NamedTuple):
 
 
 def choose_kmer_length(n_bases: int, min_length: int, spare: int) -> int:
-    """A k with which a random k-mer has about 4**-spare hits in so many bases."""
+    """Return a k for which a random k-mer has about 4**-spare hits in `n_bases` bases."""
     k = 1
     while 4**k < n_bases:
         k += 1
@@ -44,7 +44,7 @@ def choose_kmer_length(n_bases: int, min_length: int, spare: int) -> int:
 
 
 def sample_counts(text: QueryText, min_length: int, k: int) -> np.ndarray:
-    """How many k-mers are taken before each run, and last in all (shape=(n_runs + 1,), int64)."""
+    """Return the number of samples before each run, and in total (shape=(n_runs + 1,), int64)."""
     step = min_length - k + 1
     counts = np.zeros(text.run_starts.size + 1, np.int64)
     np.cumsum((text.run_stops - text.run_starts - min_length) // step + 1, out=counts[1:])
@@ -52,7 +52,7 @@ def sample_counts(text: QueryText, min_length: int, k: int) -> np.ndarray:
 
 
 def sample_slice(text: QueryText, counts: np.ndarray, step: int, start: int, stop: int) -> Samples:
-    """The samples from number `start` to `stop`, with `counts` as `sample_counts` gives it."""
+    """Return samples number `start` to `stop`; `counts` come from `sample_counts`."""
     samples = Samples(np.empty(stop - start, np.int64), np.empty(stop - start, np.int64))
     _fill_samples(text.run_starts, counts, step, start, samples)
     return samples

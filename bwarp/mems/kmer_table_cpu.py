@@ -1,9 +1,9 @@
-"""All maximal matches by a table of the reference's k-mers, made on the spot, on the CPU.
+"""Find all maximal matches on the CPU with a table of the reference's k-mers, built on the fly.
 
-For one comparison of genomes this is quicker than an FM-index: two passes over the reference put
-its positions in the order of their k-mers.
+For a single comparison of genomes this is faster than an FM-index: two passes over the reference
+sort its positions by their k-mers.
 
-    starts    k-mer 0   k-mer 1 ...        positions[starts[m]:starts[m + 1]] is where k-mer m lies
+    starts    k-mer 0   k-mer 1 ...        positions[starts[m]:starts[m + 1]] lists k-mer m
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import bounded_ranges, for_each_range, run_together
 from bwarp.sequence import kmer_at
 
-#: A table of more k-mers would not pay: 4 bytes each.
+#: A table of more k-mers does not pay off; each takes 4 bytes.
 _LONGEST_KMER = 14
 
 _SAMPLES = 1 << 20
@@ -31,7 +31,7 @@ _u64 = np.uint64
 
 @dataclass(frozen=True)
 class KmerTable:
-    """Where every k-mer of a reference lies.
+    """The positions of every k-mer of a reference.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class KmerTable:
     k : int
     starts : ndarray, shape=(4**k + 1,), dtype=uint32
     positions : ndarray, shape=(n,), dtype=uint32
-        Positions in the reference's text, in order for each k-mer.
+        Positions in the text of the reference, in order for each k-mer.
     """
 
     reference: Reference
@@ -49,16 +49,16 @@ class KmerTable:
 
 
 def build_kmer_table(reference: Reference, min_length: int, threads: int = 1) -> KmerTable:
-    """The table that finds matches of at least `min_length` bases in a reference.
+    """Build the table that finds matches of at least `min_length` bases in a reference.
 
-    A counting sort: threads count the k-mers of a part of the reference each, sums over all of
-    them tell every thread where its positions go, and so they stay in order.
+    A counting sort: each thread counts the k-mers of a part of the reference; sums over all counts
+    give each thread the slots of its positions, so that these stay in order.
     """
     k = min(choose_kmer_length(reference.text_length, min_length, spare=-1), _LONGEST_KMER)
     lengths = np.diff(reference.segment_text) - 1
     positions = np.empty(int(np.maximum(lengths - k + 1, 0).sum()), np.uint32)
     arrays = reference.packed, reference.segment_genome, reference.segment_text, k
-    # Counts of all threads together take no more than some bytes a base.
+    # The counts of all threads together take only a few bytes per base.
     n_parts = max(1, min(threads, 2 * positions.size // 4**k))
     edges = [reference.text_length * part // n_parts for part in range(n_parts + 1)]
     counts = np.zeros((n_parts, 4**k), np.uint32)
@@ -84,7 +84,7 @@ def table_matches(
     Yields
     ------
     matches : Matches
-        Blocks of them; all blocks together are in order.
+        Blocks of matches; all blocks together are in order.
     """
     step = min_length - table.k + 1
     counts = sample_counts(text, min_length, table.k)
@@ -93,7 +93,7 @@ def table_matches(
         starts, stops = _look_up(table, text.words, samples.positions, threads)
         groups = kmer_groups(samples, table.k, step, starts, stops)
         hits = np.append(0, np.cumsum(stops - starts, dtype=np.int64))
-        # Verifying makes room for as many matches as there are hits.
+        # Verification allocates space for as many matches as there are hits.
         for first, last in bounded_ranges(hits, _HITS):
             part = take_groups(groups, slice(first, last))
             yield verify(
@@ -104,7 +104,7 @@ def table_matches(
 
 @compiled
 def _count_kmers(packed, segment_genome, segment_text, k, start, stop, counts):
-    """Count the k-mers at the text positions from `start` to `stop`."""
+    """Count the k-mers at text positions from `start` to `stop`."""
     segment = np.searchsorted(segment_text, start, side="right") - 1
     while segment < segment_genome.size and segment_text[segment] < stop:
         first = max(start, segment_text[segment])
@@ -119,7 +119,9 @@ def _count_kmers(packed, segment_genome, segment_text, k, start, stop, counts):
 
 @compiled
 def _sum_up(counts, starts):
-    """Where every k-mer begins, and instead of each part's counts where the part's begin."""
+    """Compute where every k-mer begins, and replace the counts of each part by the starts of the
+    part.
+    """
     n = np.uint32(0)
     for kmer in range(counts.shape[1]):
         starts[kmer] = n
@@ -132,14 +134,14 @@ def _sum_up(counts, starts):
 
 @compiled
 def _list_kmers(packed, segment_genome, segment_text, k, start, stop, counts, positions):
-    """Put the text positions from `start` to `stop` where their k-mers begin."""
+    """Store the text positions from `start` to `stop` under their k-mers."""
     segment = np.searchsorted(segment_text, start, side="right") - 1
     while segment < segment_genome.size and segment_text[segment] < stop:
         first = max(start, segment_text[segment])
         last = min(stop, segment_text[segment + 1] - k)
         base = _u64(segment_genome[segment]) + _u64(first - segment_text[segment])
         for i in range(last - first):
-            # First the count is asked for, then, once it is there, the entry it leads to.
+            # Prefetch the count first, and, once it has arrived, the entry to which it leads.
             farther = base + _u64(min(i + 2 * _READ_AHEAD, last - first - 1))
             prefetch(counts, np.int64(kmer_at(packed, farther, k)))
             ahead = base + _u64(min(i + _READ_AHEAD, last - first - 1))

@@ -1,6 +1,6 @@
-"""Matches as lines of text: the lines that MUMmer 3 prints, or PAF.
+"""Format matches as the lines of MUMmer 3, PAF or TSV, or as columns for Parquet and data frames.
 
-MUMmer    > query Reverse  Len = 5000              a header for every query strand
+MUMmer    > query Reverse  Len = 5000              a header per query strand
           1234567       345       678            reference, query, length; 1-based
             chr1   1234567       345       678
 PAF       query length start end strand contig length start end matches bases 255 cg:Z:678=
@@ -20,23 +20,22 @@ from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 
-# --------------------------------------------------------------------------------------------------
-# Lines of text, one a match, written by threads: what all formats have in common.
+# Common to all formats: threads write one line per match.
 
 
-#: Matches a thread takes on at a time.
+#: Matches that a thread formats at a time.
 RANGE = 1 << 15
 
 
 class Named(NamedTuple):
-    """Names and lengths that rows are written with: of queries, and of contigs.
+    """Names and lengths of queries and contigs, as lines need them.
 
     Attributes
     ----------
     queries, contigs : Names
     query_lengths : ndarray, shape=(n_queries,), dtype=int64
     strands : ndarray, dtype=int64
-        Those that were searched.
+        The strands that were searched.
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     """
 
@@ -50,7 +49,9 @@ class Named(NamedTuple):
 def names_for(
     batch: SequenceBatch, reference: Reference, contigs: Names, strands: tuple[int, ...]
 ) -> Named:
-    """Names for the matches of a batch of queries; `contigs` is what stands for each contig."""
+    """Return the names for the matches of a batch of queries; `contigs` is the text for each
+    contig.
+    """
     return Named(
         query_names(batch),
         contigs,
@@ -63,19 +64,19 @@ def names_for(
 def match_rows(
     write_rows: Callable, room: int, blocks: Iterator[Matches], named: Named, threads: int
 ) -> Iterator[np.ndarray]:
-    """The lines of a batch's matches, in order.
+    """Yield the lines of the matches of a batch, in order.
 
     Parameters
     ----------
     write_rows : function
-        Writes the lines of some matches into its last argument, and returns how many bytes.
+        Writes the lines of some matches into its last argument, and returns the number of bytes.
     room : int
-        The most bytes of a line beside the names of its query and contig.
+        The maximum bytes of a line without the names of its query and contig.
 
     Yields
     ------
     lines : ndarray, dtype=uint8
-        To be written one after the other.
+        To be written consecutively.
     """
     room += named.queries.longest + named.contigs.longest
     for matches in blocks:
@@ -89,8 +90,9 @@ def match_rows(
 
 @compiled
 def row_of(matches, named, i):
-    """Query, its start and length on the forward strand, whether the strand is the reverse one,
-    contig and position in it."""
+    """Return the query, its start and length on the forward strand, whether the strand is reverse,
+    the contig and the position in it.
+    """
     query = np.int64(matches.queries[i])
     record = query // named.strands.size
     reverse = named.strands[query % named.strands.size] == REVERSE
@@ -104,23 +106,23 @@ def row_of(matches, named, i):
 
 
 _BLANK, _NEWLINE, _TAB = 32, 10, 9
-_WIDTH = 8  # MUMmer's columns
+_WIDTH = 8  # the columns of MUMmer
 
 
 @dataclass(frozen=True)
 class MummerLayout:
-    """What MUMmer's options choose of its output.
+    """Options of the MUMmer format.
 
     Attributes
     ----------
     strands : tuple of int
-        Those that were searched (-b, -r).
+        The strands that were searched (-b, -r).
     forward_positions : bool
-        Positions on the reverse strand count from the forward strand's first base (-c).
+        Whether positions on the reverse strand count from the start of the forward strand (-c).
     four_column : bool
-        Name the contig in every line (-F; MUMmer does so by itself for several contigs).
+        Whether each line names the contig (-F; MUMmer's default for several contigs).
     lengths : bool
-        Queries' lengths stand in the headers (-L).
+        Whether headers show the lengths of queries (-L).
     """
 
     strands: tuple[int, ...]
@@ -136,12 +138,12 @@ def mummer_lines(
     layout: MummerLayout,
     threads: int = 1,
 ) -> Iterator[np.ndarray]:
-    """The lines of a batch's matches, in order, and the headers of all its query strands.
+    """Yield the lines of the matches of a batch, in order, with headers for all query strands.
 
     Yields
     ------
     lines : ndarray, dtype=uint8
-        To be written one after the other.
+        To be written consecutively.
     """
     named = names_for(batch, reference, _mummer_contigs(reference, layout), layout.strands)
     line_room = named.contigs.longest + 3 * (MOST_DIGITS + 2) + 1
@@ -159,7 +161,8 @@ def mummer_lines(
     for matches in blocks:
         if not matches.n:
             continue
-        # A range writes the headers after the previous range's last query, up to its own last.
+        # A range writes the headers after the last query of the previous range, up to its own last
+        # one.
         headers = np.append(next_header, matches.queries.astype(np.int64) + 1)
         headers = np.maximum(headers, next_header)
 
@@ -178,7 +181,7 @@ def mummer_lines(
 
 
 def _mummer_contigs(reference: Reference, layout: MummerLayout) -> Names:
-    """What each line begins with: nothing, or the name of its contig."""
+    """Return the text at the start of each line: nothing, or the name of the contig."""
     if len(reference.names) == 1 and not layout.four_column:
         return Names.of([""])
     sizes = [len(name.encode()) for name in reference.names]
@@ -242,7 +245,7 @@ def paf_lines(
     strands: tuple[int, ...],
     threads: int = 1,
 ) -> Iterator[np.ndarray]:
-    """The matches as PAF, positions 0-based and on the forward strands, as PAF has it.
+    """Yield the matches as PAF: 0-based positions on the forward strands.
 
     Yields
     ------
@@ -286,8 +289,7 @@ def _write_paf(matches, named, lines):
     return at
 
 
-# --------------------------------------------------------------------------------------------------
-# Matches as the columns of their table, for what is not text: Parquet and data frames.
+# Matches as columns, for Parquet and data frames.
 
 
 class MatchColumns(NamedTuple):
@@ -298,9 +300,9 @@ class MatchColumns(NamedTuple):
     names : list of str
         Of the queries that have matches, in their order.
     queries : ndarray, shape=(n,), dtype=int64
-        Which of `names` a row is of.
+        The index in `names` of each row.
     query_starts : ndarray, shape=(n,), dtype=int64
-        0-based, on the query's forward strand.
+        0-based, on the forward strand of the query.
     strands : ndarray, shape=(n,), dtype=int8
         0: forward, 1: reverse.
     contigs : ndarray, shape=(n,), dtype=int64
@@ -321,14 +323,14 @@ class MatchColumns(NamedTuple):
 def match_columns(
     matches: Matches, batch: SequenceBatch, reference: Reference, strands: tuple[int, ...]
 ) -> MatchColumns:
-    """The columns of matches of a batch of queries, of which `strands` were searched."""
+    """Return the columns of the matches of a batch of queries; `strands` were searched."""
     records = matches.queries.astype(np.int64) // len(strands)
     reverse = np.array(strands)[matches.queries % len(strands)] == REVERSE
     starts, lengths = matches.query_starts.astype(np.int64), matches.lengths.astype(np.int64)
     turned = np.diff(batch.offsets)[records] - starts - lengths
     positions = matches.reference_starts.astype(np.int64)
     contigs = reference.contig_of(positions)
-    # Only the names that occur become strings: matches lie query by query.
+    # Convert only the names that occur to strings; matches are sorted by query.
     first = np.flatnonzero(np.diff(records, prepend=-1))
     queries = query_names(batch)
     return MatchColumns(
@@ -342,11 +344,10 @@ def match_columns(
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# Matches as lines of a table: one row a match, 0-based positions on the forward strands.
+# Matches as TSV: one row per match, 0-based positions on the forward strands.
 
 
-#: The first line of a table.
+#: The header line.
 COLUMNS = b"query\tquery_start\tstrand\tcontig\tposition\tlength\n"
 
 _NEWLINE, _TAB = 10, 9
@@ -359,7 +360,7 @@ def table_lines(
     strands: tuple[int, ...],
     threads: int = 1,
 ) -> Iterator[np.ndarray]:
-    """The rows of a batch's matches, in order, as `match_rows` gives them."""
+    """Yield the rows of the matches of a batch, in order, like `match_rows`."""
     contigs = Names.of(reference.names)
     room = 3 * MOST_DIGITS + len("\t\t+\t\t\t\n")
     return match_rows(

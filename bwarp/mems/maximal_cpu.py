@@ -1,13 +1,13 @@
-"""All maximal exact matches by an FM-index, on the CPU, in memory that does not grow with them.
+"""Find all maximal exact matches on the CPU with an FM-index, in bounded memory.
 
-Sampled k-mers (`bwarp.mems.kmer_sampling`) are searched. Where a k-mer has few hits, each is
-located and extended. Where it has many, most of them would be no match, or a match already
-found one k-mer before; so every window of `min_length` bases that this k-mer is to answer for is
-searched instead, and of its rows only those are located whose preceding base differs from the
-query's: each is the beginning of a match, and each match begins once.
+Sampled k-mers (`bwarp.mems.kmer_sampling`) are searched. If a k-mer has few hits, each is located
+and extended. If it has many, most of them would yield no match, or a match already found from the
+previous k-mer. In this case, every window of `min_length` bases that the k-mer accounts for is
+searched instead, and only rows whose preceding base differs from the query's are located: each
+begins a match, and each match has one beginning.
 
-    k-mer rows    few ---> locate, extend to both sides, drop what begins before the k-mer's reach
-                  many --> window rows, drop those whose base before is the query's, locate,
+    k-mer rows    few ---> locate, extend both ways, drop what begins before the reach
+                  many --> window rows, drop those preceded by the query's base, locate,
                            extend to the right
 """
 
@@ -42,22 +42,22 @@ from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import bounded_ranges, for_each_range
 from bwarp.sequence import kmer_at
 
-# --------------------------------------------------------------------------------------------------
-# Groups of hits that one k-mer of a query has in the reference, before they are extended.
+# Groups: the hits of a k-mer of a query in the reference, before extension.
 
 
 class HitGroups(NamedTuple):
-    """K-mers of a query text, in order, and the rows (or table entries) of their hits.
+    """K-mers of a query text, in order, with the rows (or table entries) of their hits.
 
     Attributes
     ----------
     positions, runs : ndarray, shape=(n,), dtype=int64
-        Where each k-mer begins in the query text, and the run that it stands in.
+        Where each k-mer begins in the query text, and the run that contains it.
     sizes : ndarray, shape=(n,), dtype=int64
         Bases of each k-mer.
     reaches : ndarray, shape=(n,), dtype=int64
-        How far before its k-mer a match of the group may begin: one that begins farther holds an
-        earlier k-mer and is found there. 0 where the hits are known to go on no farther.
+        How far before its k-mer a match of the group may begin; a match that begins earlier
+        contains an earlier k-mer and is found there. 0 if the hits are known not to extend to the
+        left.
     starts, stops : ndarray, shape=(n,), dtype=uint32
         First hit and last hit + 1.
     """
@@ -71,7 +71,7 @@ class HitGroups(NamedTuple):
 
 
 def kmer_groups(samples: Samples, size: int, reach: int, starts, stops) -> HitGroups:
-    """Groups of k-mers of one size and reach."""
+    """Make groups of k-mers with the same size and reach."""
     n = samples.positions.size
     return HitGroups(
         samples.positions, samples.runs, np.full(n, size), np.full(n, reach), starts, stops
@@ -79,30 +79,30 @@ def kmer_groups(samples: Samples, size: int, reach: int, starts, stops) -> HitGr
 
 
 def take_groups(groups: HitGroups, selected) -> HitGroups:
-    """The groups that a slice, a mask or numbers select."""
+    """Select groups by slice, mask or numbers."""
     return HitGroups(*(array[selected] for array in groups))
 
 
 def merge_groups(one: HitGroups, other: HitGroups) -> HitGroups:
-    """The groups of two in the order of what they answer for.
+    """Merge two sets of groups in the order of the matches that they account for.
 
-    A k-mer group at position p answers for matches that begin in (p - step, p], a window group for
-    those that begin where it does; no two answer for the same.
+    A k-mer group at position p accounts for matches that begin in (p - step, p], a window group for
+    those that begin at its own position; no two groups account for the same matches.
     """
     if one.positions.size == 0:
         return other
     if other.positions.size == 0:
         return one
     both = HitGroups(*map(np.concatenate, zip(one, other, strict=True)))
-    # Runs are in the order of the queries, but the strands of a query lie far apart in the text.
-    # Both parts are sorted already, which is what a stable sort is quick at.
+    # Runs are in the order of the queries, but the strands of a query are far apart in the text.
+    # Both inputs are sorted already, for which a stable sort is fast.
     first = both.positions - np.maximum(both.reaches - 1, 0)
     width = int(first.max()) + 1
     return take_groups(both, np.argsort(both.runs * width + first, kind="stable"))
 
 
 def window_positions(text: QueryText, samples: Samples, step: int, min_length: int) -> Samples:
-    """Where matches may begin that a sample answers for: at it, or up to step - 1 bases before."""
+    """Return where matches of samples may begin: at a sample, or up to step - 1 bases before."""
     n = samples.positions.size * step
     windows = Samples(np.empty(n, np.int64), np.empty(n, np.int64))
     n = _fill_windows(samples, text.run_stops, step, min_length, windows)
@@ -111,7 +111,9 @@ def window_positions(text: QueryText, samples: Samples, step: int, min_length: i
 
 @compiled
 def _fill_windows(samples, run_stops, step, min_length, windows):
-    """Write the windows after which a run has `min_length` bases left; return how many."""
+    """Write the windows with at least `min_length` bases to the end of the run; return their
+    number.
+    """
     n = 0
     for i in range(samples.positions.size):
         position, run = samples.positions[i], samples.runs[i]
@@ -123,13 +125,12 @@ def _fill_windows(samples, run_stops, step, min_length, windows):
     return n
 
 
-# --------------------------------------------------------------------------------------------------
-# From hits of a k-mer to maximal matches, on the CPU, by XOR on packed bases.
+# Verification: from hits of a k-mer to maximal matches, by XOR on packed bases.
 
 
 _READ_AHEAD = 16
 
-# Groups of more matches are sorted by radix.
+# Groups with more matches are sorted by radix.
 _INSERTED = 40
 
 _u64 = np.uint64
@@ -153,7 +154,7 @@ def verify(
     firsts, lasts : ndarray, shape=(n_groups,)
         Group i has hits[firsts[i]:lasts[i]].
     hits : ndarray, dtype=uint32
-        Where the k-mers lie in the reference's text.
+        Positions of the k-mers in the text of the reference.
     """
 
     genome = genome_text(reference)
@@ -166,7 +167,7 @@ def verify(
             genome, text, min_length, take_groups(groups, part), firsts[part], lasts[part], hits,
             found,
         )  # fmt: skip
-        # A copy, so that the memory of hits that were no matches is freed.
+        # A copy, to free the memory of hits that gave no match.
         return take_matches(found, np.arange(n))
 
     n_groups = groups.positions.size
@@ -175,7 +176,7 @@ def verify(
 
 @compiled
 def _verify(genome, text, min_length, groups, firsts, lasts, hits, found):
-    """Write the matches of all groups, in order; return how many there are."""
+    """Write the matches of all groups, in order; return their number."""
     packed, segment_genome, segment_text = genome
     words, text_starts, run_queries, run_starts, run_stops = text
     positions, runs, sizes, reaches, _, _ = groups
@@ -183,7 +184,7 @@ def _verify(genome, text, min_length, groups, firsts, lasts, hits, found):
     n = 0
     n_groups = positions.size
     for group in range(n_groups):
-        # A group's hits may lie anywhere, and so do they in the genome.
+        # The hits of a group, and hence its matches in the genome, are in any order.
         prefetch(hits, np.int64(firsts[min(group + _READ_AHEAD, n_groups - 1)]))
         first = n
         run = runs[group]
@@ -192,7 +193,7 @@ def _verify(genome, text, min_length, groups, firsts, lasts, hits, found):
         position, size = _u64(positions[group]), _u64(sizes[group])
         reach = _u64(reaches[group])
         for i in range(np.int64(firsts[group]), np.int64(lasts[group])):
-            # Text and genome differ little between segments.
+            # Offsets between text and genome change little from segment to segment.
             ahead = min(i + _READ_AHEAD, hits.size - 1)
             prefetch(packed, np.int64(hits[ahead] >> np.uint32(5)))
             hit = _u64(hits[i])
@@ -221,7 +222,7 @@ def _verify(genome, text, min_length, groups, firsts, lasts, hits, found):
 
 @compiled
 def _sort_group(query_starts, reference_starts, lengths):
-    """Sort one group's matches by where they begin in the query, then in the reference."""
+    """Sort the matches of one group by start in the query, then in the reference."""
     n = query_starts.size
     if n > _INSERTED:
         _radix_sort(query_starts, reference_starts, lengths)
@@ -242,7 +243,7 @@ def _sort_group(query_starts, reference_starts, lengths):
 
 @compiled
 def _radix_sort(query_starts, reference_starts, lengths):
-    """The same byte by byte, from the lowest, without the bytes that do not differ."""
+    """Sort likewise byte by byte, from the lowest, skipping bytes that do not differ."""
     n = query_starts.size
     keys = np.empty((2, n), np.uint64)
     values = np.empty((2, n), np.uint32)
@@ -274,10 +275,10 @@ def _radix_sort(query_starts, reference_starts, lengths):
         lengths[i] = values[now, i]
 
 
-#: K-mers with at most so many rows are all located.
+#: K-mers with at most this many rows are located in full.
 _FEW = 8
 
-#: K-mers searched, and rows located, at a time; they take some hundred bytes each.
+#: K-mers searched, and rows located, at a time; each takes about a hundred bytes.
 _SAMPLES = 1 << 20
 _ROWS = 1 << 21
 
@@ -290,7 +291,7 @@ def maximal_matches(
     Yields
     ------
     matches : Matches
-        Blocks of them; all blocks together are in order.
+        Blocks of matches; all blocks together are in order.
     """
     k = choose_kmer_length(index.forward.n_rows, min_length, spare=1)
     step = min_length - k + 1
@@ -310,7 +311,7 @@ def maximal_matches(
 def _groups(
     index: FMIndex, text: QueryText, samples: Samples, min_length: int, k: int, threads: int
 ) -> HitGroups:
-    """The hits of k-mers that have few, and of the windows around those that have many."""
+    """Return the hits of k-mers with few hits, and of the windows around k-mers with many."""
     step = min_length - k + 1
     starts, stops = kmer_rows(index, text.words, samples.positions, k, threads)
     n_rows = stops - starts
@@ -332,7 +333,7 @@ def _take(samples: Samples, selected) -> Samples:
 def _parts(
     index: FMIndex, text: QueryText, groups: HitGroups, threads: int
 ) -> Iterator[tuple[HitGroups, np.ndarray]]:
-    """Cut groups into parts of about as many rows; with each, where its groups' rows begin."""
+    """Cut groups into parts of about equal rows, each with the row offsets of its groups."""
     n_groups = groups.positions.size
     offsets = np.zeros(n_groups + 1, np.int64)
     counts = offsets[1:]
@@ -347,7 +348,7 @@ def _parts(
 
 
 def _over_rows(function, index, text, groups, numbers, rows, threads) -> None:
-    """Call `_count_rows` (numbers are counts) or `_fill_rows` (offsets) over all groups."""
+    """Call `_count_rows` (numbers are counts) or `_fill_rows` (offsets) on all groups."""
     forward = index.forward
     for_each_range(
         lambda start, stop: function(
@@ -362,7 +363,7 @@ def _over_rows(function, index, text, groups, numbers, rows, threads) -> None:
 
 @compiled(inline="always")
 def _base_before(words, run_start, position, reach):
-    """The query's base before a window; 5, which no row has, where every row is wanted."""
+    """Return the base of the query before a window; 5, which no row has, to select every row."""
     if reach or position == run_start:
         return np.uint64(5)
     return kmer_at(words, position - 1, 1)
@@ -406,7 +407,9 @@ def _fill_rows(blocks, separator_rows, block_groups, text, groups, offsets, rows
 
 @compiled(inline="always")
 def _other_bases(blocks, separator_rows, groups, code, row):
-    """A bit for each row of the 32 around `row`, row r in bit r % 32: is its base not `code`?"""
+    """Return a mask of the 32 rows around `row`, row r in bit r % 32: whether its base is not
+    `code`.
+    """
     at = block_start(groups, row)
     plane = at + np.uint64(4) + np.uint64(2) * ((row >> np.uint64(5)) % np.uint64(len(groups)))
     low = np.uint64(blocks[plane]) ^ (code & np.uint64(1)) * np.uint64(0xFFFFFFFF)

@@ -1,13 +1,13 @@
-"""All maximal exact matches on the GPU: one thread a window, then one thread a match.
+"""Find all maximal exact matches on the GPU: one thread per window, then one thread per match.
 
-Every position of a query where a match may begin is a thread, however long the query: it searches
-the window of `min_length` bases (at most 32) that begins there. Rows whose preceding base is the
-query's belong to matches that begin earlier; each of the others begins a match.
+Each position of a query where a match may begin is handled by one thread, which searches the window
+of `min_length` bases (at most 32) that begins there. Rows preceded by the query's base belong to
+matches that begin earlier; each of the others begins a match.
 
-    windows      rows of each, counted without those             1 thread a window
+    windows      counted: rows that begin a match                1 thread per window
     running sum  where each window's matches go
-    rows         written there                                   1 thread a window
-    matches      located, extended to the right by XOR           1 thread a match
+    rows         written there                                   1 thread per window
+    matches      located, extended to the right by XOR           1 thread per match
     sort         by window, then by position in the genome
 """
 
@@ -36,11 +36,10 @@ from bwarp.mems.query_text import Matches, QueryText, no_matches, take_matches
 from bwarp.runtime.compiled_code import compiled
 from bwarp.sequence import kmer_at
 
-# --------------------------------------------------------------------------------------------------
-# What a GPU needs to match queries: the index there, the packed genome, and the query text.
+# The data on the GPU: the index, the packed genome, and the query text.
 #
-# Threads are spread along the runs of the query text. A thread finds its run, and its position in
-# it, by bisection in running counts:
+# Threads are distributed over the runs of the query text. A thread finds its run, and its position
+# in it, by bisection in cumulative counts:
 #
 #     runs      |---- 0 ----|-- 1 --|------- 2 -------|
 #     counts    0           9       14                30      positions (or pieces) before each run
@@ -52,7 +51,7 @@ _LONGEST_TEXT = 2**32 - 2
 
 @dataclass(frozen=True)
 class DeviceReference:
-    """A reference on the GPU: its index and its genome in 2 bits a base."""
+    """A reference on the GPU: its index and its genome in 2 bits per base."""
 
     device: DeviceIndex
     genome: object = field(repr=False)
@@ -64,7 +63,7 @@ class DeviceReference:
 
 @dataclass(frozen=True)
 class DeviceText:
-    """A query text on the GPU: its words (uint64), and where its runs begin and stop (uint32)."""
+    """A query text on the GPU: its words (uint64), and starts and stops of its runs (uint32)."""
 
     words: object
     run_starts: object
@@ -72,14 +71,14 @@ class DeviceText:
 
 
 def prepare(index: FMIndex, with_reverse: bool) -> DeviceReference:
-    """Put an index on the GPU, to be kept over many searches; unique matches need the reverse."""
+    """Copy an index to the GPU, once for many searches; unique matches need the reverse BWT."""
     packed = index.reference.packed
     device = make_device_index(index, search_needs(with_reverse, "yes", beside=packed.nbytes))
     return DeviceReference(device, upload(packed))
 
 
 def put_text(text: QueryText) -> DeviceText:
-    """Put a query text on the GPU."""
+    """Copy a query text to the GPU."""
     if text.words.size * 32 > _LONGEST_TEXT:
         raise UsageError(
             f"{text.words.size * 32:,} bases of queries at a time are more than the GPU's "
@@ -94,7 +93,7 @@ def put_text(text: QueryText) -> DeviceText:
 
 @cuda.jit(device=True)
 def text_position(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row):
-    """The text position of a row: one read where the whole suffix array is there, else LF steps."""
+    """Return the text position of a row: one read with the whole suffix array, else LF steps."""
     steps = uint32(0)
     while row % uint32(rate) != 0:
         row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
@@ -102,28 +101,26 @@ def text_position(words, separator_rows, groups, first_rows, text_start, suffixe
     return position_of(suffixes, rate, first_rows[4], row, steps)
 
 
-# --------------------------------------------------------------------------------------------------
-# The kernels of maximal matches on the GPU: windows searched, their rows written and located.
+# The kernels: search windows, write their rows, and locate these.
 #
-# A window is `size` bases of the query; window w is base w - counts[run] of its run. The rows of
-# a
-# window's string whose preceding base is not the query's begin a match.
+# A window is `size` bases of the query; window w is base w - counts[run] of its run. Rows of a
+# window that are not preceded by the query's base begin a match.
 
 
-#: Windows with fewer rows add up to less than 2**32.
+#: The rows of windows with fewer rows add up to less than 2**32.
 _MANY = 250
 
 
 @cuda.jit(device=True)
 def window_position(run_starts, window_counts, window):
-    """The run of a window, and where the window begins in the query text."""
+    """Return the run of a window, and its start in the query text."""
     run = segment_of(window_counts, window)
     return run, uint32(run_starts[run] + window - window_counts[run])
 
 
 @cuda.jit(device=True)
 def base_before(query, run_start, position):
-    """The query's base before a window; 5, which no row has, at a run's start."""
+    """Return the base of the query before a window; 5, which no row has, at the start of a run."""
     if position == run_start:
         return uint32(5)
     return uint32(kmer_at(query, uint64(position) - uint64(1), 1))
@@ -136,10 +133,10 @@ def search_windows(
     window_counts: uint32[::1], first: int, size: int, firsts: uint32[::1], n_rows: uint32[::1],
     offsets: uint32[::1], many: uint64[::1],
 ):  # fmt: skip
-    """Search a window a thread: its rows, and how many of them begin a match.
+    """Search windows: find their rows, and count those that begin a match. One thread per window.
 
-    One read of the table, then one or two sectors a base; a last step counts the rows to leave
-    out. Neighbouring threads search neighbouring windows, so the query comes from the cache.
+    One table lookup, then one or two sectors per base; a last step counts the rows to leave out.
+    Neighbouring threads search neighbouring windows, so the query comes from the cache.
     """
     i = cuda.grid(1)
     if i >= offsets.size:
@@ -176,8 +173,9 @@ def write_rows(
     run_starts: uint32[::1], window_counts: uint32[::1], first: int, firsts: uint32[::1],
     n_rows: uint32[::1], offsets: uint32[::1], keys: uint64[::1],
 ):  # fmt: skip
-    """Write the rows that begin a match, each under its window's number. One thread a window; 32
-    rows of a window lie in one sector."""
+    """Write the rows that begin a match, each under the number of its window. One thread per
+    window; 32 rows of a window are in one sector.
+    """
     i = cuda.grid(1)
     if i >= firsts.size:
         return
@@ -201,9 +199,10 @@ def locate_rows(
     run_starts: uint32[::1], run_stops: uint32[::1], window_counts: uint32[::1], first: int,
     min_length: int, size: int, keys: uint64[::1], lengths: uint32[::1],
 ):  # fmt: skip
-    """Replace each row by its genome position, and extend it to the right; a match that stays
-    shorter than `min_length` gets length 0. One thread a match; one read of the suffix array, one
-    or two of the genome."""
+    """Replace each row by its genome position, and extend it to the right; matches shorter than
+    `min_length` get length 0. One thread per match; one read of the suffix array, one or two of the
+    genome.
+    """
     i = cuda.grid(1)
     if i >= keys.size:
         return
@@ -276,7 +275,7 @@ def _search_and_locate(
     first: int,
     last: int,
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """What `_locate` gives of some windows; None where that is more than there is room for."""
+    """Search and locate windows; return the result of `_locate`, None if it exceeds the memory."""
     n_hits = _search(reference, query, window_counts, min_length, first, last)
     if n_hits > reference.device.work.elements:
         return None
@@ -286,7 +285,7 @@ def _search_and_locate(
 
 
 def _columns(reference: DeviceReference, n_windows: int):
-    """First rows, numbers of rows, and running sums of what begins a match."""
+    """Return first rows, numbers of rows, and cumulative counts of rows that begin a match."""
     nodes, elements = reference.device.work.nodes, reference.device.work.elements
     return (
         nodes[:n_windows],
@@ -303,7 +302,7 @@ def _search(
     first: int,
     last: int,
 ) -> int:
-    """Search windows; leave their rows and running sums in the working space; return the sum."""
+    """Search windows; leave rows and cumulative counts in the workspace; return the total."""
     device = reference.device
     firsts, rows, offsets = _columns(reference, last - first)
     size = min(min_length, LONGEST_KMER)
@@ -342,7 +341,7 @@ def _locate(
     last: int,
     n_hits: int,
 ):
-    """Keys (window - first, genome position) and lengths of what the last search found, sorted."""
+    """Return sorted keys (window - first, genome position) and lengths from the last search."""
     device = reference.device
     work = device.work
     firsts, rows, offsets = _columns(reference, last - first)
@@ -391,7 +390,7 @@ def _locate(
 
 @compiled
 def _unpack(keys, key_lengths, first, counts, run_queries, run_shifts, found):
-    """Turn sorted keys into matches, without those that are too short; return how many."""
+    """Turn sorted keys into matches, dropping those that are too short; return their number."""
     n = 0
     run = 0
     for i in range(keys.size):

@@ -1,7 +1,7 @@
-"""How far a match goes: packed bases compared 32 at a time, for the CPU and for CUDA kernels.
+"""Extend matches over packed bases, 32 at a time; for the CPU and for CUDA kernels.
 
-A match ends where the bases differ, and at the latest where the query's run or the reference's
-segment does.
+A match ends where the bases differ, or where the run of the query or the segment of the reference
+ends.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ _u64 = np.uint64
 
 
 class GenomeText(NamedTuple):
-    """A reference's genome, packed, and where its segments lie (`bwarp.reference.Reference`)."""
+    """The packed genome of a reference, and its segments (`bwarp.reference.Reference`)."""
 
     packed: np.ndarray
     segment_genome: np.ndarray
@@ -29,8 +29,9 @@ def genome_text(reference: Reference) -> GenomeText:
 
 @numba.jit
 def leading_bases(bits):
-    """How many of a word's first bases are 0; the word is not 0. Halving, as no engine shares a
-    count of leading zeros."""
+    """Count the leading bases of a nonzero word that are 0. By bisection, because the engines have
+    no common function for leading zeros.
+    """
     n = _u64(0)
     for half in (32, 16, 8, 4, 2):
         if bits >> _u64(64 - half) == _u64(0):
@@ -41,7 +42,7 @@ def leading_bases(bits):
 
 @numba.jit
 def trailing_bases(bits):
-    """How many of a word's last bases are 0; the word is not 0."""
+    """Count the trailing bases of a nonzero word that are 0."""
     n = _u64(0)
     for half in (32, 16, 8, 4, 2):
         if bits << _u64(64 - half) == _u64(0):
@@ -52,7 +53,7 @@ def trailing_bases(bits):
 
 @numba.jit
 def bases_before(words, position):
-    """The 32 bases before a position above 0, the nearest lowest; in front of the text zeros."""
+    """Return the 32 bases before a position above 0, the nearest lowest; zeros before the text."""
     if position >= _u64(32):
         return kmer_at(words, position - _u64(32), 32)
     return words[0] >> (_u64(64) - (position << _u64(1)))
@@ -60,7 +61,7 @@ def bases_before(words, position):
 
 @numba.jit
 def equal_after(a, i, b, j, limit):
-    """How many bases, at most `limit`, agree from a[i] and b[j] on. All numbers are uint64."""
+    """Count bases, at most `limit`, that agree from a[i] and b[j] on. All numbers are uint64."""
     n = _u64(0)
     while n < limit:
         differences = kmer_at(a, i + n, 32) ^ kmer_at(b, j + n, 32)
@@ -73,7 +74,7 @@ def equal_after(a, i, b, j, limit):
 
 @numba.jit
 def equal_before(a, i, b, j, limit):
-    """How many bases, at most `limit`, agree just before a[i] and b[j]. All numbers are uint64."""
+    """Count bases, at most `limit`, that agree before a[i] and b[j]. All numbers are uint64."""
     n = _u64(0)
     while n < limit:
         differences = bases_before(a, i - n) ^ bases_before(b, j - n)
@@ -86,20 +87,21 @@ def equal_before(a, i, b, j, limit):
 
 @numba.jit
 def most_before(at, run_start, hit, segment_start):
-    """How many bases a match can grow to the left at most: to where the query's run begins, or the
-    reference's segment, `hit` being where in the reference's text the match begins so far."""
+    """Return how far a match can be extended to the left: to the start of the query's run or of the
+    reference's segment; `hit` is the text position where the match begins so far.
+    """
     return min(at - run_start, hit - segment_start)
 
 
 @numba.jit
 def most_after(end, run_stop, hit_end, next_segment):
-    """How many bases a match can grow to the right at most; a separator ends each segment."""
+    """Return how far a match can be extended to the right; a separator ends each segment."""
     return min(run_stop - end, next_segment - _u64(1) - hit_end)
 
 
 @numba.jit
 def segment_of(segment_starts, position):
-    """The last segment that begins at or before a position, by bisection."""
+    """Return the last segment that begins at or before a position, by bisection."""
     low = _u64(0)
     high = _u64(segment_starts.size)
     while high - low > _u64(1):

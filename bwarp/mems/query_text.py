@@ -1,11 +1,11 @@
-"""Queries as a search reads them: the wanted strands, packed, and their runs free of ambiguity.
+"""Prepare queries for a search: the wanted strands, packed, and their runs of unambiguous bases.
 
     records    A C N T G            strands wanted: both
-    text       A C A T G | C A A G T         packed in 2 bits; the reverse complement stands after
-    runs       0-2  3-5    5-7  8-10         all records; no match can hold the N between the runs
+    text       A C A T G | C A A G T         packed in 2 bits; reverse complement after it
+    runs       0-2  3-5    5-7  8-10         all records; no match contains the N between runs
 
-A query strand is numbered ``record * strands + strand``, so that a record's forward strand comes
-just before its reverse one, as MUMmer lists them.
+Query strands are numbered ``record * strands + strand``: the forward strand of a record directly
+precedes its reverse strand, as in MUMmer's output.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from bwarp.sequence import AMBIGUOUS, pack, reverse_complement
 
 FORWARD, REVERSE = 0, 1
 
-#: What a user may ask for.
+#: The strands that can be requested.
 STRANDS = {"forward": (FORWARD,), "reverse": (REVERSE,), "both": (FORWARD, REVERSE)}
 
 
@@ -32,8 +32,8 @@ class QueryText(NamedTuple):
     text_starts : ndarray, shape=(n_queries,), dtype=int64
         Where each query strand begins in the text.
     run_queries, run_starts, run_stops : ndarray, shape=(n_runs,), dtype=int64
-        The query strand and the text positions of every longest stretch of A, C, G and T that is
-        long enough, in the order of the query strands.
+        The query strand and text positions of every maximal stretch of A, C, G and T that is long
+        enough, in the order of the query strands.
     """
 
     words: np.ndarray
@@ -55,12 +55,12 @@ def make_query_text(
     Parameters
     ----------
     codes : ndarray, shape=(total,), dtype=uint8
-        The records end to end, as `bwarp.io.fastx.SequenceBatch` has them.
+        The concatenated records, as in `bwarp.io.fastx.SequenceBatch`.
     offsets : ndarray, shape=(n_records + 1,), dtype=int64
     strands : tuple of int
         `FORWARD`, `REVERSE` or both.
     min_length : int
-        Runs shorter than this are left out.
+        Shorter runs are left out.
     """
     parts, starts = [], []
     for number, strand in enumerate(strands):
@@ -74,7 +74,7 @@ def make_query_text(
     text = np.concatenate(parts)
     text_starts = np.column_stack(starts).reshape(-1)
     lengths = np.repeat(np.diff(offsets), len(strands))
-    # Each run that counts takes at least min_length bases.
+    # Each run takes at least min_length bases.
     runs = np.empty((text.size // min_length + 1, 3), np.int64)
     n_runs = _find_runs(text, text_starts, lengths, min_length, runs)
     queries, run_starts, run_stops = runs[:n_runs].T.copy()
@@ -83,7 +83,7 @@ def make_query_text(
 
 @compiled
 def _find_runs(text, text_starts, lengths, min_length, runs):
-    """Write query, start and stop of every run of at least `min_length`; return how many."""
+    """Write query, start and stop of every run of at least `min_length`; return their number."""
     n_runs = 0
     for query in range(text_starts.size):
         start = text_starts[query]
@@ -99,12 +99,11 @@ def _find_runs(text, text_starts, lengths, min_length, runs):
     return n_runs
 
 
-# --------------------------------------------------------------------------------------------------
-# What a search for maximal exact matches finds, as arrays.
+# The results of a search for maximal exact matches, as arrays.
 
 
 class Matches(NamedTuple):
-    """Matches in the order of their queries, then of where they begin in query and reference.
+    """Matches ordered by query, then by start in the query and in the reference.
 
     Attributes
     ----------
@@ -128,23 +127,23 @@ class Matches(NamedTuple):
 
 
 def no_matches(n: int = 0) -> Matches:
-    """Arrays for `n` matches, not filled."""
+    """Allocate arrays for `n` matches."""
     return Matches(*(np.empty(n, np.uint32) for _ in Matches._fields))
 
 
 def take_matches(matches: Matches, selected) -> Matches:
-    """The matches that a slice, a mask or numbers select."""
+    """Select matches by slice, mask or numbers."""
     return Matches(*(array[selected] for array in matches))
 
 
 def join_matches(parts: Sequence[Matches]) -> Matches:
-    """All matches of some parts, one part after the other."""
+    """Concatenate matches."""
     if len(parts) == 1:
         return parts[0]
     return Matches(*map(np.concatenate, zip(no_matches(), *parts, strict=True)))
 
 
 def sorted_matches(matches: Matches) -> Matches:
-    """The matches by query, then by where they begin in the query, then in the reference."""
+    """Sort matches by query, then by start in the query, then in the reference."""
     order = np.lexsort((matches.reference_starts, matches.query_starts, matches.queries))
     return take_matches(matches, order)

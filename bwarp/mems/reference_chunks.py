@@ -1,16 +1,16 @@
-"""References too large for a GPU, or for memory: chunks searched in turn, as Drozd et al. propose.
+"""Search references too large for the GPU, or for memory, in chunks, as Drozd et al. propose.
 
-Chunks overlap by one base less than the shortest match, so that each match's first `min_length`
-bases lie in the chunk that the match begins in, whole:
+Chunks overlap by one base less than the minimum match length, so that the first `min_length` bases
+of each match are entirely in the chunk where the match begins:
 
     genome     |----- chunk 0 -----|----- chunk 1 -----|----- chunk 2 -----|
     searched   |--------------------==|
                                    |--------------------==|
     matches         a |---|     b |-------|        c |----------------------|
 
-A match is kept by the chunk it begins in and by no other: b by chunk 0, where it ends at the cut
-and is made whole in the genome; what chunk 1 sees of b begins at its cut with b's bases before it,
-and goes. What a match means does not depend on the cuts, so nothing is lost or found twice.
+Only the chunk where a match begins reports it: b is reported by chunk 0, where it ends at the cut
+and is extended in the genome. Chunk 1 sees b beginning at its cut, preceded by bases of b, and
+drops it. Results do not depend on the cuts: no match is lost or found twice.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from bwarp.sequence import AMBIGUOUS, kmer_at
 
 @dataclass(frozen=True)
 class Chunk:
-    """A stretch of a genome, from `start` to `stop`, and what follows it as far as is needed.
+    """A stretch of a genome, from `start` to `stop`, plus the overlap after it.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Chunk:
 def cut_reference(
     reference: Reference, chunk_bases: int, min_length: int, threads: int = 1
 ) -> Iterator[Chunk]:
-    """Cut a genome into chunks of so many bases; those that hold no A, C, G or T are left out."""
+    """Cut a genome into chunks of `chunk_bases`, leaving out those without A, C, G or T."""
     for start in range(0, reference.n_bases, chunk_bases):
         stop = min(start + chunk_bases, reference.n_bases)
         end = min(stop + min_length - 1, reference.n_bases)
@@ -70,9 +70,9 @@ def find_in_chunks(
     backend: str,
     threads: int = 1,
 ) -> Matches:
-    """Find matches as `bwarp.mems.find.find_matches` does, with an index of a chunk at a time.
+    """Find matches like `bwarp.mems.find.find_matches`, with an index of one chunk at a time.
 
-    Of the kinds that are unique only matches that may be so are kept from each chunk.
+    For the unique kinds, only matches that may be unique are kept from each chunk.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def _all_matches(
 
 
 def _own_matches(reference: Reference, chunk: Chunk, text: QueryText, matches: Matches) -> Matches:
-    """The matches that begin in a chunk, in the genome's positions and whole."""
+    """Return the matches that begin in a chunk, extended, in genome positions."""
     whole = matches._replace(
         reference_starts=matches.reference_starts + np.uint32(chunk.start),
         lengths=matches.lengths.copy(),
@@ -121,7 +121,7 @@ def _own_matches(reference: Reference, chunk: Chunk, text: QueryText, matches: M
 
 @compiled
 def _judge(genome, text, run_starts, run_stops, edges, matches, own):
-    """Mark the chunk's own matches; make those whole that end at the chunk's end."""
+    """Mark the chunk's own matches; extend those that end at the end of the chunk."""
     chunk_start, chunk_stop, chunk_end = edges
     for i in range(own.size):
         start, length = np.int64(matches.reference_starts[i]), np.int64(matches.lengths[i])

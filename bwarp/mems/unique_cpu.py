@@ -1,8 +1,8 @@
-"""Maximal matches that are unique in the reference, by both BWTs, on the CPU.
+"""Find maximal matches that are unique in the reference on the CPU, with both BWTs.
 
-Such a match lies in no longer match of the same stretch of the query: the longer one would occur
-once as well, and at the same position. So it is enough to go once over a query, from one match that
-lies in no other to the next:
+Such a match is not contained in a longer match of the query: the longer one would also occur once,
+at the same position. One pass over the query therefore suffices, from one match that no other
+contains to the next:
 
     query      .....................................................
     found           |-------------| e
@@ -10,18 +10,18 @@ lies in no other to the next:
                                ^ fails here: the next window begins after this base
     window                      |-------|
 
-Everything still to be found ends at or after the window's end. Sampled k-mers
-(`bwarp.mems.kmer_sampling`), one of which lies in every window, are searched many at a time
-beforehand. The first one in a window decides what is done:
+All remaining matches end at or after the end of the window. Sampled k-mers
+(`bwarp.mems.kmer_sampling`), at least one per window, are searched many at a time beforehand. The
+first one in a window decides how to proceed:
 
     no hit          the window moves past   the k-mer's start
-    few hits        they are located and extended both ways; nothing else can hold the k-mer
+    few hits        they are located and extended both ways; no other match contains the k-mer
     many hits       the window is searched backwards from its end, until it fails or few hits
-                    are left, which are located; where many are left to the last, the match is
-                    grown along the BWTs, to the left as far as it goes, then to the right
-                    until few hits, or none, are left
+                    are left, which are located; if many remain to the end, the match is
+                    extended along the BWTs, to the left as far as possible, then to the
+                    right until few or no hits are left
 
-Of what has been located the stretch that reaches farthest is the `e` of the next step.
+Among the located matches, the one that reaches farthest gives `e` for the next step.
 """
 
 from collections.abc import Iterator
@@ -49,13 +49,13 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import bounded_ranges, for_each_range
 from bwarp.sequence import kmer_at
 
-#: A sample or window with at most so many rows is located.
+#: Samples and windows with at most this many rows are located.
 FEW = 4
 
-#: Bases of a window searched before it may be located: random ones have failed by then.
+#: Bases of a window searched before it may be located; random ones have failed by then.
 _SEARCHED = 20
 
-#: Bases of a query that one call takes on, and those searched before matches are handed on.
+#: Bases of a query per call, and bases searched before matches are yielded.
 _PIECE = 1 << 14
 _AT_ONCE = 1 << 24
 
@@ -73,7 +73,7 @@ def unique_matches(
     Yields
     ------
     matches : Matches
-        Blocks of them; all blocks together are in order.
+        Blocks of matches; all blocks together are in order.
     """
     pieces = cut_runs(text, min_length, _PIECE)
     offsets = np.append(0, np.cumsum(pieces[:, 2] - pieces[:, 1]))
@@ -115,14 +115,14 @@ def _search_pieces(
         mine = pieces[start:stop]
         found = no_matches(int((mine[:, 2] - mine[:, 1]).sum()))
         n = _search(arrays, genome, text, mine, min_length, sampled, found)
-        # A copy, so that the memory of what was not found is freed.
+        # A copy, to free the unused memory.
         return take_matches(found, np.arange(n))
 
     return join_matches(for_each_range(search, len(pieces), threads, smallest=1))
 
 
 class _Arrays(NamedTuple):
-    """An index as the search reads it: the BWTs' arrays, the prefix table flat, and its k."""
+    """An index as the search reads it: the arrays of the BWTs, the flat prefix table, and its k."""
 
     forward: tuple
     reverse: tuple
@@ -156,22 +156,22 @@ def _index_arrays(index: FMIndex, min_length: int) -> _Arrays:
 
 @numba.njit(forceinline=True)
 def _grow(bwt, code, low, high):
-    """`extend_left`, typed once for its four uses: it is copied in when all is LLVM's."""
+    """Call `extend_left`; typed once for its four uses, as LLVM inlines it."""
     blocks, separator_rows, groups, first_rows = bwt
     return extend_left(blocks, separator_rows, groups, first_rows, code, low, high)
 
 
 @numba.njit(nogil=True, inline="always")
 def _check_agreement(agree):
-    """Refuse BWTs that find different hits of one stretch: the search would not go on."""
+    """Reject BWTs that disagree on the hits of a stretch, with which the search would not end."""
     if not agree:
         raise InputError("the index is wrong, build it again: its BWTs are of different texts")
 
 
 @compiled
 def _search(index, genome, text, pieces, min_length, samples, found):
-    """Write the unique matches that begin in the pieces; return how many there are."""
-    # Arrays of a tuple, unlike local ones, are counted references at every use.
+    """Write the unique matches that begin in the pieces; return their number."""
+    # Unlike local arrays, arrays in a tuple are reference-counted at every use.
     forward, reverse, text_start, table, table_k, suffix_array, sa_rate = index
     blocks, separator_rows, groups, first_rows = forward
     packed, segment_genome, segment_text = genome
@@ -191,9 +191,9 @@ def _search(index, genome, text, pieces, min_length, samples, found):
         run_start, run_stop = _u64(run_starts[run]), _u64(run_stops[run])
         query = run_queries[run]
         window = first
-        least = first  # what is still to be found begins here or later
+        least = first  # all remaining matches begin here or later
         while least < last and window + size <= run_stop:
-            # The first sample at or after the window's start lies in it whole.
+            # The window contains the first sample at or after its start.
             number = (window - run_start) // step
             beyond = run_start + (number + _u64(1)) * step
             number += _u64(before_run[run])
@@ -205,11 +205,11 @@ def _search(index, genome, text, pieces, min_length, samples, found):
             reach = window + size
             few = high - low <= _u64(FEW)
             if few:
-                # Wherever it begins, the sample's hits give all matches that hold it.
+                # The hits of the sample give all matches that contain it, wherever these begin.
                 window = at = beyond - _u64(1)
                 end = at + _u64(k)
             else:
-                # The window's rows, backwards from its end.
+                # The rows of the window, backwards from its end.
                 at = end = reach
                 low, high = _u64(0), _u64(first_rows[4])
             if table_k and not few:
@@ -231,7 +231,7 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                 least = max(least, window)
                 continue
             if high - low > _u64(FEW):
-                # Grow it to the left with these rows, then from one base on to the right.
+                # Extend to the left with these rows, then from one base on to the right.
                 start = at
                 while start > run_start:
                     low, high = _grow(forward, kmer_at(words, start - _u64(1), 1), low, high)
@@ -302,7 +302,7 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                 for j in range(count):
                     alone &= i == j or lefts[j] > lefts[i] or rights[j] < rights[i]
                 if alone:
-                    # In the order of their starts; of the few there are most often one.
+                    # Sorted by start; there are few, usually one.
                     j = n
                     start = np.uint32(lefts[i] - _u64(text_starts[query]))
                     while j > previous and query_starts[j - 1] > start:
@@ -320,35 +320,34 @@ def _search(index, genome, text, pieces, min_length, samples, found):
     return n
 
 
-# --------------------------------------------------------------------------------------------------
-# Which maximal matches are unique, by comparison with the other matches.
+# Selecting unique matches from all maximal matches.
 #
-# A match is unique in the reference just when its stretch of the query lies in no other match's:
-# wherever else its bases stand in the reference, a maximal match holds that position and the same
-# stretch of the query. The same is true with the two exchanged. So one function serves for both.
+# A match is unique in the reference if and only if no other match contains its stretch of the
+# query: wherever else its bases occur in the reference, a maximal match covers that position and
+# the same stretch of the query. The same holds with the two exchanged, so one function serves both.
 #
 #     query      |---- a ----|
-#                   |- b -|         b lies in a: its bases stand at two positions
-#              |-- c --|            c lies in no other: it is unique in the reference
+#                   |- b -|         b is in a: its bases occur at two positions
+#              |-- c --|            c is in no other: it is unique in the reference
 
 
 def unique_in_reference(matches: Matches) -> Matches:
-    """Of all maximal matches, in order, those whose bases stand once in the reference."""
+    """Select, from all maximal matches in order, those whose bases occur once in the reference."""
     return take_matches(matches, _alone(matches.queries, matches.query_starts, matches.lengths, 1))
 
 
 def least_dominated(matches: Matches) -> Matches:
-    """The matches that `unique_in_reference` needs to see to judge any set that includes these.
+    """Select the matches that `unique_in_reference` needs to judge any set that includes these.
 
-    Those whose stretch of the query lies in no longer one, at most two of the same.
+    Those whose stretch of the query is in no longer one, at most two for equal stretches.
     """
     return take_matches(matches, _alone(matches.queries, matches.query_starts, matches.lengths, 2))
 
 
 def unique_in_query(matches: Matches) -> Matches:
-    """Of matches unique in the reference, those unique in their query strand as well.
+    """Select, from matches unique in the reference, those also unique in their query strand.
 
-    They are in MUMmer's order, by where they begin in the reference within each query strand.
+    They are in MUMmer's order, by start in the reference within each query strand.
     """
     order = np.lexsort((matches.reference_starts, matches.queries))
     matches = take_matches(matches, order)
@@ -359,9 +358,9 @@ def unique_in_query(matches: Matches) -> Matches:
 
 @compiled
 def _alone(queries, starts, lengths, most):
-    """Mark intervals, sorted by query and start, that lie in no other of their query.
+    """Mark intervals, sorted by query and start, that are contained in no other of their query.
 
-    Equal intervals lie in one another; they are marked up to two, as `most` allows: none of
+    Equal intervals contain one another; up to two of them are marked, as `most` allows: none of
     several equal ones if it is 1.
     """
     marked = np.zeros(queries.size, np.bool_)

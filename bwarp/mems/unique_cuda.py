@@ -1,10 +1,9 @@
-"""Maximal matches that are unique in the reference, on the GPU: one thread a short read.
+"""Find maximal matches that are unique in the reference on the GPU: one thread per short read.
 
-The search is that of `bwarp.mems.unique_cpu`. A thread takes a piece of a run: a
-whole short read, as in Drozd et al., or some hundred bases of a long query. A window ends as soon
-as one row is left: that one is located and extended by XOR. Every step is one or two random
-sectors, and no thread waits for another. Counting first and writing then keeps the matches in
-order.
+The search is that of `bwarp.mems.unique_cpu`. A thread takes a piece of a run: a whole short read,
+as in Drozd et al., or a few hundred bases of a long query. A window ends as soon as one row is
+left, which is located and extended by XOR. Each step reads one or two random sectors, and threads
+are independent. Matches stay in order because they are counted first and then written.
 """
 
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from bwarp.mems.packed_extension import equal_after, equal_before, most_after, m
 from bwarp.mems.query_text import Matches, QueryText
 from bwarp.sequence import kmer_at
 
-#: Positions of a run that a thread takes on.
+#: Positions of a run per thread.
 _PIECE = 256
 
 _THREADS = 128
@@ -88,7 +87,7 @@ def unique_matches(
 
 @cuda.jit(device=True)
 def base_at_text(query, position):
-    """A base of the query text."""
+    """Return a base of the query text."""
     word = query[position >> uint32(5)]
     return uint32((word >> uint64(62 - 2 * (position & uint32(31)))) & uint64(3))
 
@@ -102,11 +101,12 @@ def search_pieces(
     run_starts: uint32[::1], run_stops: uint32[::1], pieces: uint32[::1], piece_size: int,
     min_length: int, offsets: uint32[::1], found: uint32[::1], limit: int,
 ):  # fmt: skip
-    """Search a piece a thread; write its matches' run, start, genome position and length.
+    """Write the run, start, genome position and length of the matches of pieces. One thread per
+    piece.
 
-    With `limit` 0 the matches are counted into `offsets`; otherwise those say where
-    each piece's matches go in the four columns of `found`. A window costs one read of the table
-    and one or two sectors for every base more until one row is left.
+    With `limit` 0 the matches are counted into `offsets`; otherwise `offsets` says where the
+    matches of each piece go in the four columns of `found`. A window costs one table lookup and one
+    or two sectors per further base until one row is left.
     """
     piece = cuda.grid(1)
     if piece >= offsets.size - 1:
@@ -119,7 +119,7 @@ def search_pieces(
     last = min(uint32(first + uint32(piece_size)), uint32(run_stop - size + uint32(1)))
     n = uint32(0)
     window = first
-    least = first  # what is still to be found begins here or later
+    least = first  # all remaining matches begin here or later
     while least < last and window + size <= run_stop:
         end = uint32(window + size)
         reach = end
@@ -137,7 +137,7 @@ def search_pieces(
             least = max(least, window)
             continue
         if rows > uint32(1):
-            # Grow it to the left with these rows, then from one base on to the right.
+            # Extend to the left with these rows, then from one base on to the right.
             while at > run_start:
                 code = base_at_text(query, uint32(at - uint32(1)))
                 start, stop = rank_both(
@@ -199,7 +199,7 @@ def search_pieces(
         begin = uint32(at - left)
         stop = uint32(end + right)
         if begin > window or stop < reach:
-            # Its only hit does not hold the window.
+            # Its only hit does not contain the window.
             window = begin
             least = max(least, window)
             continue

@@ -1,14 +1,15 @@
-"""The alignments of a guide to one site, as `bwarp.offtargets` defines them.
+"""Align a guide to one site by the rules of `bwarp.offtargets`.
 
-A guide's bases and a site's are two bit planes each, bit i the base i from the PAM on. Where the
-bulges lie is one number, a byte a base of a bulge, the first from the PAM in the highest byte:
+The bases of a guide and of a site are two bit planes each, where bit i is base i from the PAM on.
+The locations of bulges are one number, one byte per base in a bulge, the nearest to the PAM
+highest:
 
     2 i        a DNA bulge: a base of the site before base i of the guide
     2 i + 1    an RNA bulge: base i of the guide is left out
     255        no more
 
-So of two alignments with as many bases in bulges the smaller number has its gaps nearer to the PAM.
-The functions work on numbers alone, and can be called from CPU and CUDA code.
+Of two alignments with equally many bases in bulges, the smaller number has its gaps nearer to the
+PAM. The functions work on numbers only, and can be called from CPU and CUDA code.
 """
 
 import numba
@@ -18,16 +19,16 @@ from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
 
 NO_BULGES = 0xFFFFFFFF
 
-#: Of the room that aligning takes: bases of the guide, of DNA bulges and of RNA bulges so far.
+#: Dimensions of the working table: bases of the guide, of DNA bulges and of RNA bulges so far.
 TABLE_SHAPE = (LONGEST_GUIDE + 1, BULGES_EACH + 1, BULGES_EACH + 1)
 
-#: More mismatches than any alignment has; with those of a whole guide it fits 8 bits.
+#: More mismatches than any alignment has; plus those of a whole guide it fits 8 bits.
 _NEVER = 80
 
 
 @numba.jit
 def differing_bits(guide_low, guide_high, site_low, site_high, shift):
-    """Bit i: whether base i of the guide differs from base i + shift of the site."""
+    """Return a mask of the bases i of the guide that differ from base i + shift of the site."""
     if shift >= 0:
         by = np.uint64(shift)
         return ((site_low >> by) ^ guide_low) | ((site_high >> by) ^ guide_high)
@@ -39,10 +40,10 @@ def differing_bits(guide_low, guide_high, site_low, site_high, shift):
 def _fewest_mismatches(
     guide_low, guide_high, length, site_low, site_high, available, dna, rna, table
 ):
-    """The fewest mismatches with just so many bases in bulges, and of every end of an alignment.
+    """Find the fewest mismatches for exact numbers of bases in bulges, for every suffix.
 
-    ``table[i, d, r]``: of what follows the first i bases of the guide, which took d and r bases in
-    bulges. `available` bases of the site there are.
+    ``table[i, d, r]`` is for what follows the first i bases of the guide, which took d and r bases
+    in bulges. The site has `available` bases.
     """
     for i in range(length, 0, -1):
         for d in range(dna, -1, -1):
@@ -66,7 +67,7 @@ def _fewest_mismatches(
 
 @numba.jit
 def _first_gaps(length, dna, rna, table, guide_low, guide_high, site_low, site_high):
-    """The bulges of the first of the alignments with the fewest mismatches in a table."""
+    """Return the bulges of the first alignment with the fewest mismatches in a table."""
     gaps = np.uint64(NO_BULGES)
     n_gaps = d = r = 0
     i = 1
@@ -97,16 +98,17 @@ def best_alignment(
     guide_low, guide_high, length, site_low, site_high, available, mismatches, dna_bulge,
     rna_bulge, table,
 ):  # fmt: skip
-    """The best alignment of a guide to a site: mismatches, bases in bulges, and where they lie.
+    """Find the best alignment of a guide to a site: mismatches, bases in bulges, and their
+    locations.
 
     Parameters
     ----------
     guide_low, guide_high, site_low, site_high : uint64
-        Of the site, as many bases as there are; the rest is not looked at.
+        Of the site, bases beyond `available` are ignored.
     length, available : int
-        Bases of the guide, and of the site.
+        The number of bases of the guide, and of the site.
     table : ndarray, shape=`TABLE_SHAPE`, dtype=int8
-        Room to work in.
+        Working memory.
 
     Returns
     -------
@@ -142,20 +144,20 @@ def list_alignments(
     guide_low, guide_high, length, site_low, site_high, available, mismatches, dna, rna, table,
     path, found, count,
 ):  # fmt: skip
-    """Add the alignments with just so many bases in bulges to a list, as far as there is room.
+    """Append the alignments with exact numbers of bases in bulges to a list, as far as they fit.
 
     Parameters
     ----------
     path : ndarray, shape=(LONGEST_GUIDE + 6, 5), dtype=int64
-        Room to work in.
+        Working memory.
     found : ndarray, dtype=uint64
-        Edits, bases in bulges, where these lie, bases in DNA bulges: 16, 8, 32 and 8 bits, so that
-        numbers are in the order of the alignments.
+        Edits, bases in bulges, their locations, bases in DNA bulges: 16, 8, 32 and 8 bits, so that
+        the numbers are in the order of the alignments.
 
     Returns
     -------
     count : int
-        Of the list, had there been room.
+        The length of the list if it had enough space.
     """
     if length + dna - rna > available:
         return count
@@ -164,7 +166,7 @@ def list_alignments(
     )
     if least > mismatches:
         return count
-    # Columns so far: bases of the guide, DNA, RNA, mismatches, and what is tried next.
+    # Columns so far: bases of the guide, DNA, RNA, mismatches, and what to try next.
     path[0, 0], path[0, 1], path[0, 2], path[0, 4] = 1, 0, 0, 0
     path[0, 3] = least - table[1, 0, 0]
     gaps = np.uint64(NO_BULGES)
@@ -186,7 +188,7 @@ def list_alignments(
             depth -= 1
             continue
         if turn == 0:
-            # Side by side, the DNA bulge is written first.
+            # The DNA bulge of adjacent bulges is written first.
             after_rna = depth > 0 and path[depth, 2] > path[depth - 1, 2]
             if d < dna and not after_rna and table[i, d + 1, r] + m <= mismatches:
                 gaps = _with_gap(gaps, d + r, 2 * i)

@@ -1,10 +1,10 @@
-"""CFD and MIT scores of sites, and what they say of a guide.
+"""Compute CFD and MIT scores of sites, and the specificity of guides.
 
-CFD multiplies a weight for every mismatch, which depends on its position and on both bases, and
-one for the PAM's last two bases: 1 is cut as the guide's own target is. MIT multiplies a weight for
-every mismatch with what their number and mean distance say, in percent; as in CRISPOR, a site
-whose PAM is not NGG has a fifth of that. (CRISPOR rounds the mean distance down, so its MIT scores
-are up to a tenth lower.)
+CFD multiplies a weight for every mismatch, which depends on its position and both bases, and one
+for the last two bases of the PAM: 1 means cut like the target of the guide. MIT multiplies a weight
+for every mismatch with factors for their number and mean distance, in percent; as in CRISPOR, a
+site whose PAM is not NGG gets a fifth of that. (CRISPOR rounds the mean distance down, so its MIT
+scores are up to a tenth lower.)
 """
 
 from functools import cache
@@ -19,12 +19,12 @@ SCORED_LENGTH = 20
 _TABLES = Path(__file__).parent / "cas9_tables"
 _G = 2
 
-#: Of MIT scores of sites whose PAM is not NGG.
+#: The factor of MIT scores of sites whose PAM is not NGG.
 _OTHER_PAM = 0.2
 
 
 def has_scores(guides: Guides, pam: Pam) -> np.ndarray:
-    """Which guides have scores with these PAMs, shape=(n_guides,), dtype=bool."""
+    """Return which guides have scores with these PAMs, shape=(n_guides,), dtype=bool."""
     is_cas9 = (
         pam.side == 3
         and bool((pam.lengths == 3).all())
@@ -36,7 +36,9 @@ def has_scores(guides: Guides, pam: Pam) -> np.ndarray:
 
 @cache
 def _cfd_tables() -> tuple[np.ndarray, np.ndarray]:
-    """Weights of mismatches by position, guide's and site's base; of PAMs by their last two."""
+    """Return weights of mismatches by position, guide base and site base; of PAMs by last two
+    bases.
+    """
     mismatches = np.ones((SCORED_LENGTH, 4, 4))
     for key, weight in _cells("cfd_mismatches.txt"):
         mismatches[int(key[2:]) - 1, "ACGT".index(key[0]), "ACGT".index(key[1])] = float(weight)
@@ -56,7 +58,7 @@ def _cells(name: str) -> list[list[str]]:
 
 
 def cfd_scores(guides: np.ndarray, sites: np.ndarray, pams: np.ndarray) -> np.ndarray:
-    """CFD scores, 0 to 1.
+    """Compute CFD scores, 0 to 1.
 
     Parameters
     ----------
@@ -77,13 +79,13 @@ def cfd_scores(guides: np.ndarray, sites: np.ndarray, pams: np.ndarray) -> np.nd
 
 
 def mit_scores(guides: np.ndarray, sites: np.ndarray, pams: np.ndarray) -> np.ndarray:
-    """MIT scores in percent; takes and gives what `cfd_scores` does."""
+    """Compute MIT scores in percent; parameters and result shape as in `cfd_scores`."""
     differ = guides != sites
     count = differ.sum(axis=1)
     product = np.prod(np.where(differ, 1 - _mit_weights(), 1.0), axis=1)
     first = differ.argmax(axis=1)
     last = SCORED_LENGTH - 1 - differ[:, ::-1].argmax(axis=1)
-    # Distances of neighbouring mismatches add up to that of the outermost.
+    # The distances of neighbouring mismatches add up to that of the outermost ones.
     distance = (last - first) / np.maximum(count - 1, 1)
     spread = np.where(count > 1, 1 / ((19 - distance) / 19 * 4 + 1), 1.0)
     scores = 100 * product * spread / np.maximum(count, 1) ** 2
@@ -91,14 +93,15 @@ def mit_scores(guides: np.ndarray, sites: np.ndarray, pams: np.ndarray) -> np.nd
 
 
 def specificity(total: float, best_perfect: float, whole: float) -> float:
-    """The share of a guide's own target in the scores of all sites, on the scale of the scores.
+    """Return the share of a guide's own target in the scores of all sites, on the scale of the
+    scores.
 
     Parameters
     ----------
     total : float
-        The scores of all its sites.
+        The sum of the scores of all its sites.
     best_perfect : float
-        The best of those without a mismatch: that of the target; 0 if there is none.
+        The best score without a mismatch, that of the target; 0 if there is none.
     whole : float
         The score of a perfect target: 1, or 100 percent.
     """

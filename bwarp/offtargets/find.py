@@ -1,4 +1,4 @@
-"""Search a genome for all sites of guides, stretch by stretch, in order."""
+"""Search a genome for all sites of guides, stretch by stretch and in order."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,7 +10,7 @@ from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.search import each_once, hits_of_rows, in_order_of_sites, search_of
 from bwarp.reference import Reference
 
-#: Starts of sites are as far from where their PAM begins at most.
+#: The maximum distance of the start of a site from the start of its PAM.
 _FARTHEST = 64
 
 
@@ -23,22 +23,22 @@ def find_sites(
     backend: str = "cpu",
     stretch: int | None = None,
 ) -> Iterator[tuple[int, SiteHits]]:
-    """All sites of guides, as `bwarp.offtargets` defines them.
+    """Find all sites of guides, as defined in `bwarp.offtargets`.
 
-    PAMs of several lengths are searched length by length: a site that two of them lead to is listed
+    PAMs of several lengths are searched length by length; a site found with two of them is listed
     once.
 
     Parameters
     ----------
     stretch : int, optional
-        Positions that are searched at a time, a multiple of 64; by default `stretch_to_search`.
+        Positions searched at a time, a multiple of 64; by default `stretch_to_search`.
 
     Yields
     ------
     done : int
-        Positions of the genome that have been searched.
+        Positions of the genome searched so far.
     hits : SiteHits
-        By start, guide, length, strand and rank. What follows does not begin before these.
+        By start, guide, length, strand and rank. Later hits do not begin before these.
     """
     searches = [search_of(reference, guides, one, options) for one in pam.by_length()]
     ordered = in_order_of_sites if len(searches) == 1 else each_once
@@ -59,7 +59,7 @@ def find_sites(
         done = min(first + stretch, end)
         hits = parts[0] if len(parts) == 1 else each_once(joined_hits(parts))
         if waiting is not None:
-            # What begins behind here begins behind all that waits.
+            # Later hits begin after all waiting ones.
             border = int(np.searchsorted(hits.starts, first + _FARTHEST))
             head = joined_hits([waiting, taken_hits(hits, slice(0, border))])
             rest = taken_hits(hits, slice(border, None))
@@ -72,12 +72,12 @@ def find_sites(
 
 
 def stretch_to_search(backend: str) -> int:
-    """Positions to search at a time.
+    """Return the number of positions to search at a time.
 
     Raises
     ------
     GpuMemoryError
-        Where the GPU has not even memory for few.
+        If the GPU has too little memory for even a few.
     """
     return _engine(backend).stretch_to_search()
 

@@ -1,4 +1,4 @@
-"""Search stretches of the genome for all guides: PAMs, then the filter, then alignments."""
+"""Search stretches of the genome on the CPU: find PAMs, filter their sites, align guides."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,24 +22,24 @@ from bwarp.reads.base_bits_cpu import bits_of_packed, shifted, turned
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import in_order
 
-#: Positions that are searched at a time; a multiple of 64.
+#: Positions searched at a time; a multiple of 64.
 STRETCH = 1 << 18
 
 _PATH_SHAPE = (LONGEST_GUIDE + BULGES_EACH + 4, 5)
 
 
 def stretch_to_search() -> int:
-    """Positions to search at a time."""
+    """Return the number of positions to search at a time."""
     return STRETCH
 
 
 def search_stretches(
     search: Search, finish: Callable[[np.ndarray], object], threads: int, stretch: int
 ) -> Iterator:
-    """``finish(rows)`` of every stretch of the genome, in order.
+    """Yield ``finish(rows)`` for every stretch of the genome, in order.
 
-    `rows` (dtype `ROW`) are all alignments at sites whose PAM begins in the stretch; those of one
-    site follow each other in their order.
+    `rows` (dtype `ROW`) are all alignments at sites whose PAM begins in the stretch; the alignments
+    of a site are consecutive and in order.
     """
     return in_order(
         lambda first: finish(_search_stretch(search, first, min(first + stretch, search.end))),
@@ -49,12 +49,12 @@ def search_stretches(
 
 
 def _search_stretch(search: Search, first: int, last: int) -> np.ndarray:
-    """The rows of sites whose PAM begins from `first`, a multiple of 64, up to `last`."""
+    """Return the rows of sites whose PAM begins from `first`, a multiple of 64, up to `last`."""
     n_words = (last - first + 2 * MARGIN) // 64 + 3
     low, high = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
     origin = first - MARGIN
     planes_of(search.packed, origin // 64, n_words, low, high)
-    # The segments that meet the stretch.
+    # The segments that overlap the stretch.
     meet = slice(
         int(np.searchsorted(search.segment_stops, first)),
         int(np.searchsorted(search.segment_starts, last, side="right")),
@@ -83,7 +83,7 @@ def _search_stretch(search: Search, first: int, last: int) -> np.ndarray:
 
 
 def guide_planes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Low and high bits of guides, shape=(n_guides,), dtype=uint64; base i is bit i."""
+    """Return low and high bits of guides, shape=(n_guides,), dtype=uint64; base i is bit i."""
     bits = np.arange(codes.shape[1], dtype=np.uint64)
     return tuple(
         ((codes >> bit & 1).astype(np.uint64) << bits).sum(axis=1, dtype=np.uint64)
@@ -94,12 +94,12 @@ def guide_planes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def all_alignments(
     search: Search, direction: int, borders: np.ndarray, guides: np.ndarray, rooms: np.ndarray
 ) -> np.ndarray:
-    """All alignments, dtype `ROW`, of pairs of a site and a guide.
+    """Return all alignments, dtype `ROW`, of pairs of a site and a guide.
 
     Parameters
     ----------
     borders, guides, rooms : ndarray, dtype=int64, int32, uint8
-        Of every pair; as `pam_sites_cpu` has them, with the border in the genome.
+        Of every pair; as in `pam_sites_cpu`, with the border in the genome.
     """
     limits = search.options.mismatches, search.options.dna_bulge, search.options.rna_bulge
     rows, n_rows = _list_pairs(
@@ -116,7 +116,7 @@ def _align_sites(
     low, high, sites, available, backward, codes, guide_low, guide_high, lengths, mismatches,
     dna_bulge, rna_bulge, list_all, states, rows,
 ):  # fmt: skip
-    """Align every guide to every site that it may fit; returns the rows, and how many there are."""
+    """Align every guide to every site that may fit; return the rows and their number."""
     n_guides = lengths.size
     longest = lengths.max()
     n_bases = longest + dna_bulge
@@ -179,7 +179,7 @@ def _list_pairs(
     packed, borders, guides, rooms, backward, guide_low, guide_high, lengths, mismatches, dna_bulge,
     rna_bulge, rows,
 ):  # fmt: skip
-    """All alignments of pairs; returns the rows, and how many there are."""
+    """List all alignments of pairs; return the rows and their number."""
     table = np.empty(TABLE_SHAPE, np.int8)
     path = np.empty(_PATH_SHAPE, np.int64)
     listed = np.empty(256, np.uint64)
@@ -207,7 +207,7 @@ def _list_all(
     guide_low, guide_high, length, site_low, site_high, room, mismatches, dna_bulge, rna_bulge,
     table, path, listed,
 ):  # fmt: skip
-    """All alignments of a site in their order; returns how many, and the list that holds them."""
+    """List all alignments of a site in order; return their number and the list."""
     while True:
         count = 0
         for dna in range(dna_bulge + 1):
@@ -234,7 +234,7 @@ def _with_room(rows, count):
 
 @compiled
 def _put_listed(rows, n_rows, guide, border, listed, n_listed):
-    """Add the alignments of a site to the rows; returns how many there are."""
+    """Append the alignments of a site to the rows; return the number of rows."""
     for i in range(n_listed):
         key = listed[i]
         bulges = np.int64(key >> np.uint64(40) & np.uint64(255))

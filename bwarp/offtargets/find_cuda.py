@@ -1,12 +1,12 @@
-"""The search on a GPU, a stretch of the genome at a time, so that one of any memory will do.
+"""Search for sites on a GPU, one stretch of the genome at a time, for any size of GPU memory.
 
     host     words of the stretch -> GPU
     GPU      planes | list of sites | pairs of a site and a guide that may fit | aligned pairs
     host     pairs -> rows, in threads, while the GPU searches the next stretch
 
-Sites are listed twice, once for each direction that they are read in. Lists have room for what most
-stretches hold. One that was too short is made longer; where memory does not allow that, sites or
-guides are halved, and searched one half after the other.
+Sites are listed twice, once per reading direction. Lists have space for the hits of most stretches.
+If one is too short, it is enlarged; if memory does not allow that, sites or guides are split in
+half and searched one half after the other.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,23 +35,23 @@ from bwarp.offtargets.site_filter_cuda import (
 from bwarp.reads.base_bits_cuda import blocks_of_packed
 from bwarp.runtime.threads import in_order
 
-#: Positions that are searched at a time at most, and at least: multiples of 64.
+#: The maximum and minimum number of positions searched at a time: multiples of 64.
 MOST_POSITIONS = 1 << 27
 FEWEST_POSITIONS = 1 << 20
 
-#: Bytes a position where every one is a site: words, planes, and a site's border and bases.
+#: Bytes per position if every one is a site: words, planes, and the border and bases of a site.
 _BYTES_A_POSITION = 6
 
-#: Pairs that lists have room for at first; and the bytes of one in all lists.
+#: The initial capacity of lists of pairs, and the bytes of a pair in all lists.
 PAIRS = 1 << 22
 _BYTES_A_PAIR = 8 + 17
 
-#: Of 32 bases in a word of the packed genome, and in a block of planes.
+#: Bytes of 32 bases in a word of the packed genome, and in a block of planes.
 _WORD = 32
 
 
 def stretch_to_search() -> int:
-    """Positions to search at a time: few enough for half of the GPU's memory."""
+    """Return the number of positions to search at a time, which fit into half of GPU memory."""
     free = free_memory()
     positions = MOST_POSITIONS
     while positions > FEWEST_POSITIONS and 2 * _BYTES_A_POSITION * positions > free:
@@ -63,7 +63,7 @@ def stretch_to_search() -> int:
 def search_stretches(
     search: Search, finish: Callable[[np.ndarray], object], threads: int, stretch: int
 ) -> Iterator:
-    """``finish(rows)`` of every stretch of the genome, in order; see `find_cpu`."""
+    """Yield ``finish(rows)`` for every stretch of the genome, in order; see `find_cpu`."""
     engine = _Engine(search, threads)
     found = (
         engine.search(first, min(first + stretch, search.end))
@@ -92,7 +92,7 @@ class _Pairs:
 
 
 def _rows(search: Search, pairs: _Pairs) -> np.ndarray:
-    """The pairs that have an alignment, dtype `ROW`."""
+    """Return the pairs that have an alignment, dtype `ROW`."""
     fits = np.flatnonzero(pairs.edits & 255 != 255)
     borders = pairs.borders[fits] + np.int64(pairs.origin)
     guides, edits = pairs.guides[fits], pairs.edits[fits]
@@ -110,7 +110,7 @@ def _rows(search: Search, pairs: _Pairs) -> np.ndarray:
 
 
 class _Engine:
-    """A search on the GPU: what stays there, and lists that grow to what they have to hold."""
+    """A search on the GPU: its permanent data, and lists that grow as needed."""
 
     def __init__(self, search: Search, threads: int):
         self._search, self._threads = search, threads
@@ -126,7 +126,7 @@ class _Engine:
             [cuda.to_device(plane) for plane in guide_planes(codes)] for codes in search.codes
         ]
         self._guides = [cuda.to_device(_two_bits_a_base(codes)) for codes in search.codes]
-        # Without a PAM there is no base to read, and an array of none is no array on a GPU.
+        # Without a PAM there is no base to read, but GPU arrays cannot be empty.
         self._allowed = [
             cuda.to_device(np.append(np.ascontiguousarray(allowed).ravel(), np.uint8(15)))
             for allowed in search.allowed
@@ -141,7 +141,7 @@ class _Engine:
         self._found = cuda.device_array(count, np.uint64)
 
     def search(self, first: int, last: int) -> list[_Pairs]:
-        """The pairs of sites whose PAM begins from `first` up to, and without, `last`."""
+        """Return the pairs of sites whose PAM begins from `first` up to, but excluding, `last`."""
         origin = first - MARGIN
         n_bases = last + MARGIN - origin
         (words,) = to_gpu([self._words(origin, n_bases)], self._threads)
@@ -155,7 +155,7 @@ class _Engine:
         return parts
 
     def _words(self, origin: int, n_bases: int) -> np.ndarray:
-        """The packed bases of a stretch; what lies before or behind the genome is A."""
+        """Return the packed bases of a stretch; positions outside the genome are A."""
         packed = self._search.packed
         begin, end = origin // _WORD, -(-(origin + n_bases) // _WORD)
         inside = packed[max(begin, 0) : min(end, packed.size)]
@@ -170,7 +170,7 @@ class _Engine:
         n_pams, length = self._search.allowed[direction].shape
         positions = last - first
         if self._sites is None:
-            # A PAM of two bases stands at every 16th position, on both strands together.
+            # A PAM of two bases occurs at every 16th position, on both strands together.
             self._make_room_for_sites(max(positions >> 3, BLOCK_SITES))
         while True:
             self._n_listed.copy_to_device(np.zeros(1, np.uint32))
@@ -190,7 +190,7 @@ class _Engine:
         self._available = cuda.device_array(count, np.uint8)
 
     def _fitting(self, blocks, direction: int, sites: tuple, guides: tuple) -> Iterator[int]:
-        """List the pairs that may fit, all at once or in parts; how many there are now."""
+        """List the pairs that may fit, all at once or in parts; yield their current number."""
         n_sites, n_guides = sites[1] - sites[0], guides[1] - guides[0]
         if n_sites == 0:
             return
@@ -234,7 +234,7 @@ def _halves(first: int, last: int) -> tuple:
 
 
 def _two_bits_a_base(codes: np.ndarray) -> np.ndarray:
-    """Two words a guide, the first of 32 bases, base 0 in the lowest bits."""
+    """Return two words per guide, the first with 32 bases, base 0 in the lowest bits."""
     words = np.zeros((len(codes), 2), np.uint64)
     for i in range(codes.shape[1]):
         words[:, i // _WORD] |= codes[:, i].astype(np.uint64) << np.uint64(2 * (i % _WORD))

@@ -1,6 +1,6 @@
-"""What is counted of every guide: sites by kind of bulge and mismatches, and specificities.
+"""Count the sites of every guide by bulges and mismatches, and sort hits by guide.
 
-The sites of a guide are counted without a limit, each once, by its best alignment.
+The counts of sites have no limit; each site counts once, by its best alignment.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.site_rows import SiteRows
 
-#: Kinds of sites by their bulges: none, of DNA, of RNA, of both.
+#: Kinds of sites by bulges: none, DNA, RNA, both.
 _KINDS = ("", "_dna", "_rna", "_both")
 
 
 class GuideCounts:
-    """Sites of every guide so far.
+    """The sites of every guide so far.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class GuideCounts:
         self._perfect = np.zeros((2, guides.count))
 
     def add(self, rows: SiteRows) -> None:
-        """Count sites; alignments that are not the best of theirs are left out."""
+        """Count sites; only the best alignment of each is used."""
         hits = rows.hits
         kinds = (hits.dna_bulges > 0) + 2 * (hits.rna_bulges > 0)
         best = hits.ranks == 0
@@ -52,7 +52,7 @@ class GuideCounts:
             np.maximum.at(self._perfect[score], guides[perfect], values[perfect])
 
     def table(self) -> str:
-        """Lines of guides, header first."""
+        """Return a table of guides, header first."""
         levels = self.sites.shape[2]
         columns = [f"n{m}{_KINDS[kind]}" for kind in self._kinds for m in range(levels)]
         head = ["guide", "sequence", *columns, "sites", "cfd_specificity", "mit_specificity"]
@@ -66,36 +66,35 @@ class GuideCounts:
                     for i, whole in enumerate((1.0, 100.0))
                 ]
             cells = [self._guides.names[guide], self._guides.sequences[guide], *counts]
-            # No site was left out: there is no limit that could have been reached.
+            # No site was left out, because there is no limit.
             lines.append("\t".join(map(str, [*cells, sum(counts), *scores, "yes"])))
         return "\n".join(lines) + "\n"
 
 
-# --------------------------------------------------------------------------------------------------
-# Hits that come by position, given back by guide: in memory, or in files where they are many.
+# Hits arrive by position and are returned by guide, from memory or, if many, from files.
 #
 # search     stretch 1: guides 0 2 2 5    stretch 2: guides 0 1 5 ...
 # run        guide 0 | 1 | 2 2 | 5 5      sorted, written to a file once it is large
 # result     guide 0 of every run, then guide 1 of every run, ...
 
 
-#: Hits that are kept in memory before they go to a file: 24 bytes each, twice while sorted.
+#: Hits kept in memory before they are written to a file: 24 bytes each, twice while sorted.
 HITS_IN_MEMORY = 1 << 23
 
-#: Hits that are given back at a time.
+#: Hits returned at a time.
 HITS_AT_ONCE = 1 << 15
 
 
 class HitsByGuide:
-    """Hits by position to begin with, and by guide and position in the end.
+    """Collect hits by position, and return them by guide and position.
 
     Parameters
     ----------
     n_guides : int
     folder : Path
-        Where files may be written; it is there.
+        An existing folder for temporary files.
     in_memory : int
-        Hits that are kept in memory.
+        Hits kept in memory.
     """
 
     def __init__(self, n_guides: int, folder: Path, in_memory: int = HITS_IN_MEMORY):
@@ -107,7 +106,7 @@ class HitsByGuide:
         self._runs: list[tuple[SiteHits, np.ndarray]] = []
 
     def add(self, hits: SiteHits) -> None:
-        """Take what follows all that was taken before."""
+        """Add hits that follow all earlier ones."""
         if hits.count == 0:
             return
         self._waiting.append(hits)
@@ -117,7 +116,7 @@ class HitsByGuide:
             self._runs.append((self._on_disk(run), edges))
 
     def __iter__(self) -> Iterator[SiteHits]:
-        """Everything by guide, in parts of a bounded size."""
+        """Yield all hits by guide, in parts of a bounded size."""
         if self._waiting:
             self._runs.append(self._sorted_run())
         parts, n_hits = [], 0
@@ -136,7 +135,7 @@ class HitsByGuide:
     def _sorted_run(self) -> tuple[SiteHits, np.ndarray]:
         hits = joined_hits(self._waiting)
         self._waiting, self._n_waiting = [], 0
-        # Numbers of up to 16 bits are sorted by their digits, in a tenth of the time.
+        # Numbers of up to 16 bits are sorted by radix, in a tenth of the time.
         guides = hits.guides.astype(np.min_scalar_type(self._n_guides))
         hits = taken_hits(hits, np.argsort(guides, kind="stable"))
         return hits, np.searchsorted(hits.guides, np.arange(self._n_guides + 1))

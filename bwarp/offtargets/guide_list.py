@@ -1,4 +1,4 @@
-"""All guides of stretches of a genome: protospacers beside a PAM, on both strands."""
+"""List all guides in stretches of a genome: protospacers next to a PAM, on both strands."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from bwarp.offtargets.guides import Pam
 from bwarp.options.finding import LONGEST_PAM
 from bwarp.reference import Reference, codes_between
 
-#: Bases of a stretch that are looked at, at a time.
+#: Bases of a stretch examined at a time.
 STRETCH = 1 << 22
 
 _C, _G, _T, _AMBIGUOUS = 1, 2, 3, 4
@@ -19,14 +19,14 @@ _C, _G, _T, _AMBIGUOUS = 1, 2, 3, 4
 
 @dataclass(frozen=True)
 class GuideFilter:
-    """Which guides are wanted.
+    """Filters for guides.
 
     Attributes
     ----------
     min_gc, max_gc : int
-        Percent of C and G among the bases.
+        The percentage of C and G among the bases.
     without_tttt : bool
-        Whether four T in a row, which end transcription by RNA polymerase III, are unwanted.
+        Whether to exclude four consecutive T, which end transcription by RNA polymerase III.
     """
 
     min_gc: int = 0
@@ -36,7 +36,7 @@ class GuideFilter:
 
 @dataclass(frozen=True)
 class GuideList:
-    """Guides in the order of their start and strand.
+    """Guides sorted by start and strand.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class GuideList:
     codes : ndarray, shape=(n, length), dtype=uint8
         Of protospacers from 5' to 3'.
     pams : ndarray, shape=(n, LONGEST_PAM), dtype=uint8
-        Of PAMs, as far as `pam_lengths` (dtype int64).
+        Of PAMs, up to `pam_lengths` (dtype int64).
     """
 
     starts: np.ndarray
@@ -68,17 +68,18 @@ def list_guides(
     length: int,
     wanted: GuideFilter,
 ) -> Iterator[GuideList]:
-    """The guides that lie, with their PAMs, in one of the regions; each once, with its first PAM.
+    """Yield the guides that lie, with their PAMs, in one of the regions; each once, with its first
+    PAM.
 
     Parameters
     ----------
     regions : sequence of (start, stop)
-        Positions of the genome, within a contig each.
+        Positions of the genome, each within a contig.
 
     Yields
     ------
     guides : GuideList
-        Of a contig after the other, as these are in the reference.
+        Of one contig after another, in the order of the reference.
     """
     ordered = sorted(regions)
     contigs = reference.contig_of(np.array([start for start, _ in ordered], np.int64))
@@ -91,7 +92,7 @@ def list_guides(
             for first, last in _stretches(start, stop, length + one.length)
         ]
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        # Regions may overlap, and so do stretches of one; and a guide may have several PAMs.
+        # Regions may overlap, as do stretches of one, and a guide may have several PAMs.
         _, kept = np.unique(columns[0] * 2 + columns[1], return_index=True)
         yield GuideList(*(column[kept] for column in columns))
 
@@ -102,7 +103,7 @@ def _stretches(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _guides_between(reference, first, last, pam, length, wanted) -> tuple:
-    """Columns of a `GuideList` with one PAM, of both strands one after the other."""
+    """Return the columns of a `GuideList` for one PAM, first of one strand, then of the other."""
     codes = codes_between(reference, first, last)
     width = length + pam.length
     columns = [[] for _ in range(5)]
@@ -144,7 +145,7 @@ def _guides_between(reference, first, last, pam, length, wanted) -> tuple:
 
 
 def _wide(pams: np.ndarray) -> np.ndarray:
-    """PAMs in rows that every PAM fits in."""
+    """Pad PAMs to the length of the longest."""
     wide = np.zeros((len(pams), LONGEST_PAM), np.uint8)
     wide[:, : pams.shape[1]] = pams
     return wide
@@ -162,12 +163,12 @@ def _wanted(guides: np.ndarray, wanted: GuideFilter) -> np.ndarray:
 
 
 def region_of(text: str, reference: Reference) -> tuple[int, int]:
-    """A region such as chr20 or chr20:1,001-2,000, from 1 and with both ends, as samtools has it.
+    """Parse a region such as chr20 or chr20:1,001-2,000, 1-based and inclusive, as in samtools.
 
     Raises
     ------
     UsageError
-        For a contig that the reference lacks, and bases that the contig lacks.
+        If the reference lacks the contig, or the contig lacks the bases.
     """
     contigs = {name: i for i, name in enumerate(reference.names)}
     name, first, last = text, None, None

@@ -1,4 +1,4 @@
-"""Guides: their names and bases, read from FASTA, tables or plain lines, and as bit planes."""
+"""Guides and PAMs: read from FASTA, tables or plain lines, and encode."""
 
 import os
 from collections.abc import Sequence
@@ -13,8 +13,7 @@ from bwarp.io.file_blocks import read_blocks
 from bwarp.options.finding import LONGEST_GUIDE, LONGEST_PAM, SHORTEST_GUIDE
 from bwarp.sequence import CODE_OF_BYTE
 
-# --------------------------------------------------------------------------------------------------
-# PAMs: IUPAC patterns on one side of the protospacer, as sets of bases for the scan.
+# PAMs: IUPAC patterns at one side of the protospacer, as sets of bases.
 
 
 #: The bases that a letter allows: bit 0 for A, 1 for C, 2 for G, 3 for T.
@@ -26,18 +25,18 @@ _ALLOWED = {
 
 @dataclass(frozen=True)
 class Pam:
-    """PAMs, any of which may stand at a site.
+    """PAMs, any one of which makes a site.
 
     Attributes
     ----------
     texts : tuple of str
-        As typed, in upper case; none where no PAM is asked for.
+        As typed, in upper case; empty if no PAM is required.
     side : int
-        3 or 5: the end of the protospacer that they are at.
+        3 or 5: the end of the protospacer next to the PAM.
     lengths : ndarray, shape=(n,), dtype=int64
     allowed : ndarray, shape=(n, length), dtype=uint8
-        The bases of every letter, a bit each; those of a shorter PAM lie beside the protospacer,
-        and beyond them any base is allowed.
+        The bases allowed by every letter, a bit each; a shorter PAM is placed next to the
+        protospacer, and any base is allowed beyond it.
     """
 
     texts: tuple[str, ...]
@@ -47,7 +46,7 @@ class Pam:
 
     @property
     def length(self) -> int:
-        """That of the longest."""
+        """The length of the longest PAM."""
         return self.allowed.shape[1]
 
     @property
@@ -57,13 +56,13 @@ class Pam:
 
     @property
     def chance(self) -> float:
-        """At most the share of random sequences that have one of the PAMs at their end."""
+        """An upper bound of the share of random sequences with one of the PAMs at their end."""
         return float(sum(np.prod(np.bitwise_count(one) / 4) for one in self.allowed))
 
     def length_in(self, sequence: str) -> int:
-        """The bases of the first PAM that stands at its end of a sequence; 0 if none does.
+        """Return the length of the first PAM that matches at its end of a sequence; 0 if none does.
 
-        A letter of the sequence must not allow more bases than that of the PAM.
+        A letter of the sequence must not allow more bases than the letter of the PAM.
         """
         for text in self.texts:
             end = sequence[-len(text) :] if self.side == 3 else sequence[: len(text)]
@@ -75,13 +74,13 @@ class Pam:
         return 0
 
     def by_length(self) -> list["Pam"]:
-        """The PAMs of each length by themselves."""
+        """Return the PAMs grouped by length."""
         return [
             self._some(np.flatnonzero(self.lengths == length)) for length in np.unique(self.lengths)
         ]
 
     def one_by_one(self) -> list["Pam"]:
-        """Every PAM by itself."""
+        """Return each PAM separately."""
         return [self._some(np.array([number])) for number in range(len(self.lengths))]
 
     def _some(self, numbers: np.ndarray) -> "Pam":
@@ -99,12 +98,12 @@ class Pam:
 
 
 def parse_pam(text: str, side: int = 3) -> Pam:
-    """PAMs with commas between them; ``none`` for no PAM.
+    """Parse comma-separated PAMs; ``none`` for no PAM.
 
     Raises
     ------
     UsageError
-        For what is no IUPAC letter, and for PAMs that are too long.
+        If a letter is not IUPAC, or a PAM is too long.
     """
     if text.lower() == "none":
         return Pam((), side, np.zeros(1, np.int64), np.zeros((1, 0), np.uint8))
@@ -126,10 +125,10 @@ def parse_pam(text: str, side: int = 3) -> Pam:
     return Pam(texts, side, lengths, allowed)
 
 
-#: Guides that all carry a PAM with a chance above this are no reason to warn.
+#: No warning is given about guides that all carry a PAM if its chance is above this.
 _LIKELY = 0.1
 
-#: First cells of lines that are heads of tables.
+#: First cells of header lines.
 _HEADS = ("guide", "guides", "name", "id", "guideid", "guide_id", "sequence", "guide_sequence")
 
 
@@ -158,7 +157,7 @@ class Guides:
 
     @cached_property
     def codes(self) -> np.ndarray:
-        """Of every guide from 5' to 3', shape=(count, 40), dtype=uint8."""
+        """Codes of every guide from 5' to 3', shape=(count, 40), dtype=uint8."""
         codes = np.zeros((self.count, LONGEST_GUIDE), np.uint8)
         for row, sequence in zip(codes, self.sequences, strict=True):
             bases = CODE_OF_BYTE[np.frombuffer(sequence.encode(), np.uint8)]
@@ -166,7 +165,7 @@ class Guides:
         return codes
 
     def codes_from_pam(self, side: int) -> np.ndarray:
-        """Codes of every guide from the end that the PAM is at, shape=(count, 40), dtype=uint8."""
+        """Return codes of every guide from the PAM end on, shape=(count, 40), dtype=uint8."""
         if side == 5:
             return self.codes
         at = self.lengths[:, None] - 1 - np.arange(LONGEST_GUIDE)
@@ -180,20 +179,20 @@ def guides_of(
     where: str = "guides",
     pam: Pam | None = None,
 ) -> Guides:
-    """Guides of names and sequences.
+    """Make guides from names and sequences.
 
     Parameters
     ----------
     where : str
-        Begins the messages of errors.
+        Begins error messages.
     pam : Pam, optional
-        The PAMs of which every sequence carries one, which is cut off.
+        Every sequence carries one of these PAMs, which is cut off.
 
     Raises
     ------
     InputError
-        For a guide that is too short or long, has other letters than A, C, G, T and U, has the
-        name of another one, or does not carry a PAM though it should.
+        If a guide is too short or too long, has letters other than A, C, G, T and U, has the name
+        of another one, or lacks a required PAM.
     """
     taken = []
     seen = set()
@@ -230,9 +229,9 @@ def _without_pam(sequence: str, pam: Pam, where: str) -> str:
 
 
 def pam_left_on(guides: Guides, pam: Pam, option: str) -> str | None:
-    """What to say where all guides carry a PAM, unless that is likely by chance.
+    """Return a warning if all guides carry a PAM, unless that is likely by chance.
 
-    `option` is what cuts PAMs off.
+    `option` is the option that cuts PAMs off.
     """
     by_chance = pam.chance**guides.count > _LIKELY
     if by_chance or not all(pam.length_in(sequence) for sequence in guides.sequences):
@@ -244,16 +243,17 @@ def pam_left_on(guides: Guides, pam: Pam, option: str) -> str | None:
 
 
 def read_guides(path: str | os.PathLike, pam: Pam | None = None) -> Guides:
-    """Guides from FASTA, from lines of a name and a sequence, or from lines of a sequence alone.
+    """Read guides from FASTA, from lines of a name and a sequence, or from lines of a sequence
+    only.
 
-    Lines have blanks, tabs or commas between cells; a line that begins with ``#`` and the head of
-    a table are left out. A guide without a name is called by its sequence.
+    Cells of a line are separated by blanks, tabs or commas; lines that begin with ``#`` and a
+    header line are skipped. A guide without a name is named by its sequence.
 
     Raises
     ------
     InputError
-        As `guides_of`, which also says what `pam` is, and for a file that holds no guide or
-        something else.
+        As for `guides_of`, which also explains `pam`, and if a file has no guides or other
+        contents.
     """
     text = b"".join(read_blocks(path)).decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines()]

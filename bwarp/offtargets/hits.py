@@ -8,16 +8,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class SiteOptions:
-    """What counts as a site of a guide; see `bwarp.offtargets`.
+    """Limits of the sites of a guide; see `bwarp.offtargets`.
 
     Attributes
     ----------
     mismatches : int
-        At most, 0 to 6.
+        Maximum mismatches, 0 to 6.
     dna_bulge, rna_bulge : int
-        Bases in bulges of each kind at most, 0 to 2.
+        Maximum bases in bulges of each kind, 0 to 2.
     all_alignments : bool
-        Whether every alignment of a site has a row, or the best one alone.
+        Whether to report every alignment of a site or only the best one.
     """
 
     mismatches: int = 3
@@ -36,14 +36,14 @@ class SiteHits:
     starts : ndarray, shape=(n,), dtype=int64
         The first base of the protospacer in the genome, on the forward strand.
     lengths : ndarray, shape=(n,), dtype=uint8
-        Of the protospacer.
+        The length of the protospacer.
     strands : ndarray, shape=(n,), dtype=uint8
         0: forward, 1: reverse.
     mismatches, dna_bulges, rna_bulges : ndarray, shape=(n,), dtype=uint8
     gaps : ndarray, shape=(n,), dtype=uint32
-        Where the bulges lie; see `bwarp.offtargets.alignments`.
+        The locations of the bulges; see `bwarp.offtargets.alignments`.
     ranks : ndarray, shape=(n,), dtype=uint32
-        Of the alignment among those of its site: 0 is the best.
+        The rank of the alignment among those of its site; 0 is the best.
     """
 
     guides: np.ndarray
@@ -62,12 +62,12 @@ class SiteHits:
 
 
 def taken_hits(hits: SiteHits, rows) -> SiteHits:
-    """Some rows, by mask, numbers or slice."""
+    """Select rows by mask, numbers or slice."""
     return SiteHits(*(column[rows] for column in vars(hits).values()))
 
 
 def joined_hits(parts: Sequence[SiteHits]) -> SiteHits:
-    """The rows of one after the other; there is at least one."""
+    """Concatenate the rows of one or more tables."""
     columns = zip(*(vars(part).values() for part in parts), strict=True)
-    # Of arrays in files as well they are arrays in memory that may be written.
+    # Memory-mapped arrays become writable arrays in memory too.
     return SiteHits(*(np.array(np.concatenate(column)) for column in columns))

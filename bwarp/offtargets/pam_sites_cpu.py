@@ -1,4 +1,4 @@
-"""Where PAMs stand: 64 positions at a time, as masks, and then one by one.
+"""Find PAMs: 64 positions at a time as masks, then one by one.
 
 A site has a border, between its PAM and its protospacer, and a direction in which the protospacer
 is read from there. PAMs at the 3' end, on the forward strand:
@@ -8,7 +8,7 @@ is read from there. PAMs at the 3' end, on the forward strand:
     forward      PAM (CCN)|protospacer ... ->           base i is that at border + i
                                                         (the reverse strand, complemented)
 
-With PAMs at the 5' end forward sites lie on the forward strand.
+With PAMs at the 5' end, forward sites are on the forward strand.
 """
 
 import numba
@@ -19,7 +19,7 @@ from bwarp.runtime.compiled_code import compiled
 
 BACKWARD, FORWARD = 0, 1
 
-#: Bases that are read beyond the positions that are searched, on both sides; a multiple of 64.
+#: Bases read beyond the searched positions, on both sides; a multiple of 64.
 MARGIN = 128
 
 _ONE = np.uint64(1)
@@ -31,24 +31,24 @@ def pam_sites(
     low, high, origin, first, last, segment_starts, segment_stops, allowed, direction, least, sites,
     available,
 ):  # fmt: skip
-    """Write the sites whose PAM begins from `first` up to, and without, `last`.
+    """Write the sites whose PAM begins from `first` up to, but excluding, `last`.
 
     Parameters
     ----------
     low, high : ndarray, dtype=uint64
         Planes of a stretch of the genome that begins at base `origin`.
     segment_starts, segment_stops : ndarray, dtype=int64
-        The segments that meet the stretch.
+        The segments that overlap the stretch.
     allowed : ndarray, shape=(n, length), dtype=uint8
-        Bases of the PAMs as they stand on the forward strand.
+        Bases of the PAMs on the forward strand.
     direction : int
         `BACKWARD` or `FORWARD`.
     least : int
-        Bases that a protospacer has at least.
+        The minimum number of bases of a protospacer.
     sites : ndarray, dtype=int32
-        Borders, from `origin` on.
+        Borders, relative to `origin`.
     available : ndarray, dtype=uint8
-        Bases of the segment from the border on, in the direction; 64 also stands for more.
+        Bases of the segment from the border on, in the direction; 64 stands for 64 or more.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def pam_sites(
 
 @numba.njit(nogil=True, forceinline=True)
 def _pam_mask(low, high, at, allowed):
-    """At which of 64 positions a PAM begins."""
+    """Return a mask of 64 positions: whether a PAM begins there."""
     found = np.uint64(0)
     for pam in range(allowed.shape[0]):
         mask = _ALL

@@ -1,4 +1,4 @@
-"""Where PAMs stand, on a GPU: 32 positions a thread; see `pam_sites_cpu` for what a site is."""
+"""Find PAMs and align pairs on a GPU; see `pam_sites_cpu` for the definition of sites."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from bwarp.offtargets.site_filter_cuda import site_planes
 
 THREADS = 128
 
-#: The list of sites among the counters.
+#: The index of the list of sites among the counters.
 SITES = 0
 
 
 @cuda.jit(device=True)
 def pam_mask(blocks, block, allowed, n_pams, length):
-    """At which of the 32 positions of a block a PAM begins; the block behind it is read too."""
+    """Return at which of the 32 positions of a block a PAM begins; also reads the next block."""
     first = uint64(4) * uint64(block)
     low_here, high_here, _, _ = load_uint32x4(blocks, first)
     low_next, high_next, _, _ = load_uint32x4(blocks, first + uint64(4))
@@ -46,9 +46,9 @@ def pam_mask(blocks, block, allowed, n_pams, length):
 
 @cuda.jit(device=True)
 def bases_there(position, length, forward, start, stop, least):
-    """Bases of a segment from the border on of the site whose PAM begins at a position.
+    """Return the bases of a segment from the border on, for the site of a PAM at a position.
 
-    -1 where the PAM, or the `least` bases that a site has, are not all within the segment.
+    -1 if the PAM, or the minimum `least` bases of a site, are not all within the segment.
     """
     if position < start or position + length > stop:
         return int64(-1)
@@ -62,11 +62,11 @@ def list_sites(
     segment_stops: int64[::1], allowed: uint8[::1], n_pams: int, length: int, forward: bool,
     least: int, sites: int32[::1], available: uint8[::1], counters: uint32[::1],
 ):  # fmt: skip
-    """List the sites whose PAM begins from `first` up to, and without, `last`.
+    """List the sites whose PAM begins from `first` up to, but excluding, `last`.
 
-    One thread 32 positions; `first` and `origin` are multiples of 32. Arguments are as those of
-    `pam_sites_cpu.pam_sites`, with `allowed` in a row; ``counters[0]`` counts sites, also those
-    that found no room.
+    One thread per 32 positions; `first` and `origin` are multiples of 32. Arguments as in
+    `pam_sites_cpu.pam_sites`, with `allowed` flattened; ``counters[0]`` counts all sites, including
+    those that did not fit.
     """
     at = first + int64(cuda.grid(1)) * 32
     mask, kept = uint32(0), uint32(0)
@@ -74,7 +74,7 @@ def list_sites(
     segment = int64(0)
     if at < last:
         mask = pam_mask(blocks, (at - origin) >> 5, allowed, n_pams, length)
-        # The first segment that does not end before what a PAM that begins here needs: without a
+        # The first segment that does not end before what a PAM that begins here needs; without a
         # PAM, this may be the one that ends here, or the next.
         beyond = int64(segment_stops.size)
         while segment < beyond:
@@ -113,8 +113,7 @@ def list_sites(
         slot = uint32(slot + uint32(1))
 
 
-# --------------------------------------------------------------------------------------------------
-# The best alignment of every pair of a site and a guide that the filter let through, on a GPU.
+# The best alignment of each pair of a site and a guide that passed the filter.
 
 
 @kernel
@@ -124,11 +123,11 @@ def align_pairs(
     dna_bulge: int, rna_bulge: int, found: uint64[::1], n_found: int, borders: int32[::1],
     guides: int32[::1], gaps: uint32[::1], edits: uint32[::1], rooms: uint8[::1],
 ):  # fmt: skip
-    """Align pairs, as `site_filter_cuda` lists them. One thread a pair.
+    """Align the pairs that `site_filter_cuda` lists. One thread per pair.
 
-    The number of the pair's `guides`, its `borders` and `rooms` say which it is; `gaps` are those
-    of the best alignment, and `edits` its mismatches, bases in DNA and in RNA bulges, a byte each
-    from the lowest on: 255 mismatches where no alignment is within the limits.
+    The number of `guides`, the `borders` and the `rooms` identify the pair; `gaps` are those of the
+    best alignment, and `edits` its mismatches, bases in DNA and in RNA bulges, one byte each from
+    the lowest on; 255 mismatches if no alignment is within the limits.
     """
     i = cuda.grid(1)
     table = cuda.local.array(TABLE_SHAPE, int8)
@@ -150,5 +149,5 @@ def align_pairs(
     edits[i] = uint32(best | dna << 8 | rna << 16) if best >= 0 else uint32(255)
 
 
-#: The table of an alignment, of which a thread reads a few bytes a base.
+#: The working table of an alignment, of which a thread reads a few bytes per base.
 LOCAL_MEMORY = {align_pairs: 384}

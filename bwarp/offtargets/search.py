@@ -1,4 +1,4 @@
-"""A search for off-targets as both engines take it, and what they find, before it is a table."""
+"""The input of both engines of the off-target search, and the conversion of their results."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from bwarp.offtargets.hits import SiteHits, SiteOptions, taken_hits
 from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD
 from bwarp.reference import Reference
 
-#: What is known of an alignment, before it is a row of a table.
+#: The data of an alignment before it becomes a row of a table.
 ROW = np.dtype(
     [
         ("border", np.int64), ("guide", np.int32), ("gaps", np.uint32), ("rank", np.uint32),
@@ -20,23 +20,23 @@ ROW = np.dtype(
 
 @dataclass(frozen=True)
 class Search:
-    """Guides and PAMs, by the direction in which sites are read, and the genome.
+    """Guides and PAMs by reading direction of sites, and the genome.
 
     Attributes
     ----------
     packed : ndarray, dtype=uint64
-        The genome, as `bwarp.sequence.pack` makes it.
+        The genome, from `bwarp.sequence.pack`.
     segment_starts, segment_stops : ndarray, dtype=int64
-        Where its segments lie, in order.
+        The segments of the genome, in order.
     end : int
-        Where the last PAM may begin, and one more: of length 0 it may stand behind the last base.
+        The last possible start of a PAM, plus one; an empty PAM may start after the last base.
     allowed : tuple of ndarray, shape=(n, length), dtype=uint8
-        The PAMs before a border that is read backwards from, and before one read forwards from.
+        The PAMs before a border for backward sites, and for forward sites.
     codes : tuple of ndarray, shape=(n_guides, LONGEST_GUIDE), dtype=uint8
-        Of the guides from the PAM on, as backward and as forward sites are read.
+        Of the guides from the PAM on, in the reading direction of backward and of forward sites.
     lengths : ndarray, shape=(n_guides,), dtype=int64
     as_written : int
-        The direction of sites on the forward strand.
+        The reading direction of sites on the forward strand.
     options : SiteOptions
     """
 
@@ -52,14 +52,14 @@ class Search:
 
     @property
     def least(self) -> int:
-        """Bases that a protospacer has at least."""
+        """The minimum number of bases of a protospacer."""
         return int(self.lengths.min()) - self.options.rna_bulge
 
 
 def search_of(reference: Reference, guides: Guides, pam: Pam, options: SiteOptions) -> Search:
-    """The search for sites beside PAMs of one length."""
+    """Make the search for sites next to PAMs of one length."""
     codes = guides.codes_from_pam(pam.side)
-    # Sites on the strand that the PAM is written for are read backwards if it is at the 3' end.
+    # Sites on the strand for which the PAM is written are read backwards if it is at the 3' end.
     as_written = BACKWARD if pam.side == 3 else FORWARD
     allowed, read_as = [None, None], [None, None]
     allowed[as_written], allowed[1 - as_written] = pam.allowed, pam.on_other_strand()
@@ -79,9 +79,9 @@ def search_of(reference: Reference, guides: Guides, pam: Pam, options: SiteOptio
 
 
 def hits_of_rows(rows: np.ndarray, search: Search) -> SiteHits:
-    """Rows (dtype `ROW`) as hits, by start, guide, length, strand and rank.
+    """Convert rows (dtype `ROW`) to hits, by start, guide, length, strand and rank.
 
-    The alignments of a site follow each other in their order.
+    The alignments of a site are consecutive and in order.
     """
     wide = search.lengths[rows["guide"]] + rows["dna"] - rows["rna"]
     hits = SiteHits(
@@ -99,17 +99,17 @@ def hits_of_rows(rows: np.ndarray, search: Search) -> SiteHits:
 
 
 def in_order_of_sites(hits: SiteHits) -> SiteHits:
-    """Hits by start, guide, length, strand and rank; those of one site are so already."""
+    """Sort hits by start, guide, length, strand and rank; those of one site are already sorted."""
     if hits.count == 0:
         return hits
-    # Starts lie within 2**28 bases, which is more than is searched at a time.
+    # Starts are within 2**28 bases, which is more than is searched at a time.
     key = (hits.starts - hits.starts.min()) << 35
     key |= hits.guides.astype(np.int64) << 7 | hits.lengths.astype(np.int64) << 1
     return taken_hits(hits, np.argsort(key | hits.strands, kind="stable"))
 
 
 def each_once(hits: SiteHits) -> SiteHits:
-    """Hits by start, guide, length, strand and rank, each once: two PAMs may lead to a site."""
+    """Sort hits likewise and remove duplicates: two PAMs may give the same site."""
     columns = (hits.ranks, hits.strands, hits.lengths, hits.guides, hits.starts)
     hits = taken_hits(hits, np.lexsort(columns))
     new = np.ones(hits.count, bool)

@@ -1,4 +1,4 @@
-"""A stretch of the genome as bit planes, and 64 bases cut out of them wherever they begin.
+"""Filter sites that a guide may align to, with stretches of the genome as bit planes.
 
 base       A  C  G  T        plane word i holds bases 64 i to 64 i + 63 of the stretch,
 high bit   0  0  1  1        the first in bit 0
@@ -21,9 +21,9 @@ def planes_of(packed, first_word, n_words, low, high):
     Parameters
     ----------
     packed : ndarray, dtype=uint64
-        As `bwarp.sequence.pack` makes it.
+        From `bwarp.sequence.pack`.
     first_word : int
-        Number of the first word; what lies before or behind the genome is A.
+        The number of the first word; positions outside the genome are A.
     low, high : ndarray, shape=(n_words,), dtype=uint64
     """
     for i in range(n_words):
@@ -32,22 +32,19 @@ def planes_of(packed, first_word, n_words, low, high):
 
 @_inlined
 def bits_at(plane, at):
-    """64 bits of a plane from bit `at` on; a word must follow the one that holds it."""
+    """Return 64 bits of a plane from bit `at` on; the plane must have one more word after them."""
     word = np.uint64(at) >> np.uint64(6)
     shift = np.uint64(at) & np.uint64(63)
     return shifted(plane[word], plane[word + np.uint64(1)], shift)
 
 
-# --------------------------------------------------------------------------------------------------
-# Which of many sites a guide may align to: 64 sites a machine word, a bit each.
+# The filter: 64 sites per machine word, one bit each.
 #
-# The protospacers of a batch of sites lie as bits in rows of words, turned so that a row is one
-# base
-# of all of them. A state (D, R, m) is a row as well: the sites whose bases so far align to the
-# guide's with D and R bases in bulges and at most m mismatches. One base of the guide takes every
-# state on by a few operations on rows, which the compiler makes vectors of. What a search costs
-# does
-# not depend on what the sites hold.
+# The protospacers of a batch of sites are stored as bits in rows of words, transposed so that a row
+# has the same base of all of them. A state (D, R, m) is also a row: the sites whose bases so far
+# align to the guide's with D and R bases in bulges and at most m mismatches. Each base of the guide
+# updates every state by a few operations on rows, which the compiler vectorises. The cost of a
+# search does not depend on the sequences of the sites.
 #
 #     batch      differing[i, c]    the sites whose base i is not c
 #     guide      base i, at base i + D - R of the site
@@ -55,7 +52,8 @@ def bits_at(plane, at):
 #                (D, R, m)  <-  (D - 1, R, m), before the next base
 
 
-#: Words of a row, and sites of a batch: rows of all states and bases stay in a core's first cache.
+#: Words of a row, and sites of a batch: all states and bases fit in the first-level cache of a
+#: core.
 BATCH_WORDS = 32
 BATCH_SITES = 64 * BATCH_WORDS
 
@@ -66,7 +64,7 @@ _HALVES = np.array([
 
 
 def state_count(mismatches: int, dna_bulge: int, rna_bulge: int) -> int:
-    """Rows of states that a search has."""
+    """Return the number of states (rows) of a search."""
     return (mismatches + 1) * (dna_bulge + 1) * (rna_bulge + 1)
 
 
@@ -79,13 +77,13 @@ def differing_bases(low, high, sites, first, last, backward, n_bases, planes, di
     low, high : ndarray, dtype=uint64
         Planes of a stretch of the genome.
     sites : ndarray, dtype=int32
-        Borders, as `bwarp.offtargets.pam_sites_cpu` writes them.
+        Borders, from `bwarp.offtargets.pam_sites_cpu`.
     backward : bool
         Whether protospacers are read backwards from there.
     n_bases : int
-        Bases of each that are wanted, at most 64.
+        The number of bases needed of each, at most 64.
     planes : ndarray, shape=(2, 64, BATCH_WORDS), dtype=uint64
-        Room to work in.
+        Working memory.
     differing : ndarray, shape=(n_bases, 4, BATCH_WORDS), dtype=uint64
     """
     for at in range(64 * BATCH_WORDS):
@@ -108,7 +106,7 @@ def differing_bases(low, high, sites, first, last, backward, n_bases, planes, di
 
 @compiled
 def _turn(rows):
-    """Bit j of row i becomes bit i of row j, in every column of words."""
+    """Transpose: bit j of row i becomes bit i of row j, in every column of words."""
     half = 32
     for step in range(6):
         keep = _HALVES[step]
@@ -131,13 +129,13 @@ def fitting_sites(differing, guide, length, mismatches, dna_bulge, rna_bulge, st
     Parameters
     ----------
     differing : ndarray, shape=(n_bases, 4, BATCH_WORDS), dtype=uint64
-        With `length` + `dna_bulge` bases, or more.
+        With at least `length` + `dna_bulge` bases.
     guide : ndarray, dtype=uint8
-        Codes of its bases from the PAM on, as the sites' are read.
+        Codes of its bases from the PAM on, in the reading direction of the sites.
     states : ndarray, shape=(state_count, BATCH_WORDS), dtype=uint64
-        Room to work in.
+        Working memory.
     fitting : ndarray, shape=(BATCH_WORDS,), dtype=uint64
-        Also of words that no site of the batch is in.
+        Also written for words without any site of the batch.
 
     Returns
     -------
@@ -178,7 +176,7 @@ def fitting_sites(differing, guide, length, mismatches, dna_bulge, rna_bulge, st
 
 @compiled
 def _pair(states, base, levels, differ):
-    """Pair the next two bases in the states of one kind: a mismatch where they differ."""
+    """Pair the next two bases in the states of one kind: a mismatch if they differ."""
     for state in range(base + levels - 1, base, -1):
         for word in range(BATCH_WORDS):
             states[state, word] = states[state, word] & ~differ[word] | states[state - 1, word]

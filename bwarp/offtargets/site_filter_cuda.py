@@ -1,14 +1,14 @@
-"""The filter of sites on a GPU: 32 sites a machine word, a bit each, as `site_filter_cpu` has it.
+"""Filter sites on a GPU: 32 sites per machine word, one bit each, as in `site_filter_cpu`.
 
-A block of threads takes a batch of sites and tries one guide after the other on all of them. The
-rows of bases lie in shared memory, 32 sites a thread; the states of a guide are registers:
+A block of threads takes a batch of sites and tests one guide after another on all of them. Rows of
+bases are in shared memory, 32 sites per thread; the states of a guide are in registers:
 
     warp       32 sites at a time: a lane reads the bases of one, the warp votes on each bit
     shared     differing[i, c, thread]    the thread's sites whose base i is not c
-    thread     a guide: one read a base and number of bulges, one instruction a state
+    thread     a guide: one read per base and number of bulges, one instruction per state
 
-The numbers of mismatches and bulges are known when a kernel is compiled, so that every state has a
-register of its own.
+The limits of mismatches and bulges are compile-time constants, so that every state has its own
+register.
 """
 
 import functools
@@ -19,24 +19,23 @@ from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
 
-# --------------------------------------------------------------------------------------------------
-# The bases of a site as two planes of 64 bits, cut out of a stretch of the genome on the GPU.
+# The bases of a site as two planes of 64 bits, cut out of a stretch of the genome.
 
 
 @cuda.jit(device=True)
 def site_planes(blocks, border, backward):
-    """Low and high bits of 64 bases from a border on, the base beside it in bit 0.
+    """Return low and high bits of 64 bases from a border on, the nearest base in bit 0.
 
     Parameters
     ----------
     blocks : device array, dtype=uint32
         Of `bwarp.reads.base_bits_cuda`.
     border : int
-        As `bwarp.offtargets.pam_sites_cpu` has it, with the margin that it asks for.
+        As in `bwarp.offtargets.pam_sites_cpu`, including its margin.
     backward : bool
-        Whether the bases before the border are read, from it backwards.
+        Whether to read backwards from the border.
 
-    Three blocks are read.
+    Reads three blocks.
     """
     begin = uint32(border - 64) if backward else uint32(border)
     first = uint64(4) * (uint64(begin) >> uint64(5))
@@ -53,7 +52,7 @@ def site_planes(blocks, border, backward):
 
 @cuda.jit(device=True)
 def cut_out(first, second, third, shift):
-    """64 bits of three words of 32, from bit `shift` (0 to 31) of the first on."""
+    """Return 64 bits of three words of 32, from bit `shift` (0 to 31) of the first on."""
     lower = (uint64(first) | uint64(second) << uint64(32)) >> shift
     upper = (uint64(second) | uint64(third) << uint64(32)) >> shift
     return uint64((lower & uint64(0xFFFFFFFF)) | upper << uint64(32))
@@ -61,41 +60,41 @@ def cut_out(first, second, third, shift):
 
 THREADS = 64
 
-#: Sites that a block of threads tries guides on: 32 a thread.
+#: Sites on which a block of threads tests guides: 32 per thread.
 BLOCK_SITES = 32 * THREADS
 
-#: Guides that a block of threads tries: so many that turning the sites is little beside it.
+#: Guides per block of threads: enough to make transposing the sites cheap in comparison.
 GUIDES_A_BLOCK = 512
 
-#: Bases of guide and DNA bulges for which less shared memory does.
+#: The maximum bases of guide and DNA bulges for the smaller size of shared memory.
 FEW_BASES = 24
 MOST_BASES = LONGEST_GUIDE + BULGES_EACH
 
 
 @functools.cache
 def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
-    """A kernel that lists the sites that may have an alignment within the limits.
+    """Make a kernel that lists the sites that may have an alignment within the limits.
 
     Parameters
     ----------
     mismatches, dna_bulge, rna_bulge : int
     few_bases : bool
-        Whether guides and DNA bulges have no more than `FEW_BASES` bases together.
+        Whether guides and DNA bulges have at most `FEW_BASES` bases together.
 
     Notes
     -----
-    `blocks` is of the stretch of the genome, `sites` of its sites, of which those from `first` up
-    to `last` are tried; `guides` holds a guide a row, 2 bits a base, the one beside the PAM in the
-    lowest, and `lengths` their bases; `n_bases` of a site are wanted. A number of `found` is a
-    site's in `sites` and a guide's, 32 bits each; `counters[0]` counts them, also those that found
-    no room.
+    `blocks` is the stretch of the genome, `sites` its sites, of which `first` up to `last` are
+    tested; `guides` holds one guide per row, 2 bits per base, the base next to the PAM lowest, and
+    `lengths` their bases; `n_bases` of a site are used. A number in `found` is the index of a site
+    in `sites` and of a guide, 32 bits each; `counters[0]` counts all of them, including those that
+    did not fit.
     """
     most_bases = FEW_BASES if few_bases else MOST_BASES
     levels = mismatches + 1
     of_dna = (rna_bulge + 1) * levels
     n_states = (dna_bulge + 1) * of_dna
     a_base = 4 * THREADS
-    # In front, bases that states of more RNA bulges than bases read, and that change nothing.
+    # Dummy bases in front, which states with more RNA bulges than bases read without effect.
     n_words = (rna_bulge + most_bases) * a_base
 
     @kernel
@@ -130,7 +129,7 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
                         low_row | high_row
                     )
         cuda.syncwarp()
-        # Bits of sites that are there: the thread's own begin at a multiple of 32.
+        # Mask of existing sites: those of the thread begin at a multiple of 32.
         own = warp_begin + lane * WARP
         there = uint32(0)
         if own < last:
@@ -189,7 +188,7 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
     return fit_sites
 
 
-#: The limits asked for most, and those with the most states.
+#: The most common limits, and those with the most states.
 MADE_KERNELS = tuple(
     filter_kernel(*limits, few_bases)
     for limits, few_bases in (((4, 0, 0), True), ((4, 1, 1), True), ((6, 2, 2), False))

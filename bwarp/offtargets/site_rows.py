@@ -1,7 +1,7 @@
-"""Hits as rows for people: alignments as text, PAMs, cuts and scores.
+"""Describe hits for output: alignments as text, PAMs, cuts, scores and overlapping features.
 
-Alignments and PAMs are read from 5' to 3' on the site's strand, as guides are written. In a site a
-small letter is a mismatch; ``-`` is a bulge's base that the other one has.
+Alignments and PAMs are written from 5' to 3' on the strand of the site, like guides. In a site a
+lower-case letter is a mismatch; ``-`` is a base of a bulge in the other sequence.
 """
 
 import os
@@ -22,7 +22,7 @@ from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.timeline import on_timeline
 
-#: Bases next to the PAM in which mismatches are also counted by themselves.
+#: Bases next to the PAM in which mismatches are also counted separately.
 SEED_LENGTH = 12
 
 NO_CUT = -1
@@ -37,7 +37,7 @@ _LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 @dataclass(frozen=True)
 class SiteRows:
-    """What is written of hits, in their order.
+    """Output columns of hits, in order.
 
     Attributes
     ----------
@@ -45,14 +45,14 @@ class SiteRows:
     contigs, starts, ends, cuts : ndarray, shape=(n,), dtype=int64
         Within the contig; the cut is before that base, or `NO_CUT`.
     guide_text, site_text : ndarray, shape=(n, 42), dtype=uint8
-        As aligned, as far as `widths` (dtype int64).
+        As aligned, up to `widths` (dtype int64).
     pam_numbers : ndarray, shape=(n,), dtype=int64
-        Which of the PAMs asked for it is, the first that it may be.
+        The index of the first requested PAM that matches.
     pams : ndarray, shape=(n, length of the longest PAM), dtype=uint8
-        As text, as far as `pam_lengths` (dtype int64).
+        As text, up to `pam_lengths` (dtype int64).
     seed_mismatches : ndarray, shape=(n,), dtype=uint8
     cfd, mit : ndarray, shape=(n,), dtype=float64
-        NaN for no score.
+        NaN if there is no score.
     """
 
     hits: SiteHits
@@ -73,12 +73,12 @@ class SiteRows:
 
 @on_timeline("describe sites")
 def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> SiteRows:
-    """Read the sites of hits out of the genome, and align and score them."""
+    """Read the sites of hits from the genome, and align and score them."""
     n = hits.count
     lengths = hits.lengths.astype(np.int64)
     stops = hits.starts + lengths
     forward = hits.strands == 0
-    # Where the protospacer's 5' and the PAM lie, on the site's strand.
+    # The 5' end of the protospacer and the PAM, on the strand of the site.
     pam_after = forward if pam.side == 3 else ~forward
     pam_numbers, pam_codes = _first_pams(reference, pam, hits.starts, stops, pam_after, forward)
     sites = _codes(reference.packed, hits.starts, int(lengths.max(initial=0)), forward, lengths)
@@ -125,7 +125,7 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
 def _codes(
     packed: np.ndarray, starts: np.ndarray, n: int, forward: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
-    """The codes of so many bases, on the strand of each; what follows in its row, of `n`, is 0."""
+    """Return codes on the strand of each site in rows of `n`, padded with 0."""
     codes = np.zeros((len(starts), n), np.uint8)
     _read_codes(packed, starts, forward, lengths, codes)
     return codes
@@ -143,7 +143,7 @@ def _read_codes(packed, starts, forward, lengths, codes):
 
 
 def _first_pams(reference, pam: Pam, starts, stops, pam_after, forward) -> tuple:
-    """The number of the first PAM that stands at every site, and its codes."""
+    """Return the index of the first PAM that matches at every site, and its codes."""
     segment_starts = reference.segment_genome.astype(np.int64)
     segment_stops = segment_starts + np.diff(reference.segment_text) - 1
     segment = np.searchsorted(segment_starts, starts, side="right") - 1
@@ -164,7 +164,7 @@ def _write_alignments(
     guide_numbers, gaps, guides, guide_lengths, sites, site_lengths, pam_is_last, letters,
     guide_text, site_text, widths, seeds,
 ):  # fmt: skip
-    """Write every alignment from the PAM on, and turn it where the PAM is at the 3' end."""
+    """Write every alignment from the PAM on, and reverse it if the PAM is at the 3' end."""
     for row in range(guide_numbers.size):
         guide = guide_numbers[row]
         length, n_bases = guide_lengths[guide], site_lengths[row]
@@ -204,11 +204,10 @@ def _write_alignments(
                 site_text[row, at], site_text[row, end] = site_text[row, end], site_text[row, at]
 
 
-# --------------------------------------------------------------------------------------------------
-# Features of a genome, from BED or GFF, and those that overlap a stretch.
+# Features of a genome, from BED or GFF, and their overlaps with a stretch.
 
 
-#: What a feature of GFF or GTF is called by, the first that it has.
+#: Attributes that name a feature of GFF or GTF, by priority.
 _NAME_KEYS = ("Name", "gene_name", "gene", "ID", "gene_id")
 
 
@@ -219,7 +218,7 @@ class Features(NamedTuple):
     ----------
     starts, stops : ndarray, shape=(n,), dtype=int64
     reach : ndarray, shape=(n,), dtype=int64
-        The largest stop of a feature and those before it.
+        The largest stop of a feature and all before it.
     names : Names
     """
 
@@ -230,15 +229,14 @@ class Features(NamedTuple):
 
 
 def read_features(path: str | os.PathLike, reference: Reference) -> Features:
-    """Features from BED (a name in the fourth column), GFF3 or GTF, plain or compressed.
+    """Read features from BED (with a name in the fourth column), GFF3 or GTF, plain or compressed.
 
-    Features on contigs that the reference lacks are left out.
+    Features on contigs that the reference lacks are skipped.
 
     Raises
     ------
     InputError
-        For a line that is neither BED nor GFF, and where no feature is on a contig of the
-        reference.
+        If a line is neither BED nor GFF, or no feature is on a contig of the reference.
     """
     contigs = {name: i for i, name in enumerate(reference.names)}
     starts, stops, names = [], [], []
@@ -275,7 +273,7 @@ def _features(starts: list[int], stops: list[int], names: list[str]) -> Features
 
 
 def _parsed(path, number: int, cells: list[str]) -> tuple[str, int, int, str]:
-    """Contig, start, stop and name of a line; GFF has nine columns and counts from 1."""
+    """Return contig, start, stop and name of a line; GFF has nine columns and is 1-based."""
     is_gff = len(cells) >= 8 and not (cells[1].isdigit() and cells[2].isdigit())
     at = 3 if is_gff else 1
     try:
@@ -290,7 +288,7 @@ def _parsed(path, number: int, cells: list[str]) -> tuple[str, int, int, str]:
     name = cells[3] if len(cells) > 3 else "."
     if is_gff:
         name = _gff_name(cells[8] if len(cells) > 8 else "") or cells[2]
-    # Names stand one after another with ; between.
+    # Names are joined by ; .
     return cells[0], start, stop, name.replace(";", ",") or "."
 
 
@@ -301,7 +299,7 @@ def _gff_name(attributes: str) -> str | None:
 
 @compiled
 def overlapping(starts, stops, reach, first, last):
-    """From which feature to which those may lie that overlap a stretch; not all of them do."""
+    """Return the range of features that may overlap a stretch; not all of them need to."""
     end = np.searchsorted(starts, last)
     begin = end
     while begin > 0 and reach[begin - 1] > first:

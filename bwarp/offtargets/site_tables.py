@@ -1,4 +1,4 @@
-"""The tables of an off-target search: sites, and OUT.guides.tsv, what is counted of every guide."""
+"""Write the tables of an off-target search: sites, and OUT.guides.tsv with counts per guide."""
 
 import os
 import tempfile
@@ -23,13 +23,12 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import in_order
 from bwarp.seeding.seed_tables import sibling
 
-# --------------------------------------------------------------------------------------------------
 # Sites as lines of text, written by compiled code into arrays of bytes, in one of four layouts.
 #
 # tsv            all columns of `HEADER`
 # bed            contig, start, end, guide, edits, strand
 # cas-offinder   the columns of Cas-OFFinder 3: guide and site with the PAM, leftmost position
-# crispor        the columns of CRISPOR's table of off-targets, which counts positions from 1
+# crispor        the columns of CRISPOR's table of off-targets, with 1-based positions
 
 
 _HEADERS = {
@@ -102,12 +101,12 @@ class _Words(NamedTuple):
 
 
 class SiteText:
-    """Rows as lines of one layout.
+    """Format rows as lines of one layout.
 
     Attributes
     ----------
     header : bytes
-        The first line; of BED there is none.
+        The header line; empty for BED.
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class SiteText:
         self.header = f"{line}\n".encode() if columns else b""
 
     def lines(self, rows: SiteRows) -> np.ndarray:
-        """The lines of rows, dtype uint8."""
+        """Return the lines of rows, dtype uint8."""
         hits, features = rows.hits, self._features
         words = self._words
         names_of = np.zeros((hits.count, 2), np.int64)
@@ -160,7 +159,7 @@ class SiteText:
 
 @compiled
 def _name_bytes(starts, stops, reach, bounds, site_starts, lengths, names_of):
-    """Write between which features each site's are; return the bytes that all their names take."""
+    """Write the range of features of each site; return the total bytes of their names."""
     total = 0
     for row in range(site_starts.size):
         last = site_starts[row] + lengths[row]
@@ -187,7 +186,7 @@ def _put_byte(text, at, byte):
 
 @numba.njit(nogil=True, forceinline=True)
 def _put_decimals(text, at, value):
-    """Six digits behind the point; nothing for NaN."""
+    """Write six decimals; nothing for NaN."""
     if np.isnan(value):
         return at
     millionths = np.int64(np.floor(value * 1e6 + 0.5))
@@ -361,12 +360,12 @@ def _write_lines(layout, sites, words, text):
 
 
 def site_tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
-    """The files that a search with this output writes, the sites last."""
+    """Return the files that a search with this output writes, the sites last."""
     return [path] if str(path) == "-" else [sibling(path, "guides"), path]
 
 
 class SiteTables:
-    """Hits on their way into open tables.
+    """Collect hits and write them to open tables.
 
     Attributes
     ----------
@@ -379,7 +378,7 @@ class SiteTables:
         self.counts = counts
 
     def add(self, hits: SiteHits) -> None:
-        """Take hits, which follow those taken before in the genome."""
+        """Add hits that follow all earlier ones in the genome."""
         self._hits.add(hits)
 
     @property
@@ -398,10 +397,10 @@ def open_site_tables(
     features: Features | None = None,
     threads: int = 1,
 ) -> Iterator[SiteTables]:
-    """Tables to write; they are written, and appear, when the block ends well.
+    """Open the tables; they are written, and appear, if the block ends without an error.
 
-    Sites are in the order of the guides, and by contig, start, end and strand. Many of them wait in
-    files beside the output. Standard output (``-``) has no table of guides.
+    Sites are sorted by guide, then by contig, start, end and strand. If there are many, they are
+    stored in temporary files next to the output. Standard output (``-``) has no table of guides.
     """
     counts = GuideCounts(guides, pam, options)
     text = SiteText(layout, guides, pam, reference.names, features, options.all_alignments)
@@ -424,7 +423,7 @@ def open_site_tables(
 
 @contextmanager
 def _folder(path: str | os.PathLike) -> Iterator[Path]:
-    """A folder for hits that wait: beside the output if that is a file."""
+    """Yield a folder for temporary files: next to the output if that is a file."""
     output = real_path(path)
     if str(path) != "-" and (output.is_file() or not output.exists()):
         with part_folder(output.with_name(output.name + ".hits")) as folder:

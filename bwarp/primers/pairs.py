@@ -1,4 +1,4 @@
-"""Pairs of primers, read from lines of a name, a forward and a reverse primer."""
+"""Read pairs of primers from lines of a name, a forward and a reverse primer."""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bwarp.options.finding import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.kmers import MOST_VARIANTS
 from bwarp.seeding.queries import CODE_OF_LETTER, bases_of_codes
 
-#: First cells of lines that are heads of tables.
+#: First cells of header lines.
 _HEADS = ("name", "pair", "id", "primer")
 
 _DIRECTIONS = ("forward", "reverse")
@@ -21,12 +21,12 @@ _DIRECTIONS = ("forward", "reverse")
 
 @dataclass(frozen=True)
 class PrimerPairs:
-    """Pairs of primers; primer 2 i is the forward one of pair i, primer 2 i + 1 its reverse one.
+    """Pairs of primers; pair i has the forward primer 2 i and the reverse primer 2 i + 1.
 
     Attributes
     ----------
     names : tuple of str
-        Of pairs.
+        Names of the pairs.
     primers : tuple of str
         From 5' to 3', in upper case, T for U.
     """
@@ -40,15 +40,15 @@ class PrimerPairs:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Of primers, dtype=int64."""
+        """Lengths of the primers, dtype=int64."""
         return np.array([len(primer) for primer in self.primers], np.int64)
 
     def part(self, first: int, last: int) -> "PrimerPairs":
-        """The pairs from one number up to, and without, another."""
+        """Return the pairs from number `first` up to, but excluding, `last`."""
         return PrimerPairs(self.names[first:last], self.primers[2 * first : 2 * last])
 
     def sequences(self) -> SequenceBatch:
-        """Primers as queries, with codes of `CODE_OF_LETTER`."""
+        """Return primers as queries, with codes of `CODE_OF_LETTER`."""
         offsets = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
         return SequenceBatch(
             codes=CODE_OF_LETTER[np.frombuffer("".join(self.primers).encode(), np.uint8)],
@@ -60,9 +60,10 @@ class PrimerPairs:
         )
 
     def last_bases(self, count: int) -> np.ndarray:
-        """The bases that the last letters allow, a bit each, shape=(n_primers, count), dtype=uint8.
+        """Return the bases allowed by the last letters, a bit each, shape=(n_primers, count),
+        dtype=uint8.
 
-        Letter 0 is that at the 3' end; where a primer is shorter, all bases are allowed.
+        Letter 0 is at the 3' end; beyond the start of a shorter primer, all bases are allowed.
         """
         allowed = np.full((len(self.primers), count), 15, np.uint8)
         for row, primer in zip(allowed, self.primers, strict=True):
@@ -72,14 +73,15 @@ class PrimerPairs:
 
 
 def read_pairs(path: str | os.PathLike) -> PrimerPairs:
-    """Pairs from lines of a name, a forward and a reverse primer, with blanks, tabs or commas.
+    """Read pairs from lines of a name, a forward and a reverse primer, separated by blanks or
+    commas.
 
-    Lines that begin with ``#`` and the head of a table are left out.
+    Skips lines that begin with ``#`` and the header of a table.
 
     Raises
     ------
     InputError
-        As `pairs_of`, and for lines of other things.
+        As for `pairs_of`, and for malformed lines.
     """
     names, primers = [], []
     text = b"".join(read_blocks(path)).decode("utf-8", "replace")
@@ -101,13 +103,13 @@ def read_pairs(path: str | os.PathLike) -> PrimerPairs:
 
 
 def pairs_of(names: list[str], primers: list[str], where: str) -> PrimerPairs:
-    """Pairs of names and primers, two a name.
+    """Make pairs of names and primers, two primers per name.
 
     Raises
     ------
     InputError
-        For a primer that is too short or long, stands for too many sequences, or has letters that
-        are none, and for two pairs of one name. `where` begins the message.
+        If a primer is too short or too long, stands for too many sequences, or has invalid letters,
+        or if two pairs have the same name. `where` begins the message.
     """
     seen = set()
     for name in names:

@@ -1,4 +1,4 @@
-"""Products of primer pairs: where primers bind, and which two of these sites make a product."""
+"""Find the products of primer pairs: binding sites, pairs of sites, and their output tables."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from bwarp.seeding.queries import batches_with_variants
 from bwarp.seeding.seed_tables import sibling
 from bwarp.sequence import decode, reverse_complement
 
-#: Pairs that are searched at a time.
+#: Pairs searched at a time.
 PAIRS_AT_ONCE = 512
 
 _FORWARD, _REVERSE = 0, 1
@@ -27,16 +27,16 @@ _FORWARD, _REVERSE = 0, 1
 
 @dataclass(frozen=True)
 class ProductOptions:
-    """What counts as a product.
+    """Limits of products.
 
     Attributes
     ----------
     mismatches : int
-        Of a primer at most.
+        Maximum mismatches of a primer.
     last : int
-        Bases at a primer's 3' end that have none.
+        Bases at the 3' end of a primer that must match.
     min_product, max_product : int
-        Bases, those of the primers included.
+        In bases, including the primers.
     with_itself : bool
         Whether a primer may face itself.
     """
@@ -50,7 +50,7 @@ class ProductOptions:
 
 @dataclass(frozen=True)
 class Products:
-    """Products of pairs, by pair, start, end and left primer.
+    """Products sorted by pair, start, end and left primer.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Products:
 
 @dataclass(frozen=True)
 class _Sites:
-    """Where primers bind, by primer and position, on one strand."""
+    """Binding sites on one strand, sorted by primer and position."""
 
     primers: np.ndarray
     positions: np.ndarray
@@ -92,18 +92,18 @@ def find_products(
     backend: str,
     threads: int = 1,
 ) -> Iterator[tuple[Products, np.ndarray]]:
-    """All products of pairs, some pairs at a time.
+    """Find all products of pairs, several pairs at a time.
 
     Parameters
     ----------
     index : FMIndex
-        As `bwarp.seeding.find.prepare` made it.
+        As prepared by `bwarp.seeding.find.prepare`.
 
     Yields
     ------
     products : Products
     n_sites : ndarray, shape=(2 * pairs, ), dtype=int64
-        Where each primer of these pairs binds, how often.
+        The number of binding sites of each primer of these pairs.
     """
     for first in range(0, pairs.count, PAIRS_AT_ONCE):
         part = pairs.part(first, first + PAIRS_AT_ONCE)
@@ -116,14 +116,14 @@ def find_products(
 
 
 def _binding_sites(index, reference, pairs, options, backend, threads) -> list[_Sites]:
-    """The sites of primers on the forward and on the reverse strand."""
+    """Return the sites of primers on the forward and the reverse strand."""
     seeds = SeedOptions(options.mismatches, max_hits=0)
     allowed = pairs.last_bases(options.last)
     found = []
     for kmers in batches_with_variants(pairs.sequences()):
 
         def is_site(hits: SeedHits, kmers=kmers) -> np.ndarray:
-            """Whether no base at the 3' end is a mismatch."""
+            """Return whether no base at the 3' end is a mismatch."""
             return _ends_match(
                 reference, allowed[kmers.queries[hits.kmers]], hits.positions.astype(np.int64),
                 kmers.lengths[hits.kmers].astype(np.int64), hits.strands == 0,
@@ -147,11 +147,11 @@ def _binding_sites(index, reference, pairs, options, backend, threads) -> list[_
 
 
 def _ends_match(reference, allowed, positions, lengths, forward) -> np.ndarray:
-    """Whether the last bases of every site are among those allowed, the one at the 3' end first."""
+    """Return whether the last bases of every site are allowed, starting at the 3' end."""
     from_end = np.arange(allowed.shape[1])
     last = np.where(forward, positions + lengths - 1, positions)[:, None]
     at = np.where(forward[:, None], last - from_end, last + from_end)
-    # Of shorter primers bases beside the site are looked at, and all of them are allowed.
+    # For shorter primers, bases next to the site are read as well; all of them are allowed.
     at = np.clip(at, 0, reference.n_bases - 1)
     shift = (62 - 2 * (at & 31)).astype(np.uint64)
     codes = (reference.packed[at >> 5] >> shift & np.uint64(3)).astype(np.uint8)
@@ -174,14 +174,14 @@ def _products(pairs, plus: _Sites, minus: _Sites, reference, options) -> Product
 
 
 def _facing(pair, left, right, plus, minus, lengths, reference, options) -> tuple:
-    """Columns of the products of a left primer of a pair, and a right one."""
+    """Return the columns of the products of a left and a right primer of a pair."""
     begin, end = np.searchsorted(plus.primers, [2 * pair + left, 2 * pair + left + 1])
     first, last = np.searchsorted(minus.primers, [2 * pair + right, 2 * pair + right + 1])
     starts = plus.positions[begin:end]
     ends = minus.positions[first:last] + lengths[2 * pair + right]
     least = max(options.min_product, int(lengths[2 * pair : 2 * pair + 2][[left, right]].max()))
     contigs = reference.contig_of(starts)
-    # No further than the contig goes.
+    # Up to the end of the contig.
     most = np.minimum(starts + options.max_product, reference.contig_starts[contigs + 1])
     low = np.searchsorted(ends, starts + least)
     high = np.maximum(np.searchsorted(ends, most, side="right"), low)
@@ -199,8 +199,7 @@ def _facing(pair, left, right, plus, minus, lengths, reference, options) -> tupl
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# Products as TSV, BED or FASTA, and OUT.pairs.tsv: what became of every pair.
+# Output: products as TSV, BED or FASTA, and OUT.pairs.tsv with the result of every pair.
 
 
 ENDINGS = {".tsv": "tsv", ".bed": "bed", ".fa": "fasta", ".fasta": "fasta"}
@@ -212,7 +211,7 @@ _DIRECTIONS = ("forward", "reverse")
 
 
 def layout_of(path: str | os.PathLike) -> str:
-    """The layout that an output's ending names."""
+    """Return the layout for the extension of an output file."""
     name = str(path).removesuffix(".gz")
     for ending, layout in ENDINGS.items():
         if name.endswith(ending):
@@ -223,7 +222,7 @@ def layout_of(path: str | os.PathLike) -> str:
 
 
 def product_tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
-    """The files that a run with this output writes, the products last."""
+    """Return the files that a run with this output writes, the products last."""
     return [path] if str(path) == "-" else [sibling(path, "pairs"), path]
 
 
@@ -248,7 +247,7 @@ class ProductTables:
             of_pairs.write(_PAIRS_HEADER)
 
     def add(self, products: Products, n_sites: np.ndarray) -> None:
-        """Write the products of the next pairs, whose primers bind at so many sites."""
+        """Write the products of the next pairs, with the numbers of sites of their primers."""
         self._file.write("".join(self._lines(products)))
         n_pairs = n_sites.size // 2
         counts = np.bincount(products.pairs - self._done, minlength=n_pairs)
@@ -272,7 +271,7 @@ class ProductTables:
             *(column.tolist() for column in vars(products).values()), strict=True,
         ):  # fmt: skip
             name, on = self._pairs.names[pair], self._reference.names[contig]
-            # Where both are the same primer either strand would do.
+            # If both are the same primer, either strand is valid.
             strand = "-" if left > right else "+"
             first, last = start - begin, end - begin
             if self._layout == "tsv":
@@ -295,7 +294,7 @@ class ProductTables:
 def open_product_tables(
     path: str | os.PathLike, pairs: PrimerPairs, reference: Reference
 ) -> Iterator[ProductTables]:
-    """Tables to write; they appear, the products last, when the block ends well.
+    """Open the tables; they appear, the products last, if the block ends without an error.
 
     Standard output (``-``) has no table of pairs.
     """

@@ -1,1 +1,1 @@
-"""What people read about results: tables, plots and the sections of a MultiQC report."""
+"""Reports on results: tables, plots and the sections of a MultiQC report."""

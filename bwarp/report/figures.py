@@ -1,4 +1,4 @@
-"""Plots of mapped samples and of an index, as SVG that is the same bytes for the same numbers."""
+"""Draw mapped samples, an index and timelines as SVG, reproducibly to the byte."""
 
 import collections
 import json
@@ -16,10 +16,10 @@ from bwarp.index.parameters import PartSize
 from bwarp.report.mapping_summary import depth_curve, share_at_least, truth_curve
 from bwarp.report.multiqc_sections import insert_size_curve
 
-#: The palette of Okabe & Ito, for colour-blind readers too.
+#: The palette of Okabe & Ito, which is safe for colour-blind readers.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
-#: More samples than this share one grey, and have no legend.
+#: More samples than this share one grey, without a legend.
 _MOST_NAMED = 14
 
 
@@ -30,7 +30,7 @@ def save(figure: Figure, file: IO[bytes]) -> None:
 
 
 def draw_qualities(samples: Mapping[str, Mapping]) -> Figure:
-    """Mapped reads of at least each quality, a line a sample."""
+    """Draw mapped reads by minimum quality, one line per sample."""
     figure, axes = _axes("mapping quality of at least", "mapped reads (%)")
     for name, style, statistics in _lines(samples):
         axes.plot(share_at_least(statistics["mapping_qualities"]), label=name, **style)
@@ -40,7 +40,7 @@ def draw_qualities(samples: Mapping[str, Mapping]) -> Figure:
 
 
 def draw_depths(samples: Mapping[str, Mapping]) -> Figure:
-    """Bases of the reference with at least each depth, a line a sample."""
+    """Draw bases of the reference by minimum depth, one line per sample."""
     figure, axes = _axes("depth of at least", "bases of the reference (%)")
     curves = {name: depth_curve(statistics["depths"]) for name, statistics in samples.items()}
     for name, style, curve in _lines(curves):
@@ -51,7 +51,7 @@ def draw_depths(samples: Mapping[str, Mapping]) -> Figure:
 
 
 def draw_insert_sizes(samples: Mapping[str, Mapping]) -> Figure:
-    """Proper pairs by insert size, a line a sample."""
+    """Draw proper pairs by insert size, one line per sample."""
     figure, axes = _axes("insert size (bases)", "proper pairs (%)")
     curves = {name: insert_size_curve(statistics) for name, statistics in samples.items()}
     for name, style, curve in _lines(curves):
@@ -61,7 +61,7 @@ def draw_insert_sizes(samples: Mapping[str, Mapping]) -> Figure:
 
 
 def draw_stages(samples: Mapping[str, Mapping]) -> Figure:
-    """What is left after every stage, on a logarithmic scale: a group of bars a stage."""
+    """Draw what is left after every stage, on a logarithmic scale, one group of bars per stage."""
     stages = list(next(iter(samples.values()))["stages"])
     figure = Figure(figsize=(7, 1 + 0.5 * len(stages)), layout="constrained")
     axes = figure.add_subplot()
@@ -83,7 +83,7 @@ def draw_stages(samples: Mapping[str, Mapping]) -> Figure:
 
 
 def draw_truth(truths: Mapping[str, Mapping]) -> Figure:
-    """Correct against incorrect reads, for every minimum mapping quality from 60 to 0."""
+    """Draw correct against incorrect reads, for every minimum mapping quality from 60 to 0."""
     figure, axes = _axes(
         "incorrect reads per million mapped (logarithmic above 10)", "correct reads (% of all)"
     )
@@ -106,7 +106,7 @@ def draw_truth(truths: Mapping[str, Mapping]) -> Figure:
 
 
 def draw_index_sizes(parts: Sequence[PartSize]) -> Figure:
-    """Bytes of every part of an index, and what the paper's formula gives."""
+    """Draw the bytes of every part of an index, and those of the paper's formula."""
     figure = Figure(figsize=(7, 3.4), layout="constrained")
     axes = figure.add_subplot()
     rows = np.arange(len(parts))
@@ -131,7 +131,7 @@ def _axes(x: str, y: str):
 
 
 def _lines(samples: Mapping[str, Mapping]):
-    """Names, line styles and values of the samples."""
+    """Yield names, line styles and values of the samples."""
     for number, (name, values) in enumerate(samples.items()):
         if len(samples) > _MOST_NAMED:
             yield name, {"color": "0.4", "alpha": 0.4}, values
@@ -147,12 +147,10 @@ def _finished(figure: Figure, axes, n_samples: int) -> Figure:
     return figure
 
 
-# --------------------------------------------------------------------------------------------------
-# The timeline of a run as a picture: a row a thread, a colour a step.
+# The timeline of a run: one row per thread, one colour per step.
 #
-# What a step called, and is recorded too, is drawn over it. The legend has the seconds of every
-# step,
-# over all threads, without those of the steps that it called.
+# A recorded step that another one called is drawn over it. The legend has the seconds of every
+# step, summed over all threads, without those of the steps that it called.
 
 
 _LEFT, _WIDTH, _ROW, _TOP = 80, 720, 22, 40
@@ -174,12 +172,12 @@ class Step(NamedTuple):
 
 
 def parse_timeline(text: str) -> tuple[list[Step], dict[int, str]]:
-    """The spans, those that contain others first, and the names of the threads.
+    """Return the spans, outer ones first, and the names of the threads.
 
     Raises
     ------
     ValueError
-        For a text that ``--timeline`` has not written.
+        If ``--timeline`` did not write the text.
     """
     try:
         events = json.loads(text)["traceEvents"]
@@ -200,7 +198,7 @@ def parse_timeline(text: str) -> tuple[list[Step], dict[int, str]]:
 
 
 def own_seconds(steps: list[Step]) -> collections.Counter:
-    """Seconds of each step without those of the steps inside it."""
+    """Return the seconds of each step without those of the steps inside it."""
     seconds, open_steps = collections.Counter(), collections.defaultdict(list)
     for step in steps:
         around = open_steps[step.thread]
@@ -214,7 +212,7 @@ def own_seconds(steps: list[Step]) -> collections.Counter:
 
 
 def picture(steps: list[Step], names: dict[int, str], title: str) -> str:
-    """The timeline as SVG."""
+    """Draw the timeline as SVG."""
     end = max((step.end for step in steps), default=0) or 1.0
     scale = _WIDTH / end
     seconds = own_seconds(steps)
@@ -236,7 +234,7 @@ def picture(steps: list[Step], names: dict[int, str], title: str) -> str:
     ]
     for step in steps:
         width = (step.end - step.start) * scale
-        # What is narrower is not seen.
+        # Narrower spans are not visible.
         if width >= 0.1:
             parts.append(
                 f'<rect x="{_LEFT + step.start * scale:.1f}" y="{rows[step.thread]}" '

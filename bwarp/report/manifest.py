@@ -1,4 +1,4 @@
-"""What a run was made of, for other programs: checksums of files, versions, parameters."""
+"""Write a machine-readable manifest of a run, and HTML previews of tables."""
 
 import hashlib
 import html
@@ -14,21 +14,21 @@ from typing import BinaryIO
 from bwarp import __version__
 from bwarp.counted import counted
 
-#: Packages that decide results, or how they are written.
+#: Packages that affect results or their format.
 _PACKAGES = ("numpy", "numba", "pysam", "snakemake")
 
 
 def manifest(
     inputs: Iterable[str], outputs: Iterable[str], parameters: Mapping, threads: int = 1
 ) -> dict:
-    """The manifest of a run.
+    """Return the manifest of a run: checksums of files, versions and parameters.
 
     Parameters
     ----------
     inputs, outputs : iterable of str
         Files, and folders of files such as an index.
     parameters : mapping
-        The configuration as it was when the run began.
+        The configuration at the start of the run.
     """
     with ThreadPoolExecutor(threads) as pool:
         described = [list(pool.map(_described, _files(paths))) for paths in (inputs, outputs)]
@@ -41,7 +41,7 @@ def manifest(
 
 
 def md5_of(path: str | os.PathLike) -> str:
-    """The MD5 of a file, as `md5sum` prints it."""
+    """Return the MD5 of a file, as printed by `md5sum`."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
@@ -51,7 +51,7 @@ def _described(path: str) -> dict:
 
 
 def _files(paths: Iterable[str]) -> list[str]:
-    """Every file once, and those of folders."""
+    """Return every file once, including those in folders."""
     files = []
     for path in dict.fromkeys(paths):
         if os.path.isdir(path):
@@ -62,7 +62,7 @@ def _files(paths: Iterable[str]) -> list[str]:
 
 
 def _versions() -> dict[str, str]:
-    """Of the packages that are there."""
+    """Return the versions of the installed packages."""
     found = {}
     for package in _PACKAGES:
         try:
@@ -72,14 +72,13 @@ def _versions() -> dict[str, str]:
     return found
 
 
-# --------------------------------------------------------------------------------------------------
-# The beginning of a table of results as a small page, for reports: tables themselves are large.
+# Previews: the first rows of a table as a small page, because tables can be large.
 
 
-#: Rows that a page shows.
+#: The maximum number of rows on a page.
 SHOWN = 20
 
-#: Letters of a cell that a page shows.
+#: The maximum number of characters of a cell on a page.
 _LONGEST = 60
 
 _PAGE = """<!doctype html>
@@ -103,13 +102,13 @@ tbody tr {{ border-bottom: 1px solid #ddd; }}
 
 
 def preview_page(title: str, table: BinaryIO, header: bool) -> str:
-    """An HTML page with the first `SHOWN` rows of a table and the number of all of them.
+    """Return an HTML page with the first `SHOWN` rows of a table and its number of rows.
 
     Parameters
     ----------
     title : str
     table : file of bytes
-        Lines of cells with tabs or runs of spaces between them.
+        Lines of cells separated by tabs or runs of spaces.
     header : bool
         Whether the first line names the columns.
     """

@@ -1,4 +1,4 @@
-"""Mapping statistics of samples in a few numbers."""
+"""Summarise the mapping statistics of samples."""
 
 import re
 from collections.abc import Mapping
@@ -14,24 +14,24 @@ CONFIDENT = 30
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """Counts and shares of one sample; shares are percentages of its reads.
+    """Counts and percentages of one sample; percentages are of its reads.
 
     Attributes
     ----------
     reads : int
     mapped, confident : float
-        Reads that are mapped, and whose quality is at least `CONFIDENT`.
+        Mapped reads, and those with a quality of at least `CONFIDENT`.
     paired : float or None
-        Reads that are mapped as a proper pair; None for single reads.
+        Reads mapped as a proper pair; None for single reads.
     duplicates : float or None
-        Reads that are marked as duplicates; None where these were not looked for.
+        Reads marked as duplicates; None if duplicates were not marked.
     errors : float or None
-        Mismatches, inserted and deleted bases of alignments, as a percentage of their bases; this
-        and the next two are None for counts of older programs.
+        Mismatches, inserted and deleted bases of alignments, as a percentage of aligned bases; this
+        and the next two are None for statistics of older versions.
     split : float or None
         Reads with a supplementary record.
     depth : float or None
-        Aligned bases a base of the reference.
+        Aligned bases per base of the reference.
     correct : float or None
         Simulated reads of the reference that are mapped to their origin.
     """
@@ -48,17 +48,17 @@ class SampleSummary:
 
 
 def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummary:
-    """The summary of a sample from its statistics, and from the truth where it is known.
+    """Return the summary of a sample from its statistics and, if known, the truth.
 
     Parameters
     ----------
     statistics : mapping
-        As `bwarp.records.statistics` makes them.
+        From `bwarp.records.statistics`.
     truth : mapping, optional
         The fields of a `bwarp.evaluation.agreement.TruthCounts`.
     """
     reads = statistics["reads"]
-    # Counts of a run before these were counted may lie beside new ones.
+    # Statistics from older versions may lack these counts.
     paired, duplicates = statistics.get("paired", reads), statistics.get("duplicates")
     correct = None
     if truth is not None:
@@ -78,7 +78,7 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
 
 
 def _errors(statistics: Mapping) -> float | None:
-    """The error rate of `samtools stats`, as a percentage."""
+    """Return the error rate of `samtools stats`, as a percentage."""
     if "edits" not in statistics:
         return None
     return _percent(statistics["edits"], statistics["aligned_bases"] + statistics["inserted_bases"])
@@ -95,7 +95,7 @@ def _percent(part: int, whole: int) -> float:
 
 
 def share_at_least(counts) -> np.ndarray:
-    """Percentages of reads with at least each quality, from counts of reads by quality.
+    """Return percentages of reads with at least each quality, from counts of reads by quality.
 
     >>> share_at_least([1, 0, 3]).tolist()
     [100.0, 75.0, 75.0]
@@ -106,9 +106,9 @@ def share_at_least(counts) -> np.ndarray:
 
 
 def depth_curve(depths) -> dict[int, float]:
-    """Percentages of bases with at least each depth, from the depths of some of them.
+    """Return percentages of bases with at least each depth, from a sample of depths.
 
-    It ends where one base in a thousand is left, and has a few hundred points at most.
+    Ends where one base in a thousand is left, and has at most a few hundred points.
 
     >>> depth_curve([0, 1, 1, 3])
     {0: 100.0, 1: 75.0, 2: 25.0, 3: 25.0}
@@ -123,14 +123,14 @@ def depth_curve(depths) -> dict[int, float]:
 
 
 def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
-    """Correct and incorrect reads of at least each mapping quality.
+    """Count correct and incorrect reads for each minimum mapping quality.
 
     Returns
     -------
     correct : ndarray, shape=(61,), dtype=float64
         Correct reads of that quality, as percentages of all simulated reads of the reference.
     incorrect : ndarray, shape=(61,), dtype=float64
-        Incorrect reads per million mapped reads of that quality; NaN where there are none.
+        Incorrect reads per million mapped reads of that quality; NaN if there are none.
     """
     correct, incorrect = (np.cumsum(truth[key][::-1])[::-1] for key in ("correct", "incorrect"))
     total = correct[0] + incorrect[0] + truth["unmapped"]
@@ -141,7 +141,7 @@ def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
 
 
 def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
-    """A table for a terminal, a line a sample; columns that no sample has are left out."""
+    """Return a table for a terminal, one line per sample, omitting columns that no sample has."""
     rows = _rows(samples)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
@@ -154,13 +154,13 @@ def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
 
 
 def summary_table(samples: Mapping[str, SampleSummary]) -> str:
-    """The same table in reStructuredText."""
+    """Return the same table in reStructuredText."""
     rows = (",".join(f'"{_escaped(cell)}"' for cell in row) for row in _rows(samples))
     return "".join([".. csv-table::\n   :header-rows: 1\n\n", *(f"   {row}\n" for row in rows)])
 
 
 def mapping_warnings(samples: Mapping[str, Mapping]) -> str:
-    """A paragraph of reStructuredText per sample of which few reads are mapped."""
+    """Return a paragraph of reStructuredText for each sample with few mapped reads."""
     warnings = {
         name: few_mapped(counts["reads"], counts["mapped"]) for name, counts in samples.items()
     }
@@ -172,7 +172,7 @@ def mapping_warnings(samples: Mapping[str, Mapping]) -> str:
 
 
 def _escaped(cell: str) -> str:
-    """A cell without markup; a quote in it is written twice."""
+    """Return a cell without markup, with quotes doubled."""
     return re.sub(r"([\\*_`|:])", r"\\\1", cell).replace('"', '""')
 
 

@@ -1,7 +1,7 @@
-"""bwarp's sections of a MultiQC report, as MultiQC's custom content.
+"""Make bwarp's sections of a MultiQC report, as MultiQC custom content.
 
-Every section is a dictionary that goes to a file NAME_mqc.yaml (of JSON, MultiQC would sort the
-numbers along an axis as text); its description is the caption, which says how to read the plot.
+Each section is a dictionary for a file NAME_mqc.yaml (MultiQC would sort numeric axes of JSON as
+text); its description is the caption, which explains how to read the plot.
 """
 
 import math
@@ -19,7 +19,7 @@ from bwarp.report.mapping_summary import (
 
 
 def mapping_sections(samples: Mapping[str, Mapping], truths: Mapping[str, Mapping]) -> dict:
-    """Sections about mapped reads, by file name, from the samples' statistics."""
+    """Return sections about mapped reads, by file name, from the statistics of samples."""
     sections = {"general": _general(samples, truths), "mapping_quality": _qualities(samples)}
     units = _units(samples)
     if len(units) > len(samples):
@@ -87,7 +87,7 @@ _HEADERS = {
     },
     "depth": {
         "title": "Mean depth",
-        "description": "aligned bases a base of the reference, duplicates included",
+        "description": "aligned bases per base of the reference, duplicates included",
         "min": 0,
         "format": "{:,.2f}",
         "suffix": "X",
@@ -101,7 +101,7 @@ _HEADERS = {
 
 
 def _table(samples: Mapping[str, Mapping], truths: Mapping[str, Mapping]) -> dict:
-    """The headers and the data of a table, without columns that no sample has."""
+    """Return the headers and data of a table, omitting columns that no sample has."""
     data = {}
     for name, statistics in samples.items():
         summary = summarise(statistics, truths.get(name))
@@ -121,7 +121,7 @@ def _general(samples, truths) -> dict:
 
 
 def _units(samples: Mapping[str, Mapping]) -> dict[str, Mapping]:
-    """The statistics of every unit, as SAMPLE.UNIT."""
+    """Return the statistics of every unit, as SAMPLE.UNIT."""
     return {
         f"{name}.{unit}": counts
         for name, statistics in samples.items()
@@ -134,7 +134,7 @@ def _units_section(units: Mapping[str, Mapping]) -> dict:
     return _section(
         "units",
         "Lanes",
-        "Each lane or run of each sample by itself. Lanes of a library should be alike: one with "
+        "One row per lane or run of each sample. Lanes of a library should be alike: one with "
         "more errors, fewer mapped reads or more duplicates than the others shows a problem of "
         "the run. Duplicates here are those within the lane.",
         "table",
@@ -187,10 +187,10 @@ def _qualities(samples) -> dict:
 
 
 def insert_size_curve(statistics: Mapping) -> dict[int, float]:
-    """Percentages of proper pairs by the middle of their bin; empty where there are none."""
+    """Return percentages of proper pairs by the middle of their bin; empty without pairs."""
     counts: Sequence[int] = statistics.get("insert_sizes") or []
     total = sum(counts)
-    # The last bin holds all that is longer and would look like a peak.
+    # The last bin holds all longer ones and would look like a peak.
     used = [i for i, count in enumerate(counts[:-1]) if count]
     if not used:
         return {}
@@ -239,7 +239,8 @@ def truth_section(truths: Mapping[str, Mapping]) -> dict:
     curves = {}
     for name, truth in truths.items():
         correct, incorrect = truth_curve(truth)
-        # Of qualities with equally many incorrect reads, the lowest has most correct ones: last.
+        # Among qualities with equally many incorrect reads, the lowest has the most correct ones,
+        # so last.
         points = zip(incorrect[::-1].tolist(), correct[::-1].tolist(), strict=True)
         curves[name] = {
             round(ppm, 2): round(share, 3) for ppm, share in points if not math.isnan(ppm)
@@ -261,11 +262,11 @@ def truth_section(truths: Mapping[str, Mapping]) -> dict:
 
 
 def index_section(parts: Sequence[PartSize]) -> dict:
-    """The bytes of every part of the index, beside the paper's formula."""
+    """The bytes of every part of the index, next to the paper's formula."""
     return _section(
         "index_sizes",
         "Index sizes",
-        "Bytes of each part of the index, beside the formulas of Liu & Schmidt for the same genome "
+        "Bytes of each part of the index, and the formulas of Liu & Schmidt for the same genome "
         "and sampling rates. The formulas count packed bits; bwarp's counts are whole 32-bit "
         "numbers, and its prefix table and packed genome are not part of the formulas.",
         "bargraph",
@@ -280,11 +281,10 @@ def index_section(parts: Sequence[PartSize]) -> dict:
     )
 
 
-# --------------------------------------------------------------------------------------------------
-# The statistics of mapped reads under the names of `samtools stats`, which other programs read.
+# Statistics in the format of `samtools stats`, for other programs.
 
 
-#: MultiQC knows a file of samtools stats by its second line.
+#: MultiQC recognises samtools stats by the second line.
 _HEAD = (
     "# The summary numbers of samtools stats, which bwarp has counted while it mapped.\n"
     "# MultiQC looks for: This file was produced by samtools stats\n"
@@ -292,12 +292,12 @@ _HEAD = (
 
 
 def samtools_stats(statistics: Mapping) -> str:
-    """The section SN of samtools stats, as far as it was counted.
+    """Return the section SN of samtools stats, as far as it was counted.
 
     Parameters
     ----------
     statistics : mapping
-        As `bwarp.records.statistics` makes them.
+        From `bwarp.records.statistics`.
     """
     counts = statistics
     bases = counts["aligned_bases"] + counts["inserted_bases"]

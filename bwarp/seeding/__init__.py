@@ -1,1 +1,1 @@
-"""Seeds: every hit of k-mers, and of their reverse complements, in a reference."""
+"""Find every hit of k-mers, and of their reverse complements, in a reference."""

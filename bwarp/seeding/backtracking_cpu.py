@@ -1,13 +1,13 @@
-"""Inexact search as the paper has it (Liu & Schmidt III.D): depth first, with a lower bound.
+"""Inexact search of the paper (Liu & Schmidt III.D): depth first, with a lower bound.
 
-The reverse BWT is searched from the k-mer's first base to its last, trying all four bases at
-every base: a search through the tree of strings within so many mismatches. Before, one pass over
-the forward BWT, from the last base to the first, finds how many mismatches the bases after
-each base need at least: every stretch that does not occur in the text costs one. A branch whose
-mismatches and that bound together are more than allowed is left.
+The search runs through the reverse BWT from the first base of the k-mer to the last and tries all
+four bases at each position: a traversal of the tree of strings within the allowed mismatches.
+Beforehand, one pass over the forward BWT, from the last base to the first, computes a lower bound
+of the mismatches in the bases after each base: every stretch that does not occur in the text costs
+one. A branch is abandoned if its mismatches plus this bound exceed the limit.
 
-The forward rows are carried along (`bwarp.seeding.search_schemes_cpu` says how), so that
-hits are located with the one suffix array.
+The forward rows are updated along with the reverse ones (see `bwarp.seeding.search_schemes_cpu`),
+so that a single suffix array suffices to locate the hits.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ _LONGEST = 64
 def search_backtracking(
     index: FMIndex, kmers: np.ndarray, k: int, mismatches: int, threads: int = 1
 ) -> Intervals:
-    """The rows of every string within so many mismatches of a k-mer or its reverse complement.
+    """Find the rows of every string within `mismatches` of a k-mer or its reverse complement.
 
     Parameters and result are those of `bwarp.seeding.search_schemes_cpu.search_schemes`.
     """
@@ -40,7 +40,7 @@ def search_backtracking(
 
 @compiled
 def _least_mismatches(words, separator_rows, groups, first_rows, bases, k, least):
-    """The paper's DIFFS: least[i] mismatches are needed in the bases after base i, or more."""
+    """Compute DIFFS of the paper: least[i] is a lower bound of the mismatches after base i."""
     needed = 0
     low = np.uint64(0)
     high = np.uint64(first_rows[4])
@@ -56,7 +56,7 @@ def _least_mismatches(words, separator_rows, groups, first_rows, bases, k, least
 
 @compiled
 def _search(forward, reverse, kmers, mismatches, start, stop):
-    """Search items start to stop; returns item, first row, rows and mismatches of what is found."""
+    """Search items start to stop; return item, first row, rows and mismatches of each result."""
     words, separator_rows, groups, first_rows, _ = forward
     reverse_words, reverse_separators, _, _, _ = reverse
     flat, words_a_kmer, k = kmers
@@ -64,7 +64,7 @@ def _search(forward, reverse, kmers, mismatches, start, stop):
     n_found = 0
     bases = np.empty(_LONGEST, np.uint64)
     least = np.empty(_LONGEST, np.int64)
-    # The stack: at each depth the rows of the four longer strings, and which is tried next.
+    # The stack: at each depth, the rows of the four longer strings, and which to try next.
     firsts = np.empty((_LONGEST, 4), np.uint64)
     firsts_reverse = np.empty((_LONGEST, 4), np.uint64)
     rows = np.empty((_LONGEST, 4), np.uint64)

@@ -1,8 +1,8 @@
-"""The paper's inexact search on the GPU: depth first, with its lower bound, a stack a thread.
+"""Inexact search of the paper on the GPU: depth first, with its lower bound, one stack per thread.
 
-`bwarp.seeding.backtracking_cpu` says what it does; here one thread does a k-mer and its
-reverse complement, as the paper has it. The stack lies in local memory: at every depth the rows of
-the four longer strings, which of them is tried next, the mismatches so far and the bound.
+See `bwarp.seeding.backtracking_cpu` for the algorithm. As in the paper, one thread searches a k-mer
+and its reverse complement. The stack is in local memory: at each depth the rows of the four longer
+strings, which of them to try next, the mismatches so far and the bound.
 """
 
 from bwarp.gpu.cuda import cuda, uint8, uint32, uint64
@@ -22,9 +22,9 @@ _THREADS = 64
 def search_backtracking(
     device: DeviceIndex, items, n_items: int, words_an_item: int, k: int, mismatches: int
 ) -> None:
-    """Find everything within so many mismatches of items; add it to the lists.
+    """Find all strings within `mismatches` of the items; append them to the lists.
 
-    Parameters are those of `bwarp.seeding.search_schemes_cuda.search_schemes`.
+    Parameters as in `bwarp.seeding.search_schemes_cuda.search_schemes`.
     """
     work = device.work
     backtrack[launch(n_items // 2, _THREADS)](
@@ -47,7 +47,7 @@ def search_backtracking(
 def least_mismatches(
     words, separator_rows, groups, first_rows, items, words_an_item, item, k, least
 ):
-    """The paper's DIFFS: least[i] mismatches are needed in the bases after base i, or more."""
+    """Compute DIFFS of the paper: least[i] is a lower bound of the mismatches after base i."""
     needed = uint32(0)
     start, stop = uint32(0), first_rows[4]
     for back in range(k):
@@ -70,7 +70,7 @@ def backtrack(
     words_an_item: int, k: int, n_items: int, mismatches: int, capacity: int,
     intervals: uint32[::1], counters: uint32[::1],
 ):  # fmt: skip
-    """Search a k-mer and its reverse complement. One thread; two sectors a node it enters."""
+    """Search a k-mer and its reverse complement. One thread; two sectors per node visited."""
     firsts = cuda.local.array(_STRINGS, uint32)
     firsts_reverse = cuda.local.array(_STRINGS, uint32)
     counts = cuda.local.array(_STRINGS, uint32)

@@ -1,8 +1,7 @@
 """Exact search on the CPU: backward search from the prefix table, many k-mers at a time.
 
-One search step reads two blocks, wherever in memory, and waits for both. So the steps of
-`_TOGETHER` searches are taken in turn, each asking for its next blocks and being served while the
-others work.
+A search step reads two blocks at random addresses and waits for both. Therefore `_TOGETHER`
+searches are interleaved: each prefetches its next blocks while the others proceed.
 """
 
 import numpy as np
@@ -21,7 +20,7 @@ _TOGETHER = 64
 
 
 def search_exact(index: FMIndex, kmers: np.ndarray, k: int, threads: int = 1) -> Intervals:
-    """The SA intervals of every k-mer and its reverse complement, as `exact_intervals`."""
+    """Find the SA intervals of every k-mer and its reverse complement; see `exact_intervals`."""
     starts, stops = exact_intervals(index, kmers, k, threads)
     found = np.flatnonzero(starts < stops)
     return Intervals.of_items(
@@ -32,17 +31,18 @@ def search_exact(index: FMIndex, kmers: np.ndarray, k: int, threads: int = 1) ->
 def exact_intervals(
     index: FMIndex, kmers: np.ndarray, k: int, threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """First and last SA row + 1 of k-mer i (at 2 i) and its reverse complement (at 2 i + 1).
+    """Find the first and last + 1 SA row of k-mer i (at 2 i) and its reverse complement (at 2 i +
+    1).
 
     Parameters
     ----------
     kmers : ndarray, shape=(n, 1 or 2), dtype=uint64
-        K-mers, all of length k, as `bwarp.seeding.kmers` packs them.
+        K-mers, all of length k, packed as in `bwarp.seeding.kmers`.
 
     Returns
     -------
     starts, stops : ndarray, shape=(2 * n,), dtype=uint32
-        Equal where there is no match.
+        Equal if there is no match.
     """
     starts, stops = np.empty((2, 2 * len(kmers)), np.uint32)
     table_k = index.prefix_length if index.prefix_length <= k else 0
@@ -58,7 +58,7 @@ def exact_intervals(
 
 @compiled
 def _last_bases(flat, words_a_kmer, k, item, part):
-    """The last 32 bases of an item (part 0), or what is before them (part 1), as a number."""
+    """Return the last 32 bases of an item (part 0), or those before them (part 1), as a number."""
     first = (item >> 1) * words_a_kmer * 32
     n = min(32, k - 32 * part)
     if item & 1:
@@ -68,7 +68,7 @@ def _last_bases(flat, words_a_kmer, k, item, part):
 
 @compiled
 def _search(bwt, table, table_k, kmers, start, stop, starts, stops):
-    """Search items start to stop: item i is k-mer i // 2 on strand i % 2."""
+    """Search items start to stop; item i is k-mer i // 2 on strand i % 2."""
     bwt, table, kmers, starts, stops = uncounted((bwt, table, kmers, starts, stops))
     words, separator_rows, groups, first_rows, _ = bwt
     flat, words_a_kmer, k = kmers
@@ -94,7 +94,7 @@ def _search(bwt, table, table_k, kmers, start, stop, starts, stops):
                 high[j] = low[j] + np.uint64(table[entry + np.uint64(1)])
                 prefetch(words, np.int64(block_start(groups, low[j])))
                 prefetch(words, np.int64(block_start(groups, high[j])))
-        # Listed, not asked for again and again: no branch predictor knows which are left.
+        # A list of the remaining searches, because branches on which ones remain are unpredictable.
         n_active = np.uint64(0)
         for j in range(n):
             if low[j] < high[j]:

@@ -1,9 +1,9 @@
 """Exact search on the GPU: a table for the last bases, then rank, then the text itself.
 
-A strand of a k-mer is searched by one thread. The table gives the rows of its last bases; each
-step adds a base to the left and reads one or two sectors. Where the text is on the GPU a search
-ends as soon as one row is left: its suffix tells where the k-mer must begin, and the bases before
-are compared there. So a long k-mer costs no more reads than a short one:
+One thread searches one strand of a k-mer. The table gives the rows of its last bases; each step
+adds a base on the left and reads one or two memory sectors. If the text is on the GPU, a search
+ends as soon as one row is left: its suffix gives the position where the k-mer must begin, and the
+remaining bases are compared there. A long k-mer therefore takes no more reads than a short one:
 
     k-mer     A C G T A C C A T G G A ...... T A
               <-- compared --><- rank -><- table ->      reads of random sectors: about 2 + 2 + 1
@@ -21,24 +21,23 @@ from bwarp.index.locate_cuda import segment_of
 from bwarp.index.rank_cuda import GROUPS, rank_both
 from bwarp.sequence import kmer_at, reverse_complement_kmer
 
-# --------------------------------------------------------------------------------------------------
-# K-mers on the GPU as searches take them: both strands of each.
+# K-mers as search items: both strands of each.
 #
-# Item 2 i is k-mer i, item 2 i + 1 its reverse complement, packed as `bwarp.seeding.kmers` has
-# them,
-# so that one piece of code searches either strand.
+# Item 2 i is k-mer i, item 2 i + 1 its reverse complement, packed as in `bwarp.seeding.kmers`, so
+# that the same code searches either strand.
 
 
 _THREADS = 256
 
 
 def make_items(words: np.ndarray, k: int):
-    """Upload k-mers (host, shape=(n, 1 or 2), dtype=uint64) and make both strands' items.
+    """Copy k-mers (host, shape=(n, 1 or 2), dtype=uint64) to the GPU and make the items of both
+    strands.
 
     Returns
     -------
     items : device array, shape=(2 * n * words a k-mer + 1,), dtype=uint64
-        One word more than items need: a window at any base reads two words.
+        One word more than the items need, because a window at any base reads two words.
     """
     flat = cuda.to_device(np.append(words.reshape(-1), np.uint64(0)))
     items = cuda.device_array(2 * words.size + 1, np.uint64)
@@ -50,7 +49,7 @@ def make_items(words: np.ndarray, k: int):
 
 @cuda.jit(device=True)
 def base_of(items, words_an_item, item, position):
-    """A base of an item."""
+    """Return a base of an item."""
     word = items[uint64(item) * uint64(words_an_item) + uint64(position >> 5)]
     return uint32((word >> uint64(62 - 2 * (position & 31))) & uint64(3))
 
@@ -59,7 +58,7 @@ def base_of(items, words_an_item, item, position):
 def make_both_strands(
     flat: uint64[::1], words_a_kmer: int, k: int, n_items: int, items: uint64[::1]
 ):
-    """One thread an item, and one for the word after the last."""
+    """Write items. One thread per item, and one for the word after the last."""
     item = cuda.grid(1)
     if item > n_items:
         return
@@ -79,18 +78,17 @@ def make_both_strands(
             items[at] = bits
 
 
-#: What stands for a number of rows where `first` is the genome position of the only hit.
+#: The number of rows if `first` is the genome position of the only hit.
 LOCATED = 0xFFFFFFFF
 
 
 def search_exact(device: DeviceIndex, items, n_items: int, words_an_item: int, k: int) -> None:
-    """Find the rows of items; add them to the working space's intervals and keys.
+    """Find the rows of items; append them to the intervals and keys of the workspace.
 
     Parameters
     ----------
     items : device array
-        Both strands of k-mers of length k, as
-        `bwarp.seeding.exact_cuda.make_items` gives them.
+        Both strands of k-mers of length k, from `bwarp.seeding.exact_cuda.make_items`.
     """
     work = device.work
     first, rows = work.nodes[:n_items], work.nodes[work.elements : work.elements + n_items]
@@ -101,9 +99,9 @@ def search_exact(device: DeviceIndex, items, n_items: int, words_an_item: int, k
 
 
 def exact_intervals(device, items, n_items: int, words_an_item: int, k: int, first, rows) -> None:
-    """The first row and number of rows of every item, into device arrays of dtype uint32.
+    """Write the first row and number of rows of every item to device arrays of dtype uint32.
 
-    A hit that was found in the text has its genome position and `LOCATED` instead.
+    For a hit found in the text, its genome position and `LOCATED` are written instead.
     """
     length = min(k, device.plan.string_length)
     has_text = device.text is not None
@@ -128,10 +126,11 @@ def exact_intervals(device, items, n_items: int, words_an_item: int, k: int, fir
 
 @cuda.jit(device=True)
 def in_text(text, segment_text, segment_genome, items, words_an_item, item, k, compared, begin):
-    """The genome position of an item at text position `begin`, or LOCATED if it is not there.
+    """Return the genome position of an item at text position `begin`, or LOCATED if it is not
+    there.
 
-    Its first `compared` bases are compared; the others are known to be there. One or two sectors
-    of the text are read, and for a match the segments.
+    Compares its first `compared` bases; the others are known to match. Reads one or two sectors of
+    the text and, for a match, the segments.
     """
     length = segment_text[segment_text.size - 1]
     if begin >= length or uint32(length - begin) <= uint32(k):
@@ -157,9 +156,9 @@ def search_items(
     few: int, suffixes: uint32[::1], text: uint64[::1], segment_text: uint32[::1],
     segment_genome: uint32[::1], firsts: uint32[::1], n_rows: uint32[::1],
 ):  # fmt: skip
-    """Search items, as the module says. One thread an item; `few` is 1 where there is a text.
+    """Search items as described at the top. One thread per item; `few` is 1 if there is a text.
 
-    A strand of a k-mer and the other one are neighbours: one pair of threads serves both.
+    Both strands of a k-mer are neighbours, so one pair of threads searches both.
     """
     item = cuda.grid(1)
     if item >= n_items:
@@ -195,7 +194,7 @@ def collect(
     firsts: uint32[::1], n_rows: uint32[::1], n_items: int, capacity: int, intervals: uint32[::1],
     keys: uint64[::1], values: uint32[::1], counters: uint32[::1],
 ):  # fmt: skip
-    """Put what was found into the lists. One thread an item; everything in order."""
+    """Append the results to the lists. One thread per item; the lists keep the order of items."""
     item = cuda.grid(1)
     first = rows = uint32(0)
     if item < n_items:

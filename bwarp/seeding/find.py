@@ -1,7 +1,8 @@
-"""Find the seeds of sequences as they stream by: cut k-mers, search in passes, keep their order.
+"""Find the seeds of a stream of sequences: cut k-mers, search them in passes, keep their order.
 
-A pass holds as many k-mers as will have an expected number of intervals at once, whatever k and the
-mismatches are.
+A pass holds as many k-mers as are expected to yield a fixed number of intervals, whatever k and the
+mismatches. The functions also merge the hits of degenerate queries, filter hits by PAM, and
+distribute batches over several GPUs.
 """
 
 from collections import deque
@@ -30,34 +31,34 @@ from bwarp.seeding.hits import (
 )
 from bwarp.seeding.kmers import KmerBatch, cut_kmers, kmer_words, whole_queries
 
-#: Windows cut at a time, so that a chromosome as a query takes no more memory than short ones.
+#: Windows cut at a time, so that a chromosome as a query needs no more memory than short queries.
 WINDOWS_AT_ONCE = 1 << 20
 
-#: Intervals that a pass is expected to have at most. A GPU's engine plans its own memory; there
-#: this only bounds what lies in the computer's.
+#: The maximum expected number of intervals per pass. The GPU engine plans its own memory; there,
+#: this only bounds host memory.
 _INTERVALS_AT_ONCE = {"cpu": 1 << 22, "cuda": 1 << 25}
 
-#: Intervals more, for every mismatch, that repeats give a k-mer.
+#: The factor by which repeats increase the intervals of a k-mer, per mismatch.
 _REPEATED = 4
 
 
 def kmer_batches(
     sequences: SequenceBatch, k: int | None = None, step: int = 1
 ) -> Iterator[KmerBatch]:
-    """The k-mers of some sequences in batches of bounded size, in order.
+    """Yield the k-mers of sequences in batches of bounded size, in order.
 
     Parameters
     ----------
     sequences : SequenceBatch
     k : int or None
-        Length of the k-mers to cut; None takes every sequence whole.
+        Length of the k-mers to cut; None takes each sequence as a whole.
     step : int
-        Bases between the starts of two k-mers.
+        Bases between the starts of consecutive k-mers.
 
     Yields
     ------
     batch : KmerBatch
-        Queries are numbered within `sequences`, starts within their query.
+        Queries are numbered within `sequences`, starts are relative to the query.
     """
     if k is None:
         yield whole_queries(sequences)
@@ -69,7 +70,7 @@ def kmer_batches(
     for start in range(0, total, WINDOWS_AT_ONCE):
         stop = min(start + WINDOWS_AT_ONCE, total)
         first, last = np.searchsorted(ends, [start, stop - 1], side="right")
-        # Windows of the first query that came before, and of the last one up to here.
+        # Windows of the first query that came before, and of the last query up to here.
         done = start - int(ends[first] - n_windows[first])
         reached = stop - int(ends[last] - n_windows[last])
         begin = int(offsets[first]) + done * step
@@ -91,10 +92,10 @@ def kmer_batches(
 
 
 def prepare(index: FMIndex, options: SeedOptions, backend: str) -> FMIndex:
-    """An index made ready for searches: with ``"cuda"`` it is put on the GPU, once for all of them.
+    """Prepare an index for searches; with ``"cuda"``, copy it to the GPU once for all of them.
 
-    What comes back serves in place of the index in this module's functions; with ``"cuda"`` its
-    `plan`, as a string, says how the GPU's memory is used.
+    The result replaces the index in the functions of this module; with ``"cuda"``, its `plan`, as a
+    string, describes the use of GPU memory.
     """
     check_options(options, backend)
     if options.mismatches:
@@ -109,21 +110,22 @@ def prepare(index: FMIndex, options: SeedOptions, backend: str) -> FMIndex:
 def find_in_passes(
     index: FMIndex, kmers: KmerBatch, options: SeedOptions, backend: str, threads: int = 1
 ) -> Iterator[FoundSeeds]:
-    """All hits of a batch of k-mers of any lengths, in the order of the k-mers.
+    """Find all hits of a batch of k-mers of any lengths, in the order of the k-mers.
 
     Parameters
     ----------
     index : FMIndex
-        Or what `prepare` made of it.
+        Or the result of `prepare`.
     kmers : KmerBatch
     options : SeedOptions
     backend : str
-        ``"cpu"`` or ``"cuda"``: the hits are the same.
+        ``"cpu"`` or ``"cuda"``; the hits are the same.
 
     Yields
     ------
     found : FoundSeeds
-        Of one pass; k-mers are numbered within `kmers`. Its hits are to be taken before the next.
+        The result of one pass; k-mers are numbered within `kmers`. Its hits must be consumed before
+        the next pass.
     """
     index = prepare(index, options, backend)
     if backend == "cuda":
@@ -136,8 +138,8 @@ def find_in_passes(
 def count_seeds(
     index: FMIndex, kmers: KmerBatch, options: SeedOptions, backend: str, threads: int = 1
 ) -> np.ndarray:
-    """How many hits every k-mer has, whatever the limit; shape=(kmers.count,), dtype=int64."""
-    # All but single hits are "over" a limit of one, and so are counted without being located.
+    """Count the hits of every k-mer, regardless of the limit; shape=(kmers.count,), dtype=int64."""
+    # All but single hits exceed a limit of one, and so are counted without being located.
     options = SeedOptions(options.mismatches, 1, options.algorithm, options.locate)
     counts = np.zeros(kmers.count, np.int64)
     for found in find_in_passes(index, kmers, options, backend, threads):
@@ -150,7 +152,7 @@ def count_seeds(
 def passes(
     text_length: int, lengths: np.ndarray, mismatches: int, backend: str
 ) -> list[tuple[int, int]]:
-    """First and last + 1 k-mer of every pass, for k-mers of these lengths."""
+    """Yield the first and last + 1 k-mer of every pass, given the lengths of k-mers."""
     expected = np.array(
         [_expected_intervals(text_length, k, mismatches) for k in range(LONGEST_KMER + 1)]
     )
@@ -160,7 +162,7 @@ def passes(
 
 
 def _expected_intervals(text_length: int, k: int, mismatches: int) -> float:
-    """About how many intervals a k-mer has on both strands."""
+    """Estimate the number of intervals of a k-mer on both strands."""
     variants = sum(comb(k, m) * 3**m for m in range(mismatches + 1))
     by_chance = text_length * variants / 4.0**k
     return 1 + 2 * min(variants, by_chance + 1 + _REPEATED * mismatches)
@@ -169,9 +171,10 @@ def _expected_intervals(text_length: int, k: int, mismatches: int) -> float:
 def kmers_by_length(
     kmers: KmerBatch, start: int, stop: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-    """The numbers of the k-mers of each length from `start` to `stop`, these k-mers, their length.
+    """Yield, for each length, the numbers of the k-mers from `start` to `stop`, the k-mers, and the
+    length.
 
-    They are packed in as many 64-bit words as their length takes.
+    They are packed in as many 64-bit words as their length requires.
     """
     lengths = kmers.lengths[start:stop]
     for k in np.unique(lengths):
@@ -179,10 +182,9 @@ def kmers_by_length(
         yield numbers, np.ascontiguousarray(kmers.words[numbers, : kmer_words(k)]), int(k)
 
 
-# --------------------------------------------------------------------------------------------------
-# Hits as sites: those of a degenerate query's variants once each, and those beside a PAM alone.
+# Hits as sites: each site of a degenerate query once, and, with a PAM, only sites next to it.
 #
-# What counts is known only after hits were located, so the limit of hits is applied here.
+# Whether a hit counts is known only after it is located, so the limit of hits is applied here.
 
 
 def find_sites(
@@ -193,14 +195,14 @@ def find_sites(
     threads: int = 1,
     is_site: Callable[[SeedHits], np.ndarray] | None = None,
 ) -> Iterator[FoundSeeds]:
-    """As `bwarp.seeding.find.find_in_passes`, of which it takes all but the last argument.
+    """Do what `find_in_passes` does, on the same parameters but the last.
 
     Parameters
     ----------
     kmers : KmerBatch
-        With `variants` or without.
+        With or without `variants`.
     is_site : function, optional
-        Which hits count, a bool each.
+        Returns a bool per hit: whether it counts.
     """
     if kmers.variants is None and is_site is None:
         yield from find_in_passes(index, kmers, options, backend, threads)
@@ -227,7 +229,7 @@ def count_sites(
     threads: int = 1,
     is_site: Callable[[SeedHits], np.ndarray] | None = None,
 ) -> np.ndarray:
-    """How many sites every k-mer has, whatever the limit; shape=(kmers.count,), dtype=int64."""
+    """Count the sites of every k-mer regardless of the limit; shape=(kmers.count,), dtype=int64."""
     if kmers.variants is None and is_site is None:
         return count_seeds(index, kmers, options, backend, threads)
     counts = np.zeros(kmers.count, np.int64)
@@ -241,7 +243,7 @@ def count_sites(
 def _by_kmer(
     found: Iterator[FoundSeeds], numbers: np.ndarray, is_site: Callable | None
 ) -> Iterator[SeedHits]:
-    """The hits that count under new numbers, those of one in one part."""
+    """Renumber the hits that count, keeping all hits of a k-mer in one part."""
     waiting: list[SeedHits] = []
     for one in found:
         for hits in one.hits:
@@ -261,7 +263,7 @@ def _by_kmer(
 
 
 def _once_each(hits: SeedHits) -> SeedHits:
-    """Every site once, with its fewest mismatches; in the order of k-mers, strands, positions."""
+    """Keep each site once, with its fewest mismatches; ordered by k-mer, strand and position."""
     order = np.lexsort((hits.mismatches, hits.positions, hits.strands, hits.kmers))
     hits = taken(hits, order)
     new = np.ones(hits.count, bool)
@@ -276,7 +278,7 @@ def _once_each(hits: SeedHits) -> SeedHits:
 def is_beside_pam(
     reference: Reference, pam: Pam, kmers: KmerBatch
 ) -> Callable[[SeedHits], np.ndarray]:
-    """A function that says which hits of k-mers have a PAM beside them, a bool each."""
+    """Return a function that takes hits of k-mers and returns whether each has a PAM next to it."""
     starts = reference.segment_genome.astype(np.int64)
     stops = starts + np.diff(reference.segment_text) - 1
     by_length = pam.by_length()
@@ -289,7 +291,7 @@ def is_beside_pam(
         at = np.where(behind, positions + lengths, positions - pam.length)
         segment = np.searchsorted(stops, positions, side="right")
         inside = (at >= starts[segment]) & (at + pam.length <= stops[segment])
-        # What lies elsewhere is looked at as well, wherever that is.
+        # Positions outside a contig are read as well; their values do not matter.
         bases = np.clip(at[:, None] + np.arange(pam.length), 0, reference.n_bases - 1)
         shift = (62 - 2 * (bases & 31)).astype(np.uint64)
         codes = (reference.packed[bases >> 5] >> shift & np.uint64(3)).astype(np.uint8)
@@ -302,8 +304,7 @@ def is_beside_pam(
     return lambda hits: np.any([is_beside(one, hits) for one in by_length], axis=0)
 
 
-# --------------------------------------------------------------------------------------------------
-# Hits of k-mers that come batch after batch, on one engine or on several GPUs.
+# Hits of batches of k-mers, on one engine or several GPUs.
 
 
 NamedKmers = tuple[KmerBatch, Names]
@@ -318,21 +319,21 @@ def find_in_batches(
     pam: Pam | None,
     reference: Reference,
 ) -> Iterator[tuple[NamedKmers, Iterator[FoundSeeds]]]:
-    """Every batch with what `bwarp.seeding.find.find_sites` finds of it, in order.
+    """Yield every batch, in order, with the result of `bwarp.seeding.find.find_sites`.
 
     Parameters
     ----------
     indexes : sequence
-        What `bwarp.runtime.threads.on_each_gpu` has prepared.
+        As prepared by `bwarp.runtime.threads.on_each_gpu`.
     batches : iterable of (KmerBatch, Names)
     pam : Pam, optional
-        Only hits beside it count.
+        Only hits next to it count.
     """
 
     def search(index: FMIndex, batch: NamedKmers) -> Iterator[FoundSeeds | SeedHits]:
         kmers, _ = batch
         is_site = is_beside_pam(reference, pam, kmers) if pam else None
-        # Hits are handed on where they are asked for on a GPU: behind what they belong to.
+        # On a GPU, the hits of a pass are delivered after the pass itself.
         for found in find_sites(index, kmers, options, backend, threads, is_site):
             yield replace(found, hits=iter(()))
             yield from found.hits
@@ -350,7 +351,7 @@ def count_in_batches(
     pam: Pam | None,
     reference: Reference,
 ) -> Iterator[tuple[NamedKmers, np.ndarray]]:
-    """Every batch with how many sites each k-mer has; the parameters of `find_in_batches`."""
+    """Yield every batch with the number of sites per k-mer; parameters as in `find_in_batches`."""
 
     def search(index: FMIndex, batch: NamedKmers) -> Iterator[np.ndarray]:
         kmers, _ = batch
@@ -362,7 +363,7 @@ def count_in_batches(
 
 
 def _with_hits(results: Iterator[FoundSeeds | SeedHits]) -> Iterator[FoundSeeds]:
-    """Each with its hits, which are those that follow it."""
+    """Attach to each pass the hits that follow it."""
     following = deque([next(results, None)])
     while (found := following.popleft()) is not None:
         yield replace(found, hits=_hits_before_next(results, following))

@@ -1,4 +1,4 @@
-"""Find seeds on the CPU: search, count, locate, in order."""
+"""Find seeds on the CPU: search, count and locate, in order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,20 +30,20 @@ from bwarp.seeding.hits import (
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.search_schemes_cpu import search_schemes
 
-#: Hits located and sorted at a time: tens of megabytes. One k-mer's hits are never divided.
+#: Hits located and sorted at a time: tens of megabytes. The hits of one k-mer are never split.
 HITS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True)
 class FoundIntervals:
-    """What one pass found, not located; k-mers are numbered within their batch.
+    """The result of a pass before it is located; k-mers are numbered within their batch.
 
     Attributes
     ----------
     over_kmers, over_counts : ndarray
-        As those of `bwarp.seeding.hits.FoundSeeds`.
+        As in `bwarp.seeding.hits.FoundSeeds`.
     intervals : Intervals
-        Of all other k-mers, in the order of these.
+        Of all other k-mers, in their order.
     """
 
     over_kmers: np.ndarray
@@ -54,7 +54,7 @@ class FoundIntervals:
 def find_in_passes(
     index: FMIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
 ) -> Iterator[FoundSeeds]:
-    """All hits of a batch of k-mers; see `bwarp.seeding.find.find_in_passes`."""
+    """Find all hits of a batch of k-mers; see `bwarp.seeding.find.find_in_passes`."""
     for found in search_in_passes(index, kmers, options, threads):
         hits = located(index, found.intervals, threads)
         yield FoundSeeds(found.over_kmers, found.over_counts, hits)
@@ -63,7 +63,7 @@ def find_in_passes(
 def search_in_passes(
     index: FMIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
 ) -> Iterator[FoundIntervals]:
-    """The intervals of a batch of k-mers of any lengths, pass by pass, in order."""
+    """Yield the intervals of a batch of k-mers of any lengths, pass by pass, in order."""
     check_options(options, "cpu")
     n_rows = index.forward.n_rows
     for start, stop in passes(n_rows, kmers.lengths, options.mismatches, "cpu"):
@@ -95,14 +95,14 @@ def _search(
 
 
 def located(index: FMIndex, intervals: Intervals, threads: int = 1) -> Iterator[SeedHits]:
-    """The hits of intervals in k-mer order, in parts of whole k-mers."""
+    """Yield the hits of intervals in k-mer order, in parts of whole k-mers."""
     for part in whole_kmers(intervals, HITS_AT_ONCE):
         positions = locate(index, sa_rows_of(part, threads), threads)
         yield hits_in_order(part, positions, index.reference, threads)
 
 
 def sa_rows_of(intervals: Intervals, threads: int = 1) -> np.ndarray:
-    """All SA rows of intervals, one after another, dtype uint32."""
+    """Return all SA rows of intervals, one interval after another, dtype uint32."""
     offsets = _offsets_of(intervals)
     rows = np.empty(offsets[-1], np.uint32)
     for_each_range(
@@ -116,12 +116,12 @@ def sa_rows_of(intervals: Intervals, threads: int = 1) -> np.ndarray:
 def hits_in_order(
     part: Intervals, positions: np.ndarray, reference: Reference, threads: int = 1
 ) -> SeedHits:
-    """The hits of intervals in k-mer order, whose rows have these text positions (overwritten)."""
+    """Return the hits of intervals in k-mer order; overwrites `positions`, those of their rows."""
     offsets = _offsets_of(part)
     kmers = np.empty(positions.size, np.uint32)
     strands = np.empty(positions.size, np.uint8)
     mismatches = np.empty(positions.size, np.uint8)
-    # Ranges end between k-mers, so that each sorts its own.
+    # Ranges end between k-mers, so that each can be sorted on its own.
     edges = np.flatnonzero(np.diff(part.kmers, prepend=part.kmers[:1] + 1))
     edges = np.append(edges, part.count)
 
@@ -161,7 +161,7 @@ def _list_rows(first_rows, offsets, first, last, rows):
             row += np.uint32(1)
 
 
-# One number a hit, so that sorting numbers sorts hits:
+# One number per hit, so that sorting numbers sorts hits:
 #
 #     bits  63 ... 36        35       34 ... 3      2 1 0
 #           k-mer - first    strand   position      mismatches
@@ -169,7 +169,9 @@ def _list_rows(first_rows, offsets, first, last, rows):
 
 @compiled
 def _make_keys(kmers, strands, mismatches, offsets, positions, segment_text, segment_genome, keys):
-    """Sort keys of hits from the text positions of intervals; positions become the genome's."""
+    """Make sorted keys of hits from the text positions of intervals; positions become genome
+    positions.
+    """
     n_segments = segment_genome.size
     segment = 0
     for i in range(kmers.size):

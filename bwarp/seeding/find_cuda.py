@@ -1,8 +1,8 @@
-"""Find seeds on the GPU: search, count, locate, in order.
+"""Find seeds on the GPU: search, count and locate, in order.
 
-`prepare` puts an index on the GPU once; a search of many k-mers goes in batches that the working
-space there holds. A batch that does not fit is divided and searched again. K-mers of several
-lengths are searched length by length, and their hits merged:
+`prepare` copies an index to the GPU once; k-mers are searched in batches that fit the workspace
+there. A batch that does not fit is split and searched again. K-mers of several lengths are searched
+length by length, and their hits merged:
 
     k-mers of a pass    AC..  AC...  GT..  TT...  CA..       numbers 0 1 2 3 4
     length 20           0            2            4          one search, hits in order
@@ -29,20 +29,20 @@ from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.locate_hits_cuda import HeldHits, count_hits, hold_hits, locate_hits
 from bwarp.seeding.search_schemes_cuda import MOST_ITEMS, elements_an_item, search_schemes
 
-#: Elements of the working space's longest list that an item of a batch is expected to take.
+#: Expected elements of the longest workspace list per item of a batch.
 _ELEMENTS_AN_ITEM = {"exact": 1, "backtracking": 4}
 
-# Bytes that what waits to be located may take on the GPU, for every element of the working space.
+# Maximum bytes on the GPU of results waiting to be located, per element of the workspace.
 _ROOM_A_ELEMENT = 16
 
-#: Hits sorted and brought to the host at a time. One k-mer's hits are never divided.
+#: Hits sorted and copied to the host at a time. The hits of one k-mer are never split.
 HITS_AT_ONCE = 1 << 22
 
 
 def prepare(index: FMIndex | DeviceIndex, options: SeedOptions) -> DeviceIndex:
-    """An index on the GPU, with the parts that a search takes; to be kept over many searches.
+    """Copy an index to the GPU, with the parts that a search needs; to be kept for many searches.
 
-    ``str(prepare(index, options).plan)`` says what was chosen and how much memory it takes.
+    ``str(prepare(index, options).plan)`` describes the plan and the memory that it takes.
     """
     with_reverse = options.mismatches > 0
     with_suffixes = {"auto": "if they fit", "gpu": "yes"}.get(options.locate, "no")
@@ -59,7 +59,7 @@ def prepare(index: FMIndex | DeviceIndex, options: SeedOptions) -> DeviceIndex:
 def find_in_passes(
     index: FMIndex | DeviceIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
 ) -> Iterator[FoundSeeds]:
-    """All hits of a batch of k-mers; see `bwarp.seeding.find.find_in_passes`."""
+    """Find all hits of a batch of k-mers; see `bwarp.seeding.find.find_in_passes`."""
     device = prepare(index, options)
     for start, stop in passes(device.forward.n_rows, kmers.lengths, options.mismatches, "cuda"):
         found = [
@@ -77,7 +77,7 @@ def find_in_passes(
 
 
 def _renumbered(found: FoundSeeds, numbers: np.ndarray) -> FoundSeeds:
-    """The same with k-mer i called numbers[i]."""
+    """Rename k-mer i to numbers[i]."""
     hits = (with_kmers(part, numbers) for part in found.hits)
     return FoundSeeds(numbers.astype(np.uint32)[found.over_kmers], found.over_counts, hits)
 
@@ -85,14 +85,14 @@ def _renumbered(found: FoundSeeds, numbers: np.ndarray) -> FoundSeeds:
 def find_seeds(
     index: FMIndex | DeviceIndex, words: np.ndarray, k: int, options: SeedOptions, threads: int = 1
 ) -> FoundSeeds:
-    """All hits of k-mers of one length, both strands.
+    """Find all hits of k-mers of one length, on both strands.
 
     Parameters
     ----------
     index : FMIndex or DeviceIndex
-        What `prepare` gives saves the way to the GPU.
+        The result of `prepare` saves the transfer to the GPU.
     words : ndarray, shape=(n, 1 or 2), dtype=uint64
-        K-mers as `bwarp.seeding.kmers` packs them.
+        K-mers packed as in `bwarp.seeding.kmers`.
     """
     device = prepare(index, options)
     held, counts = [], []
@@ -115,7 +115,7 @@ def find_seeds(
 def _search_batches(
     device: DeviceIndex, words: np.ndarray, k: int, options: SeedOptions
 ) -> Iterator[tuple[int, np.ndarray, HeldHits]]:
-    """First k-mer, all k-mers' numbers of hits, and what is held, of batch after batch."""
+    """Yield, per batch, the first k-mer, the hit counts of all k-mers, and the held results."""
     algorithm = "exact" if options.mismatches == 0 else options.algorithm
     if algorithm == "schemes":
         elements = elements_an_item(device, k, options.mismatches)
@@ -144,7 +144,7 @@ def _search_batches(
 def _search_batch(
     device: DeviceIndex, words: np.ndarray, k: int, mismatches: int, algorithm: str, most: int
 ) -> tuple[np.ndarray, HeldHits] | None:
-    """All k-mers' numbers of hits, and what is held; None where a list overflowed."""
+    """Return the hit counts of all k-mers and the held results; None if a list overflowed."""
     n_intervals, n_keys, overflow = _search(device, words, k, mismatches, algorithm)
     if overflow:
         return None
@@ -156,7 +156,7 @@ def _search_batch(
 def _search(
     device: DeviceIndex, words: np.ndarray, k: int, mismatches: int, algorithm: str
 ) -> tuple[int, int, bool]:
-    """Fill the lists; returns the number of intervals and keys, and whether a list overflowed."""
+    """Fill the lists; return the numbers of intervals and keys, and whether a list overflowed."""
     work = device.work
     items, n_items, words_an_item = make_items(words, k), 2 * len(words), words.shape[1]
     work.counters.copy_to_device(np.zeros(work.counters.size, np.uint32))
@@ -177,7 +177,7 @@ def _located(
     options: SeedOptions,
     threads: int,
 ) -> Iterator[SeedHits]:
-    """The hits of all batches in parts of whole k-mers; `counts` are those within the limit."""
+    """Yield the hits of all batches in parts of whole k-mers; `counts` are within the limit."""
     mode = options.locate
     if mode == "auto":
         mode = "gpu" if device.suffixes is not None else "hybrid"

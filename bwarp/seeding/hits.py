@@ -1,4 +1,4 @@
-"""Hits: where k-mers lie, and which k-mers have too many to list."""
+"""Search options, SA intervals and hits of k-mers, as tables of columns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,20 +11,19 @@ from bwarp.options.finding import SEEDS
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import bounded_ranges
 
-# --------------------------------------------------------------------------------------------------
-# Tables that are dataclasses of columns: some rows of one, and several joined.
+# Tables (dataclasses of columns): selecting and joining rows.
 
 
 Table = TypeVar("Table")
 
 
 def taken(table: Table, rows: np.ndarray | slice) -> Table:
-    """Some rows of a table, by mask, numbers or slice."""
+    """Select rows of a table by mask, numbers or slice."""
     return type(table)(*(column[rows] for column in vars(table).values()))
 
 
 def joined(tables: Sequence[Table]) -> Table:
-    """The rows of one table after the other; there is at least one table."""
+    """Concatenate the rows of one or more tables."""
     if len(tables) == 1:
         return tables[0]
     columns = zip(*(vars(table).values() for table in tables), strict=True)
@@ -32,25 +31,26 @@ def joined(tables: Sequence[Table]) -> Table:
 
 
 def with_kmers(table: Table, numbers: np.ndarray) -> Table:
-    """A table whose k-mer i is called numbers[i]; `kmers` is its first column."""
+    """Rename k-mer i of a table to numbers[i]; `kmers` is the first column."""
     _, *others = vars(table).values()
     return type(table)(numbers.astype(np.uint32)[table.kmers], *others)
 
 
 @dataclass(frozen=True)
 class SeedOptions:
-    """What is searched for.
+    """Options of a seed search.
 
     Attributes
     ----------
     mismatches : int
-        The most substitutions, at any position, from 0 to 4.
+        The maximum number of substitutions, at any position, from 0 to 4.
     max_hits : int
-        A k-mer with more hits on both strands together is counted but not located; 0: no limit.
+        A k-mer with more hits on both strands together is counted but not located; 0 means no
+        limit.
     algorithm : str
-        How inexact matches are found: ``"schemes"``, or the paper's ``"backtracking"``.
+        The algorithm for inexact matches: ``"schemes"``, or the paper's ``"backtracking"``.
     locate : str
-        Where SA rows become positions: ``"cpu"``, ``"gpu"``, the paper's ``"hybrid"`` (LF steps on
+        How SA rows become positions: ``"cpu"``, ``"gpu"``, the paper's ``"hybrid"`` (LF steps on
         the GPU, look-ups on the CPU), or ``"auto"``.
     """
 
@@ -62,16 +62,16 @@ class SeedOptions:
 
 @dataclass(frozen=True)
 class SeedHits:
-    """Hits in the order of their k-mers, strands and positions.
+    """Hits ordered by k-mer, strand and position.
 
     Attributes
     ----------
     kmers : ndarray, shape=(n,), dtype=uint32
-        The number of the k-mer in its batch.
+        The number of the k-mer within its batch.
     strands : ndarray, shape=(n,), dtype=uint8
-        0: the k-mer itself lies there; 1: its reverse complement.
+        0 if the k-mer itself matches, 1 if its reverse complement does.
     positions : ndarray, shape=(n,), dtype=uint32
-        Genome position of the hit's leftmost base.
+        The genome position of the leftmost base of the hit.
     mismatches : ndarray, shape=(n,), dtype=uint8
     """
 
@@ -87,16 +87,16 @@ class SeedHits:
 
 @dataclass(frozen=True)
 class FoundSeeds:
-    """The outcome of a search of k-mers of one length.
+    """The result of a search of k-mers of one length.
 
     Attributes
     ----------
     over_kmers : ndarray, dtype=uint32
         The k-mers over the limit, in order.
     over_counts : ndarray, dtype=int64
-        How many hits each of them has.
+        The number of hits of each of them.
     hits : iterator of SeedHits
-        All hits of the others, a part at a time: they may be far too many to hold at once.
+        All hits of the other k-mers, in parts, as there may be too many for memory.
     """
 
     over_kmers: np.ndarray
@@ -105,7 +105,7 @@ class FoundSeeds:
 
 
 def check_options(options: SeedOptions, backend: str) -> None:
-    """Refuse what cannot be searched for with a backend, ``"cpu"`` or ``"cuda"``."""
+    """Raise an error for options that a backend, ``"cpu"`` or ``"cuda"``, cannot search with."""
     for name in ("mismatches", "max_hits", "algorithm", "locate"):
         SEEDS[name].check(getattr(options, name))
     if backend == "cpu" and options.locate in ("gpu", "hybrid"):
@@ -115,19 +115,19 @@ def check_options(options: SeedOptions, backend: str) -> None:
 
 
 def over_limit(counts: np.ndarray, max_hits: int) -> np.ndarray:
-    """The numbers of the k-mers with more hits than the limit, if there is one, dtype int64."""
+    """Return the numbers of the k-mers with more hits than the limit, if any, dtype int64."""
     return np.flatnonzero(counts > max_hits) if max_hits else np.empty(0, np.int64)
 
 
 def merge_hits(streams: list[Iterator[SeedHits]]) -> Iterator[SeedHits]:
-    """The hits of searches of different k-mers, each in order, as one stream in order.
+    """Merge the hits of searches of different k-mers, each in order, into one ordered stream.
 
-    Holds one part of every stream at a time.
+    Holds one part of each stream at a time.
     """
     streams = list(streams)
     heads = [_next_part(stream) for stream in streams]
     while any(head is not None for head in heads):
-        # Nothing of the k-mers up to this one can be in a part still to come.
+        # No later part can contain hits of k-mers up to this one.
         last = min(int(head.kmers[-1]) for head in heads if head is not None)
         ready = []
         for i, head in enumerate(heads):
@@ -145,8 +145,7 @@ def _next_part(stream: Iterator[SeedHits]) -> SeedHits | None:
     return next((part for part in stream if part.count), None)
 
 
-# --------------------------------------------------------------------------------------------------
-# What a search finds: SA intervals of the forward BWT, for a k-mer on a strand.
+# Search results: SA intervals of the forward BWT, per k-mer and strand.
 
 
 FORWARD, REVERSE = 0, 1
@@ -154,14 +153,14 @@ FORWARD, REVERSE = 0, 1
 
 @dataclass(frozen=True)
 class Intervals:
-    """Non-empty SA intervals; every row is one hit, and no hit is there twice.
+    """Non-empty SA intervals; every row is one hit, and each hit occurs once.
 
     Attributes
     ----------
     kmers : ndarray, shape=(n,), dtype=uint32
-        The number of the k-mer in its batch.
+        The number of the k-mer within its batch.
     strands : ndarray, shape=(n,), dtype=uint8
-        0 where the k-mer itself lies in the text, 1 where its reverse complement does.
+        0 if the k-mer itself occurs in the text, 1 if its reverse complement does.
     first_rows, n_rows : ndarray, shape=(n,), dtype=uint32
     mismatches : ndarray, shape=(n,), dtype=uint8
     """
@@ -174,7 +173,7 @@ class Intervals:
 
     @classmethod
     def of_items(cls, items, first_rows, n_rows, mismatches) -> "Intervals":
-        """Those of items: item 2 i is k-mer i, item 2 i + 1 its reverse complement."""
+        """Make intervals of items: item 2 i is k-mer i, item 2 i + 1 its reverse complement."""
         return cls(
             (items >> 1).astype(np.uint32),
             (items & 1).astype(np.uint8),
@@ -189,23 +188,23 @@ class Intervals:
 
 
 def hits_of_kmers(intervals: Intervals, n_kmers: int) -> np.ndarray:
-    """How many hits every k-mer has, shape=(n_kmers,), dtype=int64."""
+    """Count the hits of every k-mer, shape=(n_kmers,), dtype=int64."""
     hits = np.zeros(n_kmers, np.int64)
     _add_hits(intervals.kmers, intervals.n_rows, hits)
     return hits
 
 
 def in_kmer_order(intervals: Intervals, n_kmers: int) -> Intervals:
-    """The same intervals, k-mer by k-mer."""
+    """Sort the intervals by k-mer."""
     order = np.empty(intervals.count, np.int64)
     _counting_sort(intervals.kmers, n_kmers, order)
     return taken(intervals, order)
 
 
 def whole_kmers(intervals: Intervals, most_hits: int) -> Iterator[Intervals]:
-    """Intervals that are in k-mer order, in parts of whole k-mers with a bounded number of hits.
+    """Split intervals in k-mer order into parts of whole k-mers with a bounded number of hits.
 
-    A k-mer that has more hits than that is a part of its own.
+    A k-mer with more hits forms a part of its own.
     """
     begins_kmer = np.diff(intervals.kmers, prepend=np.uint32(0), append=np.uint32(0)) != 0
     begins_kmer[[0, -1]] = True

@@ -1,12 +1,12 @@
 """Batches of k-mers cut from reads, packed for searching.
 
-A k-mer is held in one 64-bit word (k to 32) or two (k to 64), first base in the highest bits:
+A k-mer takes one 64-bit word (k up to 32) or two (k up to 64), first base in the highest bits:
 
     words[i]    A C G T A C ... A 0 0 0      unused low bits are 0
     base b      bits 63-2b, 62-2b of word b // 32
 
-What cannot be searched is kept beside what can: a k-mer over an ambiguous base, a query shorter
-than k or longer than 64.
+A batch also lists what cannot be searched: k-mers with an ambiguous base, and queries shorter than
+k or longer than 64.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from bwarp.io.fastx import SequenceBatch
 from bwarp.options.finding import LONGEST_KMER, SHORTEST_KMER
 from bwarp.runtime.compiled_code import compiled
 
-#: The sequences that a degenerate query may stand for.
+#: The maximum number of sequences that a degenerate query may stand for.
 MOST_VARIANTS = 4096
 
-#: Why a query or k-mer was not searched, by number.
+#: Reasons why a query or k-mer was not searched, by number.
 REASONS = (
     "", "ambiguous base", "shorter than the k-mer length", f"longer than {LONGEST_KMER}",
     f"stands for more than {MOST_VARIANTS} sequences",
@@ -32,7 +32,7 @@ _TOO_SHORT, _TOO_LONG = 2, 3
 
 @dataclass(frozen=True)
 class KmerBatch:
-    """K-mers in the order of their queries and starts.
+    """K-mers ordered by query and start.
 
     Attributes
     ----------
@@ -40,14 +40,14 @@ class KmerBatch:
         The packed bases of every k-mer.
     lengths : ndarray, shape=(n,), dtype=uint8
     queries : ndarray, shape=(n,), dtype=int64
-        The number, within its batch of sequences, of the query a k-mer is from.
+        The number of the query of each k-mer within its batch of sequences.
     starts : ndarray, shape=(n,), dtype=int64
-        Where it begins in the query.
+        Where the k-mer begins in the query.
     skipped : ndarray, shape=(n_skipped, 3), dtype=int64
-        Query, start and number of the reason (`REASONS`) of what is not searched.
+        Query, start and reason (a number in `REASONS`) of everything not searched.
     variants : KmerBatch, optional
-        Of degenerate queries, every sequence that they stand for; `queries` is there the number of
-        the k-mer, whose own `words` say nothing.
+        For degenerate queries, all sequences that they stand for; its `queries` are then the
+        numbers of k-mers, whose own `words` are meaningless.
     """
 
     words: np.ndarray
@@ -68,7 +68,7 @@ class PackedKmers(NamedTuple):
     Attributes
     ----------
     words : ndarray, shape=(n * words_a_kmer + 1,), dtype=uint64
-        One word more than k-mers need: one at the end is read as two words.
+        One word more than the k-mers need, because reading the last one reads two words.
     """
 
     words: np.ndarray
@@ -77,17 +77,17 @@ class PackedKmers(NamedTuple):
 
     @classmethod
     def of(cls, kmers: np.ndarray, k: int) -> "PackedKmers":
-        """Those of an array, shape=(n, words_a_kmer)."""
+        """Pack an array of k-mers, shape=(n, words_a_kmer)."""
         return cls(np.append(kmers.reshape(-1), np.uint64(0)), kmers.shape[1], k)
 
 
 def kmer_words(k: int) -> int:
-    """64-bit words a k-mer takes."""
+    """Return the number of 64-bit words per k-mer."""
     return 1 if k <= 32 else 2
 
 
 def cut_kmers(sequences: SequenceBatch, k: int, step: int) -> KmerBatch:
-    """The k-mers that begin at every `step`-th base of every sequence, k from 8 to 64."""
+    """Cut the k-mers that begin at every `step`-th base of every sequence, k from 8 to 64."""
     lengths = np.diff(sequences.offsets)
     n_windows = np.maximum((lengths - k) // step + 1, 1)
     firsts = np.concatenate([[0], np.cumsum(n_windows)])
@@ -98,7 +98,7 @@ def cut_kmers(sequences: SequenceBatch, k: int, step: int) -> KmerBatch:
 
 
 def whole_queries(sequences: SequenceBatch) -> KmerBatch:
-    """Every sequence as one k-mer of its own length."""
+    """Take every sequence as one k-mer of its own length."""
     lengths = np.diff(sequences.offsets)
     queries = np.arange(sequences.count)
     return _pack(sequences, queries, np.zeros_like(queries), lengths, lengths)
@@ -139,7 +139,7 @@ def _pack_kmers(codes, positions, lengths, words, reasons):
 
 @compiled
 def base_of_item(words, words_a_kmer, k, item, position):
-    """A base of item i of `PackedKmers`: of k-mer i // 2, or with odd i its reverse complement."""
+    """Return a base of item i of `PackedKmers`: k-mer i // 2, reverse-complemented if i is odd."""
     at = k - 1 - position if item & 1 else position
     word = words[(item >> 1) * words_a_kmer + (at >> 5)]
     code = (word >> np.uint64(62 - 2 * (at & 31))) & np.uint64(3)

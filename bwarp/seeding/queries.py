@@ -1,4 +1,4 @@
-"""K-mers of queries, batch by batch, with the names of their queries."""
+"""Read queries and yield their k-mers, batch by batch, with the names of the queries."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -18,18 +18,17 @@ from bwarp.seeding.kmers import (
     whole_queries,
 )
 
-# --------------------------------------------------------------------------------------------------
-# Degenerate queries: searched as all the sequences that IUPAC letters stand for.
+# Degenerate queries: searched as all sequences that their IUPAC letters stand for.
 #
-# A query of R, Y or N is searched as many plain ones, its variants. A site may lie near several
-# of
-# them; it has one row, with the fewest mismatches: those of the bases that no letter allows.
+# A query with R, Y or N is searched as many plain ones, its variants. Several variants may match
+# the same site; it is reported once, with the fewest mismatches: those at bases that the letter
+# excludes.
 
 
-#: Variants of a batch at most.
+#: The maximum number of variants in a batch.
 VARIANTS_AT_ONCE = 1 << 18
 
-#: The bases that a letter stands for; its code is its number here, that of N 4 as everywhere.
+#: The bases that a letter stands for; its code is its index here, with N at 4 as everywhere.
 _MEANT = {
     "A": "A", "C": "C", "G": "G", "T": "T", "N": "ACGT", "R": "AG", "Y": "CT", "S": "CG",
     "W": "AT", "K": "GT", "M": "AC", "B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG",
@@ -47,25 +46,25 @@ def _letter_table() -> np.ndarray:
     return table
 
 
-#: uint8[256]: a code of every IUPAC letter, those of plain bases and N as everywhere; 255 for any
-#: other byte.
+#: uint8[256]: the code of each IUPAC letter, with the usual codes of plain bases and N; 255 for
+#: other bytes.
 CODE_OF_LETTER = _letter_table()
 
 
 def bases_of_codes(codes: np.ndarray) -> np.ndarray:
-    """The bases that letters stand for, a bit each, that of A the lowest; dtype=uint8."""
+    """Return the bases that letters stand for, one bit each, A lowest; dtype=uint8."""
     return np.array([sum(1 << base for base in bases) for bases in _BASES], np.uint8)[codes]
 
 
 def batches_with_variants(
     sequences: SequenceBatch, k: int | None = None, step: int = 1
 ) -> Iterator[KmerBatch]:
-    """As `bwarp.seeding.find.kmer_batches`, with whole degenerate queries in batches of their own.
+    """Do what `bwarp.seeding.find.kmer_batches` does, with degenerate queries in separate batches.
 
     Parameters
     ----------
     sequences : SequenceBatch
-        Codes are those of `CODE_OF_LETTER`. K-mers that are cut hold plain bases alone.
+        Codes are those of `CODE_OF_LETTER`. K-mers cut from queries contain plain bases only.
     """
     if k is not None:
         yield from kmer_batches(sequences, k, step)
@@ -76,7 +75,7 @@ def batches_with_variants(
         sequences.codes[sequences.offsets[query] : sequences.offsets[query + 1]]
         for query in ambiguous
     ]
-    # Logarithms: a query of N alone stands for more sequences than a number holds.
+    # Logarithms, because a query of Ns may stand for more sequences than an integer can hold.
     too_many = np.array([np.log2(_N_BASES[one]).sum() for one in codes]) > np.log2(MOST_VARIANTS)
     kmers.skipped[np.isin(kmers.skipped[:, 0], ambiguous[too_many]), 2] = TOO_MANY_VARIANTS
     waiting, first = [], 0
@@ -100,7 +99,7 @@ def batches_with_variants(
 
 
 def _between(kmers: KmerBatch, first: int, last: int) -> KmerBatch:
-    """The plain queries from one number up to, and without, another."""
+    """Return the plain queries from number `first` up to, but excluding, `last`."""
     begin, end = np.searchsorted(kmers.queries, [first, last])
     rows = slice(int(begin), int(end))
     numbers = kmers.skipped[:, 0]
@@ -114,7 +113,7 @@ def _between(kmers: KmerBatch, first: int, last: int) -> KmerBatch:
 
 
 def _degenerate(kmers: KmerBatch, waiting: list) -> KmerBatch:
-    """Degenerate queries, given by number, length and words of their variants, as a batch."""
+    """Make a batch of degenerate queries, given by number, length and words of their variants."""
     queries = np.array([query for query, _, _ in waiting], np.int64)
     lengths = np.array([length for _, length, _ in waiting], np.uint8)
     n_words = kmer_words(int(lengths.max()))
@@ -138,7 +137,7 @@ def _degenerate(kmers: KmerBatch, waiting: list) -> KmerBatch:
 
 
 def _variant_words(letters: np.ndarray) -> np.ndarray:
-    """The packed bases of every variant, in the order of the alphabet, shape=(n, 2)."""
+    """Return the packed bases of all variants, in alphabetical order, shape=(n, 2)."""
     words = np.zeros((1, 2), np.uint64)
     for at, code in enumerate(letters):
         bases = np.array(_BASES[code], np.uint64)
@@ -149,7 +148,7 @@ def _variant_words(letters: np.ndarray) -> np.ndarray:
 
 
 def kmers_to_cut(k: int | None, step: int | None) -> tuple[int | None, int]:
-    """The length of k-mers, None for whole queries, and their step, of which 1 is the default."""
+    """Return the length of k-mers, None for whole queries, and their step, by default 1."""
     if step is not None and k is None:
         raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
     return k, step or 1
@@ -158,7 +157,7 @@ def kmers_to_cut(k: int | None, step: int | None) -> tuple[int | None, int]:
 def read_queries(
     path: str | os.PathLike, k: int | None = None, step: int = 1
 ) -> Iterator[tuple[KmerBatch, Names]]:
-    """The k-mers of a FASTA or FASTQ file, in order; of whole degenerate queries, the variants.
+    """Yield the k-mers of a FASTA or FASTQ file, in order; for degenerate queries, the variants.
 
     Parameters
     ----------
@@ -170,12 +169,12 @@ def read_queries(
     Yields
     ------
     kmers, names : KmerBatch, Names
-        The names are those of the queries that `kmers` numbers.
+        The names of the queries that `kmers` refers to.
 
     Raises
     ------
     InputError
-        For a file that cannot be read, or a query without a name.
+        If the file cannot be read, or a query has no name.
     """
     yield from kmers_of(path, read_sequences(path, CODE_OF_LETTER), k, step)
 
@@ -186,7 +185,7 @@ def kmers_of(
     k: int | None = None,
     step: int = 1,
 ) -> Iterator[tuple[KmerBatch, Names]]:
-    """`read_queries` for sequences that someone else reads; errors name `where` they are from.
+    """Do what `read_queries` does for sequences already read; errors name their source, `where`.
 
     Codes are those of `bwarp.seeding.queries.CODE_OF_LETTER`.
     """

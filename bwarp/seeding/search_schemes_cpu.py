@@ -1,20 +1,20 @@
-"""Search schemes: in which order to match a k-mer's bases, and how many mismatches to allow when.
+"""Search schemes: the order in which bases of a k-mer are matched, and the mismatches allowed.
 
-Mismatches are few, so some part of the k-mer is free of them: a search that begins with that part
-has few rows left when the first mismatch is tried (Kucherov, Salikhov & Tsur 2016). The k-mer is
-cut into parts; a scheme is a list of searches, and each begins with one part matched exactly and
-grows it to the left or right, part by part:
+As there are few mismatches, some part of the k-mer has none; a search that begins with that part
+has few rows left when it tries the first mismatch (Kucherov, Salikhov & Tsur 2016). The k-mer is
+cut into parts; a scheme is a list of searches, each of which matches one part exactly and extends
+it to the left or right, part by part:
 
     parts          |--- 0 ---|--- 1 ---|--- 2 ---|        2 mismatches
     search 0        exact ---> then 1 --> then 2
     search 1        then 0 <-- then 1 <--- exact
     search 2                   exact ---> then 2, then <-- 0
 
-How many mismatches each part has, such as (0, 1, 1), is an error pattern. Every pattern belongs
-to exactly one search, the one where its mismatches come latest, so all searches together find
-every match once. A search gives a node up as soon as no pattern of its own continues it; that
-knowledge is the table `alive`, looked up by a node's error code: its mismatches by part, as the
-digits of a number to the base mismatches + 1.
+The mismatches per part, such as (0, 1, 1), are an error pattern. Each pattern belongs to exactly
+one search, the one that meets its mismatches latest, so that all searches together find every match
+once. A search abandons a node as soon as none of its own patterns continues it. This is looked up
+in the table `alive` by the error code of the node: its mismatches per part, as digits of a number
+in base mismatches + 1.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from bwarp.seeding.kmers import PackedKmers, base_of_item
 
 LEFT, RIGHT = 0, 1
 
-# A start table of 4**10 entries is 12 MB: it fits a cache, and saves ten steps a search.
+# A start table of 4**10 entries is 12 MB: it fits into a cache and saves ten steps per search.
 LONGEST_START = 10
 
 
@@ -44,17 +44,18 @@ class Search:
     Attributes
     ----------
     start, start_length : int
-        The bases that are matched first, exactly, by one look into a table.
+        The bases that are matched first, exactly, with one table lookup.
     positions : ndarray, shape=(n_steps,), dtype=int64
         The base of the k-mer that each following step matches.
     directions : ndarray, shape=(n_steps,), dtype=int64
-        0 where the step grows the match to the left, 1 to the right.
+        0 if the step extends the match to the left, 1 if to the right.
     weights : ndarray, shape=(n_steps,), dtype=int64
         What a mismatch at that base adds to the error code.
     alive : ndarray, shape=(n_steps, n_codes), dtype=bool
-        Whether a node with an error code after a step can become one of this search's patterns.
+        Whether a node with an error code can still reach one of this search's patterns after a
+        step.
     mismatches : ndarray, shape=(n_codes,), dtype=uint8
-        The mismatches of an error code, all parts together.
+        The total mismatches of an error code.
     """
 
     start: int
@@ -67,7 +68,7 @@ class Search:
 
 
 def error_patterns(n_parts: int, mismatches: int) -> list[tuple[int, ...]]:
-    """All numbers of mismatches of the parts that are not more than `mismatches` together."""
+    """Return all distributions of at most `mismatches` mismatches over the parts."""
     return [
         pattern
         for pattern in product(range(mismatches + 1), repeat=n_parts)
@@ -77,10 +78,10 @@ def error_patterns(n_parts: int, mismatches: int) -> list[tuple[int, ...]]:
 
 @lru_cache(maxsize=64)
 def choose_schemes(k: int, mismatches: int, text_length: int) -> tuple[Search, ...]:
-    """The searches for k-mers of a length with up to so many mismatches (1 to 4).
+    """Return the searches for k-mers of length k with up to `mismatches` mismatches (1 to 4).
 
-    Parts are as long as is best for a text of this length by `expected_nodes`: a part that is
-    followed by many mismatches had better be long.
+    Minimises `expected_nodes` for a text of this length over the lengths of parts: a part that is
+    followed by many mismatches should be long.
     """
     n_parts = mismatches + 1
     owned = _owned_patterns(n_parts, mismatches)
@@ -108,7 +109,7 @@ def choose_schemes(k: int, mismatches: int, text_length: int) -> tuple[Search, .
 
 
 def expected_nodes(search: Search, text_length: int) -> float:
-    """Nodes of a search in a random text: strings tried at each depth that are likely there."""
+    """Estimate the nodes of a search in a random text: strings tried at each depth that occur."""
     strings = np.zeros(len(search.mismatches))
     strings[0] = 1
     depth = search.start_length
@@ -123,7 +124,7 @@ def expected_nodes(search: Search, text_length: int) -> float:
 
 
 def _owned_patterns(n_parts: int, mismatches: int):
-    """Orders of parts, each with the patterns it owns; orders that own none are left out."""
+    """Yield orders of parts with the patterns that each owns, omitting orders that own none."""
     candidates = []
     for first in range(n_parts):
         to_right, to_left = list(range(first + 1, n_parts)), list(range(first - 1, -1, -1))
@@ -139,14 +140,14 @@ def _owned_patterns(n_parts: int, mismatches: int):
 
 
 def _profile(pattern, order) -> tuple[int, ...]:
-    """Mismatches met by the end of each part in turn: what is smaller comes later."""
+    """Return the cumulative mismatches at the end of each part in turn; smaller means later."""
     return tuple(accumulate(pattern[part] for part in order))
 
 
 def _make_search(order, patterns, sizes, mismatches) -> Search:
     starts = [0, *accumulate(sizes)]
     first = order[0]
-    # Grown towards the next part, so that what is matched stays in one piece.
+    # Extend towards the next part, so that the matched bases stay contiguous.
     grows_right = order[1] > first
     start_length = min(sizes[first], LONGEST_START)
     start = starts[first] if grows_right else starts[first + 1] - start_length
@@ -183,7 +184,9 @@ def _digit_sums(base: int, digits: int) -> np.ndarray:
 
 @lru_cache(maxsize=4096)
 def _alive_codes(order, at, bases_left, patterns, mismatches) -> np.ndarray:
-    """The codes on the way to a pattern when part number `at` has some bases left."""
+    """Return the codes from which a pattern is reachable when part `at` has `bases_left` bases
+    left.
+    """
     weights = [(mismatches + 1) ** part for part in range(len(order))]
     alive = np.zeros((mismatches + 1) ** len(order), bool)
     part = order[at]
@@ -194,24 +197,22 @@ def _alive_codes(order, at, bases_left, patterns, mismatches) -> np.ndarray:
     return alive
 
 
-# --------------------------------------------------------------------------------------------------
 # Inexact search on the CPU by search schemes, one step of many searches at a time.
 #
 # A node is a string that occurs in the text and may still become a match. All nodes of a batch of
-# k-mers take the same step together: each reads two blocks of one BWT, which gives the rows
-# of all four longer strings, and leaves up to four nodes behind. Nothing waits for memory,
-# because
-# the nodes lie in an array and blocks are asked for ahead.
+# k-mers take the same step together: each reads two blocks of one BWT, which give the rows of all
+# four longer strings, and produces up to four nodes. Memory latency is hidden, because nodes are in
+# an array and blocks are prefetched.
 #
-# Both BWTs are kept in step (the bidirectional FM-index): a string's rows in the forward
-# BWT and in the reverse one are equally many, and the ranks in one tell how the other's are
-# divided, for rows are in the order of what follows them: separators first, then A, C, G, T.
+# Both BWTs are kept in step (the bidirectional FM-index): a string has equally many rows in the
+# forward and reverse BWT, and ranks in one give the subdivision of the other, because rows are
+# sorted by what follows them: separators first, then A, C, G, T.
 
 
-#: K-mers on a strand that are searched together: their nodes should stay in a core's cache.
+#: K-mers per strand searched together; their nodes should fit into the cache of a core.
 _TOGETHER = 1024
 
-#: How many nodes ahead blocks are asked for.
+#: How many nodes ahead blocks are prefetched.
 _AHEAD = 12
 
 # The columns of a node.
@@ -221,12 +222,12 @@ _ITEM, _FIRST, _FIRST_REVERSE, _ROWS, _CODE = range(5)
 def search_schemes(
     index: FMIndex, kmers: np.ndarray, k: int, mismatches: int, threads: int = 1
 ) -> Intervals:
-    """The rows of every string within so many mismatches of a k-mer or its reverse complement.
+    """Find the rows of every string within `mismatches` of a k-mer or its reverse complement.
 
     Parameters
     ----------
     kmers : ndarray, shape=(n, 1 or 2), dtype=uint64
-        K-mers, all of length k, as `bwarp.seeding.kmers` packs them.
+        K-mers, all of length k, packed as in `bwarp.seeding.kmers`.
     mismatches : int
         From 1 to 4.
     """
@@ -256,13 +257,13 @@ def search_schemes(
 
 
 def start_tables(index: FMIndex, lengths: set[int], threads: int = 1) -> dict[int, np.ndarray]:
-    """Rows of all strings of some lengths.
+    """Return the rows of all strings of the given lengths.
 
     Returns
     -------
     tables : dict of int to ndarray, shape=(4**length, 3), dtype=uint32
-        First row forward, first row reverse, number of rows; the string is the index in the table
-        as a number to the base 4.
+        First row forward, first row reverse, number of rows; the index is the string as a number in
+        base 4.
     """
     table, reverse = np.array([[0, 0, index.forward.n_rows]], np.uint32), index.reverse.arrays
     tables = {}
@@ -298,7 +299,7 @@ def _grow(index: FMIndex, kmers: PackedKmers, search: Search, nodes: np.ndarray)
 
 @compiled
 def _start_nodes(kmers, table, start, start_length, first, last):
-    """The nodes of items whose first bases, matched exactly, occur."""
+    """Return the nodes of items whose first bases, matched exactly, occur."""
     words, words_a_kmer, k = kmers
     nodes = np.empty((last - first, 5), np.uint32)
     n_nodes = 0
@@ -318,9 +319,9 @@ def _start_nodes(kmers, table, start, start_length, first, last):
 
 @compiled
 def _step(bwt, kmers, position, grown, weight, alive, nodes, longer):
-    """Grow every node by one base in the BWT whose first row is column `grown`.
+    """Extend every node by one base in the BWT whose first row is column `grown`.
 
-    Writes the nodes that occur and are alive to `longer`; returns how many.
+    Writes the nodes that occur and are alive to `longer`; returns their number.
     """
     words, separator_rows, groups, first_rows, _ = bwt
     flat, words_a_kmer, k = kmers
@@ -364,7 +365,7 @@ def _step(bwt, kmers, position, grown, weight, alive, nodes, longer):
 
 @compiled
 def _grow_table(bwt, table, longer, start, stop):
-    """Grow strings start to stop of a table by one base to the right."""
+    """Extend strings start to stop of a table by one base to the right."""
     words, separator_rows, groups, first_rows, _ = bwt
     for string in range(start, stop):
         rows = np.uint64(table[string, 2])

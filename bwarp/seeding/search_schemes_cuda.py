@@ -1,20 +1,19 @@
 """Inexact search on the GPU by search schemes: all nodes of a batch take each step together.
 
-The searches are those of `bwarp.seeding.search_schemes_cpu`, the steps those of
-`bwarp.seeding.search_schemes_cpu`. Three things differ:
+Searches and steps are those of `bwarp.seeding.search_schemes_cpu`, with three differences:
 
-- A search begins deeper. The strings within its first steps' mismatches of a k-mer are listed
-  once, as bits to flip, and each is one look into the table of all strings of a length:
+- A search begins deeper. The strings within the mismatches of its first steps are listed
+  once, as bits to flip, and each takes one lookup in the table of strings:
 
       k-mer   A C G T A C C A T G G A C T A G ...
               <---- exact ----><- flipped ->             13-mers with up to one mismatch, say
 
-- No thread waits for a step's number of nodes: counters stay on the GPU, and every kernel takes
-  what the one before has left, all its blocks together.
+- No thread waits for the number of nodes of a step: counters stay on the GPU, and each kernel
+  processes the output of the previous one with all its blocks.
 
-- Where the text is on the GPU, a node of few rows grows no further. Each of its rows is compared
-  with the text instead: exclusive or and a count of bits tell the mismatches in each part, and
-  with them whether the hit is this search's own.
+- If the text is on the GPU, a node with few rows is not extended. Each of its rows is compared
+  with the text instead: exclusive or and population count give the mismatches in each part, and
+  with them whether the hit belongs to this search.
 """
 
 import numpy as np
@@ -30,29 +29,25 @@ from bwarp.seeding.exact_cuda import base_of
 from bwarp.seeding.search_schemes_cpu import RIGHT, Search, choose_schemes
 from bwarp.sequence import kmer_at
 
-# --------------------------------------------------------------------------------------------------
-# The kernels of search schemes on the GPU: where nodes start, how they grow, and how they end.
+# Kernels: where nodes start, how they are extended, and how they end.
 #
 # A node is five numbers, each in a column of its own:
 #
 #     item | first row | first row in the reverse | rows | error code
 #
-# A node of few rows is put down as checks instead, one a row.
-# `bwarp.seeding.search_schemes_cuda` says in which order the kernels run. All of them
-# take
-# as many nodes as a counter on the GPU says, and leave what they find by
-# `bwarp.gpu.sums_and_sorts.reserve`.
+# A node with few rows is written as checks instead, one per row. Each kernel takes as many nodes as
+# a counter on the GPU says, and writes its results at `bwarp.gpu.sums_and_sorts.reserve`.
 
 
 # A check is one number: the base of the k-mer where the matched string begins, item, row.
 _ITEM_BITS = 26
-#: Items a batch may have.
+#: The maximum number of items in a batch.
 MOST_ITEMS = 1 << _ITEM_BITS
 
 
 @cuda.jit(device=True)
 def put_node(nodes, capacity, slot, item, first, first_reverse, rows, code):
-    """Write the columns of a node, if there is room."""
+    """Write the columns of a node if there is space."""
     if slot < capacity:
         at = uint64(slot)
         column = uint64(capacity)
@@ -65,7 +60,7 @@ def put_node(nodes, capacity, slot, item, first, first_reverse, rows, code):
 
 @cuda.jit(device=True)
 def put_checks(checks, slot, leftmost, item, first, rows):
-    """Write a check a row, as far as there is room."""
+    """Write one check per row as far as there is space."""
     head = uint64(uint32(leftmost) << uint32(_ITEM_BITS) | uint32(item)) << uint64(32)
     for row in range(rows):
         if uint64(slot) + uint64(row) < uint64(checks.size):
@@ -78,7 +73,7 @@ def start_nodes(
     flips: uint64[::1], codes: uint32[::1], n_items: int, few: int, capacity: int,
     nodes: uint32[::1], checks: uint64[::1], counters: uint32[::1], counter: int,
 ):  # fmt: skip
-    """The nodes of all items. One thread an item and string of it; one look into the table."""
+    """Write the nodes of all items. One thread and one table lookup per item and string."""
     total = uint64(n_items) * uint64(flips.size)
     for block_start in range(
         cuda.blockIdx.x * cuda.blockDim.x, total, cuda.gridDim.x * cuda.blockDim.x
@@ -111,10 +106,10 @@ def grow_nodes(
     longer: uint32[::1], checks: uint64[::1], counters: uint32[::1], counter: int,
     node_counter: int,
 ):  # fmt: skip
-    """Grow every node by one base in the BWT whose first row is column `grown`.
+    """Extend every node by one base in the BWT whose first row is column `grown`.
 
-    One thread a node: it reads one or two sectors of the BWT, and leaves up to four nodes
-    that occur and are alive, or their rows as checks.
+    One thread per node: reads one or two sectors of the BWT and writes up to four nodes that occur
+    and are alive, or their rows as checks.
     """
     n_nodes = min(counters[node_counter], uint32(capacity))
     column = uint64(capacity)
@@ -183,9 +178,9 @@ def check_rows(
     masks: uint64[::1], weights: uint32[::1], alive: uint8[:, ::1], checks: uint64[::1],
     keys: uint64[::1], values: uint32[::1], counters: uint32[::1], counter: int,
 ):  # fmt: skip
-    """Compare a k-mer with the text where a row says that it would begin; keep what is a hit.
+    """Compare a k-mer with the text where a row says that it would begin; keep the hits.
 
-    One thread a check: a read of the suffix array, then one or two sectors of the text.
+    One thread per check: one read of the suffix array, then one or two sectors of the text.
     """
     n_checks = min(uint64(counters[counter]), uint64(checks.size))
     length = segment_text[segment_text.size - 1]
@@ -225,7 +220,7 @@ def finish_nodes(
     mismatches: uint8[::1], capacity: int, nodes: uint32[::1], intervals: uint32[::1],
     counters: uint32[::1], node_counter: int,
 ):  # fmt: skip
-    """Put the nodes of the last step into the list of intervals. One thread a node."""
+    """Append the nodes of the last step to the list of intervals. One thread per node."""
     n_nodes = min(counters[node_counter], uint32(capacity))
     column = uint64(capacity)
     for block_start in range(
@@ -242,12 +237,12 @@ def finish_nodes(
             intervals[slot + uint64(3) * column] = uint32(mismatches[code])
 
 
-#: Nodes of at most so many rows are compared with the text. More would be compared with less to
-#: gain: of a string that is there by chance, the next step leaves a quarter of the rows.
+#: Nodes with at most this many rows are compared with the text. For larger ones it does not pay
+#: off: for a string that occurs by chance, the next step leaves a quarter of the rows.
 FEW_ROWS = 2
 
 _THREADS = 256
-# As many rounds of blocks as run at once, six or eight by the registers of the kernel.
+# As many rounds of blocks as run at once, six or eight depending on the registers of the kernel.
 _BLOCKS_A_PROCESSOR = 24
 
 # Each search has its own counters: of checks, and of nodes after every step.
@@ -257,13 +252,12 @@ _COUNTERS_A_SEARCH = 66
 def search_schemes(
     device: DeviceIndex, items, n_items: int, words_an_item: int, k: int, mismatches: int
 ) -> None:
-    """Find everything within so many mismatches (1 to 4) of items; add it to the lists.
+    """Find all strings within `mismatches` (1 to 4) of items; append them to the lists.
 
     Parameters
     ----------
     items : device array
-        Both strands of k-mers of length k, as
-        `bwarp.seeding.exact_cuda.make_items` gives them.
+        Both strands of k-mers of length k, from `bwarp.seeding.exact_cuda.make_items`.
     """
     searches = choose_schemes(k, mismatches, device.forward.n_rows)
     assert 2 + len(searches) * _COUNTERS_A_SEARCH <= COUNTERS
@@ -272,7 +266,7 @@ def search_schemes(
 
 
 def elements_an_item(device: DeviceIndex, k: int, mismatches: int) -> int:
-    """About how many elements of the longest list of the working space an item takes."""
+    """Estimate the elements of the longest workspace list per item."""
     searches = choose_schemes(k, mismatches, device.forward.n_rows)
     longest = 1
     for search in searches:
@@ -365,7 +359,7 @@ def _run_search(device, items, n_items, words_an_item, k, mismatches, search, nu
 
 
 class _SearchTables:
-    """A search's tables on the device; see `start_strings` and `part_masks`."""
+    """The tables of a search on the device; see `start_strings` and `part_masks`."""
 
     def __init__(self, search: Search, k: int, length: int):
         self.first_base, flips, codes = start_strings(search, length)
@@ -380,7 +374,9 @@ _kept_tables: dict = {}
 
 
 def _tables_of(search: Search, k: int, length: int) -> _SearchTables:
-    """The tables of a search, made once: `choose_schemes` gives the same objects every time."""
+    """Return the tables of a search, made once, as `choose_schemes` always returns the same
+    objects.
+    """
     key = id(search), length
     if key not in _kept_tables:
         _kept_tables[key] = search, _SearchTables(search, k, length)
@@ -388,16 +384,16 @@ def _tables_of(search: Search, k: int, length: int) -> _SearchTables:
 
 
 def start_strings(search: Search, length: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """What a search may have matched when its string is `length` bases long.
+    """List what a search may have matched when its string is `length` bases long.
 
     Returns
     -------
     first_base : int
-        Where in the k-mer the string begins.
+        Where the string begins in the k-mer.
     flips : ndarray, shape=(n,), dtype=uint64
-        Bits to flip in the string, as a number to the base 4, for every set of mismatches.
+        Bits to flip in the string, as a number in base 4, for every set of mismatches.
     codes : ndarray, shape=(n,), dtype=uint32
-        The error code of each.
+        The error code of each set.
     """
     steps = length - search.start_length
     positions = search.positions[:steps]
@@ -411,17 +407,17 @@ def start_strings(search: Search, length: int) -> tuple[int, np.ndarray, np.ndar
         code = np.concatenate([codes, *[codes + weight] * 3])
         kept = (code < alive.size) & alive[np.minimum(code, alive.size - 1)]
         flips, codes = changed[kept], code[kept]
-    order = np.argsort(flips, kind="stable")  # neighbours in the table, where there are any
+    order = np.argsort(flips, kind="stable")  # adjacent in the table, if possible
     return first_base, flips[order], codes[order].astype(np.uint32)
 
 
 def part_masks(search: Search, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where mismatches count how much in a search's error code.
+    """Return where mismatches add which weight to the error code of a search.
 
     Returns
     -------
     masks : ndarray, shape=(2 * n,), dtype=uint64
-        For every weight, two words as k-mers are packed: the lower bit of each of its bases.
+        For every weight, two words packed like k-mers: the lower bit of each of its bases.
     weights : ndarray, shape=(n,), dtype=uint32
     """
     weights = np.unique(search.weights)

@@ -1,10 +1,10 @@
-"""The tables of a seed search: the hits in the format their file's ending says, and two siblings.
+"""Write the tables of a seed search: hits as TSV, BED or Parquet, and two tables next to them.
 
     OUT.tsv           hits, or OUT.bed, either also .gz, or OUT.parquet
-    OUT.over.tsv      the k-mers with more hits than the limit, and how many they have
+    OUT.over.tsv      the k-mers with more hits than the limit, with their number
     OUT.skipped.tsv   the k-mers that were not searched, and why
 
-All three appear when all are complete.
+All three appear once all are complete.
 """
 
 import os
@@ -28,8 +28,7 @@ from bwarp.runtime.simd import VECTOR_BYTES, load, store
 from bwarp.seeding.hits import FoundSeeds, SeedHits
 from bwarp.seeding.kmers import REASONS, KmerBatch
 
-# --------------------------------------------------------------------------------------------------
-# Hits as the columns of their table, for what is not text: Parquet and data frames.
+# Hits as columns, for Parquet and data frames.
 
 
 class HitColumns(NamedTuple):
@@ -40,7 +39,7 @@ class HitColumns(NamedTuple):
     names : list of str
         Of the queries that have hits, in their order.
     queries : ndarray, shape=(n,), dtype=int64
-        Which of `names` a row is of.
+        The index in `names` of each row.
     kmer_starts : ndarray, shape=(n,), dtype=int64
     strands : ndarray, shape=(n,), dtype=uint8
         0: forward, 1: reverse.
@@ -62,9 +61,9 @@ class HitColumns(NamedTuple):
 def hit_columns(
     hits: SeedHits, kmers: KmerBatch, queries: Names, reference: Reference
 ) -> HitColumns:
-    """The columns of hits of a batch of k-mers."""
+    """Return the columns of the hits of a batch of k-mers."""
     numbers = kmers.queries[hits.kmers]
-    # Only the names that occur become strings: hits are in the order of their queries.
+    # Convert only the names that occur to strings; hits are in the order of their queries.
     first = np.flatnonzero(np.diff(numbers, prepend=-1))
     positions = hits.positions.astype(np.int64)
     contigs = reference.contig_of(positions)
@@ -79,18 +78,17 @@ def hit_columns(
     )
 
 
-# --------------------------------------------------------------------------------------------------
 # Hits and k-mers as lines of text, TSV or BED, written by jitted code into arrays of bytes.
 #
 #     hits, TSV     query  kmer_start  strand  contig  position  mismatches
-#     with sites    the same, and the bases of the hit on its strand
+#     with sites    the same, plus the bases of the hit on its strand
 #     hits, BED     contig  position  position + k  query  mismatches  strand
 #     over          query  kmer_start  hits
 #     skipped       query  kmer_start  reason
 #
-# In BED a k-mer that does not begin at the query's first base is called ``query:kmer_start``.
-# The hits of one k-mer on one strand and contig begin alike, so a TSV line begins with a copy of
-# the line before it.
+# In BED, a k-mer that does not begin at the first base of the query is named ``query:kmer_start``.
+# Hits of a k-mer on the same strand and contig begin alike, so a TSV line starts as a copy of the
+# previous one.
 
 
 TSV, BED, TSV_WITH_SITES = 0, 1, 2
@@ -112,13 +110,13 @@ class _Hits(NamedTuple):
     packed: np.ndarray
 
 
-# As numbers of one type: for each literal number Numba would compile a function again.
+# All of one type: Numba compiles a function anew for each type of literal.
 _TAB, _NEWLINE, _COLON, _PLUS, _MINUS = np.frombuffer(b"\t\n:+-", np.uint8)
 _LETTERS = np.frombuffer(b"ACGT", np.uint8)
 _START = np.int64(0)
-#: The most bytes of a number and its separator.
+#: The maximum bytes of a number and its separator.
 _NUMBER = MOST_DIGITS + 1
-#: Lines that one call of a jitted function writes: few enough to stay in a core's cache.
+#: Lines per call of a jitted function: few enough to stay in the cache of a core.
 _LINES_AT_ONCE = 1 << 14
 
 
@@ -131,9 +129,9 @@ def hit_lines(
     contigs: Names,
     threads: int = 1,
 ) -> Iterator[np.ndarray]:
-    """Hits as lines of a layout, `TSV`, `BED` or `TSV_WITH_SITES`, as arrays of bytes in order.
+    """Format hits as `TSV`, `BED` or `TSV_WITH_SITES` lines: arrays of bytes, in order.
 
-    While one is written, threads fill the next.
+    While one array is written, threads fill the next.
     """
     write = {TSV: _write_tsv, BED: _write_bed, TSV_WITH_SITES: _write_sites}[layout]
     table = _Hits(
@@ -162,7 +160,7 @@ def hit_lines(
 def number_lines(
     queries: Names, numbers: np.ndarray, starts: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """Lines of query ``numbers[i]``, ``starts[i]`` and ``values[i]``, as an array of bytes."""
+    """Format lines of query ``numbers[i]``, ``starts[i]`` and ``values[i]``: an array of bytes."""
     text = _room(queries, numbers, _NUMBER)
     return text[: _write_numbers(queries, numbers, starts, values, text)]
 
@@ -170,13 +168,13 @@ def number_lines(
 def reason_lines(
     queries: Names, numbers: np.ndarray, starts: np.ndarray, values: np.ndarray, reasons: Names
 ) -> np.ndarray:
-    """Lines of query ``numbers[i]``, ``starts[i]`` and ``reasons[values[i]]``."""
+    """Format lines of query ``numbers[i]``, ``starts[i]`` and ``reasons[values[i]]``."""
     text = _room(queries, numbers, reasons.longest + 1)
     return text[: _write_reasons(queries, numbers, starts, values, reasons, text)]
 
 
 def _room(queries: Names, numbers: np.ndarray, rest: int) -> np.ndarray:
-    """An array with room for a name, a number and `rest` bytes more a line."""
+    """Allocate an array with space for a name, a number and `rest` more bytes per line."""
     lengths = queries.bounds[:, 1] - queries.bounds[:, 0]
     line = 1 + _NUMBER + rest
     return np.empty(int(lengths[numbers].sum()) + len(numbers) * line + SLACK, np.uint8)
@@ -184,7 +182,7 @@ def _room(queries: Names, numbers: np.ndarray, rest: int) -> np.ndarray:
 
 @compiled
 def _name_bytes(hit_kmers, kmer_queries, bounds, first, last):
-    """The bytes of the query names of hits first to last."""
+    """Sum the bytes of the query names of hits first to last."""
     total = 0
     for i in range(first, last):
         query = kmer_queries[hit_kmers[i]]
@@ -194,7 +192,7 @@ def _name_bytes(hit_kmers, kmer_queries, bounds, first, last):
 
 @compiled
 def _put(text, at, source, start, stop, ending):
-    """Copy source[start:stop] and one byte more; up to `SLACK` bytes after them are overwritten."""
+    """Copy source[start:stop] and one byte more; overwrites up to `SLACK` bytes after them."""
     end = at + stop - start
     while at < end and start + VECTOR_BYTES <= source.size:
         store(text, at, load(source, start))
@@ -216,7 +214,7 @@ def _put_name(text, at, names, number, ending):
 
 @compiled
 def _contig_of(contig_starts, position, contig):
-    """The contig of a genome position; `contig` is tried first."""
+    """Return the contig of a genome position; `contig` is tried first."""
     if contig_starts[contig] <= position < contig_starts[contig + 1]:
         return contig
     return np.searchsorted(contig_starts, position, side="right") - 1
@@ -338,7 +336,7 @@ _REASONS = Names.of(REASONS)
 
 
 def sibling(path: str | os.PathLike, kind: str) -> Path:
-    """The table that goes with another: OUT.tsv, OUT.bed.gz -> OUT.over.tsv.
+    """Return the path of a related table: OUT.tsv, OUT.bed.gz -> OUT.over.tsv.
 
     >>> sibling("hits/guides.tsv.gz", "over").as_posix()
     'hits/guides.over.tsv'
@@ -348,7 +346,7 @@ def sibling(path: str | os.PathLike, kind: str) -> Path:
 
 
 def tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
-    """The files that a search with this output writes, the hits last."""
+    """Return the files that a search with this output writes, the hits last."""
     if str(path) == "-":
         return [path]
     return [sibling(path, "over"), sibling(path, "skipped"), path]
@@ -356,8 +354,9 @@ def tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
 
 @dataclass
 class SeedCounts:
-    """What became of every k-mer: it is skipped or searched, and a searched one is over the
-    limit, or has hits, or has none."""
+    """K-mers by outcome: skipped or searched; of those searched, over the limit, with hits, or
+    without.
+    """
 
     searched: int = 0
     skipped: int = 0
@@ -370,7 +369,7 @@ class SeedCounts:
         return self.searched - self.over - self.with_hits
 
     def sentence(self) -> str:
-        """All counts, for people."""
+        """Return all counts as a sentence."""
         return (
             f"{counted(self.searched, 'k-mer')} searched: {counted(self.hits, 'hit')} of "
             f"{self.with_hits:,}, "
@@ -380,7 +379,7 @@ class SeedCounts:
 
 
 class SeedTables:
-    """Open tables of hits, k-mers over the limit and k-mers skipped.
+    """Open tables of hits, k-mers over the limit and skipped k-mers.
 
     Attributes
     ----------
@@ -402,7 +401,7 @@ class SeedTables:
         self.counts.skipped += len(kmers.skipped)
 
     def add_found(self, found: FoundSeeds, kmers: KmerBatch, queries: Names) -> Iterator[SeedHits]:
-        """Write what one pass found, yielding every part of its hits once it is written."""
+        """Write the results of a pass, yielding every part of its hits once it is written."""
         over = found.over_kmers
         if self._over is not None:
             numbers, starts = kmers.queries[over], kmers.starts[over]
@@ -418,7 +417,7 @@ class SeedTables:
 
 
 class CountTable:
-    """An open table of how many hits k-mers have; `counts` is of what has been written so far."""
+    """An open table of hit counts of k-mers; `counts` covers what has been written so far."""
 
     def __init__(self, file: IO[bytes], skipped: IO[bytes] | None):
         self.counts = SeedCounts()
@@ -426,7 +425,7 @@ class CountTable:
         self._skipped = skipped
 
     def add(self, kmers: KmerBatch, queries: Names, hits: np.ndarray) -> None:
-        """Write the k-mers of a batch: those searched with their number of hits."""
+        """Write the k-mers of a batch: those searched, with their number of hits."""
         if self._skipped is not None:
             self._skipped.write(_skipped_lines(kmers, queries))
         self._file.write(number_lines(queries, kmers.queries, kmers.starts, hits))
@@ -443,7 +442,7 @@ def _skipped_lines(kmers: KmerBatch, queries: Names) -> np.ndarray:
 
 @contextmanager
 def open_count_table(path: str | os.PathLike) -> Iterator[CountTable]:
-    """A table of counts, TSV, and its sibling of skipped k-mers, as `open_seed_tables`."""
+    """Open a TSV of counts and its table of skipped k-mers, as `open_seed_tables` does."""
     siblings = [] if str(path) == "-" else [sibling(path, "skipped")]
     with atomic_files([*siblings, path]) as (*siblings, file):
         file.write(NUMBER_HEADER)
@@ -457,10 +456,10 @@ def open_count_table(path: str | os.PathLike) -> Iterator[CountTable]:
 def open_seed_tables(
     path: str | os.PathLike, reference: Reference, threads: int = 1, with_sites: bool = False
 ) -> Iterator[SeedTables]:
-    """Tables to write; they appear, the hits last, when the block ends well.
+    """Open the tables; they appear, the hits last, if the block ends without an error.
 
-    Standard output (``-``) has no siblings: what would stand there is only counted. `with_sites`
-    adds the bases of the hits to TSV.
+    Standard output (``-``) has no other tables: their rows are only counted. `with_sites` adds the
+    bases of the hits to TSV.
     """
     layout = table_format(path)
     with ExitStack() as stack:

@@ -1,1 +1,1 @@
-"""Simulated genomes and reads for demos, tests and benchmarks, with the truth about each."""
+"""Simulate genomes and reads, with the truth about each, for demos, tests and benchmarks."""

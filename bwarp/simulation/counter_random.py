@@ -1,9 +1,8 @@
-"""Random numbers that are a function of a key and a counter, with no state.
+"""Stateless random numbers: functions of a key and a counter.
 
 The n-th draw of a stream is `bits_at(key, n)`, the n-th output of SplitMix64 started at `key`.
-A draw is computed where it is needed, in any order and in any thread, so that results depend on
-the seed alone. Only integer operations and exact float products are used: results are the same on
-every machine.
+Draws can be computed in any order and in any thread, so that results depend only on the seed. Only
+integer operations and exact float products are used, so results are the same on every machine.
 """
 
 import numba
@@ -28,22 +27,22 @@ bits_at = numba.njit(_bits)
 
 
 def draws(key: np.uint64, count: int) -> np.ndarray:
-    """The first `count` draws of a stream, dtype uint64."""
+    """Return the first `count` draws of a stream, dtype uint64."""
     return _bits(np.full(1, key, np.uint64), np.arange(count, dtype=np.uint64))
 
 
 def unit_draws(key: np.uint64, count: int) -> np.ndarray:
-    """The first `count` draws of a stream as float64 from 0 up to, not including, 1."""
+    """Return the first `count` draws of a stream as float64 from 0 (included) to 1 (excluded)."""
     return (draws(key, count) >> np.uint64(11)) * 2.0**-53
 
 
 def index_draws(key: np.uint64, count: int, bound: int) -> np.ndarray:
-    """The first `count` draws of a stream as int64 from 0 up to, not including, `bound`."""
+    """Return the first `count` draws of a stream as int64 from 0 up to, but excluding, `bound`."""
     return (unit_draws(key, count) * bound).astype(np.int64)
 
 
 def stream_key(seed: int | np.uint64, *path: int) -> np.uint64:
-    """The key of a stream: a seed, and numbers that say what the stream is for."""
+    """Return the key of a stream from a seed and numbers that identify its purpose."""
     key = np.full(1, int(seed) % 2**64, np.uint64)
     for step in path:
         key = _bits(key, np.full(1, step, np.uint64))
@@ -51,11 +50,11 @@ def stream_key(seed: int | np.uint64, *path: int) -> np.uint64:
 
 
 def threshold(rate: float | np.ndarray) -> np.ndarray:
-    """The uint64 that 32 random bits are below with probability `rate` (0 to 1)."""
+    """Return the uint64 that 32 random bits are below with probability `rate` (0 to 1)."""
     return np.uint64(np.round(np.asarray(rate, np.float64) * 2.0**32))
 
 
 def check_share(what: str, value: float) -> None:
-    """Refuse a rate or share that is not from 0 to 1."""
+    """Raise an error if a rate or share is not from 0 to 1."""
     if not 0 <= value <= 1:
         raise UsageError(f"{what} {value} is not from 0 to 1")

@@ -1,15 +1,15 @@
-"""A simulated genome: contigs of uneven length with the repeats and gaps of a real one.
+"""Simulate a genome: contigs of uneven length with realistic repeats and gaps.
 
-It is painted in layers, each over the one before:
+Layers are written in this order, each over the previous ones:
 
-    background       independent bases of the GC content asked for
+    background       independent bases with the given GC content
     interspersed     transposon families and microsatellites, not overlapping
-    duplications     segments of 1 to 64 kb copied to elsewhere in the genome, 0-2 % diverged
-    satellites       one array a contig of 171-base monomers in higher-order units
-    gaps             runs of N: both telomeres, one beside the satellite array, and smaller ones
+    duplications     segments of 1 to 64 kb copied elsewhere in the genome, 0-2 % diverged
+    satellites       one array per contig of 171-base monomers in higher-order units
+    gaps             runs of N: both telomeres, one next to the satellite array, and smaller ones
     IUPAC letters    single ambiguous bases
 
-A later layer hides some of an earlier one, so that fractions hold for what was painted, before.
+A later layer may cover parts of an earlier one; fractions refer to what each layer wrote.
 """
 
 from collections.abc import Iterator
@@ -33,14 +33,12 @@ from bwarp.simulation.counter_random import (
     unit_draws,
 )
 
-# --------------------------------------------------------------------------------------------------
-# Repeats: the units a genome repeats, the plan of their copies, and writing copies.
+# Repeats: units, the plan of their copies, and writing copies.
 #
-# Everything repeated is a copy of a unit: a transposon family's consensus, a microsatellite's
-# motif,
-# a satellite's higher-order unit, the source of a segmental duplication. A copy starts at a phase
-# of
-# its unit, runs in either direction, wraps round (tandem repeats) and differs from it at a rate.
+# Every repeat is a copy of a unit: the consensus of a transposon family, the motif of a
+# microsatellite, the higher-order unit of a satellite, the source of a segmental duplication. A
+# copy starts at a phase of its unit, runs in either direction, wraps around (tandem repeats) and
+# differs from the unit at a given rate.
 #
 #     unit      0123456789
 #     copy      56789 (phase 5), 789012345678901 (phase 7, tandem), complement of 43210 (reverse)
@@ -53,17 +51,17 @@ N_MOTIFS = 256
 
 
 class FamilyKind(NamedTuple):
-    """A kind of transposon: length, families, and share of all dispersed bases."""
+    """A kind of transposon: length, families, and share of all interspersed bases."""
 
     length: int
     families: int
     share: float
-    shortest: float  # the shortest copy, as a part of the whole
-    youngest: float  # divergence of copies from the consensus, least and most
+    shortest: float  # the length of the shortest copy relative to the full length
+    youngest: float  # minimum and maximum divergence of copies from the consensus
     oldest: float
 
 
-#: After the human genome: Alu, L1 (mostly cut short at the 5' end), LTR and DNA transposons.
+#: Modelled on the human genome: Alu, L1 (mostly truncated at the 5' end), LTR and DNA transposons.
 FAMILY_KINDS = (
     FamilyKind(300, 12, 0.35, 0.7, 0.01, 0.16),
     FamilyKind(6000, 8, 0.45, 0.02, 0.01, 0.25),
@@ -72,7 +70,7 @@ FAMILY_KINDS = (
 
 
 class Units(NamedTuple):
-    """Repeated units, one after another: unit i is ``codes[offsets[i]:offsets[i + 1]]``.
+    """Concatenated repeat units: unit i is ``codes[offsets[i]:offsets[i + 1]]``.
 
     First the transposon families in the order of `FAMILY_KINDS`, then `N_MOTIFS` microsatellite
     motifs, then `SATELLITE_UNITS` higher-order units.
@@ -83,11 +81,11 @@ class Units(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """Copies of units to write, one array element a copy.
+    """Copies of units to write, one array element per copy.
 
-    starts, lengths (int64): where in the genome; units, phases (int64): what is copied, from
-    where; reverse (bool): the complement, read backwards; divergences (float64): the rate of
-    substitutions, a tenth of which again is the rate of small insertions and deletions.
+    starts, lengths (int64): position in the genome; units, phases (int64): the unit and the start
+    within it; reverse (bool): whether to write the reverse complement; divergences (float64): the
+    rate of substitutions; small insertions and deletions occur at a tenth of this rate.
     """
 
     starts: np.ndarray
@@ -99,7 +97,7 @@ class Copies(NamedTuple):
 
 
 def random_bases(codes: np.ndarray, key: np.uint64, gc: float, threads: int = 1) -> None:
-    """Fill an array of codes with independent bases of a GC content."""
+    """Fill an array of codes with independent bases of a given GC content."""
     gc_threshold = np.uint64(round(gc * 2**15))
     words = -(-codes.size // 4)
     for_each_range(
@@ -112,7 +110,7 @@ def random_bases(codes: np.ndarray, key: np.uint64, gc: float, threads: int = 1)
 
 @compiled
 def _random_bases(codes, key, gc_threshold, first, last):
-    """Four bases a draw: of 16 bits, 15 choose GC or AT and one chooses between the two."""
+    """Make four bases per draw: of 16 bits, 15 select GC or AT and one selects between the two."""
     for word in range(first, last):
         bits = bits_at(key, np.uint64(word))
         for i in range(4 * word, min(4 * word + 4, codes.size)):
@@ -123,7 +121,7 @@ def _random_bases(codes, key, gc_threshold, first, last):
 
 
 def repeat_units(key: np.uint64, gc: float) -> Units:
-    """The units that all of a genome's repeats are copies of."""
+    """Return the units of all repeats of a genome."""
     lengths = [kind.length for kind in FAMILY_KINDS for _ in range(kind.families)]
     motif_lengths = 1 + index_draws(stream_key(key, 0), N_MOTIFS, 6)
     lengths += motif_lengths.tolist()
@@ -152,10 +150,10 @@ def repeat_units(key: np.uint64, gc: float) -> Units:
 def plan_interspersed(
     key: np.uint64, length: int, dispersed_bases: int, microsatellite_bases: int
 ) -> Copies:
-    """Transposons and microsatellites, shuffled, that do not overlap, over a whole genome.
+    """Plan non-overlapping transposons and microsatellites, shuffled, over a whole genome.
 
-    Bases that no copy takes are shared out between the copies at random. As many copies are made
-    as fit into the bases asked for, so that a genome shorter than a family may hold none of it.
+    Bases outside copies are distributed between the copies at random. As many copies are made as
+    fit into the requested bases, so a genome shorter than a family may have none of it.
     """
     parts = []
     first_unit = 0
@@ -185,7 +183,7 @@ def _transposons(key, kind, first_unit, bases):
     age = (family + 0.5) / kind.families * (0.7 + 0.6 * unit_draws(stream_key(key, 2), n))
     divergences = np.clip(kind.oldest * age, kind.youngest, kind.oldest)
     reverse = draws(stream_key(key, 3), n) & np.uint64(1) == 1
-    # A copy cut short keeps the 3' end of its family; read backwards, that end comes first.
+    # A truncated copy keeps the 3' end of its family, which comes first on the reverse strand.
     phases = np.where(reverse, 0, kind.length - lengths)
     return lengths, first_unit + family, phases, reverse, divergences
 
@@ -200,7 +198,7 @@ def _microsatellites(key, first_unit, bases):
 
 
 def _enough(bases, mean):
-    """A number of draws whose sum passes `bases` but for a chance that is next to none."""
+    """Return a number of draws whose sum exceeds `bases` almost certainly."""
     expected = bases / mean
     return int(expected + 6 * expected**0.5) + 16
 
@@ -208,7 +206,7 @@ def _enough(bases, mean):
 def write_copies(
     codes: np.ndarray, units: Units, copies: Copies, key: np.uint64, threads: int = 1
 ) -> None:
-    """Write copies into a genome's codes; where copies overlap, the threads must be one."""
+    """Write copies into the codes of a genome; if copies overlap, use one thread."""
     thresholds = threshold(copies.divergences)
     for_each_range(
         lambda first, last: _write_copies(codes, units, copies, thresholds, key, first, last),
@@ -220,7 +218,7 @@ def write_copies(
 
 @compiled
 def _write_copies(codes, units, copies, thresholds, key, first, last):
-    """One draw a base: 32 bits for a substitution, the rest for its base or for an indel."""
+    """Use one draw per base: 32 bits for a substitution, the rest for its base or for an indel."""
     for copy in range(first, last):
         copy_key = bits_at(key, np.uint64(copy))
         unit = copies.units[copy]
@@ -238,17 +236,17 @@ def _write_copies(codes, units, copies, thresholds, key, first, last):
             codes[copies.starts[copy] + i] = base
             at += 1
             if (bits >> np.uint64(32)) * np.uint64(10) < thresholds[copy]:
-                # Skip up to four bases of the unit, or say up to four of them again.
+                # Skip up to four bases of the unit, or repeat up to four of them.
                 at += np.int64(bits & np.uint64(7)) - 4 + np.int64((bits & np.uint64(7)) >= 4)
             if at >= n or at < 0:
                 at %= n
 
 
-#: Of the bases in tandem repeats, the part that is satellite arrays; the rest is microsatellites.
+#: The share of satellite arrays in the bases of tandem repeats; the rest is microsatellites.
 SATELLITE_SHARE = 0.7
 SATELLITE_DIVERGENCE = 0.01
 OLDEST_DUPLICATION = 0.02
-#: Of the bases in gaps: the share of each telomere and of the gap beside the satellite array.
+#: The shares of each telomere and of the gap next to the satellite array in the bases of gaps.
 TELOMERE_SHARE = 0.1
 CENTROMERE_SHARE = 0.5
 LONGEST_TELOMERE = 10_000
@@ -258,22 +256,22 @@ IUPAC_LETTERS = b"RYSWKM"
 
 @dataclass(frozen=True)
 class GenomeParameters:
-    """What a simulated genome is like.
+    """Parameters of a simulated genome.
 
     Attributes
     ----------
     length, contigs : int
-        Bases in all, and how many contigs share them; the first is five times the last.
+        The total bases, and the number of contigs; the first is five times as long as the last.
     seed : int
         The same seed and parameters give the same genome.
     gc : float
-        The part of the background that is G or C.
+        The fraction of G or C in the background.
     repeat_fraction, tandem_fraction, duplication_fraction, n_fraction : float
-        The parts of the genome that are transposons, tandem repeats (microsatellites and
-        satellite arrays), segmental duplications, and runs of N.
+        The fractions of transposons, tandem repeats (microsatellites and satellite arrays),
+        segmental duplications, and runs of N in the genome.
     iupac_letters : int
-        How many single bases become ambiguous letters such as R and Y, but for those that fall on
-        one another or on N.
+        The number of single bases that become ambiguous letters such as R and Y, except those that
+        fall on one another or on N.
     """
 
     length: int
@@ -318,13 +316,13 @@ class Genome:
     names : tuple of str
         ``chr1``, ``chr2``, ...
     codes : ndarray, shape=(n_bases,), dtype=uint8
-        The contigs end to end, 4 where ambiguous.
+        The concatenated contigs, 4 for ambiguous bases.
     offsets : ndarray, shape=(n_contigs + 1,), dtype=int64
         Contig i is ``codes[offsets[i]:offsets[i + 1]]``.
     repeats : ndarray, shape=(n, 2), dtype=int64
-        Where the interspersed repeats and satellite arrays begin and end, sorted.
+        The starts and ends of interspersed repeats and satellite arrays, sorted.
     iupac_positions : ndarray, shape=(m,), dtype=int64
-        Where single ambiguous letters stand, sorted.
+        The positions of single ambiguous letters, sorted.
     iupac_letters : ndarray, shape=(m,), dtype=uint8
         Those letters, ASCII.
     """
@@ -338,9 +336,9 @@ class Genome:
 
 
 def simulate_genome(parameters: GenomeParameters, threads: int = 1) -> Genome:
-    """Simulate a genome; it depends on the parameters alone, not on the number of threads.
+    """Simulate a genome; it depends only on the parameters, not on the number of threads.
 
-    Takes a byte a base, and about 60 bytes for each of its transposons and microsatellites.
+    Takes one byte per base, and about 60 bytes per transposon and microsatellite.
     """
     p = parameters
     offsets = _contig_offsets(p.length, p.contigs)
@@ -380,14 +378,14 @@ def simulate_genome(parameters: GenomeParameters, threads: int = 1) -> Genome:
 
 
 def _contig_offsets(length: int, contigs: int) -> np.ndarray:
-    """Contigs that shrink evenly from the first to the last, a fifth of it, none empty."""
+    """Return contigs that shrink evenly from the first to a fifth of it, none empty."""
     weights = np.linspace(5.0, 1.0, contigs)
     shares = np.concatenate([[0.0], np.cumsum(weights) / weights.sum()])
     return np.int64(np.round(shares * (length - contigs))) + np.arange(contigs + 1)
 
 
 def _plan_satellites(offsets: np.ndarray, fraction: float) -> Copies:
-    """One array around two fifths of every contig that has room for two monomers or more."""
+    """Plan one array around two fifths of every contig that is long enough for two monomers."""
     contig_lengths = np.diff(offsets)
     lengths = np.int64(np.round(contig_lengths * fraction))
     contig = np.flatnonzero(lengths >= 342)
@@ -404,7 +402,7 @@ def _plan_satellites(offsets: np.ndarray, fraction: float) -> Copies:
 
 
 def _paint_duplications(codes, offsets, bases: int, key: np.uint64) -> None:
-    """Copy segments one after another, each from the genome as the ones before it left it."""
+    """Copy segments one after another, each from the genome as modified by the previous ones."""
     n = max(1, bases // 1000)
     octaves = index_draws(stream_key(key, 0), n, 6)
     lengths = np.int64(1000 * 2.0**octaves * (1 + unit_draws(stream_key(key, 1), n)))
@@ -450,8 +448,7 @@ def _first_satellite_unit() -> int:
     return sum(kind.families for kind in FAMILY_KINDS) + N_MOTIFS
 
 
-# --------------------------------------------------------------------------------------------------
-# A simulated genome as FASTA text, in pieces.
+# FASTA output, in pieces.
 
 
 PIECE_BASES = 1 << 22
@@ -460,18 +457,18 @@ _CASE_BIT = 0x20
 
 
 def fasta_pieces(genome: Genome, line_width: int, masked: np.ndarray) -> Iterator[bytes]:
-    """The text of a FASTA file, about 4 MB at a time.
+    """Yield the text of a FASTA file, about 4 MB at a time.
 
     Parameters
     ----------
     genome : Genome
     line_width : int
-        Bases a line.
+        Bases per line.
     masked : ndarray, shape=(n, 2), dtype=int64
-        Intervals to write in lower case, sorted by their starts: ``genome.repeats`` or none.
+        Intervals to write in lower case, sorted by start: ``genome.repeats`` or none.
     """
     step = max(1, PIECE_BASES // line_width) * line_width
-    # With ends that never fall, the intervals that meet a piece are one slice of the list.
+    # With cumulative maxima of ends, the intervals that overlap a piece are one slice of the list.
     reach = np.maximum.accumulate(masked[:, 1])
     for name, contig_start, contig_stop in zip(
         genome.names, genome.offsets[:-1].tolist(), genome.offsets[1:].tolist(), strict=True

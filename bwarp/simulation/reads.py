@@ -1,8 +1,8 @@
-"""Reads of a diploid individual, single or in pairs, and their true origin.
+"""Simulate reads of a diploid individual, single or paired, with their true origins.
 
-A fragment is drawn anywhere on the reference where it fits into a contig, on one of the two
-haplotypes. A pair is read from its two ends inwards, a single read is the whole fragment on either
-strand. The template is the haplotype: variants first, then what the sequencer adds.
+A fragment is drawn at a random position of the reference where it fits into a contig, on one of two
+haplotypes. A pair is read from both ends inwards; a single read is the whole fragment on either
+strand. Variants of the haplotype are applied first, then sequencing errors.
 
     reference        ....ACGTACGTACGTACGTACGTACGTACGTACGT....
     haplotype            ACGTTCGTACG..CGTACGTACGTACGTACGT      variants
@@ -11,7 +11,7 @@ strand. The template is the haplotype: variants first, then what the sequencer a
     right end                                 <-TACGTACG       read as the other strand
 
 Every random number is a function of the seed and the number of the read, so that any part of the
-reads can be made by itself, in any thread.
+reads can be made independently, in any thread.
 """
 
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ from bwarp.simulation.variants import (
     reference_span,
 )
 
-#: The origin of one read; positions are within the contig, 0-based, `stop` is exclusive.
-#: `contig` is -1 for a random read. `variants` and `errors` count bases as an edit distance does.
+#: The origin of one read; positions are 0-based within the contig, `stop` is exclusive. `contig` is
+#: -1 for a random read. `variants` and `errors` count bases as an edit distance does.
 TRUTH = np.dtype(
     [
         ("contig", np.int32),
@@ -50,34 +50,34 @@ TRUTH = np.dtype(
 )
 
 MOST_DRAWS = 10_000
-#: Reference bases fetched beyond the read's length, for what deletions take away. Insertions, as
-#: frequent, give back as much on average: this is for the scatter. A read that needs more is drawn
-#: again.
+#: Reference bases beyond the length of the read, to compensate for deletions. Insertions are
+#: equally frequent and balance them on average, so this covers the variation. A read that needs
+#: more is drawn again.
 SPARE = 2 * LONGEST_INDEL + 8
 LOWEST_QUALITY = 2
 HIGHEST_QUALITY = 41
-#: How the qualities of one cycle scatter around their mean: eight steps, equally probable.
+#: Offsets of qualities of one cycle from their mean: eight steps, equally probable.
 _QUALITY_STEPS = np.array([-2, -1, -1, 0, 0, 1, 1, 2])
 
 
 @dataclass(frozen=True)
 class ReadParameters:
-    """How reads are made.
+    """Parameters of simulated reads.
 
     Attributes
     ----------
     length : int
-        Bases of every read.
+        Bases per read.
     ends : int
         2 for pairs, 1 for single reads.
     insert_mean, insert_sd : float
-        Length of a pair's fragment, outer ends; no fragment is shorter than a read.
+        Length of the fragment of a pair between outer ends; at least the length of a read.
     error_rate_start, error_rate_end : float
-        Sequencing errors a base in the first and in the last cycle, even steps between.
+        Sequencing errors per base in the first and last cycle, with linear interpolation.
     error_indel_fraction : float
-        The part of the errors that inserts or leaves out a base, half and half.
+        The fraction of errors that are insertions or deletions, in equal shares.
     random_fraction : float
-        The part of the pairs or single reads that is random sequence.
+        The fraction of pairs or single reads that are random sequence.
     """
 
     length: int = 150
@@ -108,12 +108,12 @@ class ReadParameters:
 
 
 class SimulatedReads(NamedTuple):
-    """Consecutive reads or pairs and the truth about them.
+    """Consecutive reads or pairs, and their truth.
 
     Attributes
     ----------
     first : int
-        Number of the first read or pair.
+        The number of the first read or pair.
     codes, qualities : ndarray, shape=(ends, count, length), dtype=uint8
         Bases 0 to 3 as sequenced, and FASTQ quality characters.
     truth : ndarray, shape=(ends, count), dtype=TRUTH
@@ -126,7 +126,7 @@ class SimulatedReads(NamedTuple):
 
 
 class _Model(NamedTuple):
-    """Reads' lengths and errors, and the key of their random numbers, for compiled code."""
+    """The lengths and errors of reads, and the key of their random numbers, for compiled code."""
 
     key: np.uint64
     insert_mean: float
@@ -147,12 +147,12 @@ def simulate_reads(
     count: int,
     threads: int = 1,
 ) -> SimulatedReads:
-    """Make the reads or pairs from number `first` on.
+    """Simulate reads or pairs from number `first` on.
 
     Parameters
     ----------
     codes : ndarray, shape=(n_bases,), dtype=uint8
-        The contigs of the reference end to end, 4 where ambiguous; reads have no ambiguous base.
+        The concatenated contigs, 4 for ambiguous bases; reads have no ambiguous base.
     offsets : ndarray, shape=(n_contigs + 1,), dtype=int64
         Contig i is ``codes[offsets[i]:offsets[i + 1]]``.
     variants : Variants
@@ -164,7 +164,7 @@ def simulate_reads(
     Raises
     ------
     InputError
-        If the reference has no room for a read, or none was found in `MOST_DRAWS` draws.
+        If a read does not fit into the reference, or no position was found in `MOST_DRAWS` draws.
     """
     p = parameters
     longest = int(np.diff(offsets).max(initial=0))
@@ -177,7 +177,7 @@ def simulate_reads(
     reads = SimulatedReads(
         first, np.empty(shape, np.uint8), np.empty(shape, np.uint8), np.empty(shape[:2], TRUTH)
     )
-    # A single read is its whole fragment.
+    # A single read is the whole fragment.
     insert_mean, insert_sd = (p.insert_mean, p.insert_sd) if p.ends == 2 else (p.length, 0)
     model = _Model(
         stream_key(seed, 5), float(insert_mean), float(insert_sd), threshold(p.random_fraction),
@@ -198,11 +198,11 @@ def simulate_reads(
 
 
 def _error_profile(parameters):
-    """Thresholds of error (uint64) and qualities (uint8), both of shape (length, 8).
+    """Return error thresholds (uint64) and qualities (uint8), both of shape (length, 8).
 
-    Each base has one of eight qualities around its cycle's; an error is as probable as the quality
-    says, and the mean over the eight is the cycle's error rate. (Rates above 0.67 leave no room
-    above them to scatter into, and do not.)
+    Each base has one of eight qualities around that of its cycle; the probability of an error
+    matches the quality, and the mean over the eight is the error rate of the cycle. (Rates above
+    0.67 leave no range above them and do not vary.)
     """
     ramp = np.linspace(parameters.error_rate_start, parameters.error_rate_end, parameters.length)
     spread = 10.0 ** (-_QUALITY_STEPS / 10)
@@ -215,7 +215,7 @@ def _error_profile(parameters):
 
 @compiled
 def _make_reads(codes, offsets, variants, model, reads, start, stop):
-    """Make reads `start` to `stop` of the arrays; return whether a fragment found no room."""
+    """Make reads `start` to `stop` of the arrays; return whether a fragment did not fit."""
     ends, _, length = reads.codes.shape
     window = length + SPARE
     template = np.empty(window * (LONGEST_INDEL + 1), np.uint8)
@@ -271,9 +271,9 @@ def _make_reads(codes, offsets, variants, model, reads, start, stop):
 
 @numba.njit
 def _draw_fragment(offsets, key, model, shortest):
-    """Begin, end and contig of a fragment that begins anywhere; it may pass the contig's end.
+    """Return begin, end and contig of a fragment at a random start; it may extend past the contig.
 
-    The length is normal: the sum of twelve even draws of 16 bits, exact on every machine.
+    The length is normal: the sum of twelve uniform 16-bit draws, exact on every machine.
     """
     unit = np.float64(bits_at(key, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
     left = np.int64(unit * offsets[-1])
@@ -290,11 +290,11 @@ def _draw_fragment(offsets, key, model, shortest):
 
 @numba.njit
 def _sequence(template, n, reverse, key, model, read, quality):
-    """Read a template from its left end, or its right end as the other strand, with errors.
+    """Read a template with errors from its left end, or from its right end on the reverse strand.
 
     The first cycle has no insertion or deletion, so that a read begins where its template does.
-    Returns how many bases of the template were used and the number of errors; -1 where the
-    template is too short or a base is ambiguous.
+    Returns the number of template bases used and the number of errors; -1 if the template is too
+    short or a base is ambiguous.
     """
     length = read.size
     used = 0
@@ -345,8 +345,7 @@ def _set_truth(truth, contig, reverse, start, stop, variants, errors):
     truth.errors = errors
 
 
-# --------------------------------------------------------------------------------------------------
-# The truth about a read in its name, and back.
+# The truth in the name of a read.
 #
 #     NUMBER:CONTIG:START:STOP:STRAND:VARIANTS:ERRORS             a single read
 #     NUMBER:CONTIG:START:STOP:STRAND:VARIANTS:ERRORS:START:STOP:STRAND:VARIANTS:ERRORS     a pair
@@ -354,20 +353,17 @@ def _set_truth(truth, contig, reverse, start, stop, variants, errors):
 #
 #     17:chr20:1042:1192:+:1:0:1390:1540:-:0:2
 #
-# Both reads of a pair have the same name; first the truth of read 1, then that of read 2. NUMBER
-# counts reads or pairs from 0. START and STOP are 0-based and half-open within the contig and on
-# its
-# forward strand, whatever STRAND (+ or -) the read is of. VARIANTS is the number of bases by
-# which
-# the read's span of its haplotype differs from the reference, ERRORS that of sequencing errors; a
-# base inserted or left out counts one, so the two together are at least the edit distance. CONTIG
-# is
-# percent-encoded but for letters, digits and ``_ . - ~``.
+# Both reads of a pair have the same name, with the truth of read 1 before that of read 2. NUMBER
+# counts reads or pairs from 0. START and STOP are 0-based and half-open within the contig, on its
+# forward strand for any STRAND (+ or -). VARIANTS is the number of bases by which the haplotype
+# differs from the reference along the read, ERRORS the number of sequencing errors; an inserted or
+# deleted base counts as one, so their sum is at least the edit distance. CONTIG is percent-encoded
+# except for letters, digits and ``_ . - ~``.
 
 
-#: The longest name a SAM record may have.
+#: The maximum length of a name in a SAM record.
 LONGEST_NAME = 254
-#: What a pair's name needs besides the contig, with every number at its longest.
+#: The maximum length of the name of a pair without the contig.
 _BESIDES_CONTIG = len("1099511627776:" + 2 * ":4294967296:4294967296:+:99999:99999")
 
 
@@ -384,12 +380,12 @@ class EndTruth:
 
 @dataclass(frozen=True)
 class ReadTruth:
-    """The truth in a simulated read's name.
+    """The truth in the name of a simulated read.
 
     Attributes
     ----------
     number : int
-        Number of the read or pair, from 0.
+        The number of the read or pair, from 0.
     contig : str or None
         None for random sequence.
     ends : tuple of EndTruth
@@ -432,12 +428,12 @@ def _end_truth(fields: list[str]) -> EndTruth:
 
 
 def encode_contig_names(names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Percent-encoded contig names, end to end (uint8), and their offsets (int64).
+    """Return the concatenated percent-encoded contig names (uint8), and their offsets (int64).
 
     Raises
     ------
     InputError
-        If a name is too long for the read names that hold it.
+        If a name is too long for a read name.
     """
     encoded = [quote(name, safe="").encode() for name in names]
     for name, text in zip(names, encoded, strict=True):
@@ -450,8 +446,7 @@ def encode_contig_names(names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]
     return np.frombuffer(b"".join(encoded), np.uint8), offsets.astype(np.int64)
 
 
-# --------------------------------------------------------------------------------------------------
-# Simulated reads as FASTQ text, written by arrays.
+# FASTQ output.
 
 
 _COLON = ord(":")
@@ -461,7 +456,7 @@ _BASE_OF_CODE = np.frombuffer(LETTERS, np.uint8)
 def fastq_pieces(
     reads: SimulatedReads, end: int, names: tuple[str, ...], threads: int = 1
 ) -> list[np.ndarray]:
-    """The FASTQ text of one end of all reads, as consecutive arrays of bytes (uint8).
+    """Yield the FASTQ text of one end of all reads, as consecutive arrays of bytes (uint8).
 
     Parameters
     ----------
@@ -469,7 +464,7 @@ def fastq_pieces(
     end : int
         0 for read 1 or single reads, 1 for read 2.
     names : tuple of str
-        The contigs' names; the reads' names are as `bwarp.simulation.reads` says.
+        The names of contigs; read names have the format described above.
     """
     contig_text, contig_offsets = encode_contig_names(names)
     _, count, length = reads.codes.shape
@@ -484,7 +479,7 @@ def fastq_pieces(
 
 @compiled
 def _format_reads(reads, mate, contig_text, contig_offsets, start, stop, out):
-    """Write records `start` to `stop`; returns the number of bytes."""
+    """Write records `start` to `stop`; return the number of bytes."""
     truth, length = reads.truth, reads.codes.shape[2]
     at = 0
     for i in range(start, stop):

@@ -1,14 +1,14 @@
-"""Variants of a diploid individual: substitutions and short indels, planned along a reference.
+"""Simulate variants of a diploid individual: substitutions and short indels along a reference.
 
-A variant is anchored at a reference base, as in VCF, and is on one haplotype or on both:
+A variant is anchored at a reference base, as in VCF, and is on one or both haplotypes:
 
     reference   A C G T A C G
     SNV at 2    A C T T A C G          that base becomes another
     insertion   A C G a a T A C G      anchored at 2: bases after it
     deletion    A C G . . C G          anchored at 2: the two bases after it are gone
 
-No two variants touch the same bases, whichever haplotypes they are on. Haplotypes are never
-written out: a stretch of one is made from the reference and the variants together.
+Variants do not overlap, even on different haplotypes. Haplotypes are never stored: a stretch of one
+is made from the reference and the variants.
 """
 
 from collections.abc import Iterator
@@ -28,23 +28,23 @@ INSERTION = 1
 DELETION = 2
 LONGEST_INDEL = 32
 
-#: A variant is on both haplotypes with probability 1/3, else on one of them.
+#: A variant is on both haplotypes with probability 1/3, otherwise on one of them.
 _HAPLOTYPES = np.array([1, 2, 3], np.uint8)
 _GENOTYPES = ("", "1|0", "0|1", "1|1")
 
 
 @dataclass(frozen=True)
 class VariantParameters:
-    """How an individual differs from the reference.
+    """Differences of an individual from the reference.
 
     Attributes
     ----------
     rate : float
-        Variants a base, of both haplotypes together.
+        Variants per base, of both haplotypes together.
     indel_fraction : float
-        The part of the variants that is insertions or deletions, half and half.
+        The fraction of variants that are insertions or deletions, in equal shares.
     extend : float
-        The probability that an indel goes on for one more base; at most `LONGEST_INDEL` bases.
+        The probability that an indel continues for one more base, up to `LONGEST_INDEL` bases.
     """
 
     rate: float = 0.001
@@ -58,14 +58,14 @@ class VariantParameters:
 
 
 class Variants(NamedTuple):
-    """Variants sorted by position, one array element a variant.
+    """Variants sorted by position, one array element per variant.
 
-    A named tuple, so that Numba functions take it whole.
+    A named tuple, so that Numba functions can take it.
 
     Attributes
     ----------
     positions : ndarray, shape=(n,), dtype=int64
-        Genome position (contigs end to end) of the anchor.
+        The genome position (in concatenated contigs) of the anchor.
     kinds : ndarray, shape=(n,), dtype=uint8
         `SUBSTITUTION`, `INSERTION` or `DELETION`.
     lengths : ndarray, shape=(n,), dtype=int64
@@ -73,7 +73,7 @@ class Variants(NamedTuple):
     haplotypes : ndarray, shape=(n,), dtype=uint8
         Bit 0 for the first haplotype, bit 1 for the second.
     bases : ndarray, shape=(m,), dtype=uint8
-        Codes of the new bases of all substitutions and insertions, end to end.
+        Concatenated codes of the new bases of all substitutions and insertions.
     base_offsets : ndarray, shape=(n + 1,), dtype=int64
         The bases of variant i are ``bases[base_offsets[i]:base_offsets[i + 1]]``.
     """
@@ -98,7 +98,7 @@ def simulate_variants(
     Parameters
     ----------
     codes : ndarray, shape=(n_bases,), dtype=uint8
-        The contigs end to end, 4 where ambiguous.
+        The concatenated contigs, 4 for ambiguous bases.
     offsets : ndarray, shape=(n_contigs + 1,), dtype=int64
         Contig i is ``codes[offsets[i]:offsets[i + 1]]``.
     parameters : VariantParameters
@@ -135,7 +135,7 @@ def simulate_variants(
 
 @compiled
 def _anchors(codes, key, rate, start, stop):
-    """Variant positions from `start` to `stop`; one draw a base."""
+    """Return variant positions from `start` to `stop`; one draw per base."""
     count = 0
     for position in range(start, stop):
         count += (bits_at(key, np.uint64(position)) >> np.uint64(32)) < rate
@@ -156,7 +156,7 @@ def _kinds(key, n, indel_fraction):
 
 
 def _indel_lengths(key, n, extend):
-    """Geometric lengths from 1 to `LONGEST_INDEL`."""
+    """Return geometric lengths from 1 to `LONGEST_INDEL`."""
     lengths = np.ones(n, np.int64)
     going = np.ones(n, bool)
     for step in range(LONGEST_INDEL - 1):
@@ -169,7 +169,9 @@ def _indel_lengths(key, n, extend):
 
 @compiled
 def _compatible(codes, offsets, positions, kinds, lengths):
-    """Which variants to keep: within one contig, on known bases, clear of the variant before."""
+    """Return which variants to keep: within one contig, on known bases, not overlapping the
+    previous.
+    """
     keep = np.zeros(positions.size, np.bool_)
     contig = 0
     free = 0
@@ -178,7 +180,7 @@ def _compatible(codes, offsets, positions, kinds, lengths):
         while offsets[contig + 1] <= position:
             contig += 1
         last = position + lengths[i] if kinds[i] == DELETION else position
-        # A base must follow an indel, so that it lies within the contig and not at its end.
+        # A base must follow an indel, so that it does not reach the end of the contig.
         follows = last if kinds[i] == SUBSTITUTION else last + 1
         good = position >= free and follows < offsets[contig + 1]
         if good:
@@ -193,9 +195,9 @@ def _compatible(codes, offsets, positions, kinds, lengths):
 def vcf_lines(
     codes: np.ndarray, offsets: np.ndarray, names: tuple[str, ...], variants: Variants
 ) -> Iterator[str]:
-    """The lines of a VCF file of one sample, ``simulated``, with phased genotypes.
+    """Yield the lines of a VCF file of one sample, ``simulated``, with phased genotypes.
 
-    The first haplotype of a read pair's truth is the first of the genotype.
+    The first haplotype in the truth of reads is the first of the genotype.
     """
     yield "##fileformat=VCFv4.2\n"
     for name, length in zip(names, np.diff(offsets).tolist(), strict=True):
@@ -222,18 +224,17 @@ def vcf_lines(
         )
 
 
-# --------------------------------------------------------------------------------------------------
-# Stretches of a haplotype made from the reference and its variants, and back.
+# Stretches of a haplotype, made from the reference and its variants, and back.
 #
 # reference     10 11 12 13 14 15 16
 #                A  C  G  T  A  C  G
 # template       A  C  a  a  G        C  G       an insertion after 11, a deletion of 13 and 14
-# positions     10 11 11 11 12       15 16       an inserted base has its anchor's position
+# positions     10 11 11 11 12       15 16       an inserted base has the position of its anchor
 
 
 @numba.njit
 def first_above(values, value):
-    """The first index of a sorted array whose element is greater than `value`."""
+    """Return the first index of a sorted array whose element is greater than `value`."""
     low, high = 0, values.size
     while low < high:
         middle = (low + high) >> 1
@@ -246,9 +247,9 @@ def first_above(values, value):
 
 @numba.njit
 def haplotype_stretch(codes, variants, haplotype, start, stop, template, positions):
-    """Write a haplotype's bases over a stretch of the reference, and the position of each.
+    """Write the bases of a haplotype along a stretch of the reference, and the position of each.
 
-    An inserted base has the position of the base that it comes after. Returns the number of bases.
+    An inserted base has the position of the base before it. Returns the number of bases.
     """
     i = first_above(variants.positions, start - 1)
     at = start
@@ -258,7 +259,7 @@ def haplotype_stretch(codes, variants, haplotype, start, stop, template, positio
     while at < stop:
         anchor = variants.positions[i] if i < variants.positions.size else stop
         until = min(anchor + 1, stop)
-        # Indices that cannot be negative let this loop become vector operations.
+        # Non-negative indices allow this loop to be vectorised.
         source, bases_to, positions_to = codes[at:until], template[n:], positions[n:]
         for k in range(source.size):
             bases_to[k] = source[k]
@@ -282,7 +283,9 @@ def haplotype_stretch(codes, variants, haplotype, start, stop, template, positio
 
 @numba.njit
 def reference_span(codes, template, positions, a, b):
-    """Begin and end on the reference of bases a to b of a template, and how they differ from it."""
+    """Return start and end of template bases a to b on the reference, and their differences from
+    it.
+    """
     start = -1
     stop = -1
     differences = 0
@@ -298,6 +301,6 @@ def reference_span(codes, template, positions, a, b):
         differences += template[k] != codes[position]
         stop = position + 1
     if start < 0:
-        # All of the read lies in an insertion: it covers no base of the reference.
+        # The whole read is in an insertion and covers no base of the reference.
         start = stop = positions[a] + 1
     return start, stop, differences

@@ -1,9 +1,9 @@
-"""Checking a workflow's configuration: every problem at once, with its file and line.
+"""Check the configuration of a workflow and report all problems at once, with file and line.
 
-A schema (JSON Schema, draft 2020-12) says what is allowed. Every property in it has
-a ``write`` entry, half a sentence that completes "write ...", so that each message can say what
-to type instead. A property with ``file: true`` is the path of an input. Nothing here knows of
-Snakemake: texts and parsed values come in, problems go out.
+A schema (JSON Schema, draft 2020-12) defines what is allowed. Every property in it has a ``write``
+entry, half a sentence that completes "write ...", so that each message can say what to type
+instead. A property with ``file: true`` is the path of an input. This module does not depend on
+Snakemake: it takes texts and parsed values and returns problems.
 
     config text --yaml--> values --+--> config_problems --> list of Problem
     schema ------------------------'
@@ -37,16 +37,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing the user must change."""
+    """One thing that the user must change."""
 
     file: str
-    line: int | None  # None: it stands in no line, because it is missing or was typed
+    line: int | None  # None if the value is missing or was given on the command line
     where: str  # a key such as index.occ_rate, or "column fq1"
     message: str
 
     def __str__(self) -> str:
         line = f" line {self.line}" if self.line else ""
-        # A key may have characters that end a line on a terminal.
+        # A key may contain characters that end a line on a terminal.
         where = "".join(
             letter if letter.isprintable() else ascii(letter)[1:-1] for letter in self.where
         )
@@ -59,11 +59,11 @@ class ConfigFile:
 
     name: str
     lines: Mapping[tuple[str, ...], int | None]
-    repeated: tuple[tuple[tuple[str, ...], int], ...]  # keys written again, and where
+    repeated: tuple[tuple[tuple[str, ...], int], ...]  # keys that are repeated, and their lines
 
     @classmethod
     def parse(cls, name: str, text: str) -> "ConfigFile":
-        """Find the keys of a YAML text; `name` is what messages call the file."""
+        """Find the keys of a YAML text; `name` is the name of the file in messages."""
         lines, repeated = {}, []
         for path, line in _keys(yaml.compose(text, Loader=yaml.SafeLoader), ()):
             if path in lines:
@@ -73,23 +73,23 @@ class ConfigFile:
 
     @classmethod
     def of_values(cls, name: str, values: Mapping) -> "ConfigFile":
-        """The keys of values that stand in no file."""
+        """Return the keys of values that are in no file."""
         return cls(name, dict.fromkeys(_paths(values, ())), ())
 
 
 def config_problems(
     config: Mapping, schema: Mapping, files: Iterable[ConfigFile] = ()
 ) -> list[Problem]:
-    """Everything in `config` that `schema` does not allow.
+    """Return everything in `config` that `schema` does not allow.
 
     Parameters
     ----------
     config : mapping
-        The values, merged from all the files and the command line.
+        The merged values of all files and the command line.
     schema : mapping
-        What is allowed.
+        The schema.
     files : iterable of ConfigFile
-        The files in the order in which later ones override earlier ones.
+        The files, later ones overriding earlier ones.
     """
     files = tuple(files)
     problems = [
@@ -107,7 +107,7 @@ def config_problems(
 def config_file_problems(
     config: Mapping, schema: Mapping, files: Iterable[ConfigFile], made: Container[str] = ()
 ) -> list[Problem]:
-    """The input files named in `config` that are not there; `made` are those made by a rule."""
+    """Return missing input files in `config`, except those in `made`, which rules make."""
     files = tuple(files)
     problems = []
     for path, value in _file_settings(config, schema, ()):
@@ -120,9 +120,9 @@ def config_file_problems(
 
 
 def typed_values(config: Mapping, schema: Mapping, typed: Mapping) -> dict:
-    """A copy of `config` in which texts of `typed` are numbers, true or false where those are due.
+    """Return a copy of `config` with texts in `typed` converted to the types of the schema.
 
-    Of ``--config 'map={match: 2}'`` Snakemake makes the text ``2``, as of all that is in braces.
+    Snakemake passes values in braces as text: ``2`` in ``--config 'map={match: 2}'``.
     """
     read = dict(config)
     for key, value in typed.items():
@@ -137,7 +137,7 @@ def typed_values(config: Mapping, schema: Mapping, typed: Mapping) -> dict:
 
 
 def _plain_value(text: str):
-    """What a text in a YAML file would be."""
+    """Return the value of a text in a YAML file."""
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:
@@ -145,7 +145,7 @@ def _plain_value(text: str):
 
 
 def with_defaults(config: Mapping, schema: Mapping) -> dict:
-    """A copy of `config` in which every key that is left out of a section has its default."""
+    """Return a copy of `config` with defaults for the keys that sections omit."""
     filled = dict(config)
     for key, rule in schema.get("properties", {}).items():
         if key not in filled and "default" in rule:
@@ -156,12 +156,12 @@ def with_defaults(config: Mapping, schema: Mapping) -> dict:
 
 
 def in_reading_order(problems: Iterable[Problem]) -> list[Problem]:
-    """Each problem once (a value may break two bounds), by file and line."""
+    """Return each problem once (a value may break two bounds), by file and line."""
     return sorted(dict.fromkeys(problems), key=lambda problem: (problem.file, problem.line or 0))
 
 
 def _find_setting(path: tuple[str, ...], files: Iterable[ConfigFile]) -> tuple[str, int | None]:
-    """The file and line that set the key `path`, or the file where it belongs and None."""
+    """Return the file and line that set the key `path`, or the file where it belongs and None."""
     files = tuple(files)
     for file in reversed(files):
         if path in file.lines:
@@ -173,7 +173,7 @@ def _find_setting(path: tuple[str, ...], files: Iterable[ConfigFile]) -> tuple[s
 
 
 def _keys(node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The path and the line of every key below a node of a YAML document."""
+    """Yield the path and the line of every key below a node of a YAML document."""
     if not isinstance(node, yaml.MappingNode):
         return
     for key, value in node.value:
@@ -182,7 +182,7 @@ def _keys(node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def _paths(values: Mapping, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The path of every key of some values."""
+    """Yield the path of every key of nested values."""
     for key, value in values.items():
         yield (*path, str(key))
         if isinstance(value, Mapping):
@@ -192,7 +192,7 @@ def _paths(values: Mapping, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def _file_settings(
     config: Mapping, schema: Mapping, path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The key and the value of every input file that a configuration names."""
+    """Yield the key and the value of every input file in a configuration."""
     for key, rule in schema["properties"].items():
         value = config.get(key)
         if rule.get("file") and isinstance(value, str):
@@ -202,7 +202,7 @@ def _file_settings(
 
 
 def file_message(path: str, made: Container[str]) -> str | None:
-    """What is wrong with the path of an input, or None."""
+    """Return what is wrong with the path of an input, or None."""
     if path in made or os.path.isfile(path):
         return None
     shown = printable(path)
@@ -212,12 +212,12 @@ def file_message(path: str, made: Container[str]) -> str | None:
 
 
 def printable(path: str) -> str:
-    """A path for a message of one line."""
+    """Return a path for a message of one line."""
     return path if path.isprintable() else repr(path)
 
 
 def explain(error, schema: Mapping) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The key and the message of what a validation error is about."""
+    """Yield the key and the message for a validation error."""
     path = tuple(str(part) for part in error.absolute_path)
     if error.validator == "additionalProperties":
         for key in error.instance:
@@ -240,7 +240,7 @@ def unknown_message(key: str, known: Iterable[str]) -> str:
 
 
 def _shown(value) -> str:
-    """A value as the user wrote it, as far as that is known."""
+    """Return a value as the user wrote it, as far as known."""
     if value is None:
         return "an empty value"
     if isinstance(value, bool):
@@ -251,9 +251,9 @@ def _shown(value) -> str:
 
 
 def validator(schema: Mapping):
-    """A validator for which 1.0 and true are no whole numbers, and .nan and .inf no numbers.
+    """Return a validator that rejects 1.0 and true as integers, and .nan and .inf as numbers.
 
-    The programs would refuse them.
+    The programs would reject them.
     """
     types = Draft202012Validator.TYPE_CHECKER
 

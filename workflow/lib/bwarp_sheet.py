@@ -1,7 +1,8 @@
-"""The sample sheet: a table as people and spreadsheets write it, and every problem in it at once.
+"""Read the sample sheet, a table from editors or spreadsheets, and report all problems at once.
 
-Tabs, commas or semicolons between the columns, cells in quotes, a byte order mark, the line ends of
-any system, comments, empty lines and columns. A cell may hold several files, with ; between them.
+Columns may be separated by tabs, commas or semicolons; cells may be quoted. A byte order mark, the
+line ends of any system, comments, and empty lines and columns are accepted. A cell may hold several
+files separated by ;.
 
     bytes --read_sheet--> rows --+--> sheet_problems -----.
     schema ----------------------+--> sheet_file_problems +--> list of Problem
@@ -34,10 +35,10 @@ __all__ = [
     "sheet_problems",
 ]
 
-#: What spreadsheets and web pages leave around a cell, besides blanks of all kinds.
+#: Characters that spreadsheets and web pages leave around a cell, besides all kinds of blanks.
 _INVISIBLE = "\ufeff\u200b"
 
-#: Tables of a sample are called a.over.tsv and so on, beside a.tsv, its loci.
+#: Tables of a sample are named a.over.tsv and so on, next to a.tsv, its loci.
 FILES_OF_SAMPLES = ("over", "skipped", "steps")
 
 _SAVE = "save the sheet as CSV or tab-separated text (UTF-8)"
@@ -45,22 +46,22 @@ _SAVE = "save the sheet as CSV or tab-separated text (UTF-8)"
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a sample sheet: the line it stands in and its cells that are not empty."""
+    """One row of a sample sheet: its line number and its non-empty cells."""
 
     line: int
     cells: Mapping[str, str]
 
 
 def files_of_cell(cell: str | None) -> list[str]:
-    """The files that a cell names."""
+    """Return the files that a cell names."""
     return [name.strip() for name in (cell or "").split(";") if name.strip()]
 
 
 def read_sheet(name: str, content: bytes, schema: Mapping) -> tuple[list[Row], list[Problem]]:
-    """The rows of a sheet, and the problems of its shape.
+    """Return the rows of a sheet, and the problems of its structure.
 
-    Lines that are empty or begin with ``#`` are passed over. Where the header cannot be used
-    there are problems and no rows.
+    Lines that are empty or begin with ``#`` are skipped. If the header is invalid, there are
+    problems and no rows.
     """
     text = _text(content)
     if text is None:
@@ -115,7 +116,7 @@ _NAMES = {"\t": "tabs", ",": "commas", ";": "semicolons"}
 
 
 def _text(content: bytes) -> str | None:
-    """The text of a sheet; that of Excel's "Unicode text" is UTF-16. None if it is no text."""
+    """Return the text of a sheet; Excel's "Unicode text" is UTF-16. None if it is not text."""
     encoding = "utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
         text = content.decode(encoding)
@@ -125,7 +126,7 @@ def _text(content: bytes) -> str | None:
 
 
 def _separator(header: str) -> str:
-    """What stands between the columns of a header."""
+    """Return the separator of the columns of a header."""
     return next((mark for mark in _NAMES if mark in header), "\t")
 
 
@@ -158,9 +159,9 @@ def _header_problems(name: str, line: int, header: list[str], schema: Mapping) -
 def sheet_problems(
     name: str, rows: list[Row], schema: Mapping, unique: tuple[str, ...]
 ) -> list[Problem]:
-    """Everything in the rows of a sheet that `schema` does not allow, and names that collide.
+    """Return everything in the rows of a sheet that `schema` does not allow, and colliding names.
 
-    `unique` are the columns that together name a row and must not be the same in two of them.
+    The columns `unique` together name a row and must differ between rows.
     """
     problems = []
     check = validator(schema)
@@ -190,7 +191,7 @@ def sheet_problems(
 
 
 def _problems_of_names(name: str, rows: Iterable[Row]) -> Iterator[Problem]:
-    """Samples that have the name of a file of another sample."""
+    """Yield samples that have the name of a file of another sample."""
     line_of_sample = {}
     for row in rows:
         line_of_sample.setdefault(row.cells.get("sample"), row.line)
@@ -205,7 +206,7 @@ def _problems_of_names(name: str, rows: Iterable[Row]) -> Iterator[Problem]:
 
 
 def _problems_of_pairs(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What of a row says two things of its pairs: the column, and a message."""
+    """Yield contradictions in a row about its pairs: the column, and a message."""
     first, second = (files_of_cell(cells.get(column)) for column in ("fq1", "fq2"))
     if second and cells.get("interleaved") == "yes":
         yield "interleaved", "both ends are in fq1 then; leave fq2 empty, or write no"
@@ -220,7 +221,7 @@ def _problems_of_pairs(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 def sheet_file_problems(
     name: str, rows: Iterable[Row], schema: Mapping, made: Container[str] = ()
 ) -> list[Problem]:
-    """The input files named in a sheet that are not there, or are given twice."""
+    """Return the input files of a sheet that do not exist, or are given twice."""
     problems = []
     first_use = {}
     columns = [column for column, rule in schema["properties"].items() if rule.get("file")]

@@ -1,18 +1,18 @@
-# Every locus of reads with few edits: a chain of steps, each of which takes a batch of reads from one
-# file to the next, so that a cluster works on many batches at once. The same bytes as the program
-# find_alignments.py writes of a unit in one.
+# Find every locus of reads with few edits by a chain of steps, each of which takes a batch of reads
+# from one file to the next, so that a cluster works on many batches at once. The output is
+# identical to what find_alignments.py writes for a unit.
 
 from bwarp.options.mapping import LOCI_SEARCHED, LOCI_WRITTEN, SCORES
 
-# Without the section, the names of files that nobody can ask for.
+# Placeholder defaults without an allmap section.
 ALLMAP = config.get("allmap", {"format": "bam", "report": "all", "seed_mismatches": "auto"})
 ALLMAP_FORMAT = ALLMAP["format"]
 
-# Where the loci near the best are wanted, few edits are allowed first, and all only in a second
-# round, for the reads that the first one leaves open.
+# If only loci near the best are wanted, few edits are allowed first, and all of them in a second
+# round for the reads that need it.
 ALLMAP_ROUNDS = (1,) if ALLMAP["report"] == "all" else (1, 2)
 
-# What stands beside every file of loci, besides its counts.
+# The files next to every file of loci, besides its counts.
 ALLMAP_OTHERS = ["over.tsv", "skipped.tsv", *(["bam.bai"] if ALLMAP_FORMAT == "bam" else [])]
 
 ALLMAPPED = expand(
@@ -253,8 +253,8 @@ rule write_alignments:
         " {params.insert_size:q} {params.options:q} --threads {threads} 2> {log:q}"
 
 
-# Snakemake does not compare the inputs of a job with those of an earlier run while one of them waits
-# for a checkpoint: a new unit of a sample would not be noticed without this file.
+# While a job waits for a checkpoint, Snakemake does not compare its inputs with those of an earlier
+# run; without this file it would miss a new unit of a sample.
 rule list_units:
     output:
         units=temp("results/allmap/units/{sample}/units.txt"),
@@ -276,7 +276,7 @@ rule merge_loci:
         units=rules.list_units.output.units,
         batches=batches(ALLMAP_FORMAT),
         tables=batches("stats.json", "over.tsv", "skipped.tsv"),
-        # What no job needs does not come into a storage, and the job that made it fails.
+        # A file that no job needs is not put into a storage, and the job that made it fails.
         indexes=batches("bam.bai") if STORAGE and ALLMAP_FORMAT == "bam" else [],
     output:
         loci=f"results/allmap/{{sample}}.{ALLMAP_FORMAT}",

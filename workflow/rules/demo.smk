@@ -1,5 +1,5 @@
-# The demo that config/config.yaml begins with: a genome with repeats, and reads of it that carry
-# their origin in their names.
+# The demo in config/config.yaml: a genome with repeats, and reads that carry their origin in their
+# names.
 
 
 rule simulate_genome:

@@ -1,4 +1,4 @@
-# The FM-index that seeding, matching and mapping search in.
+# The FM-index for seeding, matching and mapping.
 
 RESULTS[INDEX] = f"the index of {config['reference']}"
 RESULTS[f"{INDEX}.txt"] = "its parts and their sizes"
@@ -7,7 +7,7 @@ RESULTS[f"{INDEX}.txt"] = "its parts and their sizes"
 rule index_reference:
     input:
         reference=as_named(config["reference"]),
-        # The list of ALT contigs beside it, where there is one: read without being named.
+        # The list of ALT contigs next to the reference, if there is one, is read automatically.
         alt=alt_list(config["reference"]),
     output:
         index=directory(INDEX),
@@ -38,9 +38,9 @@ rule index_reference:
         " --threads {threads} --backend {resources.backend} > {output.table:q} 2> {log:q}"
 
 
-# An index that is there, with other sampling rates. Results do not depend on these: so for Snakemake
-# it stays as old as it is, and no job that searches it waits for this one, or runs again. The folder
-# is replaced at one moment: each job opens the old one or the new one, and goes on with that.
+# An existing index with other sampling rates. Results do not depend on the rates, so the index
+# keeps its time stamp: no job that searches it waits for this one, or runs again. The folder is
+# replaced atomically: each job opens either the old one or the new one, and continues with it.
 rule resample_index:
     input:
         index=INDEX,
@@ -74,8 +74,8 @@ rule resample_index:
         " && cp {output.table:q} {input.index:q}.txt"
 
 
-# What searches with mismatches and for unique matches need beside. It is added to the folder of the
-# index, from the packed genome there: no file that other jobs read is changed.
+# The reverse BWT, for searches with mismatches and for unique matches. It is added to the folder of
+# the index, from the packed genome there, without changing files that other jobs read.
 rule add_reverse:
     input:
         index=INDEX,

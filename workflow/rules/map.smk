@@ -1,4 +1,4 @@
-# Reads to sorted BAM: every unit of a sample is mapped by itself and has a read group of its own.
+# Map reads to sorted BAM: every unit of a sample is mapped separately and has its own read group.
 
 UNITS = read_units()
 UNITS_OF = {}
@@ -6,7 +6,7 @@ for sample, unit in UNITS:
     UNITS_OF.setdefault(sample, []).append((sample, unit))
 SAMPLES = list(UNITS_OF)
 
-# Samples of the demo's reads, whose names tell where they are from.
+# Samples with reads of the demo, whose names contain their origin.
 SIMULATED = [
     sample
     for (sample, _), row in UNITS.items()
@@ -70,7 +70,7 @@ rule map_reads:
         " --backend {resources.backend} {params.sharing:q} {params.timeline:q} 2> {log:q}"
 
 
-# Of a unit that is cut: the reads in pieces, packed.
+# For a unit that is split: the reads in packed pieces.
 rule cut_reads:
     input:
         reads=reads_of,
@@ -100,7 +100,7 @@ rule cut_reads:
         " --batch-size {params.size} --threads {threads} 2> {log:q}"
 
 
-# Of pairs, once for all parts.
+# For pairs, once for all parts.
 rule estimate_map_insert_size:
     input:
         index=INDEX,
@@ -154,7 +154,7 @@ use rule map_reads as map_part with:
 rule merge_alignments:
     input:
         units=parts_of(".bam"),
-        # What no job needs does not come into a storage, and the job that made it fails.
+        # A file that no job needs is not put into a storage, and the job that made it fails.
         indexes=parts_of(".bam.bai") if STORAGE else [],
         stats=parts_of(".stats.json"),
         index=[INDEX] if MAP_FORMAT == "cram" else [],

@@ -1,4 +1,4 @@
-# Query i aligned with reference i: score, position and CIGAR.
+# Align query i with reference i: score, position and CIGAR.
 
 RESULTS[result_of("pairs", ".tsv")] = "each query aligned with its reference"
 

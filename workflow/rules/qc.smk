@@ -1,8 +1,8 @@
-# What people read: plots, MultiQC, the beginnings of tables, and Snakemake's report of it all.
+# Reports: plots, MultiQC, previews of tables, and Snakemake's report of all of them.
 
 import json
 
-# What the report shows: of the target all, and only where it can be made.
+# The contents of the report: results of the target all, if they can be made.
 MAPPING_REPORT = ["results/qc/plots", "results/qc/multiqc.html"] if REPORT_TOOLS and SAMPLES else []
 REPORTED = [*MAPPING_REPORT, *timelines(), f"{INDEX}.txt", *SEEDS[1:]]
 REPORT = ["results/report.html"] if REPORT_TOOLS and IS_MAIN else []
@@ -76,7 +76,7 @@ rule multiqc:
         " --filename {output.html:q} {input.plots:q} 2> {log:q}"
 
 
-# What the results of a target were made of; it reads all files once more, so it is asked for.
+# A manifest of the results of a target; made on request only, because it reads all files again.
 rule write_manifest:
     input:
         inputs=manifest_inputs,
@@ -128,8 +128,8 @@ rule preview_table:
         "python {params.program:q} {input.table:q} -o {output.page:q} {params.header} 2> {log:q}"
 
 
-# Snakemake makes a report of what has been made: here the targets of this workflow. The report of
-# a workflow that uses this one as a module is its own.
+# Snakemake's report covers what has been made, here the targets of this workflow. A workflow that
+# uses this one as a module has its own report.
 if IS_MAIN:
 
     rule report:
@@ -144,9 +144,9 @@ if IS_MAIN:
         params:
             program=os.path.relpath(CHECKOUT / "workflow" / "scripts" / "write_report.py"),
             snakefile=os.path.relpath(workflow.main_snakefile),
-            # Not compared with that of an earlier run: a setting changes the report by its results.
+            # Not compared with an earlier run: a setting changes the report through its results.
             configuration=lambda wildcards, input: json.dumps(config),
-        # Not `script:`, which breaks where a blank is in the path of Python.
+        # Not `script:`, which fails if the path of Python contains a blank.
         shell:
             "python {params.program:q} {params.snakefile:q} {params.configuration:q}"
             " {output.report:q} {input:q} > {log:q} 2>&1"

@@ -1,4 +1,4 @@
-# Cutting queries into parts, and merging what is found of each: for targets with `parts`.
+# Split queries into parts, and merge the results of the parts: for targets with `parts`.
 
 if CUT_TARGETS:
 

@@ -1,4 +1,4 @@
-# Every window of the reference whose letter counts are like those of a query.
+# Find every window of the reference whose base counts are similar to those of a query.
 
 RESULTS[result_of("scan", ".tsv")] = "the windows that are composed like a query"
 

@@ -1,12 +1,12 @@
-# Every hit of the queries, or of their k-mers, in the reference, with mismatches.
+# Find every hit of the queries, or of their k-mers, in the reference, with mismatches.
 
 RESULTS[result_of("seeds", ".tsv")] = "every hit of the k-mers of the queries"
 
-# The hits, and the k-mers that have too many or were not searched.
+# The hits, and the k-mers that have too many hits or were not searched.
 SEED_TABLES = [result_of("seeds", ending) for ending in (".tsv", ".over.tsv", ".skipped.tsv")]
 
-# What the target all finds: nothing without a section, and the demo's reads in the demo alone, so
-# that a genome of one's own is not searched for what config/config.yaml begins with.
+# The results for the target all: none without a section, and the demo's reads only in the demo, so
+# that other genomes are not searched for the queries in config/config.yaml.
 SEEDS = [*SEED_TABLES, "results/qc/previews/seeds.html"]
 if "seeds" not in config or (
     config["seeds"]["queries"] in DEMO_READS and config["reference"] != DEMO_GENOME

@@ -1,10 +1,10 @@
-# The batches of reads that the steps of allmap work on, and what they need of each other.
+# The batches of reads that the steps of allmap process, and their inputs.
 from itertools import takewhile
 from pathlib import Path
 
 
 def batch_folder(sample, unit):
-    """The folder of the batches of a unit, once the checkpoint has run: of a storage the one there."""
+    """Return the folder of the batches of a unit after the checkpoint; of a storage, a local copy."""
     made = checkpoints.batch_reads.get(sample=sample, unit=unit).output[0]
     if STORAGE == "fs":
         return Path(seen_here(path_here(f"results/allmap/batches/{sample}/{unit}")))
@@ -12,35 +12,35 @@ def batch_folder(sample, unit):
 
 
 def batches_of(sample, unit):
-    """The numbers of the batches that the reads of a unit have been cut into."""
+    """Return the numbers of the batches of a unit."""
     return sorted(int(path.stem) for path in batch_folder(sample, unit).glob("*.reads"))
 
 
 def batch_of(wildcards):
-    """The file of a batch: it is there once the checkpoint has run."""
+    """Return the file of a batch, after the checkpoint."""
     batches_of(wildcards.sample, wildcards.unit)
     return "results/allmap/batches/{sample}/{unit}/{batch}.reads".format(**wildcards)
 
 
 def first_round(wildcards):
-    """What the first round has found, for the second."""
+    """Return the results of the first round, for the second."""
     if wildcards.round == "1":
         return []
     return ["results/allmap/units/{sample}/{unit}/{batch}.1.loci".format(**wildcards)]
 
 
 def after_flags(wildcards, input):
-    """--after with what `first_round` named."""
+    """Return --after with the result of `first_round`."""
     return [word for path in input.first_round for word in ("--after", path)]
 
 
 def is_paired(wildcards):
-    """Whether the proper pairs of a unit are reported, not its reads one by one."""
+    """Return whether the proper pairs of a unit are reported, rather than its reads."""
     return holds_pairs(wildcards) and not section("allmap")["unpaired"]
 
 
 def rounds_of(wildcards):
-    """The loci of all rounds: a proper pair may have any locus of its ends, so pairs have one."""
+    """Return the loci of all rounds; one for pairs, which may have any locus of their ends."""
     path = "results/allmap/units/{sample}/{unit}/{batch}".format(**wildcards)
     numbers = (1,) if is_paired(wildcards) else ALLMAP_ROUNDS
     return [f"{path}.{number}.loci" for number in numbers]
@@ -56,7 +56,7 @@ def batch_size(wildcards, input):
 
 
 def first_batches(path):
-    """An input function: a file of each of the batches that the insert size is estimated from."""
+    """Return an input function: one file per batch from which the insert size is estimated."""
 
     def paths(wildcards):
         from bwarp.mapping.insert_size import FIRST_PAIRS
@@ -74,37 +74,37 @@ def first_batches(path):
 
 
 def estimated_insert_size(wildcards):
-    """The insert size of a unit of pairs, where the configuration gives none."""
+    """Return the insert size of a unit of pairs, unless the configuration gives one."""
     if not is_paired(wildcards) or "insert_size" in section("allmap"):
         return []
     return ["results/allmap/units/{sample}/{unit}/insert_size.json".format(**wildcards)]
 
 
 def estimated_insert_size_flags(wildcards, input):
-    """--estimated-insert-size with what `estimated_insert_size` named."""
+    """Return --estimated-insert-size with the result of `estimated_insert_size`."""
     return [word for path in input.insert_size for word in ("--estimated-insert-size", path)]
 
 
 def orientation_flags(wildcards):
-    """The flag for the orientation that the estimate is made of."""
+    """Return the flag for the orientation to estimate for."""
     return flags_for(section("allmap"), "orientation")
 
 
 def locus_limits(wildcards):
-    """Which loci of a unit are searched: of pairs all."""
+    """Return which loci of a unit are searched; all for pairs."""
     left_out = "report" if is_paired(wildcards) else None
     return flags_for(section("allmap"), *(key for key in LOCI_SEARCHED if key != left_out))
 
 
 def to_verify(wildcards):
-    """The hits that are verified: all, or those that the filter has left."""
+    """Return the hits to verify: all, or those that passed the filter."""
     kind = "hits" if section("allmap")["filter"] == "off" else "candidates"
     path = "results/allmap/units/{sample}/{unit}/{batch}.{round}".format(**wildcards)
     return f"{path}.{kind}"
 
 
 def locus_flags(wildcards):
-    """What is written of the loci of a unit: its read group, where the format knows one."""
+    """Return the read group of a unit, if the format has read groups."""
     settings, keys = section("allmap"), list(LOCI_WRITTEN)
     if is_paired(wildcards):
         keys.append("report")
@@ -114,7 +114,7 @@ def locus_flags(wildcards):
 
 
 def batches(*endings):
-    """An input function: files of every batch of a sample."""
+    """Return an input function: files of every batch of a sample."""
 
     def paths(wildcards):
         return [
@@ -129,7 +129,7 @@ def batches(*endings):
 
 
 def times_of_steps(wildcards, input, output):
-    """What Snakemake has measured of the jobs of a sample, as far as it is there."""
+    """Return Snakemake's existing benchmark files of the jobs of a sample."""
     results = Path(output.table).parent.parent
     logs, sample = results.parent / "logs", wildcards.sample
     names = [f"merge_loci/{sample}"]

@@ -1,14 +1,14 @@
-# Where the checkout is, and the check of everything that the user wrote: first of all.
+# Locate the checkout, and check all user input before anything else.
 import os
 import sys
 from pathlib import Path
 
 import yaml
 
-# Whether this workflow runs by itself, and not as a module of another one.
+# Whether this workflow runs on its own, rather than as a module of another one.
 IS_MAIN = workflow.modifier.is_main_snakefile()
 
-# The storage that holds inputs and results, where they are not in files here: fs is a folder.
+# The storage of inputs and results, if they are not local files; fs is a folder.
 STORAGE = workflow.storage_settings.default_storage_provider
 
 if not isinstance(workflow.current_basedir, os.PathLike):
@@ -32,19 +32,19 @@ from bwarp_sheet import read_sheet, sheet_file_problems, sheet_problems
 
 from bwarp.options.configuration import configuration_schema
 
-# What the rules of demo.smk make; the demo need not be there to be named.
+# Files that the rules of demo.smk make; they need not exist to be named.
 DEMO_GENOME = "resources/demo/demo.fa.gz"
 DEMO_READS = ["resources/demo/reads_1.fq.gz", "resources/demo/reads_2.fq.gz"]
 
 
-# What the configuration may hold, and a row of the sample sheet. PyYAML's own parser takes long.
+# Schemas of the configuration and of a row of the sample sheet. PyYAML's own parser is slow.
 SCHEMA = configuration_schema()
 SHEET_TEXT = (CHECKOUT / "workflow" / "schemas" / "samples.schema.yaml").read_text()
 SHEET_SCHEMA = yaml.load(SHEET_TEXT, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def config_files():
-    """The configuration files in the order in which later ones override, then the command line."""
+    """Return the configuration files, later ones overriding earlier ones, then the command line."""
     typed = workflow.config_settings
     names = [name for name in workflow.configfiles if name not in typed.configfiles]
     files = [
@@ -55,8 +55,8 @@ def config_files():
 
 
 def check_configuration():
-    """Every problem of the configuration and of the sample sheet."""
-    # Where this workflow is a module of another one, that one may make the input files.
+    """Return all problems of the configuration and of the sample sheet."""
+    # If this workflow is a module of another one, that one may make the input files.
     check_files = IS_MAIN and not STORAGE
     made = {DEMO_GENOME, *DEMO_READS}
     files = config_files()
@@ -74,7 +74,7 @@ def check_configuration():
 
 
 def refuse(problems):
-    """Print every problem of what the user wrote, and leave with the exit code of a usage error."""
+    """Print all problems of the user input, and exit with the code of a usage error."""
     there_are = f"there are {len(problems)} problems" if len(problems) > 1 else "there is a problem"
     print(f"Nothing was run: {there_are} in the configuration.", file=sys.stderr)
     for problem in problems:
@@ -84,14 +84,14 @@ def refuse(problems):
 
 
 def seen_here(path):
-    """Where a file that the user named can be looked at: in another storage than fs it cannot."""
+    """Return the local path of a file that the user named; None in a storage other than fs."""
     if STORAGE == "fs":
         return os.path.join(workflow.storage_settings.default_storage_prefix, path)
     return "" if STORAGE else path
 
 
 def section(name):
-    """A section of the configuration that a target cannot do without."""
+    """Return a section of the configuration that a target requires."""
     if name not in config:
         message = f"is missing; config/examples/{name}.yaml shows one"
         refuse([Problem("the configuration", None, name, message)])

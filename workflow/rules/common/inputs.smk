@@ -1,4 +1,4 @@
-# What the user named to be searched, and the index of it; what targets make of that.
+# Inputs that the user names, their index, and the names of results.
 import json
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from snakemake.path_modifier import PATH_MODIFIER_FLAG
 from bwarp.index.alt_contigs import alt_list_beside
 from bwarp.index.parameters import choose_parameters
 
-# Targets with a table, and how its name ends.
+# Targets with a table, and the extension of the table.
 TABLES = {
     "seeds": ".tsv",
     "offtargets": ".tsv",
@@ -22,7 +22,7 @@ TABLES = {
 
 
 def as_named(path):
-    """An input that the user named: only what is made here goes under the prefix of a module."""
+    """Return an input that the user named; only files made here get the prefix of a module."""
     if path in (DEMO_GENOME, *DEMO_READS):
         return path
     path = workflow.modifier.path_modifier.apply_default_storage(path)
@@ -30,19 +30,19 @@ def as_named(path):
 
 
 def alt_list(reference):
-    """The list of ALT contigs beside a reference, or none."""
+    """Return the list of ALT contigs next to a reference, or none."""
     beside = alt_list_beside(seen_here(reference))
     return [as_named(str(Path(reference).with_name(beside.name)))] if beside else []
 
 
 def alt_names():
-    """The file of names of ALT contigs that the section map names, or none."""
+    """Return the file of ALT contigs in the section map, or none."""
     path = config["map"].get("alt", "none")
     return [as_named(path)] if os.path.isfile(seen_here(path)) else []
 
 
 def file_of(name, key):
-    """An input function: the file that a key of a section names."""
+    """Return an input function: the file in a key of a section."""
 
     def path(wildcards):
         return as_named(section(name)[key])
@@ -51,7 +51,7 @@ def file_of(name, key):
 
 
 def files_in_order(name, *keys):
-    """A function for params: the files that keys of a section name, as `reads_in_order`."""
+    """Return a function for params: the files in keys of a section, like `reads_in_order`."""
 
     def paths(wildcards):
         return [section(name)[key] for key in keys]
@@ -60,7 +60,7 @@ def files_in_order(name, *keys):
 
 
 def annotation_of(wildcards):
-    """The features that off-targets are annotated by, where the section names a file of them."""
+    """Return the features for annotating off-targets, if the section names a file."""
     path = section("offtargets").get("annotation")
     return [as_named(path)] if path else []
 
@@ -79,14 +79,14 @@ def reverse_for(name, needs):
 
 
 def result_of(name, ending):
-    """The result of a section, which has the name of its queries."""
+    """Return the result of a section, named after its queries."""
     key = {"offtargets": "guides", "primers": "pairs"}.get(name, "queries")
     queries = config.get(name, {}).get(key, "missing_section")
     return f"results/{name}/{stem(queries)}{ending}"
 
 
 def stem(path):
-    """The name of a sequence file without its folder and endings."""
+    """Return the name of a sequence file without folder and extensions."""
     name = Path(path).name.removesuffix(".gz")
     return name.rsplit(".", 1)[0] or name
 
@@ -105,17 +105,17 @@ def sampling_flags(wildcards, input):
 
 
 def reverse_flag(wildcards, input):
-    """--with-reverse where the index has its reverse BWT."""
+    """Return --with-reverse if the index has its reverse BWT."""
     return ["--with-reverse"] if os.path.exists(f"{input.index}.with_reverse.txt") else []
 
 
 def path_here(path):
-    """A path of a result, under the prefix of a module."""
+    """Return the path of a result, under the prefix of a module."""
     return workflow.modifier.path_modifier.replace_prefix(path)
 
 
 def stored_sampling():
-    """The sampling rates of the index that is there, and how long its genome is; or nothing."""
+    """Return the sampling rates and genome length of the existing index, or nothing."""
     try:
         stored = json.loads(Path(path_here(INDEX), "index.json").read_text())
         keys = ("occ_rate", "sa_rate", "prefix_length", "text_length")
@@ -125,7 +125,7 @@ def stored_sampling():
 
 
 def is_sampled_otherwise():
-    """Whether the index is there, with other sampling rates than the configuration asks for."""
+    """Return whether the index exists with sampling rates other than the configured ones."""
     stored = stored_sampling()
     if not stored or not Path(path_here(INDEX), ".snakemake_timestamp").exists():
         return False
@@ -133,5 +133,5 @@ def is_sampled_otherwise():
     return stored[:3] != [wanted.occ_rate, wanted.sa_rate, wanted.prefix_length]
 
 
-# What a target makes besides where the index has other sampling rates.
+# Additional results of a target if the index has other sampling rates.
 RESAMPLED = [f"{INDEX}.resampled.txt"] if is_sampled_otherwise() else []

@@ -1,14 +1,14 @@
-# Into how many parts the reads of a large unit are cut, each of which is mapped by a job of its own.
+# Split the reads of a large unit into parts, each mapped by a separate job.
 import os
 from pathlib import Path
 
 from bwarp.io.sequence_parts import estimated_reads
 from bwarp.options.mapping import ALIGNMENT
 
-# With `batch_reads: auto`: some minutes of work for 16 cores, beside which a queue counts little.
+# With `batch_reads: auto`: a few minutes of work for 16 cores, which is long relative to queueing.
 AUTO_BATCH_READS = 50_000_000
 
-# Pieces of a part: parts consist of whole ones, and so are alike to an eighth.
+# Pieces per part: parts consist of whole pieces, so their sizes differ by at most an eighth.
 PIECES = 8
 
 BATCH_READS = {"auto": AUTO_BATCH_READS}.get(
@@ -17,20 +17,21 @@ BATCH_READS = {"auto": AUTO_BATCH_READS}.get(
 
 
 def piece_size(wildcards, input):
-    """The reads of a piece; not compared with that of an earlier run, as `batch_size`."""
+    """Return the reads of a piece; like `batch_size`, not compared with an earlier run."""
     return max(1, BATCH_READS // PIECES)
 
 
 def n_reads_of(row):
-    """About how many reads a unit has; none where its files are not there yet."""
+    """Estimate the number of reads of a unit; none if its files do not exist yet."""
     paths = list(map(seen_here, reads_in(row)))
     if not all(map(os.path.isfile, paths)):
         return 0
     return sum(map(estimated_reads, paths))
 
 
-# The units that are cut, and into how many parts. By sizes, not by a checkpoint: what will run is
-# known from the start, and what was cut can be removed once it is mapped.
+# The units that are split, and their numbers of parts. This depends on file sizes rather than a
+# checkpoint, so that all jobs are known from the start, and temporary files can be removed once
+# mapped.
 PARTS = {}
 if BATCH_READS:
     for key, row in UNITS.items():
@@ -40,7 +41,7 @@ if BATCH_READS:
 
 
 def parts_of_unit(sample, unit):
-    """The files of a unit without their endings: one, or those of its parts."""
+    """Return the files of a unit without extensions: one, or those of its parts."""
     n_parts = PARTS.get((sample, unit), 1)
     if n_parts == 1:
         return [f"results/map/units/{sample}/{unit}"]
@@ -50,17 +51,17 @@ def parts_of_unit(sample, unit):
 
 
 def timeline_of(path):
-    """What a job of mapping writes besides, where timelines are wanted."""
+    """Return the additional output of a mapping job if timelines are wanted."""
     return {"timeline": path} if config["map"]["timeline"] else {}
 
 
 def timeline_flags(wildcards, output):
-    """--timeline with what `timeline_of` named."""
+    """Return --timeline with the result of `timeline_of`."""
     return ["--timeline", output.timeline] if config["map"]["timeline"] else []
 
 
 def timelines():
-    """The pictures of all jobs of mapping, where they are wanted."""
+    """Return the pictures of all mapping jobs, if wanted."""
     if not config["map"]["timeline"]:
         return []
     return [
@@ -72,13 +73,13 @@ def timelines():
 
 
 def timeline_labels(wildcards):
-    """What the report calls the picture of a timeline."""
+    """Return the name of a timeline picture in the report."""
     labels = {"sample": wildcards.sample, "unit": wildcards.unit}
     return labels if wildcards.part == "all" else labels | {"part": wildcards.part}
 
 
 def parts_of(ending):
-    """An input function: a file of every unit of a sample, or of each of its parts."""
+    """Return an input function: one file per unit of a sample, or per part."""
 
     def paths(wildcards):
         return [
@@ -91,7 +92,7 @@ def parts_of(ending):
 
 
 def unit_names(wildcards):
-    """--units with the unit of every file."""
+    """Return --units with the unit of every file."""
     names = [
         unit
         for sample, unit in UNITS_OF[wildcards.sample]
@@ -101,12 +102,12 @@ def unit_names(wildcards):
 
 
 def merging_flags(wildcards):
-    """How duplicates are found, if they are looked for."""
+    """Return how to find duplicates, if wanted."""
     return flags_for(config["map"], "mark_duplicates", "barcode_tag")
 
 
 def cram_flags(wildcards, input):
-    """Where the bases of the reference are that CRAM refers to, and which CRAM."""
+    """Return the reference of CRAM files, and the version of CRAM."""
     if MAP_FORMAT != "cram":
         return []
     version = format(config["map"]["cram_version"], ".1f")
@@ -115,7 +116,7 @@ def cram_flags(wildcards, input):
 
 
 def measured_insert_size(wildcards):
-    """The insert size of a unit of pairs, where the configuration gives none."""
+    """Return the insert size of a unit of pairs, unless the configuration gives one."""
     settings = config["map"]
     if settings["hic"] or "insert_size" in settings or not holds_pairs(wildcards):
         return []
@@ -123,7 +124,7 @@ def measured_insert_size(wildcards):
 
 
 def part_flags(wildcards, input):
-    """The flags for a part of a unit, and for what was estimated of the whole."""
+    """Return the flags for a part of a unit, and for the estimates from the whole unit."""
     words = ["--batches", input.reads, "--part", f"{wildcards.part}/{wildcards.parts}"]
     for path in input.insert_size:
         words += ["--estimated-insert-size", path]
@@ -131,5 +132,5 @@ def part_flags(wildcards, input):
 
 
 def alignment_flags(wildcards):
-    """What the section map says of scores and orientation, by which insert sizes are estimated."""
+    """Return the settings of the section map that affect the estimate of insert sizes."""
     return flags_for(config["map"], *ALIGNMENT)

@@ -1,37 +1,39 @@
-# How rules call the programs in scripts/: where they are, with which flags, in which environment.
+# How rules call the programs in scripts/: paths, flags and environment.
 import os
 import shlex
 import sys
 
 from bwarp.runtime.source_digest import program_digest
 
-# The programs run with the Python that runs Snakemake, or with that of a conda environment where
-# one is active, and in both cases with the library of this checkout.
+# Programs run with the Python that runs Snakemake, or with that of an active conda environment, and
+# always with the library of this checkout.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
 shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(CHECKOUT))}; ")
 
-# For conda; seen from the folder of the rules.
+# For conda, relative to the folder of the rules.
 CPU_ENVIRONMENT = "../../envs/cpu.yaml"
 GPU_ENVIRONMENT = "../../envs/gpu.yaml"
 
 
 def relative(path):
-    """A path of the checkout from the folder snakemake is started in."""
+    """Return a path of the checkout relative to the folder in which snakemake was started."""
     return os.path.relpath(CHECKOUT / path)
 
 
 def program(name):
-    """The path of scripts/NAME from the folder snakemake is started in."""
+    """Return the path of scripts/NAME relative to the folder in which snakemake was started."""
     return relative(f"scripts/{name}")
 
 
 def code(name):
-    """A digest of scripts/NAME and the library it imports: edited code makes its rules run again."""
+    """Return a digest of scripts/NAME and the library that it imports; edited code reruns its
+    rules.
+    """
     return program_digest(CHECKOUT / "scripts" / name, CHECKOUT / "bwarp")
 
 
 def flags(settings, *left_out):
-    """Command-line flags for settings; auto, and whole queries, are what programs do without one."""
+    """Return command-line flags for settings; auto and whole queries are program defaults."""
     words = []
     for key, value in settings.items():
         if key in left_out:
@@ -45,12 +47,12 @@ def flags(settings, *left_out):
 
 
 def flags_for(settings, *keys):
-    """Command-line flags for some keys of settings, as far as they are there."""
+    """Return command-line flags for some keys of settings, if present."""
     return flags({key: settings[key] for key in keys if key in settings})
 
 
 def options_of(name, *files):
-    """A function for params: the flags for the keys of a section, except its input files."""
+    """Return a function for params: the flags for the keys of a section, except its input files."""
 
     def options(wildcards):
         return flags(section(name), *files)
@@ -69,7 +71,7 @@ def seed_options(wildcards):
 
 
 def algorithm_of(name):
-    """A function for resources: the algorithm of a section, which does not change the result."""
+    """Return a function for resources: the algorithm of a section, with no effect on results."""
 
     def algorithm(wildcards):
         return section(name)["algorithm"]
@@ -86,5 +88,5 @@ def annotation_flags(wildcards, input):
 
 
 def environment(wildcards, params):
-    """The environment for conda: with the parts for CUDA where a job has, or insists on, a GPU."""
+    """Return the conda environment: with CUDA if a job has, or requires, a GPU."""
     return GPU_ENVIRONMENT if params.gpus or config["backend"] == "cuda" else CPU_ENVIRONMENT

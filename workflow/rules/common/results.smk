@@ -1,4 +1,4 @@
-# What a run says at its end, and what its report shows.
+# Messages at the end of a run, and contents of its report.
 import atexit
 import json
 import os
@@ -13,10 +13,10 @@ from snakemake.settings.types import DeploymentMethod
 
 from bwarp.report.mapping_summary import summarise, summary_lines
 
-# What each target makes, for the list at the end of a run; every rule file adds its own.
+# The results of each target, for the list at the end of a run; every rule file adds its own.
 RESULTS = {}
 
-# What the report calls the plots of draw_report.py.
+# Titles of the plots of draw_report.py in the report.
 PLOTS = {
     "mapping_quality": "Mapping quality",
     "depth": "Depth",
@@ -27,15 +27,15 @@ PLOTS = {
 }
 
 
-# The targets that a manifest can be made of.
+# The targets with a manifest.
 MANIFESTS = ("map", "allmap", *TABLES)
 
-# What the report begins with: where samples were mapped, a table of them.
+# The introduction of the report: where samples were mapped, a table of them.
 FRONT_PAGE = "samples.rst" if os.path.exists("results/qc/plots/samples.rst") else "workflow.rst"
 
 
 def print_results():
-    """Say what became of the reads, and where the results lie, at the end of a run."""
+    """Summarise the fate of the reads, and list the results, at the end of a run."""
     if os.path.isdir("results"):
         shutil.copyfile(CHECKOUT / "workflow" / "report" / "results.md", "results/README.md")
     summaries = {sample: summary_of(sample) for sample in SAMPLES}
@@ -52,14 +52,14 @@ def print_results():
 
 
 def print_results_of_an_earlier_run(record):
-    """At the end of a run that finds nothing to do, for which Snakemake calls no onsuccess."""
+    """Report at the end of a run with nothing to do, for which Snakemake calls no onsuccess."""
     if record.msg == NOTHING_TO_BE_DONE_MSG and not workflow.dryrun:
         atexit.register(print_results)
     return True
 
 
 def summary_of(sample):
-    """What became of the reads of a sample; None where it has not been mapped."""
+    """Return the mapping statistics of a sample; None if it has not been mapped."""
     statistics, truth = (
         json.loads(Path(path).read_text()) if os.path.exists(path) else None
         for path in (f"results/map/{sample}.stats.json", f"results/qc/truth/{sample}.json")
@@ -68,7 +68,7 @@ def summary_of(sample):
 
 
 def print_truth():
-    """Report how many of the demo's reads are mapped to the origin in their names."""
+    """Report how many reads of the demo are mapped to the origin in their names."""
     from bwarp.evaluation.agreement import TruthCounts
 
     for sample in SIMULATED:
@@ -82,7 +82,7 @@ def print_truth():
 
 
 def manifest_inputs(wildcards):
-    """The files that the results of a target are made of."""
+    """Return the input files of the results of a target."""
     target = wildcards.target
     rules = SCHEMA["properties"][target]["properties"]
     named = [section(target).get(key) for key, rule in rules.items() if rule.get("file")]
@@ -94,7 +94,7 @@ def manifest_inputs(wildcards):
 
 
 def manifest_results(wildcards):
-    """The files that a target makes."""
+    """Return the files that a target makes."""
     target = wildcards.target
     of_reads = {"map": MAPPED, "allmap": ALLMAPPED}
     if target in of_reads:
@@ -105,7 +105,7 @@ def manifest_results(wildcards):
 
 
 def manifest_parameters(wildcards):
-    """What the configuration says of a target, and of its samples the units of the sheet."""
+    """Return the configuration of a target and, for targets with samples, their units."""
     keys = ("reference", "samples", "index", wildcards.target)
     kept = {"configuration": {key: config[key] for key in keys if key in config}}
     if wildcards.target in ("map", "allmap"):
@@ -114,28 +114,28 @@ def manifest_parameters(wildcards):
 
 
 def plot_labels(wildcards):
-    """What the report calls a plot."""
+    """Return the title of a plot in the report."""
     return {"plot": PLOTS[wildcards.plot]}
 
 
 def previewed_table(wildcards):
-    """The table of a target that the report shows the beginning of."""
+    """Return the table of a target for the preview in the report."""
     return result_of(wildcards.target, TABLES[wildcards.target])
 
 
 def header_option(wildcards):
-    """Tables in MUMmer's format have no line that names the columns."""
+    """Return whether tables have a header; those in MUMmer's format have none."""
     return "--no-header" if wildcards.target == "mems" else ""
 
 
 def can_report():
-    """Whether the plots and the report can be made: in this environment, or in one of conda's."""
+    """Return whether plots and the report can be made, in this environment or with conda."""
     methods = workflow.deployment_settings.deployment_method
     here = all(find_spec(name) for name in ("multiqc", "matplotlib"))
     return here or DeploymentMethod.CONDA in methods
 
 
-# MultiQC and matplotlib are large, and mapping needs neither.
+# MultiQC and matplotlib are large, and mapping does not need them.
 REPORT_TOOLS = can_report()
 
 if IS_MAIN:

@@ -6,7 +6,7 @@ from bwarp_sheet import files_of_cell, read_sheet
 
 
 def read_units():
-    """The rows of the sample sheet by sample and unit."""
+    """Return the rows of the sample sheet by sample and unit."""
     sheet = config.get("samples")
     if not isinstance(sheet, str) or not os.path.isfile(sheet):
         return {}
@@ -18,7 +18,7 @@ def read_units():
 
 
 def of_samples(files):
-    """An input function: these files, which there are none of without a sample sheet."""
+    """Return an input function for these files, which require a sample sheet."""
 
     def named(wildcards):
         if not SAMPLES:
@@ -37,17 +37,17 @@ GROUP_COLUMNS = {"platform": "PL", "library": "LB", "platform_unit": "PU", "cent
 
 
 def reads_in(row):
-    """The files of the reads of a row of the sheet."""
+    """Return the read files of a row of the sheet."""
     return [path for key in READ_COLUMNS for path in files_of_cell(row.get(key))]
 
 
 def reads_of(wildcards):
-    """The files of a unit."""
+    """Return the files of a unit."""
     return list(map(as_named, reads_in(UNITS[wildcards.sample, wildcards.unit])))
 
 
 def holds_pairs(wildcards):
-    """Whether the reads of a unit are pairs; of BAM and CRAM its flags tell."""
+    """Return whether the reads of a unit are pairs; for BAM and CRAM their flags tell."""
     row = UNITS[wildcards.sample, wildcards.unit]
     paths = map(seen_here, files_of_cell(row["fq1"]))
     records = [path for path in paths if path.endswith((".bam", ".cram"))]
@@ -59,7 +59,7 @@ def holds_pairs(wildcards):
 
 
 def read_options(row, paths):
-    """-1, -2 and --single with the paths of the files of a row, and --interleaved."""
+    """Return -1, -2 and --single with the files of a row, and --interleaved."""
     paths, words = iter(paths), []
     for key, option in READ_COLUMNS.items():
         named = [next(paths) for _ in files_of_cell(row.get(key))]
@@ -68,7 +68,7 @@ def read_options(row, paths):
 
 
 def read_files(wildcards, input):
-    """The options for the files of a unit."""
+    """Return the options for the files of a unit."""
     return read_options(UNITS[wildcards.sample, wildcards.unit], input.reads)
 
 
@@ -83,22 +83,22 @@ def reads_in_order(wildcards):
 
 
 def units_in_order(wildcards):
-    """The units of a sample in the order of the sheet, in which their records are merged."""
+    """Return the units of a sample in the order of the sheet, in which records are merged."""
     return [unit for _, unit in UNITS_OF[wildcards.sample]]
 
 
 def read_group(wildcards):
-    """The read group of a unit."""
+    """Return the read group of a unit."""
     sample, unit = wildcards.sample, wildcards.unit
     row = UNITS[sample, unit]
     tags = [f"{tag}:{row[column]}" for column, tag in GROUP_COLUMNS.items() if column in row]
     return ["--read-group", r"\t".join(["@RG", f"ID:{sample}.{unit}", f"SM:{sample}", *tags])]
 
 
-# Keys of the section map that the jobs of mapping have no flags for.
+# Keys of the section map for which mapping jobs have no flags.
 NOT_OF_JOBS = ("batch_reads", "output", "cram_version", "timeline")
 
 
 def map_options(wildcards):
-    """The read group of a unit, and the flags for the section map."""
+    """Return the read group of a unit, and the flags for the section map."""
     return [*read_group(wildcards), *flags(config["map"], *NOT_OF_JOBS)]
