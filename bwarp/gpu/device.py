@@ -66,7 +66,7 @@ def claim_gpu(
     Returns
     -------
     gpu : str or None
-            Names of the GPUs for CUDA, separated by commas; None if there is nothing to select.
+        Names of the GPUs for CUDA, separated by commas; None if there is nothing to select.
     """
     if HELD in os.environ:
         return None

@@ -67,8 +67,8 @@ def kernel(
     Parameters
     ----------
     over : str, optional
-            The argument, or ``argument.field``, whose size is the number of threads if a launch
-            does not specify it.
+        The argument, or ``argument.field``, whose size is the number of threads if a launch
+        does not specify it.
     per : int
         Threads per number of that array: 32 for a warp.
     **options

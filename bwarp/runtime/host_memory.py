@@ -31,8 +31,8 @@ def parse_size(text: str) -> int:
     Raises
     ------
     ValueError
-            For anything else. A number without a unit is rejected, because programs disagree
-            whether it means bytes or megabytes.
+        For anything else. A number without a unit is rejected, because programs disagree
+        whether it means bytes or megabytes.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT])i?B?", text.strip(), re.IGNORECASE)
     if not found:

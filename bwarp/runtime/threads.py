@@ -217,8 +217,8 @@ def in_turns(
     search : function
         Its results must be on the host and not depend on the index.
     indexes : sequence
-            Results of `on_each_gpu`. Items are assigned to the GPUs in turn; each GPU has its own
-            thread, which runs a few results ahead.
+        Results of `on_each_gpu`. Items are assigned to the GPUs in turn; each GPU has its own
+        thread, which runs a few results ahead.
 
     Notes
     -----
@@ -297,7 +297,7 @@ def bounded_ranges(offsets: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
     Parameters
     ----------
     offsets : ndarray, shape=(n_items + 1,)
-            Start of each item when they are concatenated, and the end of the last one.
+        Start of each item when they are concatenated, and the end of the last one.
     most : int
         Maximum total size; a larger item forms its own range.
 
