@@ -100,7 +100,7 @@ def _check(output: AlignmentOutput) -> None:
     if output.mark_duplicates and not output.sort:
         raise UsageError("--mark-duplicates looks for reads at the same position: add --sort")
     if output.barcode_tag and not output.mark_duplicates:
-        raise UsageError("--barcode-tag tells duplicates apart: add --mark-duplicates")
+        raise UsageError("--barcode-tag requires --mark-duplicates")
     for name, given in (
         ("--reference", output.reference_file), ("--cram-version", output.cram_version),
     ):  # fmt: skip

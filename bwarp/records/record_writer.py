@@ -384,7 +384,7 @@ def sam_records(
 # BAM records of mapped reads, byte-identical to those that samtools converts from SAM.
 
 
-#: Lower qualities do not count in the choice of the best duplicate, as in samtools.
+#: Lower qualities do not count when the best duplicate is selected, as in samtools.
 _LEAST_QUALITY = 15
 
 

@@ -1,1 +1,1 @@
-"""The runtime: choice of the engine, threads, compiled code, vector operations, progress."""
+"""The runtime: engine selection, threads, compiled code, vector operations, progress."""
