@@ -349,7 +349,7 @@ class _Scorer:
         pinned: PinnedBuffer,
         is_copied: bool,
     ) -> _OnHost:
-        """Score a part; `is_copied` copies the hits, because pinned memory is reused before they are."""
+        """Score a part; `is_copied` copies hits whose pinned memory is reused before they are."""
         scored = score_reads(self._device, codes, offsets, of_ends(self._parameters, ends))
         hits = scored.hits
         if ends == 2 and insert is not None:
