@@ -10,8 +10,8 @@
         if hit < hits.score.size:
             marks[hit] = hits.score[hit] >= least
 
-        mark_hits(hits, 30, marks)                  one thread per number of hits.score
-        mark_hits[launch(n)](hits, 30, marks)       the number of threads is given
+    mark_hits(hits, 30, marks)                  one thread per number of hits.score
+    mark_hits[launch(n)](hits, 30, marks)       the number of threads is given
 
 An annotation is a Numba type, `int`, `float`, `bool`, or a named tuple with such annotations: a
 table of columns is a single argument. A tuple of types means any of them. The annotations give the
@@ -22,9 +22,9 @@ at every launch, which takes longer than queueing it, and releases the GIL while
 driver: a thread that launches hundreds of kernels while others work would wait for the GIL hundreds
 of times. Here
 
-        arguments    array, array, number                their types are the key to a plan
-        plan         the kernel compiled for them, and how to pack their words
-        words        0 0 size itemsize pointer shape stride | ... | number
+    arguments    array, array, number                their types are the key to a plan
+    plan         the kernel compiled for them, and how to pack their words
+    words        0 0 size itemsize pointer shape stride | ... | number
 
 are packed and passed to the driver with the GIL held. New or unusual types are launched by
 numba-cuda.

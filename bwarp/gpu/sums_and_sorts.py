@@ -2,10 +2,10 @@
 
 Running sums are computed in place in three steps:
 
-        values   [ tile 0 ][ tile 1 ][ tile 2 ] ...     one warp per tile
-        1.          sum       sum       sum             of each tile, into a small array
-        2.           0      sum 0   sum 0 + 1           running sum of that array, recursively
-        3.       running sums within each tile, from its start on
+    values   [ tile 0 ][ tile 1 ][ tile 2 ] ...     one warp per tile
+    1.          sum       sum       sum             of each tile, into a small array
+    2.           0      sum 0   sum 0 + 1           running sum of that array, recursively
+    3.       running sums within each tile, from its start on
 
 A warp processes PART elements per lane at a time. Memory latency dominates, so tiles of a short
 array are short as well: there are about as many tiles as elements per tile.

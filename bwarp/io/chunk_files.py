@@ -2,7 +2,7 @@
 
     {"format": "bwarp frames", "version": 2, "holds": "reads"}                 one line
     {"frame": "reads", "arrays": [["packed", "<u8", [20]], ...], "crc32": 7}     one line
-        the bytes of the arrays, concatenated
+    the bytes of the arrays, concatenated
     ...                                                                        more such chunks
     {"end": 2}                                                                 the number of chunks
 

@@ -14,9 +14,8 @@ diagonals, and running maxima the diagonal with most keys in each group:
 A candidate is stored as one number, so that sorting numbers sorts candidates: most seeds first,
 then by their first key.
 
-        bits    62 ... 32               31 ... 1               0
-                MOST_SEEDS - seeds      index of its key       0 for a group, 1 for a further
-                diagonal
+    bits    62 ... 32               31 ... 1               0
+            MOST_SEEDS - seeds      index of its key       0 for a group, 1 for a further diagonal
 """
 
 from typing import NamedTuple

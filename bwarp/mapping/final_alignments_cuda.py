@@ -1,8 +1,8 @@
 """The final alignment of every selected hit on the GPU, by the rules of final_alignments.
 
-        rows            0  1  2  3  4  5  6 ...       as their hits were scored
-        may have gaps      x        x                 listed: a few per hundred
-        aligned            0        1        ...      adjacent copies of reads and windows
+    rows            0  1  2  3  4  5  6 ...       as their hits were scored
+    may have gaps      x        x                 listed: a few per hundred
+    aligned            0        1        ...      adjacent copies of reads and windows
 
 Few rows have gaps, or may have gaps near an end. Only their alignments are copied to the host, as
 short numbers and CIGARs, and are copied back in genome coordinates.
@@ -278,7 +278,7 @@ def align_hits(
     """
     n, rows, costs = selected.size, ChosenHits(selected, reads_of_rows), end_costs(parameters)
     offsets = cuda.device_array(n + 1, np.uint32)
-    # Operations are written last; until then the offsets take their place.
+    # Operations are written last; until then the offsets stand in for them.
     aligned = columns(DeviceAlignments, n, cigar_offsets=offsets, cigar=offsets)
     with work_space():
         before = device_array(n + 1, np.uint32)

@@ -1,7 +1,7 @@
 """Find candidates for a read near its mate that seeds missed or omitted.
 
-        anchor, forward          in FR, its mate is reverse and starts on one of these diagonals
-        |=====>                              |..........|   <=====|
+    anchor, forward          in FR, its mate is reverse and starts on one of these diagonals
+    |=====>                              |..........|   <=====|
     start                    start + lowest - length    start + highest - length
 
 The diagonal with most 8-mers in common is the candidate, if there are enough; it is extended like

@@ -4,13 +4,13 @@ If possible, a GPU finishes the reads and writes the records of a BAM file (plai
 
     read ahead    chunks 9, 8, 7
     GPU           chunks 6, 5: hits, primary hits, alignments    chunks 2, 1: records
-        threads       chunks 4, 3: the few reads that the GPU leaves to the host
+    threads       chunks 4, 3: the few reads that the GPU leaves to the host
 
 Otherwise threads do so, with the hits found by the GPU:
 
     read ahead    chunks 9, 8
     GPU           chunks 7, 6, 5, 4: scored hits of reads and of their mates
-        threads       chunks 3, 2, 1: primary hits, alignments, records          chunk 0: yielded
+    threads       chunks 3, 2, 1: primary hits, alignments, records          chunk 0: yielded
 
 The GPU takes all chunks that are ready when it becomes free: launching a kernel takes the host
 about as long as the GPU needs for thousands of reads. One group of chunks at a time uses the GPU:

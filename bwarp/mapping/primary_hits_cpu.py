@@ -326,7 +326,7 @@ def others_beside(score, near, others, unlocated, length, match, mismatch):
 
 @compiled(inline="always")
 def select(hits, reads, scores, read, hit, primary):
-    """Make a hit primary; return the best clip-penalised score of the others."""
+    """Make a hit primary; return the best clip-penalised score of other hits."""
     length, match = reads.lengths[read], scores.match
     score = clip_penalised(hits, hit, length, scores.clip)
     span = read_span(hits, hit, length)

@@ -4,12 +4,12 @@ primary_hits_cpu.
 One warp processes a pair. The CPU sorts the hits of read 2; the GPU tests all pairs of hits, 32 at
 a time, using one number per hit that is computed once:
 
-        hit of read 2    contig | strand | first base
-        hit of read 1    contig | strand of read 2 | first position of the window for read 2
+    hit of read 2    contig | strand | first base
+    hit of read 1    contig | strand of read 2 | first position of the window for read 2
 
-    A hit of read 2 is in the window if its number exceeds that of the hit of read 1 by less than
-    the size of the window. Likelihoods are integers, so that their sums do not depend on the order;
-    among equal pairs, the one with the highest tie number is taken, which is unique.
+A hit of read 2 is in the window if its number exceeds that of the hit of read 1 by less than
+the size of the window. Likelihoods are integers, so that their sums do not depend on the order;
+among equal pairs, the one with the highest tie number is taken, which is unique.
 """
 
 from functools import lru_cache

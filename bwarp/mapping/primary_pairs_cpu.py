@@ -7,7 +7,7 @@ ones count more if hits of both reads were not located, as for single reads; for
 count half as much again if hits of either were not located.
 
     hits of read 1     ---->            ---->        ---->
-        window of each       [======]         [======]     [======]      where a mate starts
+    window of each       [======]         [======]     [======]      where a mate starts
     hits of read 2      <----   <----             <----              by strand and first base
 
 For two reads with many hits each, only the pairs within these windows are evaluated.
