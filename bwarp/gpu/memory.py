@@ -2,6 +2,7 @@
 
 Allocating memory from the device and freeing it takes a tenth of a millisecond each, and freeing
 waits for the device. A pool does both in the order of the default stream:
+
     kernel 1 uses a | a is freed | b is allocated, possibly at the same address | kernel 2 uses b
 """
 

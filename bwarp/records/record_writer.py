@@ -3,7 +3,7 @@
 There are two passes over a range of rows: one bounds the length of the records, one writes them.
 
     SAM    name, flag, contig, position, MAPQ, CIGAR, mate's contig, mate's position, template
-                  length, bases, qualities, tags                                       separated by tabs
+           length, bases, qualities, tags                            separated by tabs
     BAM    size | contig, position | name length, MAPQ, bin | CIGAR length, flag | bases | mate's
            contig, position | template length | name\0 | CIGAR | bases, 4 bits each | qualities |
            tags
