@@ -1,6 +1,6 @@
-"""bwarp from Python: sequences in memory or in files in, data frames out.
+"""The Python interface: functions that take sequences in memory or in files and return data frames.
 
-A file a capability, apart from the capabilities, which do without pandas: each reads what it is
-given, calls the functions that the program of the same task calls, and makes a frame of what they
-return. `bwarp` imports a file when one of its names is first used.
+Each file wraps one program: it reads its arguments, calls the functions that the program calls, and
+returns their results as a data frame. Only this package needs pandas. `bwarp` imports a file when
+one of its names is first used.
 """

@@ -1,4 +1,4 @@
-"""What every function here does with `backend`, `threads` and other options."""
+"""Handle the arguments `backend` and `threads` of all functions of this package."""
 
 import warnings
 from collections.abc import Callable
@@ -12,14 +12,14 @@ Result = TypeVar("Result")
 
 
 def prepared(requested: str, work: Callable[[str], Result]) -> tuple[str, Result]:
-    """The engine for a requested backend, and what ``work(engine)`` makes ready for it.
+    """Return the engine for a requested backend, and the result of ``work(engine)``.
 
-    As the programs do, ``"auto"`` goes on with the CPU where a GPU has too little memory.
+    As in the programs, ``"auto"`` falls back to the CPU if a GPU has too little memory.
     """
     engine = choose_backend(requested)
     return or_on_cpu(requested, engine, work, lambda said: warnings.warn(said, stacklevel=5))
 
 
 def threads_or_all(threads: int | None) -> int:
-    """So many threads, or as many as this process may use."""
+    """Return `threads`, or the number of threads that this process may use."""
     return available_threads() if threads is None else THREADS.check(threads)

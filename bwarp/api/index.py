@@ -1,4 +1,4 @@
-"""bwarp.Index: an FM-index as Python sees it.
+"""bwarp.Index: build, save and open an FM-index.
 
 index = bwarp.Index.build("genome.fa.gz")
 index.save("genome.index")
@@ -23,21 +23,21 @@ from bwarp.sequence import decode
 
 
 class Index:
-    """An FM-index of a reference, to be searched by the functions of `bwarp`.
+    """An FM-index of a reference, searched by the functions of `bwarp`.
 
     Attributes
     ----------
     names : list of str
-        Of the contigs.
+        Names of the contigs.
     lengths : ndarray, shape=(n_contigs,), dtype=int64
     fm_index : FMIndex or StoredIndex
-        Its arrays, as the functions of the library take them.
+        Arrays of the index.
     """
 
     def __init__(self, fm_index: FMIndex | StoredIndex):
         self.fm_index = fm_index
         if isinstance(fm_index, StoredIndex):
-            # Arrays are read, and their sums checked, when they are first used.
+            # Arrays are read, and their checksums verified, at first use.
             contigs = fm_index.description["contigs"]
             self.names = [contig["name"] for contig in contigs]
             self.lengths = np.array([contig["length"] for contig in contigs], np.int64)
@@ -47,7 +47,7 @@ class Index:
 
     @classmethod
     def open(cls, folder: str | os.PathLike) -> "Index":
-        """The index in a folder that `save`, or index_reference.py, wrote."""
+        """Open the index in a folder written by `save` or index_reference.py."""
         return cls(load_index(folder))
 
     @classmethod
@@ -67,14 +67,24 @@ class Index:
         Parameters
         ----------
         reference : path, or sequences in memory
-            Contigs of a list are called 0, 1, ...; those of a dict by their keys.
-        occ_rate, sa_rate, prefix_length, with_reverse, backend
-            As of index_reference.py.
+            Contigs of a list are named 0, 1, ...; those of a dict by its keys.
+        occ_rate : int, default: 64
+            Rows of the BWT between two stored counts of its bases.
+        sa_rate : int, default: 4
+            Rows between two stored entries of the suffix array; 1 stores all.
+        prefix_length : int, optional
+            Length of the k-mers whose SA intervals are stored, 0 to 14; by default
+            chosen by the size of the genome.
+        with_reverse : bool, default: False
+            Also build the BWT of the reversed text, for searches with mismatches and
+            for unique matches.
+        backend : {"auto", "cpu", "cuda"}
+            Engine to use.
         threads : int, optional
-            All that this process may use, if not given.
+            Number of threads; by default all that this process may use.
         """
         threads = threads_or_all(threads)
-        # Wrong options are found before any work is done.
+        # Report wrong options before any work is done.
         choose_parameters(1, occ_rate, sa_rate, prefix_length)
         if is_file(reference, "reference"):
             contigs = read_reference(reference, threads)
@@ -88,10 +98,10 @@ class Index:
         return cls(built)
 
     def add_reverse(self, *, backend: str = "auto", threads: int | None = None) -> None:
-        """Make the BWT of the reversed text, where there is none.
+        """Build the BWT of the reversed text if the index lacks it.
 
-        Searches with mismatches and for unique matches need it. It is here in memory: `save`
-        writes it with the rest, and ``index_reference.py --with-reverse`` adds it to a folder.
+        Searches with mismatches and for unique matches need it. It is added in memory: `save`
+        writes it with the index, and ``index_reference.py --with-reverse`` adds it to a folder.
         """
         index, threads = self.fm_index, threads_or_all(threads)
         if index.has_reverse:
@@ -110,11 +120,11 @@ class Index:
         )
 
     def save(self, folder: str | os.PathLike, threads: int | None = None) -> None:
-        """Write the index; the folder appears when it is complete, and replaces an older index."""
+        """Write the index to a folder, which replaces an older index once it is complete."""
         save_index(self.fm_index, folder, threads_or_all(threads))
 
     def __len__(self) -> int:
-        """How many contigs there are."""
+        """Return the number of contigs."""
         return len(self.names)
 
     def __repr__(self) -> str:
@@ -123,7 +133,7 @@ class Index:
 
 
 def arrays_of(index: "Index | FMIndex | StoredIndex | str | os.PathLike") -> FMIndex | StoredIndex:
-    """The arrays of an index, or of the one in a folder."""
+    """Return the arrays of an index, or of an index in a folder."""
     if isinstance(index, Index):
         return index.fm_index
     if isinstance(index, FMIndex | StoredIndex):
@@ -136,7 +146,7 @@ def arrays_of(index: "Index | FMIndex | StoredIndex | str | os.PathLike") -> FMI
 
 
 def _reference_of(given: Sequences, threads: int) -> Reference:
-    """Contigs in memory, as the same contigs of a FASTA file are read."""
+    """Return contigs in memory as a reference, the same as read from a FASTA file."""
     items = list(given_sequences(given, "reference"))
     refuse_nothing(items, "reference")
     batch = batch_of(items)
@@ -154,7 +164,7 @@ def _reference_of(given: Sequences, threads: int) -> Reference:
 
 
 def _letters(sequence: str | bytes | np.ndarray) -> bytes:
-    """What the checksum of a contig is of."""
+    """Return the bytes that the checksum of a contig covers."""
     if isinstance(sequence, np.ndarray):
         return decode(sequence)
     return (sequence.encode() if isinstance(sequence, str) else bytes(sequence)).upper()

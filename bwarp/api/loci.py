@@ -44,36 +44,48 @@ def find_loci(
     backend: str = "auto",
     threads: int | None = None,
 ) -> pd.DataFrame:
-    """Find every locus of a reference where reads align with few edits; none is missed.
+    """Find every locus where reads align with at most `edits` edits; none is missed.
 
     Parameters
     ----------
     index : Index, or the folder of one
     reads, mates : path, or sequences in memory
-        With mates, pairs: mate i is the other end of read i.
+        With mates, reads are pairs: mate i is the other end of read i.
     edits : int or str
-        4, or "3%" for a share of a read's length.
-    gaps, report, max_places, orientation, extension, backend
-        As of find_alignments.py.
-    match, mismatch, gap_open, gap_extend : int, optional
-        Scores for extension "semiglobal" and "local"; those of find_alignments.py if not given.
+        Maximum number of edits, such as 4, or "3%" of the length of the read.
+    gaps : int, optional
+        Maximum number of inserted and deleted bases among the edits; by default `edits`.
+    report : str, default: "all"
+        Loci to report: "all", "best" for those with the fewest edits, or "strata:X" for those
+        with at most X edits more than the best.
+    max_places : int, default: 0
+        Reads with more loci get no rows; 0 is no limit.
     insert_size : (float, float), optional
-        Mean and standard deviation; of pairs estimated if not given.
+        Mean and standard deviation; by default estimated from the first pairs.
+    orientation : {"FR", "RF", "FF", "RR"}, optional
+        Orientation of pairs; by default that of the majority of the first pairs.
+    extension : {"edits", "semiglobal", "local"}
+        Alignment at each locus: with the fewest edits, or by scores, of the whole read or of
+        its best-scoring part.
+    match, mismatch, gap_open, gap_extend : int, optional
+        Scores for extension "semiglobal" and "local"; by default those of find_alignments.py.
+    backend : {"auto", "cpu", "cuda"}
+        Engine to use.
     threads : int, optional
-        All that this process may use, if not given.
+        Number of threads; by default all that this process may use.
 
     Returns
     -------
     loci : DataFrame
-        query, strand, contig, start, end, distance, mismatches, insertions, deletions, cigar; with
-        scores score and locus_edits; and of pairs pair: the rows of OUT.tsv of the program, in its
-        order.
+        Columns query, strand, contig, start, end, distance, mismatches, insertions, deletions
+        and cigar; with scores also score and locus_edits, and for pairs also pair. Rows are
+        those of OUT.tsv of find_alignments.py, in the same order.
 
     Warns
     -----
     UserWarning
-        Of reads with more loci than `max_places`, which have no rows, and of reads no longer than
-        the edits allowed.
+        If reads have more loci than `max_places`, and so no rows, or are no longer than the
+        allowed edits.
     """
     gaps = ALLMAP["gaps"].check(gaps)
     options = LocusOptions(*parse_edits(str(edits)), gaps, parse_report(report))
@@ -150,7 +162,7 @@ def _columns(found: FoundChunk, reference: Reference, scored: bool) -> tuple:
 
 
 def _bases(aligned: LocusAlignments, operation: int) -> np.ndarray:
-    """How many bases of every alignment are of an operation."""
+    """Return the number of bases of an operation in each alignment."""
     sizes = np.where(aligned.cigar & 15 == operation, aligned.cigar >> 4, 0)
     before = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     return before[aligned.offsets[1:]] - before[aligned.offsets[:-1]]

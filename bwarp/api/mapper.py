@@ -1,4 +1,4 @@
-"""bwarp.Mapper: reads in memory or in files to the records that map_reads.py would write.
+"""bwarp.Mapper: map reads in memory or in files, with the same records as map_reads.py.
 
 mapper = bwarp.Mapper("genome.index")
 records = mapper.map(["ACGTTGCA...", "TTGACC..."])
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class MappedRecords:
-    """SAM records as arrays: a primary record for each read, and its supplementary records.
+    """SAM records as arrays: the primary record and supplementary records of each read.
 
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int64
-        Which read a record is of. Of pairs, 2 i is the first end of pair i and 2 i + 1 the second.
+        Number of the read; for pairs, 2 i is the first end of pair i and 2 i + 1 the second.
     names : ndarray, shape=(n,), dtype=str
-        The read's name; that of a read of a list is its number.
+        Name of the read; reads of a list are named by their number.
     flags : ndarray, shape=(n,), dtype=uint16
-        SAM's.
+        SAM flags.
     contigs : ndarray, shape=(n,), dtype=str
-        The contig's name; "" for an unmapped read without a mapped mate.
+        Name of the contig; "" for an unmapped read without a mapped mate.
     positions : ndarray, shape=(n,), dtype=int64
-        Of the first aligned base in its contig, from 0; -1 where there is no contig.
+        0-based position of the first aligned base in the contig; -1 without a contig.
     mapping_qualities : ndarray, shape=(n,), dtype=uint8
     cigars : ndarray, shape=(n,), dtype=str
     scores, suboptimal_scores : ndarray, shape=(n,), dtype=int32
-        SAM's AS and XS; 0 for no suboptimal hit.
+        Tags AS and XS of SAM; 0 if there is no suboptimal hit.
     template_lengths : ndarray, shape=(n,), dtype=int64
     """
 
@@ -65,7 +65,7 @@ class MappedRecords:
     template_lengths: np.ndarray
 
     def __len__(self) -> int:
-        """How many records there are."""
+        """Return the number of records."""
         return len(self.reads)
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class MappedRecords:
         return f"<{counted(len(self), 'record')} of {reads}, {mapped:,} mapped>"
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A data frame with a row for each record: read, name, flag, contig, position, ..."""
+        """Return a data frame with one row per record: read, name, flag, contig, position, ..."""
         import pandas as pd
 
         columns = {}
@@ -86,22 +86,38 @@ class MappedRecords:
 
 
 class Mapper:
-    """Maps reads to an index, with parameters that stay the same.
+    """Maps reads to an index with fixed parameters.
 
     Parameters
     ----------
     index : Index, or the folder of one
-    backend, mode, match, mismatch, gap_open, gap_extend, clip, min_score, orientation, hic
-        As of map_reads.py.
-    insert_size : (float, float), optional
-        Mean and standard deviation; of pairs estimated if not given.
-    all, max_secondary, soft_clip, eqx
-        As of map_reads.py: which secondary hits get records (flag 256), and how they are written.
-    alt : str, optional
-        The ALT contigs, instead of those that the index knows: a file, names with commas between
-        them, or none.
     threads : int, optional
-        All that this process may use, if not given.
+        Number of threads; by default all that this process may use.
+    backend : {"auto", "cpu", "cuda"}
+        Engine to use.
+    mode : {"local", "end-to-end"}
+        Whether ends of reads may be clipped.
+    match, mismatch, gap_open, gap_extend, clip : int, optional
+        Scores and costs; by default those of map_reads.py, which scale with `match`.
+    min_score : int, optional
+        Minimum score of a reported alignment; by default 30 times `match`.
+    insert_size : (float, float), optional
+        Mean and standard deviation; by default estimated from the first pairs.
+    orientation : {"FR", "RF", "FF", "RR"}, optional
+        Orientation of pairs; by default that of the majority of the first pairs.
+    hic : bool, default: False
+        Map both ends of pairs independently, as `bwa mem -5SP` does.
+    alt : str, optional
+        ALT contigs, instead of those listed in the index: a file of names, names separated by
+        commas, or "none".
+    all : bool, default: False
+        Add a secondary record (flag 256) for every other hit.
+    max_secondary : int, optional
+        With `all`, maximum number of secondary records per read, best first.
+    soft_clip : bool, default: False
+        Soft-clip supplementary records, too.
+    eqx : bool, default: False
+        Use = and X in CIGARs instead of M.
     """
 
     def __init__(
@@ -158,13 +174,13 @@ class Mapper:
         Parameters
         ----------
         reads, mates : path, or sequences in memory
-            Both as files, or both in memory.
+            Either both files or both in memory.
 
         Raises
         ------
         InputError
-            If there are not as many mates as reads, a read is longer than are mapped, or has a
-            letter that is none of a nucleotide.
+            If the numbers of reads and mates differ, a read is too long, or a letter is not a
+            nucleotide.
         """
         size = reads_a_chunk(self.backend, self.threads)
         chunks = chunks_of_reads(reads, mates, size, self.threads)

@@ -34,16 +34,22 @@ def find_mems(
     ----------
     index : Index, or the folder of one
     queries : path, or sequences in memory
-    min_length, kind, strands, backend
-        As of find_mems.py.
+    min_length : int, default: 20
+        Minimum length of a match.
+    kind : {"mumreference", "maxmatch", "mum"}
+        Matches unique in the reference, all matches, or matches unique in both.
+    strands : {"forward", "reverse", "both"}
+        Strands of the queries to search.
+    backend : {"auto", "cpu", "cuda"}
+        Engine to use.
     threads : int, optional
-        All that this process may use, if not given.
+        Number of threads; by default all that this process may use.
 
     Returns
     -------
     matches : DataFrame
-        query, query_start, strand, contig, position, length: the rows of OUT.tsv of the program,
-        from 0 and on the forward strands.
+        Columns query, query_start, strand, contig, position and length, as in OUT.tsv of
+        find_mems.py, 0-based and on the forward strands.
     """
     min_length = MEMS["min_length"].check(min_length)
     MEMS["kind"].check(kind)

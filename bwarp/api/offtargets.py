@@ -42,19 +42,28 @@ def find_offtargets(
     ----------
     index : Index, or the folder of one
     guides : path, or sequences in memory
-        15 to 40 bases each without their PAMs; files as find_offtargets.py takes them.
-    pam, pam_side, mismatches, dna_bulges, rna_bulges, backend
-        As of find_offtargets.py.
+        15 to 40 bases each without their PAMs; files in the formats of find_offtargets.py.
+    pam : str, default: "NGG"
+        PAM in IUPAC letters, several separated by commas, or "none".
+    pam_side : {3, 5}
+        End of the protospacer at which the PAM lies.
     guides_have_pam : bool, default: False
-        Cut the PAM off the guides first.
+        Remove the PAM from the guides first.
+    mismatches : int, default: 3
+        Maximum number of mismatches, 0 to 6.
+    dna_bulges, rna_bulges : int, default: 0
+        Maximum number of bases in the site that are missing in the guide, and the reverse, 0 to
+        2.
+    backend : {"auto", "cpu", "cuda"}
+        Engine to use.
     threads : int, optional
-        All that this process may use, if not given.
+        Number of threads; by default all that this process may use.
 
     Returns
     -------
     sites : DataFrame
-        The columns and rows of OUT.tsv of the program, in its order. `cut` is -1 without a PAM,
-        `cfd` and `mit` are NaN where they are not defined.
+        Columns and rows of OUT.tsv of find_offtargets.py, in the same order. `cut` is -1
+        without a PAM; `cfd` and `mit` are NaN where they are not defined.
     """
     searched = parse_pam(pam, OFFTARGETS["pam_side"].check(pam_side))
     limits = SiteOptions(
@@ -110,7 +119,7 @@ def _guides_of(given: Sequences, pam: Pam | None) -> Guides:
 
 
 def _texts(letters: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    """Rows of letters as texts of so many, dtype=object."""
+    """Return rows of letters as strings of the given widths, dtype=object."""
     whole = np.ascontiguousarray(letters).tobytes().decode("latin-1")
     width = letters.shape[1] if letters.ndim == 2 else 0
     return np.array(

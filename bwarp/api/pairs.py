@@ -1,4 +1,4 @@
-"""bwarp.align_pairs: query i with reference i, as align_pairs.py aligns them."""
+"""bwarp.align_pairs: align query i to reference i, as align_pairs.py does."""
 
 from collections.abc import Sequence
 
@@ -31,24 +31,36 @@ def align_pairs(
     backend: str = "auto",
     threads: int | None = None,
 ) -> pd.DataFrame:
-    """Align query i with reference i.
+    """Align query i to reference i.
 
     Parameters
     ----------
     queries, references : path, or sequences in memory
-        As many of the one as of the other.
-    mode, free_ends, match, mismatch, matrix, gap_open, gap_extend, overhang, parameters
-        As of align_pairs.py; None is the default there.
-    algorithm, backend
-        As of align_pairs.py.
+        The same number of both.
+    mode : {"semiglobal", "local", "global", "fitting", "gatk"}
+        Kind of alignment.
+    free_ends : str or sequence of str, optional
+        With "semiglobal", the ends that are free; by default all.
+    match, mismatch, gap_open, gap_extend : int, optional
+        Scores; by default those of align_pairs.py.
+    matrix : str, optional
+        Substitution matrix instead of `match` and `mismatch`.
+    overhang : str, optional
+        With "gatk", how to treat query bases beyond the ends of the reference.
+    parameters : str, optional
+        With "gatk", the parameter set to use.
+    algorithm : str, default: "band"
+        Data stored for CIGARs: "band" or, with "gatk" on a GPU, "run-lengths".
+    backend : {"auto", "cpu", "cuda"}
+        Engine to use.
     threads : int, optional
-        All that this process may use, if not given.
+        Number of threads; by default all that this process may use.
 
     Returns
     -------
     alignments : DataFrame
-        pair, reference, query, score, position, cigar: the rows of OUT.tsv of the program, one for
-        every pair; position is from 0, in the reference.
+        Columns pair, reference, query, score, position and cigar, as in OUT.tsv of
+        align_pairs.py, with one row per pair; position is the 0-based start in the reference.
     """
     costs = {"match": match, "mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
     costs = {name: PAIRS[name].check(value) for name, value in costs.items()}

@@ -1,4 +1,4 @@
-"""bwarp.scan: every window whose base counts are like a query's, as scan_composition.py does."""
+"""bwarp.scan: find windows with base counts similar to a query's, as scan_composition.py does."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -41,27 +41,33 @@ def scan(
     backend: str = "auto",
     threads: int | None = None,
 ) -> pd.DataFrame:
-    """Find every window of references that is composed like a query.
+    """Find every window of references whose base counts are similar to a query's.
 
     Parameters
     ----------
     queries, reference : path, or sequences in memory
     similarity : number or str
-        Least similarity of a hit, taken as it is written: 0.95 or "19/20".
-    regions, best, algorithm, backend
-        As of scan_composition.py.
-    count_only : bool
-        Only how many windows each query hits: query, length, hits.
-    max_hits : int
-        Refuse to list more hits than this; they are counted first.
+        Minimum similarity of a hit, taken exactly: 0.95 or "19/20".
+    regions : bool, default: False
+        Join hits of a query at consecutive positions into regions.
+    best : int, optional
+        Return only this number of most similar windows per query.
+    count_only : bool, default: False
+        Return only the number of hits per query: query, length, hits.
+    max_hits : int, default: 10**9
+        Raise an error instead of listing more hits than this; they are counted first.
+    algorithm : {"auto", "classes", "tiles", "gather"}
+        How to compare compositions; the results are the same.
+    backend : {"auto", "cpu", "cuda"}
+        Engine to use.
     threads : int, optional
-        All that this process may use, if not given.
+        Number of threads; by default all that this process may use.
 
     Returns
     -------
     hits : DataFrame
-        query, reference, position, distance, similarity; of regions start, end and windows, not
-        the position. Rows and their order are those of the table that the program writes.
+        Columns query, reference, position, distance and similarity; regions have start, end and
+        windows instead of position. Rows are in the order of the program's table.
     """
     if count_only and (best or regions):
         raise UsageError("--count-only lists no hits: leave out --best and --regions")

@@ -1,4 +1,4 @@
-"""bwarp.search: the best hits of queries in a database, as search_database.py finds them."""
+"""bwarp.search: find the best hits of queries in a database, as search_database.py does."""
 
 import os
 
@@ -46,25 +46,39 @@ def search(
     backend: str = "auto",
     threads: int | None = None,
 ) -> pd.DataFrame:
-    """Search a database of proteins or nucleotides: exact local scores, the best hits.
+    """Search a database of proteins or nucleotides for the best hits by exact local scores.
 
     Parameters
     ----------
     queries : path, or sequences in memory
     database : path, or sequences in memory
         A FASTA file, a folder that search_database.py --prepare wrote, or sequences.
-    matrix, match, mismatch, gap_open, gap_extend, top, min_score, algorithm, backend
-        As of search_database.py.
-    evalue : bool
+    matrix : str, optional
+        Substitution matrix.
+    match, mismatch : int, optional
+        Scores for nucleotides instead of a matrix.
+    gap_open : int, default: 11
+        Cost to open a gap, in addition to that of its bases.
+    gap_extend : int, default: 1
+        Cost of each base of a gap.
+    top : int, default: 10
+        Maximum number of hits per query.
+    min_score : int, default: 1
+        Minimum score of a hit.
+    evalue : bool, default: False
         Add the columns evalue and bits.
+    algorithm : {"profile", "prefix-scan"}
+        Method to compute scores; the results are the same.
+    backend : {"auto", "cpu", "cuda"}
+        Engine to use.
     threads : int, optional
-        All that this process may use, if not given.
+        Number of threads; by default all that this process may use.
 
     Returns
     -------
     hits : DataFrame
-        query, target, score, query_end, target_end: query after query, best first, as in the table
-        that the program writes.
+        Columns query, target, score, query_end and target_end, query by query, best first, as
+        in the program's table.
     """
     scoring = search_scoring(
         matrix,
@@ -83,7 +97,7 @@ def search(
                 "E-values need a protein matrix: leave out --evalue and --alignments with --match"
             )
         parameters = karlin_altschul(matrix or MATRIX, gap_open, gap_extend)
-    # In this order, as mistyped queries are found before a large database is read.
+    # Read queries first, so that errors in them are found before a large database is read.
     names, sequences = gather_sequences(*sequence_batches(queries, "queries", scoring.code_of_byte))
     targets = _database(database, scoring)
 

@@ -1,4 +1,4 @@
-"""bwarp.find_seeds: every hit of k-mers or whole queries, as find_seeds.py finds them."""
+"""bwarp.find_seeds: find every hit of k-mers or whole queries, as find_seeds.py does."""
 
 import os
 import warnings
@@ -23,7 +23,7 @@ from bwarp.seeding.seed_tables import HITS_HEADER, NUMBER_HEADER, HitColumns, hi
 HITS = HITS_HEADER.decode().split()
 COUNTS = NUMBER_HEADER.decode().split()
 
-#: Queries that a warning names.
+#: Maximum number of queries named in a warning.
 _NAMED = 3
 
 
@@ -48,24 +48,36 @@ def find_seeds(
     index : Index, or the folder of one
     queries : path, or sequences in memory
         Searched whole, 8 to 64 bases each, IUPAC letters included, or cut into k-mers with `k`.
-    k, step, mismatches, max_hits, locate, algorithm, backend
-        As of find_seeds.py.
-    count_only : bool
-        Only how many hits every k-mer has, whatever the limit: query, kmer_start, hits.
+    k : int, optional
+        Length of the k-mers, 8 to 64; by default queries are searched whole.
+    step : int, optional
+        With `k`, bases between the starts of two k-mers, by default 1.
+    mismatches : int, default: 0
+        Maximum number of substitutions in a hit, 0 to 4.
+    max_hits : int, default: 128
+        K-mers with more hits get no rows; 0 is no limit.
+    locate : {"auto", "gpu", "hybrid", "cpu"}
+        How SA rows are turned into positions; the results are the same.
+    algorithm : {"schemes", "backtracking"}
+        How to search with mismatches; the results are the same.
+    count_only : bool, default: False
+        Return only the number of hits per k-mer, without a limit: query, kmer_start, hits.
+    backend : {"auto", "cpu", "cuda"}
+        Engine to use.
     threads : int, optional
-        All that this process may use, if not given.
+        Number of threads; by default all that this process may use.
 
     Returns
     -------
     hits : DataFrame
-        query, kmer_start, strand, contig, position, mismatches: the rows of the table that the
-        program writes, in its order.
+        Columns query, kmer_start, strand, contig, position and mismatches, in the order of the
+        program's table.
 
     Warns
     -----
     UserWarning
-        Of k-mers with more than `max_hits` hits, which have no rows, and of whole queries that
-        cannot be searched.
+        If k-mers have more than `max_hits` hits, and so no rows, or whole queries cannot be
+        searched.
     """
     k, step = kmers_to_cut(SEEDS["k"].check(k), SEEDS["step"].check(step))
     options = SeedOptions(
@@ -117,7 +129,7 @@ def _columns(rows: HitColumns, index: FMIndex) -> tuple:
 
 
 class _Unreported:
-    """What a search does not report: k-mers over the limit, and queries not searched."""
+    """K-mers over the limit and queries not searched, collected for a warning."""
 
     def __init__(self):
         self.over = 0
@@ -130,7 +142,7 @@ class _Unreported:
             self.first_skipped.append(f"{names.name(number)} ({REASONS[reason]})")
 
     def warn(self, max_hits: int, whole: bool) -> None:
-        """Warn the caller's caller; of skipped queries where they are searched whole."""
+        """Warn the caller's caller; name skipped queries if they are searched whole."""
         if self.over:
             warnings.warn(
                 f"{counted(self.over, 'k-mer has', 'k-mers have')} more than "

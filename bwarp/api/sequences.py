@@ -1,8 +1,8 @@
-"""Sequences as a user has them, in the batches that files are read in.
+"""Convert sequences that users pass to functions into the batches in which files are read.
 
-"reads.fq.gz"                     a file; a text that names none is refused
-["ACGT", b"GGTA"]                 called 0, 1, ...; any sequence of texts, or arrays of codes
-{"liver_1": "ACGT"}, a Series     called by its keys, or by its index
+"reads.fq.gz"                     a file; it must exist
+["ACGT", b"GGTA"]                 named 0, 1, ...; any sequence of strings, or arrays of codes
+{"liver_1": "ACGT"}, a Series     named by the keys or the index
 """
 
 import os
@@ -18,18 +18,18 @@ from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.reads.read_chunks import LONGEST_READ, ReadChunk, read_chunks
 from bwarp.sequence import CODE_OF_BYTE
 
-#: What functions of this package take as sequences.
+#: Types that functions of this package accept as sequences.
 Sequences = str | os.PathLike | Iterable | Mapping
 
-#: Sequences in memory that become a batch at a time.
+#: Number of sequences in memory per batch.
 _AT_ONCE = 1 << 16
 
-#: Letters of a text that an error shows.
+#: Maximum number of letters of a string shown in an error.
 _SHOWN = 30
 
 
 class Given(NamedTuple):
-    """A sequence in memory, and what it was given as: ``what[key]``."""
+    """A sequence in memory, and its name in errors: ``what[key]``."""
 
     what: str
     key: object
@@ -41,12 +41,12 @@ class Given(NamedTuple):
 
 
 def is_file(given: Sequences, what: str) -> bool:
-    """Whether sequences are given as a file.
+    """Return whether sequences are given as a file.
 
     Raises
     ------
     UsageError
-        For a text that names no file: as a list of sequences it would be one of letters.
+        If a string does not name a file; it would otherwise be taken as a list of letters.
     """
     if isinstance(given, os.PathLike) or (isinstance(given, str) and os.path.exists(given)):
         return True
@@ -62,15 +62,15 @@ def is_file(given: Sequences, what: str) -> bool:
 def sequence_batches(
     given: Sequences, what: str, code_of_byte: np.ndarray = CODE_OF_BYTE
 ) -> tuple[str, Iterator[SequenceBatch]]:
-    """Where sequences are from, as errors name it, and their batches.
+    """Return the source of sequences, for error messages, and their batches.
 
     Parameters
     ----------
     given : path, or sequences in memory
     what : str
-        What the function calls this argument.
+        Name of this argument of the function.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
-        The code of every letter; 255 for a byte that is none.
+        Code of each byte; 255 for bytes that are not letters.
     """
     if is_file(given, what):
         return os.fspath(given), read_sequences(given, code_of_byte)
@@ -78,13 +78,13 @@ def sequence_batches(
 
 
 def refuse_nothing(sequences: Sized, what: str) -> None:
-    """Refuse to search in what holds no sequence."""
+    """Raise an error if there are no sequences."""
     if not len(sequences):
         raise InputError(f"{what}: there is nothing in it: give one sequence or more")
 
 
 def given_sequences(given: Iterable | Mapping, what: str) -> Iterator[Given]:
-    """The sequences in memory one by one."""
+    """Yield sequences in memory one by one."""
     if hasattr(given, "items"):
         pairs = given.items()
     elif isinstance(given, Iterable):
@@ -107,12 +107,12 @@ def _batches(items: Iterator[Given], code_of_byte: np.ndarray) -> Iterator[Seque
 def batch_of(
     items: list[Given], code_of_byte: np.ndarray = CODE_OF_BYTE, first_record: int = 0
 ) -> SequenceBatch:
-    """Sequences in memory as a batch.
+    """Return sequences in memory as a batch.
 
     Raises
     ------
     InputError
-        For what is no sequence, a letter that is none of this kind, or a name with a blank.
+        If an item is not a sequence, a letter is invalid, or a name contains a blank.
     """
     letters = _letters_of_codes(code_of_byte)
     text, offsets = _end_to_end([_text(item, letters) for item in items])
@@ -135,14 +135,14 @@ def batch_of(
 
 
 def _end_to_end(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """Texts as one array of bytes, and where each begins and the last one ends."""
+    """Concatenate strings into an array of bytes; return it with the n + 1 offsets."""
     offsets = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=offsets[1:])
     return np.frombuffer(b"".join(texts), np.uint8), offsets
 
 
 def _letters_of_codes(code_of_byte: np.ndarray) -> np.ndarray:
-    """A letter of every code, as bytes."""
+    """Return a letter for each code, as bytes."""
     codes, letters = np.unique(code_of_byte, return_index=True)
     return letters[codes < 255].astype(np.uint8)
 
@@ -150,7 +150,7 @@ def _letters_of_codes(code_of_byte: np.ndarray) -> np.ndarray:
 def _text(item: Given, letters: np.ndarray) -> bytes:
     sequence = item.sequence
     if isinstance(sequence, str):
-        # What is not in Latin-1 is no letter of any sequence, and neither is a question mark.
+        # Characters outside Latin-1 become question marks, which are never valid letters.
         return sequence.encode("latin-1", "replace")
     if isinstance(sequence, bytes | bytearray):
         return bytes(sequence)
@@ -177,18 +177,18 @@ def _name(item: Given) -> bytes:
 
 
 # --------------------------------------------------------------------------------------------------
-# Reads and their mates, in memory or in files, as the chunks that are searched.
+# Chunks of reads and their mates.
 
 
 def chunks_of_reads(
     reads: Sequences, mates: Sequences | None, size: int, threads: int
 ) -> Iterator[ReadChunk]:
-    """Reads in chunks of so many; with `mates`, pairs: mate i is the other end of read i.
+    """Yield chunks of `size` reads; with `mates`, pairs: mate i is the other end of read i.
 
     Parameters
     ----------
     reads, mates : path, or sequences in memory
-        Both as files, or both in memory.
+        Either both files or both in memory.
     """
     in_file = is_file(reads, "reads")
     if mates is not None and is_file(mates, "mates") != in_file:
@@ -200,7 +200,7 @@ def chunks_of_reads(
 
 
 def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator[ReadChunk]:
-    """Reads in memory in chunks of so many; of pairs both ends side by side."""
+    """Yield chunks of `size` reads in memory; both ends of a pair are adjacent."""
     items = list(given_sequences(reads, "reads"))
     ends = 1
     if mates is not None:

@@ -1,14 +1,14 @@
-"""bwarp.read_table: any table that a program wrote, as a data frame.
+"""bwarp.read_table: read any table that a program wrote as a data frame.
 
-.tsv, .tsv.gz     recognised by the names in the first line, whatever the ending; off-targets
-                  also in the columns of Cas-OFFinder and CRISPOR
+.tsv, .tsv.gz     recognised by the names in the first line; off-targets also in the columns of
+                  Cas-OFFinder and CRISPOR
 .txt, .tsv        guides of list_guides.py, without a header
 .bed, .bed.gz     contig, start, end, name, score, strand
-.paf, .paf.gz     the columns of PAF, and a column a tag
-.mums             matches as MUMmer prints them, whose positions count from 1
-.m8               BLAST's names (outfmt 6)
+.paf, .paf.gz     the columns of PAF, and one column per tag
+.mums             matches as printed by MUMmer, with 1-based positions
+.m8               the columns of BLAST (outfmt 6)
 .parquet          as TSV
-.stats.json       the statistics of map, a row a unit, or of allmap, a row
+.stats.json       the statistics of map, one row per unit, or of allmap, one row
 """
 
 import csv
@@ -30,10 +30,10 @@ from bwarp.records.statistics import empty_statistics, parse_statistics
 from bwarp.report.mapping_summary import summarise
 
 # --------------------------------------------------------------------------------------------------
-# Data frames with the columns of the tables: texts are str, whole numbers int64.
+# Data frames with the columns of the tables. Names are str, whole numbers int64.
 
 
-#: The columns of all tables with a header, and what they hold.
+#: The types of the columns of all tables with a header.
 DTYPES = {
     **dict.fromkeys(("query", "strand", "contig", "reference", "target"), "str"),
     **dict.fromkeys(("cigar", "reason", "site"), "str"),
@@ -54,7 +54,7 @@ DTYPES = {
 
 
 def frame(columns: Sequence[str], parts: Iterable[Sequence]) -> pd.DataFrame:
-    """A frame of parts, each with an array or a list for every column, one under the other."""
+    """Concatenate parts, each with one array or list per column, to a data frame."""
     whole = list(zip(*parts, strict=True)) or [[] for _ in columns]
     return pd.DataFrame(
         {name: _series(name, column) for name, column in zip(columns, whole, strict=True)}
@@ -68,27 +68,27 @@ def _series(name: str, parts: Sequence) -> pd.Series:
 
 
 def named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-    """The name of every number, shape=(n,), dtype=object."""
+    """Return the name of each number, shape=(n,), dtype=object."""
     return np.array([*names, ""], object)[numbers]
 
 
 # --------------------------------------------------------------------------------------------------
-# The statistics of map as a data frame, a row a unit, and those of allmap, a row.
+# Statistics: of map with one row per unit, of allmap with one row.
 
 
-#: Counts that are one number.
+#: Statistics that are single numbers.
 _NUMBERS = [name for name, none in empty_statistics().items() if isinstance(none, int)]
 
 _INSERT_SIZE = ("mean", "standard_deviation")
 
 
 def statistics_frame(path: str | os.PathLike) -> pd.DataFrame:
-    """The counts of map, and what follows from them, or the counts of allmap.
+    """Return the counts of map with derived values, or the counts of allmap.
 
     Raises
     ------
     InputError
-        For a file of anything else.
+        If the file is something else.
     """
     try:
         counts = parse_statistics(Path(path).read_bytes())
@@ -142,18 +142,18 @@ _OTHER_FORMATS = {
     **dict.fromkeys(("mitOfftargetScore", "cfdOfftargetScore"), "float64"),
     "locusDesc": "str",
 }
-#: The columns of formats without a header, but for whole numbers.
+#: The columns of formats without a header that are not whole numbers.
 _WITHOUT_HEADER = {
     **dict.fromkeys(("name", "qseqid", "sseqid"), "str"),
     **dict.fromkeys(("pident", "bitscore"), "float64"),
 }
-#: Sites of a guide by mismatches and kind of bulge, in OUT.guides.tsv.
+#: Columns of OUT.guides.tsv that count sites by mismatches and kind of bulge.
 _SITES_OF_GUIDE = re.compile(r"n\d+(_dna|_rna|_both)?")
 
-#: A guide that list_guides.py found, and its name, which says where.
+#: A line of list_guides.py: the position as name, and the guide.
 _GUIDE_LINE = re.compile(rb"[^\t]+:\d+-\d+:[+-]\t[ACGT]+\n")
 
-#: Columns whose cells may be empty, and what they are then.
+#: Columns whose cells may be empty, and the values of empty cells.
 _MAY_BE_EMPTY = {
     **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), np.nan),
     **dict.fromkeys(("mitOfftargetScore", "cfdOfftargetScore"), np.nan),
@@ -167,12 +167,12 @@ _TAB, _NEWLINE = 9, 10
 def read_table(path: str | os.PathLike) -> pd.DataFrame:
     """Read a table that a program of bwarp wrote, plain or compressed.
 
-    Names are texts, even where they are numbers or "NA"; whole numbers are int64.
+    Names are strings, even if they look like numbers or "NA"; whole numbers are int64.
 
     Raises
     ------
     InputError
-        With the line, for what no program of bwarp writes, or a file that was cut off.
+        If the file is truncated or not written by bwarp, with the line number.
     """
     ending = Path(os.fspath(path).removesuffix(".gz")).suffix
     if ending in _ALIGNMENTS:
@@ -224,7 +224,7 @@ def _dtypes(names: Sequence[str]) -> dict[str, str]:
     known = _WITHOUT_HEADER | _OTHER_FORMATS | DTYPES
     found = {name: known.get(name, "int64") for name in names}
     if "pair" in found and not {"forward", "left"}.isdisjoint(names):
-        # A pair of primers has a name; other pairs are numbered.
+        # Pairs of primers have names, other pairs numbers.
         found["pair"] = "str"
     return found
 
@@ -236,14 +236,14 @@ def _cells(
     first_line: int = 1,
     empty: dict[str, float] = _MAY_BE_EMPTY,
 ) -> pd.DataFrame:
-    """Lines of cells with tabs between them, as columns of these types.
+    """Parse tab-separated lines to columns of these types.
 
     Parameters
     ----------
     first_line : int
-        The number of the first of them in the file.
+        Number of the first line in the file.
     empty : dict
-        Columns whose cells may be empty, and what they are then.
+        Columns whose cells may be empty, and the values of empty cells.
     """
     _check_lines(path, text, len(dtypes), first_line)
     try:
@@ -286,7 +286,7 @@ def _parsed(text: bytes, dtypes: dict[str, str], may_be: dict[str, float]) -> pd
 
 
 def _check_lines(path, text: bytes, n_columns: int, first_line: int) -> None:
-    """Refuse a line with more or fewer cells, of which pandas would fill up or drop some."""
+    """Raise an error if a line has too many or too few cells, which pandas would accept."""
     data = np.frombuffer(text, np.uint8)
     tabs = np.searchsorted(np.flatnonzero(data == _TAB), np.flatnonzero(data == _NEWLINE))
     cells = np.diff(tabs, prepend=0) + 1
@@ -299,7 +299,7 @@ def _check_lines(path, text: bytes, n_columns: int, first_line: int) -> None:
 
 
 def _paf(path, text: bytes) -> pd.DataFrame:
-    """The columns of PAF, and of every tag: NaN or an empty text where a line lacks it."""
+    """Parse PAF with one column per tag; missing tags are NaN or empty strings."""
     lines = [line.split(b"\t") for line in text.splitlines()]
     kinds: dict[bytes, bytes] = {}
     tags_of_lines: list[dict[bytes, bytes]] = []
@@ -330,7 +330,7 @@ def _paf(path, text: bytes) -> pd.DataFrame:
 
 
 def _mums(path, text: bytes) -> pd.DataFrame:
-    """Matches under headers: a line "> query" or "> query Reverse", then a match a line."""
+    """Parse MUMmer's format: "> query" or "> query Reverse", then one match per line."""
     rows: list[tuple] = []
     query = strand = None
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,1 +1,1 @@
-"""The command line: the command `bwarp`, and the frame that every program runs in."""
+"""The command line: the command `bwarp`, and the frame in which every program runs."""

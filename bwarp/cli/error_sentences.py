@@ -1,4 +1,4 @@
-"""What the user reads of an error that ends a program: a sentence, and an exit code."""
+"""Turn an error that ends a program into a sentence for the user and an exit code."""
 
 import errno
 
@@ -9,7 +9,7 @@ _FULL = "the disk is full: free some space, or write elsewhere, and run again"
 _NOT_ALLOWED = "no permission: choose a folder or file you may use"
 _TOO_MANY = "too many files are open at once: raise the limit (ulimit -n)"
 
-#: Of errors of the system, after the file's name.
+#: Messages for system errors by number, printed after the file's name.
 _OF_NUMBER = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
@@ -29,7 +29,7 @@ _OF_NUMBER = {
 
 
 def explanation(error: BaseException) -> tuple[str, int] | None:
-    """One sentence and the exit code for an error; None for one that is a bug of ours."""
+    """Return a sentence and the exit code for an error, or None if it is a bug of bwarp."""
     if isinstance(error, BwarpError):
         return str(error), error.exit_code
     sentence = _sentence(error)

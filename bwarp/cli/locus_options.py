@@ -1,4 +1,4 @@
-"""What was typed of a search for loci, as parameters of the library, and the files it writes."""
+"""Convert the typed options of a search for loci to library parameters, and open its outputs."""
 
 import argparse
 import json
@@ -28,13 +28,13 @@ from bwarp.seeding.seed_tables import sibling
 
 
 def given_extension(options: argparse.Namespace) -> Extension | None:
-    """The scores that were typed; None for alignments with the fewest edits."""
+    """Return the typed scores, or None for alignments with the fewest edits."""
     scores = (getattr(options, name) for name in SCORES)
     return extension_of(options.extension, *scores)
 
 
 def pair_options(options: argparse.Namespace) -> PairOptions | None:
-    """How the ends of pairs lie to each other; None for reads that are not reported as pairs."""
+    """Return insert size and orientation of pairs, or None if reads are not reported as pairs."""
     paired = holds_pairs(read_files(options))
     if paired and not options.unpaired:
         parameters = mapping_parameters(
@@ -50,7 +50,7 @@ def pair_options(options: argparse.Namespace) -> PairOptions | None:
 
 
 def locus_options(options: argparse.Namespace, use_filter: bool = True) -> LocusOptions:
-    """Which loci are looked for."""
+    """Return the options that decide which loci are searched."""
     edits, percent = options.edits
     return LocusOptions(
         edits, percent, options.gaps, options.report, options.seed_mismatches, use_filter
@@ -60,7 +60,7 @@ def locus_options(options: argparse.Namespace, use_filter: bool = True) -> Locus
 def outputs_of(
     output: str, stats: str | os.PathLike | None, read_group: str | None = None, xa: bool = False
 ) -> list:
-    """The files that a run with this output writes."""
+    """Return the files that a run with this output writes."""
     outputs = [output, stats]
     if format_of(output) == "bam":
         outputs.append(f"{output}.bai")
@@ -82,7 +82,7 @@ def open_locus_output(
     extension: Extension | None = None,
     compression: Compression = ON_HOST,
 ) -> AbstractContextManager:
-    """What makes records or lines of a chunk, and what writes them."""
+    """Return a function that formats a chunk as records or lines, and one that writes them."""
     if format_of(options.output) != "bam":
         return open_tables(options.output, reference, paired, extension is not None)
     read_group, read_group_id = parse_read_group(options.read_group)

@@ -1,4 +1,4 @@
-"""The command `bwarp`: lists its subcommands, or imports and runs the one that is asked for."""
+"""The command `bwarp`: lists its subcommands, or imports and runs the requested one."""
 
 import importlib
 import re
@@ -13,10 +13,10 @@ from bwarp.io.standard_streams import drop_standard_output
 
 
 def main() -> None:
-    """Run the subcommand that was typed, with what stands behind it."""
+    """Run the typed subcommand with its arguments."""
     words = sys.argv[1:]
     if words[:1] == ["help"] and len(words) > 1:
-        # bwarp help map is bwarp map --help.
+        # "bwarp help map" means "bwarp map --help".
         words = [words[1], "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
         _show(overview())
@@ -29,7 +29,7 @@ def main() -> None:
     except UsageError as error:
         print(f"bwarp: error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    # What the program calls itself in its help and in front of errors.
+    # The program's name in its help and error messages.
     sys.argv = [f"bwarp {words[0]}", *words[1:]]
     guard()
     try:
@@ -38,7 +38,7 @@ def main() -> None:
     except ImportError as error:
         if "failed to map segment" in str(error):
             raise
-        # Numba itself refuses a NumPy that is too new.
+        # Numba refuses a NumPy version that is too new.
         says = "install bwarp again with what it needs; in its checkout: make doctor"
         print(f"{sys.argv[0]}: error: {error}: {says}", file=sys.stderr)
         sys.exit(2)
@@ -49,12 +49,12 @@ def _show(text: str) -> None:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # The reader went away (`| head`): nobody is left to tell.
+        # The reader has closed the pipe (`| head`).
         drop_standard_output()
 
 
 def overview() -> str:
-    """All subcommands, by what a user wants to do."""
+    """Return a list of all subcommands, grouped by purpose."""
     width = max(map(len, SUBCOMMANDS))
     lines = ["usage: bwarp COMMAND [options]"]
     for wish, commands in GROUPS.items():
@@ -65,12 +65,12 @@ def overview() -> str:
 
 
 def _subcommand(word: str) -> Subcommand:
-    """The subcommand of this name."""
+    """Return the subcommand of this name."""
     if word in SUBCOMMANDS:
         return SUBCOMMANDS[word]
     import difflib
 
-    # The files in scripts/ have longer names: bwarp find_seeds is bwarp seeds.
+    # Also accept the names of the files in scripts/: bwarp find_seeds is bwarp seeds.
     names = {command.program: name for name, command in SUBCOMMANDS.items()}
     names |= {name: name for name in SUBCOMMANDS}
     typed = word.removesuffix(".py").replace("-", "_")
@@ -80,13 +80,13 @@ def _subcommand(word: str) -> Subcommand:
 
 
 # --------------------------------------------------------------------------------------------------
-# Which option was meant by one that does not exist.
+# Suggestions for unknown options.
 
 
-#: A value such as -4 or -0.5,3, which is no option.
+#: A negative value such as -4 or -0.5,3, which is not an option.
 NEGATIVE_NUMBER = re.compile(r"-[0-9.][0-9.,]*")
 
-#: What bwa mem, samtools and others call what is here, where their own names are not taken.
+#: Names of options in bwa mem, samtools and others, if they are not used otherwise here.
 _ELSEWHERE = {
     "--cores": "--threads",
     "--cpus": "--threads",
@@ -98,14 +98,14 @@ _ELSEWHERE = {
 
 
 def unknown_option(words: Sequence[str], known: Collection[str]) -> str | None:
-    """What to say of the first word that looks like an option and is none; None if there is none.
+    """Return an error message about the first unknown option, or None if all are known.
 
     Parameters
     ----------
     words : sequence of str
         The command line.
     known : collection of str
-        The options there are, such as -o and --output.
+        The existing options, such as -o and --output.
     """
     for word in words:
         if word == "--":
@@ -123,12 +123,12 @@ def _is_option(name: str) -> bool:
 
 
 def _is_known(name: str, known: Collection[str]) -> bool:
-    """Whether it is an option, or a short one with its value behind it, as in -k20."""
+    """Return whether the name is an option, or a short one with its value attached, as in -k20."""
     return name in known or (not name.startswith("--") and name[:2] in known)
 
 
 def _meant(name: str, known: Collection[str]) -> str | None:
-    import difflib  # here, for it is slow to import, and most command lines have no such option
+    import difflib  # imported here because it is slow and rarely needed
 
     long = [option for option in known if option.startswith("--")]
     word = "--" + name.lstrip("-").replace("_", "-")

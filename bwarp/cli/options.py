@@ -1,4 +1,4 @@
-"""What was typed as options that several programs have, as parameters of the library."""
+"""Convert typed options shared by several programs to parameters of the library."""
 
 import argparse
 import os
@@ -20,12 +20,12 @@ from bwarp.records.statistics import few_mapped
 from bwarp.reference import Reference
 from bwarp.runtime.progress import say
 
-#: Contigs named in one warning.
+#: Maximum number of contigs named in a warning.
 MOST_NAMED = 5
 
 
 def mapping_options(options: argparse.Namespace) -> MappingParameters:
-    """The parameters that were typed; what counts in matches grows with --match."""
+    """Return the typed parameters; defaults given in matches scale with --match."""
     if options.hic and not (options.batches or holds_pairs(read_files(options))):
         raise UsageError("--hic is for pairs: give -2 or --interleaved, or leave it out")
     given = {name: getattr(options, name) for name in (*ALIGNMENT, "insert_size", "hic")}
@@ -37,7 +37,7 @@ def mapping_options(options: argparse.Namespace) -> MappingParameters:
 
 
 def read_files(options: argparse.Namespace) -> ReadFiles:
-    """The files that were typed of `READ_FILES`."""
+    """Return the typed files of `READ_FILES`."""
     lists = (tuple(files) for files in (options.first, options.second, options.single))
     first, second, single = lists
     return ReadFiles(first, second, options.interleaved, single)
@@ -46,7 +46,7 @@ def read_files(options: argparse.Namespace) -> ReadFiles:
 def warn_of_unmapped_reads(
     reads: int, mapped: int, files: Sequence[str | os.PathLike] = ()
 ) -> None:
-    """Say so if there are no reads in the files, or few are mapped."""
+    """Warn if the files contain no reads, or if few are mapped."""
     warning = few_mapped(reads, mapped)
     if warning:
         say(f"warning: {warning}")
@@ -55,7 +55,7 @@ def warn_of_unmapped_reads(
 
 
 def warn_of_unnamed_reference(path: str, fasta: str | None) -> None:
-    """Say so if a file of alignments is CRAM whose header names no reference."""
+    """Warn if the output is CRAM and its header names no reference."""
     if path.endswith(".cram") and not (fasta and is_readable_by_samtools(fasta)):
         say(
             f"warning: {path}: the header does not name the reference, so readers need it "
@@ -64,7 +64,7 @@ def warn_of_unnamed_reference(path: str, fasta: str | None) -> None:
 
 
 def warn_of_names_like_alt(reference: Reference) -> None:
-    """Say so if contigs are named like ALT contigs and none is known as one."""
+    """Warn if contigs are named like ALT contigs but none is listed as one."""
     names = named_like_alt(reference.names)
     if names and not reference.alt:
         shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
@@ -77,13 +77,13 @@ def warn_of_names_like_alt(reference: Reference) -> None:
 
 
 def sort_bytes(options: argparse.Namespace) -> int:
-    """The memory for sorting that was typed, or what suits the machine."""
+    """Return the typed memory for sorting in bytes, or a default that suits the machine."""
     in_memory = options.sort_memory
     return in_memory << 20 if in_memory else default_sort_bytes(options.threads)
 
 
 def output_options(options: argparse.Namespace) -> AlignmentOutput:
-    """What is written of mapped reads, and how."""
+    """Return which records of mapped reads to write, and in what form."""
     line, group = parse_read_group(options.read_group)
     return AlignmentOutput(
         path=options.output,

@@ -1,8 +1,8 @@
 """The frame that every program runs in: exit codes, one-line errors, common options.
 
-A program is a function of parsed arguments. `run_program` calls it and turns whatever goes wrong
-into one line on standard error: 2 for what was typed, 1 for data, 130 for Ctrl-C. A traceback
-is shown only with --debug, because a user can do nothing with one.
+A program is a function of parsed arguments. `run_program` calls it and reports every error as one
+line on standard error, with exit code 2 for usage errors, 1 for data errors and 130 for Ctrl-C.
+Tracebacks are shown only with --debug, because they do not help users.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from bwarp.runtime.threads import available_threads
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps line breaks, and ends the help of an option with its default."""
+    """Keep line breaks, and append the default to the help of an option."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         has_default = action.nargs != 0 and isinstance(action.default, int | float | str)
@@ -46,7 +46,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with the error as the last line and the way to help before it."""
+    """An argument parser whose errors are one line that refers to --help."""
 
     def parse_known_args(self, args=None, namespace=None):
         self._words = self._with_negative_values(args)
@@ -55,7 +55,7 @@ class _Parser(argparse.ArgumentParser):
         return parsed, left
 
     def _refuse_empty_words(self, parsed: argparse.Namespace) -> None:
-        """An empty name would be that of this folder, and an empty word is no value elsewhere."""
+        """Reject empty arguments: an empty path would name this folder, and no option takes one."""
         for action in self._actions:
             value = getattr(parsed, action.dest, None)
             if "" in (value if isinstance(value, list) else [value]):
@@ -63,7 +63,7 @@ class _Parser(argparse.ArgumentParser):
                 self.error(f"argument {name}: an empty word, perhaps of a variable that is not set")
 
     def _with_negative_values(self, arguments: Sequence[str] | None) -> list[str]:
-        """--mismatch -4 as --mismatch=-4: beside an option -1, argparse takes -4 for another."""
+        """Return --mismatch -4 as --mismatch=-4: argparse takes -4 for an option if -1 is one."""
         words: list[str] = []
         known = self._option_string_actions
         for word in sys.argv[1:] if arguments is None else arguments:
@@ -88,12 +88,12 @@ class _Parser(argparse.ArgumentParser):
 def program_parser(
     description: str, examples: str, *declared: Option | Task
 ) -> argparse.ArgumentParser:
-    """An argument parser with the options that all programs have, and examples under its help.
+    """Return an argument parser with the options of all programs and examples in its help.
 
     Parameters
     ----------
     *declared : Option or Task
-        Further options; of a task all that a program has.
+        Further options, or a task with all its options for programs.
     """
     description, examples = as_called(description), as_called(examples)
     parser = _Parser(
@@ -122,9 +122,9 @@ def program_parser(
 
 
 def choose_engine(requested: str, gpus: int = 1) -> str:
-    """The engine for a requested backend, with a GPU of its own for this process if it is one.
+    """Return the engine for a requested backend; if it is `cuda`, reserve GPUs for this process.
 
-    With `gpus` it takes as many, or as many of them as are free, and says so where there is none.
+    Up to `gpus` free GPUs are reserved; if no GPU is used although several were requested, say so.
     """
     if requested != "cpu":
         claim_gpu(say, most=gpus)
@@ -142,9 +142,9 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
 
 
 def compile_first(backend: str, options: argparse.Namespace, *inputs: str | None) -> None:
-    """Compile side by side what a run with these options needs, if that is not done yet.
+    """Compile what a run with these options needs in parallel, unless that is done already.
 
-    Before that, `inputs` that are not there are reported: standard input is ``-``.
+    Missing files among `inputs` are reported first; ``-`` is standard input.
     """
     for path in inputs:
         if path not in (None, "-"):
@@ -159,7 +159,7 @@ def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argpar
     try:
         return parser.parse_args(arguments)
     except SystemExit:
-        # What --help and --version print.
+        # --help and --version print and exit.
         try:
             flush_standard_output()
         except BrokenPipeError:
@@ -172,7 +172,7 @@ def run_program(
     main: Callable[[argparse.Namespace], None],
     arguments: Sequence[str] | None = None,
 ) -> None:
-    """Parse the command line, run `main`, and leave the process with the right exit code."""
+    """Parse the command line, run `main`, and exit with the appropriate code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     fill_closed_streams()
     announce_compilation(numba.core.event)
@@ -184,7 +184,7 @@ def run_program(
                 main(options)
             flush_standard_output()
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): nobody is left to tell.
+        # The reader of the output has closed the pipe (`| head`).
         drop_standard_output()
         sys.exit(1)
     except Exception as error:

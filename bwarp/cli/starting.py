@@ -1,7 +1,7 @@
-"""How a program starts and ends: quickly, and whatever happens meanwhile is said in a line.
+"""Fast start and exit of a program, with one-line messages if either fails.
 
-Importing takes half a second. A signal in that time ends the program with its code, and nothing
-is there to be undone; where there is no memory for Python's packages, a line says what to do.
+Importing takes half a second. A signal during that time ends the program with its exit code; there
+is nothing to clean up. If the memory does not suffice to import packages, a line says what to do.
 """
 
 import contextlib
@@ -14,17 +14,17 @@ from bwarp.cli.subcommands import subcommand_name
 from bwarp.gpu.device import begin_cuda
 from bwarp.runtime.progress import LONG_TO_COMPILE, compiling_took, say, seconds_of_compiling
 
-#: Whether this process is one program and nothing else: `guard` was called.
+#: Whether this process runs a single program, that is, `guard` was called.
 _is_program = False
 
 
 def guard() -> None:
-    """End at signals, and explain a lack of memory, until `run_program` sees to both.
+    """Handle signals and a lack of memory until `run_program` takes over.
 
-    Where the program is likely to use a GPU, that starts meanwhile.
+    If the program is likely to use a GPU, start the driver in the background.
 
-    Until `begin_work` Python does not look for garbage, either: what importing makes is there to
-    stay, and to look through it again and again takes a tenth of the time.
+    Disable garbage collection until `begin_work`: imported objects stay, and collecting repeatedly
+    among them takes a tenth of the time.
     """
     global _is_program
     _is_program = True
@@ -37,9 +37,9 @@ def guard() -> None:
 
 
 def begin_work() -> None:
-    """Let Python look for garbage again, but not in what was imported.
+    """Enable garbage collection again, except for imported objects.
 
-    In a process that is more than a program, do nothing.
+    Do nothing in a process that does more than run a program.
     """
     if _is_program:
         gc.freeze()
@@ -47,17 +47,17 @@ def begin_work() -> None:
 
 
 def leave() -> None:
-    """End a program that has done its work, at once; in a process that is more, do nothing.
+    """Exit at once after the work is done; do nothing in a process that does more.
 
-    Python would first take apart all that it has loaded, which takes a third of a second. With
-    --debug it does, for a profiler that writes what it saw when Python ends.
+    Python's own shutdown takes a third of a second. With --debug it runs, so that a profiler can
+    write its results when Python exits.
     """
     if not _is_program or "--debug" in sys.argv:
         return
     if seconds_of_compiling() > LONG_TO_COMPILE:
         say(compiling_took(seconds_of_compiling()))
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, AttributeError):  # closed, or there is none
+        with contextlib.suppress(OSError, AttributeError):  # closed or missing
             stream.flush()
     os._exit(0)
 
@@ -67,7 +67,7 @@ def _end(number: int, _frame) -> None:
 
 
 def _explain(kind, error, trace) -> None:
-    """Say in a line that there is not the memory to import; `run_program` explains what follows."""
+    """Report a lack of memory for imports in one line; `run_program` explains later errors."""
     text = " ".join(str(error).split())
     no_room = kind in (MemoryError, OSError) or "failed to map segment" in text
     if not no_room or "--debug" in sys.argv:

@@ -1,4 +1,4 @@
-"""The subcommands of `bwarp`, by what a user wants to do. Nothing heavy is imported here."""
+"""The subcommands of `bwarp`, grouped by purpose. This module imports nothing slow."""
 
 import os
 import re
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 
 class Subcommand(NamedTuple):
-    """A module of `bwarp.cli` with `parse_options` and `main`, and what it is good for."""
+    """A module of `bwarp.cli` with `parse_options` and `main`, and its one-line description."""
 
     module: str
     does: str
 
     @property
     def program(self) -> str:
-        """The name of the same program in scripts/, without its ending."""
+        """The name of the program in scripts/, without its ending."""
         return self.module.rpartition(".")[2]
 
 
@@ -23,10 +23,10 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "index": Subcommand("commands.index_reference", "build the FM-index of a genome"),
     },
     "Map reads to it": {
-        "map": Subcommand("commands.map_reads", "reads to SAM, BAM or CRAM"),
-        "merge": Subcommand("commands.merge_alignments", "sorted BAM files of one sample to one"),
+        "map": Subcommand("commands.map_reads", "map reads, write SAM, BAM or CRAM"),
+        "merge": Subcommand("commands.merge_alignments", "merge the sorted BAM files of a sample"),
         "map-insert-size": Subcommand(
-            "steps.estimate_map_insert_size", "the insert size of pairs that are mapped in parts"
+            "steps.estimate_map_insert_size", "estimate the insert size of pairs mapped in parts"
         ),
     },
     "Find all of something": {
@@ -35,56 +35,62 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
             "commands.find_offtargets", "every site of CRISPR guides, with bulges and scores"
         ),
         "primers": Subcommand("commands.find_products", "products of primer pairs: in-silico PCR"),
-        "guides": Subcommand(
-            "commands.list_guides", "CRISPR guides of a sequence, for offtargets to search"
-        ),
+        "guides": Subcommand("commands.list_guides", "list the CRISPR guides of a sequence"),
         "allmap": Subcommand("commands.find_alignments", "every alignment of reads with few edits"),
         "mems": Subcommand("commands.find_mems", "maximal exact matches, as MUMmer finds them"),
         "scan": Subcommand("commands.scan_composition", "windows with a query's base composition"),
     },
     "Align": {
-        "pairs": Subcommand("commands.align_pairs", "query i with reference i, with CIGAR"),
+        "pairs": Subcommand("commands.align_pairs", "align query i to reference i, with CIGAR"),
         "search": Subcommand("commands.search_database", "the best hits of queries in a database"),
     },
     "Simulate data": {
-        "simulate-genome": Subcommand("commands.simulate_genome", "a genome with repeats and gaps"),
+        "simulate-genome": Subcommand(
+            "commands.simulate_genome", "simulate a genome with repeats and gaps"
+        ),
         "simulate-reads": Subcommand(
-            "commands.simulate_reads", "reads of a genome, with the truth in their names"
+            "commands.simulate_reads", "simulate reads, with the truth in their names"
         ),
     },
-    "Look at this machine": {
-        "doctor": Subcommand("commands.doctor", "which engine runs here, and what to install"),
+    "Check this machine": {
+        "doctor": Subcommand("commands.doctor", "report which engine runs, and what to install"),
         "compile": Subcommand(
             "commands.compile_programs",
-            "compile all programs now, not at their first use",
+            "compile all programs now instead of at first use",
         ),
     },
-    "Do as allmap step by step, each through a file": {
-        "batch-reads": Subcommand("steps.batch_reads", "FASTQ to batches of packed reads"),
-        "seed-reads": Subcommand("steps.seed_reads", "their parts, searched in an index"),
-        "locate-seeds": Subcommand("steps.locate_seeds", "the positions of these"),
-        "filter-candidates": Subcommand("steps.filter_candidates", "drop what cannot align there"),
-        "extend-candidates": Subcommand("steps.extend_candidates", "verify the others: loci"),
+    "Run allmap step by step, with a file between steps": {
+        "batch-reads": Subcommand("steps.batch_reads", "convert FASTQ to batches of packed reads"),
+        "seed-reads": Subcommand("steps.seed_reads", "search the parts of the reads in an index"),
+        "locate-seeds": Subcommand("steps.locate_seeds", "look up the positions of the hits"),
+        "filter-candidates": Subcommand(
+            "steps.filter_candidates", "drop candidates that cannot align"
+        ),
+        "extend-candidates": Subcommand("steps.extend_candidates", "verify candidates, write loci"),
         "allmap-insert-size": Subcommand(
-            "steps.estimate_allmap_insert_size", "the insert size of pairs, from the first batches"
+            "steps.estimate_allmap_insert_size", "estimate the insert size from the first batches"
         ),
-        "write-alignments": Subcommand("steps.write_alignments", "BAM, TSV or PAF of them"),
-        "merge-loci": Subcommand("steps.merge_loci", "the files of all batches to one"),
+        "write-alignments": Subcommand("steps.write_alignments", "write loci as BAM, TSV or PAF"),
+        "merge-loci": Subcommand("steps.merge_loci", "merge the files of all batches"),
     },
-    "Search on many machines, a part of the queries on each": {
-        "cut-queries": Subcommand("steps.cut_queries", "queries to parts, a file each"),
-        "merge-tables": Subcommand("steps.merge_tables", "the tables of all parts to one"),
+    "Search on many machines, one part of the queries each": {
+        "cut-queries": Subcommand("steps.cut_queries", "cut queries into parts, one file each"),
+        "merge-tables": Subcommand("steps.merge_tables", "merge the tables of all parts"),
     },
     "Report on results": {
         "count-correct": Subcommand(
-            "reports.count_correct", "simulated reads that are mapped correctly"
+            "reports.count_correct", "count simulated reads that are mapped correctly"
         ),
-        "count-steps": Subcommand("reports.count_steps", "what every step of allmap made of reads"),
-        "draw-timeline": Subcommand("reports.draw_timeline", "a run's timeline as a picture"),
-        "draw-report": Subcommand("reports.draw_report", "plots, and sections for MultiQC"),
-        "preview-table": Subcommand("reports.preview_table", "the first rows of a table as a page"),
+        "count-steps": Subcommand(
+            "reports.count_steps", "tabulate counts and time of each allmap step"
+        ),
+        "draw-timeline": Subcommand("reports.draw_timeline", "draw the timeline of a run"),
+        "draw-report": Subcommand("reports.draw_report", "draw plots, write sections for MultiQC"),
+        "preview-table": Subcommand(
+            "reports.preview_table", "write the first rows of a table as a web page"
+        ),
         "write-manifest": Subcommand(
-            "reports.write_manifest", "checksums of files, versions and parameters as JSON"
+            "reports.write_manifest", "write checksums, versions and parameters as JSON"
         ),
     },
 }
@@ -96,7 +102,7 @@ _PROGRAM = re.compile(rf"(?<![\w/.-])(?:scripts/)?({'|'.join(_OF_PROGRAM)})\.py\
 
 
 def subcommand_name() -> str | None:
-    """Which subcommand this process is, by what was typed; None for a program of another kind."""
+    """Return the subcommand that this process runs, or None if it is another program."""
     typed = os.path.basename(sys.argv[0])
     if typed.startswith("bwarp "):
         return typed.removeprefix("bwarp ")
@@ -104,9 +110,9 @@ def subcommand_name() -> str | None:
 
 
 def as_called(text: str) -> str:
-    """What is said of programs, as a user types them: `bwarp map` for scripts/map_reads.py.
+    """Return a text with program names as users type them: `bwarp map` for scripts/map_reads.py.
 
-    For one who called the file, a text stays as it is.
+    If the user called the file in scripts/, return the text unchanged.
     """
     if not sys.argv[0].startswith("bwarp "):
         return text

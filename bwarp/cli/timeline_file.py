@@ -1,6 +1,6 @@
-"""--timeline: what ran when, and in which thread, as a file that browsers show.
+"""Write --timeline: a JSON file of what ran when, per thread.
 
-Its format is that of Chrome's traces: ui.perfetto.dev and chrome://tracing open it.
+The format is Chrome's trace format; ui.perfetto.dev and chrome://tracing open it.
 """
 
 import json
@@ -19,12 +19,12 @@ _BEGINNING = '{"traceEvents": ['
 
 @contextmanager
 def timeline_to(path: str | None) -> Iterator[None]:
-    """Record a run into a file, which appears when the block ends well; None: nothing is recorded.
+    """Record a run to a file, written when the block ends without an error; None records nothing.
 
     Raises
     ------
     UsageError
-        For a name without .json, and for a file that is there and is no timeline.
+        If the name does not end in .json, or an existing file is not a timeline.
     """
     if path is None:
         yield
@@ -49,7 +49,7 @@ def _refuse_other_file(path: str) -> None:
 
 
 def _text(spans: list[Span], main: int) -> str:
-    """One event a line; the thread that the run began in comes first, then others by their work."""
+    """Return one event per line, the main thread first, then the others by their work."""
     process = os.getpid()
     threads = sorted(
         {one.thread for one in spans},

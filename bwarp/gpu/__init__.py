@@ -1,1 +1,1 @@
-"""What any kernel may use: the GPU to run on, its memory, PTX, sums, sorting, lists."""
+"""GPU support shared by all kernels: devices, memory, launches, PTX, sums, sorting, lists."""

@@ -1,4 +1,4 @@
-"""What memory a GPU has free, and what to do where it is not enough."""
+"""Query the free memory of a GPU, and divide work if it is not enough."""
 
 import functools
 import gc
@@ -15,24 +15,24 @@ from bwarp.runtime.backend import is_gpu_memory_error
 
 Result = TypeVar("Result")
 
-#: Work that takes no more than this share of a GPU's memory does not ask how much is free: the
-#: answer waits for what is queued there, and for other threads of Python.
+#: Work that takes at most this fraction of a GPU's memory does not query the free memory: the query
+#: waits for queued work, and for other Python threads.
 _SMALL_SHARE = 1 / 64
 
-#: Pieces in a row that memory was enough for, before a larger one is tried for the first time.
+#: Successful pieces in a row before a larger size is tried for the first time.
 BEFORE_A_LARGER = 8
 
 
 def free_memory() -> int:
-    """Bytes of GPU memory that can be had."""
-    # Numba frees memory late; what it still holds must not count.
+    """Return the number of bytes of GPU memory that can be allocated."""
+    # Numba frees memory late; first free what it still holds.
     context = cuda.current_context()
     context.memory_manager.deallocations.clear()
     return context.get_memory_info().free
 
 
 def total_memory() -> int:
-    """Bytes of memory that the current GPU has, free or not."""
+    """Return the total memory of the current GPU in bytes."""
     return _total_of(cuda.get_current_device().id)
 
 
@@ -42,9 +42,9 @@ def _total_of(_gpu: int) -> int:
 
 
 def affordable(wanted: int, share: float) -> int:
-    """How many of so many bytes may be taken: no more than a share of those that are free.
+    """Return how many of the wanted bytes to allocate: at most a fraction of the free memory.
 
-    Where they are few all of them, whatever is free.
+    Small requests are granted without asking.
     """
     if wanted <= _SMALL_SHARE * total_memory():
         return wanted
@@ -52,8 +52,8 @@ def affordable(wanted: int, share: float) -> int:
 
 
 def require_memory(needed: int, purpose: str) -> None:
-    """Refuse work that takes more bytes than the GPU has free."""
-    gc.collect()  # what only a cycle of Python objects holds
+    """Raise an error if work needs more bytes than are free on the GPU."""
+    gc.collect()  # free memory held by reference cycles
     free = free_memory()
     if needed > free:
         raise GpuMemoryError(
@@ -62,17 +62,17 @@ def require_memory(needed: int, purpose: str) -> None:
 
 
 def attempt(work: Callable[[], Result]) -> Result | None:
-    """What ``work()`` returns, or None where the GPU's memory was not enough for it.
+    """Return the result of ``work()``, or None if the GPU's memory was not enough.
 
-    What the work held there is free again then, and it can be tried on less.
+    Memory allocated by the work is free again afterwards, so that a smaller piece can be tried.
     """
     try:
         return _in_one_context(work)()
     except Exception as error:
-        # A plan that was refused is no smaller the next time.
+        # A rejected plan would be rejected again.
         if isinstance(error, GpuMemoryError) or not is_gpu_memory_error(error):
             raise
-    # Not before the error is gone, whose traceback holds the arrays.
+    # Collect only after the error is gone, because its traceback references the arrays.
     gc.collect()
     workspace.give_back()
     free_memory()
@@ -80,55 +80,54 @@ def attempt(work: Callable[[], Result]) -> Result | None:
 
 
 def _in_one_context(work: Callable[[], Result]) -> Callable[[], Result]:
-    """The same work, in which numba-cuda asks the driver once for the context, not in every call.
+    """Return the same work, which queries the driver once for the context instead of in every call.
 
-    It would let go of Python's lock for that, and wait for other threads that take it.
+    Each query releases the GIL, and then waits for other threads that take it.
     """
     return work if current_device() is None else require_context(work)
 
 
 class Pieces:
-    """Divides work into pieces for which the GPU's memory is enough.
+    """Divides work into pieces that fit into the GPU's memory.
 
-    A piece that was too large is halved, and those that follow are no larger. Where memory was
-    enough for some in a row, the size before is tried again, for what else took memory may be gone;
-    each time that this fails, twice as many come before the next try. Several threads may have
-    pieces in work.
+    If a piece is too large, it and all later ones are halved. After several successful pieces the
+    previous size is tried again, because other users of the memory may be gone; each failure
+    doubles the number of pieces before the next try. Several threads may process pieces.
 
     Parameters
     ----------
     at_once : int
-        Items of a piece at first.
+        Initial number of items per piece.
     refusal : GpuMemoryError
-        Raised where the memory is not enough for the smallest piece.
+        Raised if the memory is not enough for the smallest piece.
 
     Attributes
     ----------
     at_once : int
-        Items of the next piece.
+        Number of items of the next piece.
     """
 
     def __init__(self, at_once: int, refusal: GpuMemoryError):
         self.at_once = at_once
         self._refusal, self._lock = refusal, threading.Lock()
-        #: What `at_once` was before each halving.
+        #: Value of `at_once` before each halving.
         self._larger: list[int] = []
         self._in_a_row, self._enough, self._tries_again = 0, BEFORE_A_LARGER, False
 
     @property
     def halvings(self) -> int:
-        """How often pieces have been halved and are still."""
+        """Number of halvings in effect."""
         return len(self._larger)
 
     def each(self, work: Callable[[int, int], Result], count: int, step: int = 1) -> list[Result]:
-        """What ``work(first, last)`` returns of every piece; of no items there is an empty one.
+        """Return the results of ``work(first, last)`` for all pieces, at least one, if empty.
 
         Parameters
         ----------
         count : int
-            Items in all.
+            Total number of items.
         step : int
-            Pieces begin at multiples of it: those of pairs at even numbers.
+            Pieces start at multiples of this: 2 for pairs.
         """
         found, first = [], 0
         while not found or first < count:
@@ -145,23 +144,23 @@ class Pieces:
         return found
 
     def _size_of_next(self, left: int, step: int) -> int:
-        """Items of the next piece: what is left is divided into as few as may be, of equal size."""
+        """Return the next size; the rest is divided into as few equal pieces as possible."""
         pieces = max(1, -(-left // max(self.at_once // step * step, step)))
         return min(-(-left // (pieces * step)) * step, left)
 
     def _halve(self, size: int) -> None:
-        """Make pieces smaller than one of this size, which was too large."""
+        """Make pieces smaller than this size, which was too large."""
         with self._lock:
             if self._tries_again:
                 self._enough *= 2
             self._in_a_row, self._tries_again = 0, False
-            # Another thread may have halved one of this size, or a smaller one.
+            # Another thread may have halved this size already.
             if size // 2 < self.at_once:
                 self._larger.append(self.at_once)
                 self.at_once = size // 2
 
     def _count_success(self) -> None:
-        """Undo the last halving where there was memory for enough pieces in a row."""
+        """Undo the last halving after enough successful pieces in a row."""
         with self._lock:
             self._in_a_row += 1
             if self._in_a_row < self._enough:

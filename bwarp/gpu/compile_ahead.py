@@ -1,9 +1,8 @@
-"""Kernels are compiled before a program launches them, in processes that use no GPU.
+"""Compile kernels before a program launches them, in processes that do not use a GPU.
 
-numba-cuda compiles a kernel when it is first launched, in one thread, for the GPU in use. The
-annotations of a kernel say which types it is launched with (`bwarp.gpu.kernel`). So all that is
-needed of a GPU is its compute capability, and the compiled kernel is kept where the launch looks
-for it.
+numba-cuda compiles a kernel at its first launch, in one thread, for the GPU in use. The annotations
+of a kernel state the types of its arguments (`bwarp.gpu.kernel`). Therefore only the compute
+capability of the GPU is needed to compile in advance; the launch finds the stored kernel.
 """
 
 import importlib
@@ -15,7 +14,7 @@ from bwarp.runtime.source_digest import imported_sources
 
 _PACKAGE = Path(bwarp.__file__).parent
 
-#: Seconds that the slowest kernel of a module takes to compile, where it is two or more.
+#: Compile time in seconds of the slowest kernel per module, if at least two.
 SECONDS = {
     "bwarp.alignment.gatk_run_lengths_cuda": 2,
     "bwarp.alignment.int32_kernel_cuda": 3,
@@ -27,8 +26,8 @@ SECONDS = {
     "bwarp.seeding.search_schemes_cuda": 2,
 }
 
-#: What functions of modules make besides `MADE_KERNELS`: what `map` launches for reads of 150
-#: bases, for many pairs at once and for few.
+#: Kernels built by factories in addition to `MADE_KERNELS`: those that `map` launches for reads of
+#: 150 bases, for many and for few pairs at once.
 MADE = {
     "bwarp.alignment.int32_kernel_cuda": (
         "full_matrix_kernel", [(8, True, False, False)],
@@ -40,12 +39,12 @@ MADE = {
 
 
 def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tuple[str, int]]:
-    """The kernels that programs may launch on such a GPU: modules, and numbers within them.
+    """Return the kernels that programs may launch on such a GPU, as module and number.
 
     Parameters
     ----------
     programs : iterable of Path
-        Source files; what they import counts, also within functions.
+        Source files; their imports are followed, including those inside functions.
     """
     sources = {source for program in programs for source in imported_sources(program, _PACKAGE)}
     listed = []
@@ -59,8 +58,8 @@ def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tu
 
 
 def stated_types(module) -> list[tuple]:
-    """The kernels of a module, `MADE` ones too, each with the types of its arguments."""
-    from bwarp.gpu.kernel import kernels_in  # which needs numba-cuda
+    """Return the kernels of a module, including `MADE`, with the types of their arguments."""
+    from bwarp.gpu.kernel import kernels_in  # needs numba-cuda
 
     kernels = kernels_in(module)
     if module.__name__ in MADE:
@@ -70,7 +69,7 @@ def stated_types(module) -> list[tuple]:
 
 
 def pretend_to_have(capability: tuple[int, int]) -> None:
-    """Let numba-cuda compile, in this process, as if there were a GPU of a compute capability."""
+    """Make numba-cuda compile in this process as for a GPU of this compute capability."""
     from bwarp.gpu.cuda import api, devices
 
     class Device:
@@ -83,7 +82,7 @@ def pretend_to_have(capability: tuple[int, int]) -> None:
 
 
 def compile_kernel(module: str, number: int) -> None:
-    """Compile a kernel of a module, and keep it, unless that is done."""
+    """Compile a kernel of a module and store it, unless it is stored already."""
     from bwarp.gpu.cuda import CompiledKernel
 
     kernel, types = stated_types(importlib.import_module(module))[number]

@@ -1,7 +1,7 @@
-"""What this package uses of the compiler of its kernels: the only module that names numba-cuda.
+"""The interface to the kernel compiler; no other module imports numba-cuda.
 
-`cuda` is what kernels and most code need; `driver` copies memory, and `driver_calls` has the
-functions of the CUDA driver.
+Kernels and most code use `cuda`; `driver` copies memory, and `driver_calls` contains the functions
+of the CUDA driver.
 """
 
 from llvmlite import ir

@@ -1,11 +1,11 @@
-"""A GPU for every program where several run on one machine, held by a lock.
+"""Reserve GPUs for programs that share a machine, use several GPUs, and start CUDA early.
 
-Snakemake counts GPUs but hands out none, and CUDA gives everybody the first. So a program takes a
-lock on a GPU that no other program of bwarp holds, and shows CUDA that GPU alone. Where
-CUDA_VISIBLE_DEVICES names one GPU, that one is used without a lock.
+Snakemake counts GPUs but does not assign them, and CUDA gives every program the first one. So a
+program locks a GPU that no other bwarp program holds, and makes only that GPU visible to CUDA. If
+CUDA_VISIBLE_DEVICES names a single GPU, that one is used without a lock.
 
-The lock is an empty file in the folder for temporary files. It is released by the system when
-the program ends, however that happens.
+The lock is on an empty file in the folder for temporary files. The system releases it when the
+program ends for any reason.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-#: Where the driver and the system list the GPUs.
+#: Folders in which the driver and the system list the GPUs.
 DRIVER, DEVICES = Path("/proc/driver/nvidia/gpus"), Path("/dev")
 
-#: Seconds between two looks for a GPU that has become free.
+#: Seconds between checks for a free GPU.
 PATIENCE = 0.5
 
-#: Set where this process, or one that started it, holds a GPU: its children share it.
+#: Environment variable set if this process or a parent holds a GPU, which children share.
 HELD = "BWARP_GPU"
 
 #: CU_CTX_SCHED_BLOCKING_SYNC.
@@ -43,27 +43,26 @@ def claim_gpu(
     devices: Path = DEVICES,
     most: int = 1,
 ) -> str | None:
-    """Take a free GPU for this process, which must not have used CUDA yet; wait for one.
+    """Reserve a free GPU for this process, which must not have used CUDA yet; wait if none is free.
 
-    Of several that are wanted only the first is waited for: programs that each held one and waited
-    for another would wait for ever.
+    If several are requested, wait only for the first: programs that each hold one and wait for
+    another would deadlock.
 
     Parameters
     ----------
     say : function of str
-        Called if one must be waited for.
+        Called if the process must wait.
     folder : Path, optional
-        Where the locks are, the folder for temporary files by default.
+        Folder of the locks; by default the folder for temporary files.
     driver, devices : Path
-        Where the driver and the system list the GPUs.
+        Folders in which the driver and the system list the GPUs.
     most : int
-        Take up to so many that are free.
+        Maximum number of free GPUs to reserve.
 
     Returns
     -------
     gpu : str or None
-        What CUDA calls the GPU, several with commas between; None where there is nothing to
-        select.
+        Names of the GPUs for CUDA, separated by commas; None if there is nothing to select.
     """
     if HELD in os.environ:
         return None
@@ -78,7 +77,7 @@ def claim_gpu(
             if len(taken) < most and gpu not in taken and _lock(gpu, folder):
                 taken.append(gpu)
     except OSError:
-        return None  # no lock can be made
+        return None  # locks are not possible
     os.environ[HELD] = ",".join(taken)
     if len(gpus) > 1:
         os.environ["CUDA_VISIBLE_DEVICES"] = os.environ[HELD]
@@ -88,9 +87,9 @@ def claim_gpu(
 def claim_only_gpu(
     folder: Path | None = None, driver: Path = DRIVER, devices: Path = DEVICES
 ) -> bool:
-    """Take the GPU where there is one to choose from, and nobody has to be waited for.
+    """Reserve the GPU if there is exactly one and it is free.
 
-    Returns whether this process may use it from now on; `claim_gpu` then finds it taken.
+    Return whether this process may use it from now on; `claim_gpu` then finds it reserved.
     """
     if HELD in os.environ:
         return True
@@ -102,24 +101,24 @@ def claim_only_gpu(
             if not _lock(gpus[0], Path(folder or tempfile.gettempdir())):
                 return False
         except OSError:
-            return True  # no lock can be made
+            return True  # locks are not possible
         os.environ[HELD] = gpus[0]
     return True
 
 
 def release_gpu() -> None:
-    """Let others take the GPU that this process took, if it did."""
+    """Release the GPU that this process reserved, if any."""
     while _locks:
         os.environ.pop(HELD, None)
         os.close(_locks.pop())
 
 
 def visible_gpus(environment, driver: Path, devices: Path) -> list[str]:
-    """What CUDA calls the GPUs that a process may use: those of CUDA_VISIBLE_DEVICES, or all."""
+    """Return the GPUs that a process may use: those of CUDA_VISIBLE_DEVICES, or all."""
     named = environment.get("CUDA_VISIBLE_DEVICES")
     if named is None:
         return installed_gpus(driver, devices)
-    # CUDA stops at the first name that is none.
+    # CUDA stops at the first invalid name.
     gpus = []
     for name in (word.strip() for word in named.split(",")):
         if not re.fullmatch(r"\d+|(GPU|MIG)-[\w/-]+", name):
@@ -129,13 +128,13 @@ def visible_gpus(environment, driver: Path, devices: Path) -> list[str]:
 
 
 def installed_gpus(driver: Path, devices: Path) -> list[str]:
-    """The UUIDs of the GPUs that the driver lists and this process may open, by their slots."""
+    """Return the UUIDs of GPUs listed by the driver that this process may open, by slot."""
     gpus = []
     for information in sorted(driver.glob("*/information")):
         text = information.read_text()
         uuid = re.search(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)$", text, re.MULTILINE)
         minor = re.search(r"^Device Minor:\s*(\d+)$", text, re.MULTILINE)
-        # A container may list all GPUs of its host, and own one.
+        # A container may list all GPUs of its host but own only one.
         if uuid and minor and _can_open(devices / f"nvidia{minor[1]}"):
             gpus.append(uuid[1])
     return gpus
@@ -150,7 +149,7 @@ def _can_open(path: Path) -> bool:
 
 
 def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> str:
-    """The first GPU that can be locked, at once or later."""
+    """Lock the first GPU that is or becomes free, and return it."""
     waiting = False
     while True:
         for gpu in gpus:
@@ -164,7 +163,7 @@ def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> 
 
 
 def _lock(gpu: str, folder: Path) -> bool:
-    """Whether the GPU was free, and is this process's now."""
+    """Lock a GPU; return whether it was free."""
     lock = _open_lock(folder / f"bwarp-{gpu.replace('/', '-')}.lock")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -176,7 +175,7 @@ def _lock(gpu: str, folder: Path) -> bool:
 
 
 def _open_lock(path: Path) -> int:
-    # Reading is enough for a lock, and all that others may do with our file in a shared folder.
+    # Locking needs only read permission, which other users have in a shared folder.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         return os.open(path, flags)
@@ -188,29 +187,29 @@ def _open_lock(path: Path) -> int:
 
 
 # --------------------------------------------------------------------------------------------------
-# CUDA starts while Python imports: a fifth of a second each, side by side.
+# CUDA starts while Python imports packages; each takes a fifth of a second.
 #
-#     main thread   import numpy, numba, bwarp ...   | numba-cuda finds the driver at work
-#     another one   cuInit | the GPU's context       |
+#     main thread   import numpy, numba, bwarp ...   | numba-cuda finds the driver initialised
+#     other thread  cuInit | the GPU's context       |
 #
-# Nothing heavy is imported here. Only a GPU that is the only one to choose from is started, and
-# only where no other program of bwarp holds it: the program decides later which of several GPUs it
-# takes, and the driver does not look at CUDA_VISIBLE_DEVICES again. If the program then takes no
-# GPU, the context, which has memory there, is given up.
+# Nothing slow is imported here. The GPU is started only if it is the only one and no other bwarp
+# program holds it: a program selects among several GPUs later, and the driver reads
+# CUDA_VISIBLE_DEVICES only once. If the program then uses no GPU, the context, which occupies
+# memory on the GPU, is destroyed.
 
 
-#: Subcommands that use a GPU for most of what they do, and ask for it whatever their options are.
+#: Subcommands that use a GPU for most of their work, with any options.
 _WITH_GPU = frozenset(("index", "map", "allmap", "seeds", "scan", "pairs", "search", "offtargets"))
 
-#: Options with which no GPU is used.
+#: Options that disable the GPU.
 _WITHOUT_GPU = frozenset(
     ("--backend=cpu", "--verify", "--with-reverse", "-h", "--help", "--version")
 )
 
-#: Variables of Numba that say that it uses none.
+#: Variables of Numba that disable the GPU.
 _NO_CUDA = ("NUMBA_ENABLE_CUDASIM", "NUMBA_DISABLE_CUDA")
 
-#: The thread that starts CUDA, and what it has started.
+#: The thread that starts CUDA.
 _thread: threading.Thread | None = None
 _libraries: list[ctypes.CDLL] = []
 
@@ -222,15 +221,15 @@ def begin_cuda(
     devices: Path = DEVICES,
     folder: Path | None = None,
 ) -> None:
-    """Start the GPU in a thread of its own, if a command line looks as if it would be used.
+    """Start the GPU in a separate thread if a command line is likely to use it.
 
-    A program that ends by an error waits for the thread: the driver does not bear to be taken apart
-    while it starts.
+    A program that ends with an error waits for the thread, because the driver must not be unloaded
+    while initialising.
     """
     global _thread
     if subcommand not in _WITH_GPU or not _may_want_gpu(words):
         return
-    # Whatever is wrong is said where the program asks for the GPU.
+    # Errors are reported when the program requests the GPU.
     with contextlib.suppress(OSError, RuntimeError):
         if claim_only_gpu(folder, driver, devices):
             _thread = threading.Thread(target=_start, name="start of CUDA")
@@ -238,7 +237,7 @@ def begin_cuda(
 
 
 def give_up_cuda() -> None:
-    """Undo what `begin_cuda` has done, in a program that uses no GPU after all."""
+    """Undo `begin_cuda` in a program that does not use a GPU after all."""
     global _thread
     if _thread is None:
         return
@@ -250,7 +249,7 @@ def give_up_cuda() -> None:
 
 
 def _may_want_gpu(words: Sequence[str]) -> bool:
-    """Whether options, variables and packages let a GPU be used."""
+    """Return whether options, variables and packages allow a GPU."""
     return (
         bool(words)
         and _WITHOUT_GPU.isdisjoint(words)
@@ -264,7 +263,7 @@ def _start() -> None:
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.CDLL("libcuda.so.1")
         if library.cuInit(0) == 0:
-            # Not possible once it has started.
+            # This is possible only before the context exists.
             library.cuDevicePrimaryCtxSetFlags(0, BLOCKING_SYNC)
             if library.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0) == 0:
                 _libraries.append(library)

@@ -1,7 +1,8 @@
-"""Zeros and tables on the GPU, and single numbers of arrays there.
+"""Create zeroed arrays and tables on the GPU, and read single numbers.
 
-What numba-cuda has for them takes a tenth of a millisecond or more each, of which a turn on the GPU
-has hundreds: zeros are made on the host and copied, and an array of one number is cut out first.
+The functions of numba-cuda for this take a tenth of a millisecond or more per call, and a batch
+makes hundreds of calls: numba-cuda creates zeros on the host and copies them, and slices an array
+to read a number.
 """
 
 import functools
@@ -15,7 +16,7 @@ from bwarp.gpu.cuda import as_dtype, cuda, driver, driver_calls, types
 
 
 def zeros(size: int, dtype):
-    """A device array of so many zeros; the host does not wait for them."""
+    """Return a device array of zeros without waiting for it."""
     array = cuda.device_array(int(size), dtype)
     if size:
         _clear(array)
@@ -23,16 +24,16 @@ def zeros(size: int, dtype):
 
 
 def columns(table: type[tuple], size: int, allocate: Callable | None = None, **given):
-    """A table whose columns have room for so many numbers each, with any values.
+    """Return a table with uninitialised columns of the given size.
 
     Parameters
     ----------
     table : class
-        A named tuple whose fields are annotated with types of arrays (`bwarp.gpu.kernel`).
+        A named tuple whose fields are annotated with array types (`bwarp.gpu.kernel`).
     allocate : function, optional
-        Makes an array of a size and type, in a work space say.
+        Function that allocates an array of a size and type, for example in a work space.
     **given
-        Columns that are there already.
+        Existing columns.
     """
     allocate = allocate or cuda.device_array
     return table(*[
@@ -51,7 +52,7 @@ def _dtypes_of(table: type[tuple]) -> list[tuple[str, np.dtype]]:
 
 
 def number_at(array, index: int) -> int:
-    """A number of a 1-d device array of integers, once it is there.
+    """Return a number of a 1-d device array of integers; wait until it is computed.
 
     Parameters
     ----------
@@ -67,11 +68,11 @@ def number_at(array, index: int) -> int:
 def _clear(array) -> None:
     address = array.device_ctypes_pointer.value
     if not queued_calls.clear(address, array.nbytes):
-        # numba-cuda says why not.
+        # numba-cuda reports the error.
         driver.device_memset(array, 0, array.nbytes)
 
 
 def _copy_number(number: np.ndarray, array, index: int) -> None:
-    # Lets go of Python's lock while the GPU works.
+    # Releases the GIL while the GPU works.
     address = array.device_ctypes_pointer.value + index * number.itemsize
     driver_calls.cuMemcpyDtoH(number.ctypes.data, address, number.itemsize)

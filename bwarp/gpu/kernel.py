@@ -1,4 +1,4 @@
-"""Kernels: what each is given is written once, beside its arguments.
+"""Kernels whose argument types are annotated once, with fast launches.
 
     class Hits(NamedTuple):
         score: int32[::1]
@@ -10,24 +10,24 @@
         if hit < hits.score.size:
             marks[hit] = hits.score[hit] >= least
 
-    mark_hits(hits, 30, marks)                  a thread a number of hits.score
-    mark_hits[launch(n)](hits, 30, marks)       as many as are named here
+    mark_hits(hits, 30, marks)                  one thread per number of hits.score
+    mark_hits[launch(n)](hits, 30, marks)       the number of threads is given
 
-An annotation is a Numba type, `int`, `float` or `bool`, or a named tuple with such annotations: a
-table of columns is one argument. A tuple of types means any of them. From the annotations follow
-the types to compile a kernel with, before any GPU is used, and a check of what it is launched with.
+An annotation is a Numba type, `int`, `float`, `bool`, or a named tuple with such annotations: a
+table of columns is a single argument. A tuple of types means any of them. The annotations give the
+types to compile a kernel for before any GPU is used, and are checked at launches.
 
-A launch takes a few microseconds, and does not wait for other threads of Python. numba-cuda looks
-at every argument of every launch, which takes longer than to queue it, and lets go of Python's lock
-while it calls the driver: a thread that launches hundreds of kernels while others work gets it back
-hundreds of times, each time when one of these lets go of it. Here
+A launch takes a few microseconds and does not release the GIL. numba-cuda inspects every argument
+at every launch, which takes longer than queueing it, and releases the GIL while it calls the
+driver: a thread that launches hundreds of kernels while others work would wait for the GIL hundreds
+of times. Here
 
-    arguments    array, array, number                what they are is the key to a plan
-    plan         the kernel compiled for them, and how their words are packed
+    arguments    array, array, number                their types are the key to a plan
+    plan         the kernel compiled for them, and how to pack their words
     words        0 0 size itemsize pointer shape stride | ... | number
 
-are packed and handed to the driver with the lock held. What is not known yet, or not simple, is
-launched by numba-cuda.
+are packed and passed to the driver with the GIL held. New or unusual types are launched by
+numba-cuda.
 """
 
 import ctypes
@@ -43,13 +43,13 @@ import numpy as np
 from bwarp.gpu.cuda import DeviceNDArray, types
 from bwarp.gpu.launch import compiled_kernel, current_device, launch, launch_kernel
 
-#: Of cuLaunchKernel's `extra`: what follows is a buffer of all arguments, its size, the end.
+#: Markers in `extra` of cuLaunchKernel: a buffer of all arguments, its size, the end.
 _BUFFER, _SIZE, _END = 1, 2, 0
 
-#: Bytes of arguments that a kernel may have.
+#: Maximum size of a kernel's arguments in bytes.
 _MOST_BYTES = 4096
 
-#: How the numbers that kernels take are packed.
+#: Formats to pack numbers passed to kernels.
 _FORMATS = {
     types.int64: "q", types.uint64: "Q", types.int32: "i", types.uint32: "I", types.int16: "h",
     types.uint16: "H", types.int8: "b", types.uint8: "B", types.float64: "d", types.float32: "f",
@@ -62,17 +62,17 @@ _NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
 def kernel(
     function: Callable | None = None, *, over: str | None = None, per: int = 1, **options
 ) -> Callable:
-    """Make a kernel of a function whose arguments are annotated.
+    """Make a kernel from a function with annotated arguments.
 
     Parameters
     ----------
     over : str, optional
-        The argument, or ``argument.field``, that has as many numbers as there are threads, where a
-        launch does not say how many.
+        The argument, or ``argument.field``, whose size is the number of threads if a launch
+        does not specify it.
     per : int
-        Threads a number of that array: 32 for a warp.
+        Threads per number of that array: 32 for a warp.
     **options
-        Those of ``cuda.jit``.
+        Options of ``cuda.jit``.
     """
     if function is None:
         return lambda function: Kernel(function, over, per, options)
@@ -80,7 +80,7 @@ def kernel(
 
 
 def kernels_in(module: ModuleType) -> list["Kernel"]:
-    """The kernels of a module: those it defines, and `MADE_KERNELS` that its functions make."""
+    """Return the kernels that a module defines, and its `MADE_KERNELS` from factories."""
     own = [
         value
         for value in vars(module).values()
@@ -90,12 +90,12 @@ def kernels_in(module: ModuleType) -> list["Kernel"]:
 
 
 class Kernel:
-    """A function that runs on the current GPU, as `kernel` makes it.
+    """A function that runs on the current GPU, made by `kernel`.
 
     Attributes
     ----------
     dispatcher : CUDADispatcher
-        The kernel as numba-cuda has it.
+        The kernel of numba-cuda.
     py_func : function
     """
 
@@ -110,7 +110,7 @@ class Kernel:
 
     @functools.cached_property
     def signatures(self) -> list[tuple]:
-        """The types of the arguments: one tuple, or one for each that may be."""
+        """Return the types of the arguments: one tuple per variant."""
         hints = inspect.get_annotations(self.py_func)
         return _variants([hints[name] for name in inspect.signature(self.py_func).parameters])
 
@@ -122,11 +122,11 @@ class Kernel:
             self[launch(array.size * self._per)](*arguments)
 
     def __getitem__(self, configuration: tuple) -> Callable[..., None]:
-        """The kernel to be called on so many blocks of so many threads."""
+        """Return the kernel for launches with this number of blocks and threads."""
         return functools.partial(self._launch, configuration)
 
     def _launch(self, configuration: tuple, *arguments) -> None:
-        # A thread that has no context yet gets one from numba-cuda.
+        # numba-cuda creates the context of a thread that has none.
         kinds, words = [current_device()], []
         _add_words(arguments, kinds, words)
         plan = self._plans.get(tuple(kinds))
@@ -139,7 +139,7 @@ class Kernel:
             self._plans[tuple(kinds)] = _plan_of(self.dispatcher, arguments)
 
     def require(self, arguments: Sequence) -> None:
-        """Refuse arguments of other types than those stated."""
+        """Raise an error if the types of arguments differ from the annotations."""
         found = tuple(map(self.dispatcher.typeof_pyval, arguments))
         if found in self.signatures:
             return
@@ -152,8 +152,8 @@ class Kernel:
 
 
 def _is_like(found, stated) -> bool:
-    """Whether types are the same but for the widths of numbers, gaps between those of an array, and
-    the lengths of tuples of whole numbers: for these numba-cuda compiles the kernel anew."""
+    """Return whether types are equal except for widths of numbers, strides of arrays, and lengths
+    of tuples of integers, for which numba-cuda compiles the kernel again."""
     if isinstance(found, types.UniTuple) and isinstance(stated, types.UniTuple):
         return found.dtype == stated.dtype
     if isinstance(found, types.BaseTuple) and isinstance(stated, types.BaseTuple):
@@ -166,7 +166,7 @@ def _is_like(found, stated) -> bool:
 
 
 def _variants(hints: Sequence) -> list[tuple]:
-    """The types that annotations stand for; several where one of them has several."""
+    """Return the tuples of types that annotations allow."""
     kinds = [_types_of(hint) for hint in hints]
     most = max(map(len, kinds), default=1)
     return [tuple(kind[min(i, len(kind) - 1)] for kind in kinds) for i in range(most)]
@@ -185,13 +185,13 @@ def _types_of(hint) -> list:
 
 
 class _Plan:
-    """How a kernel is launched with arguments of some types."""
+    """A way to launch a kernel with arguments of certain types."""
 
     def __init__(self, function: int, words: struct.Struct):
         self._function, self._words = ctypes.c_void_p(function), words
 
     def launch(self, configuration: tuple, words: list) -> bool:
-        """Whether the driver has taken it; numba-cuda says why not."""
+        """Launch; return whether the driver accepted it. numba-cuda reports errors."""
         grid, block, stream, shared_bytes = (*configuration, 0, 0)[:4]
         memory = _memory
         try:
@@ -205,7 +205,7 @@ class _Plan:
 
 
 class _NoPlan:
-    """For arguments that numba-cuda has to pack itself."""
+    """A plan for arguments that numba-cuda must pack."""
 
     @staticmethod
     def launch(_configuration, _words) -> bool:
@@ -213,7 +213,7 @@ class _NoPlan:
 
 
 class _Memory(threading.local):
-    """Where a thread packs arguments, and how the driver finds them."""
+    """The buffer of a thread for packed arguments, in the form that the driver needs."""
 
     def __init__(self):
         self.buffer = ctypes.create_string_buffer(_MOST_BYTES)
@@ -234,7 +234,7 @@ def _dimensions(shape) -> tuple[int, int, int]:
 
 
 def _add_words(arguments: tuple, kinds: list, words: list) -> None:
-    """Add what a kernel gets of arguments, and what tells their types."""
+    """Append the words of arguments, and the keys of their types."""
     for argument in arguments:
         if isinstance(argument, tuple):
             kinds.append(type(argument))
@@ -255,19 +255,19 @@ def _add_words(arguments: tuple, kinds: list, words: list) -> None:
 
 
 def _packed(array: DeviceNDArray) -> tuple[int, bytes]:
-    """A number for the type of an array, and its words."""
+    """Return a number for the type of an array, and its words."""
     kind = array.dtype, array.ndim, array.flags["C_CONTIGUOUS"]
     pointer = array.device_ctypes_pointer.value or 0
     words = 0, 0, array.size, array.dtype.itemsize, pointer, *array.shape, *array.strides
     return _kinds.setdefault(kind, len(_kinds)), struct.pack(f"{len(words)}q", *words)
 
 
-#: Numbers are quicker to look up than types of arrays.
+#: Numbers for types of arrays; numbers are faster to look up.
 _kinds: dict[tuple, int] = {}
 
 
 def _plan_of(dispatcher, arguments: tuple):
-    """The plan for arguments that the kernel has been launched with."""
+    """Return the plan for arguments with which the kernel has been launched."""
     compiled = dispatcher.overloads.get(tuple(map(dispatcher.typeof_pyval, arguments)))
     if compiled is None or compiled.debug or compiled.cooperative or compiled.extensions:
         return _NoPlan
@@ -279,7 +279,7 @@ def _plan_of(dispatcher, arguments: tuple):
 
 
 def _format_of(kind) -> str | None:
-    """How the words of an argument are packed."""
+    """Return the format to pack an argument."""
     if isinstance(kind, types.Array):
         return f"0q{8 * (5 + 2 * kind.ndim)}s"
     if isinstance(kind, types.BaseTuple):

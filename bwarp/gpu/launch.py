@@ -1,4 +1,4 @@
-"""How many threads a kernel is launched with."""
+"""Launch sizes, storage and loading of compiled kernels, and fast calls of the CUDA driver."""
 
 import ctypes
 import functools
@@ -11,43 +11,42 @@ from bwarp.gpu.cuda import CompiledKernel, CUDACodeLibrary, CUDADispatcher, cuda
 from bwarp.gpu.device import BLOCKING_SYNC
 from bwarp.runtime.compiled_code import KeptCode
 
-#: Threads a block where nothing else is given.
+#: Default number of threads per block.
 BLOCK = 128
 
-#: Threads a warp, and the mask of all of them.
+#: Threads per warp, and the mask of all of them.
 WARP = 32
 ALL_LANES = 0xFFFFFFFF
 
 
 def launch(threads: int, block: int | None = None) -> tuple[int, int]:
-    """Blocks and threads a block, for at least so many threads: ``kernel[launch(n)](...)``."""
+    """Return blocks and threads per block for at least `threads`: ``kernel[launch(n)](...)``."""
     block = block or BLOCK
     return max(1, -(-threads // block)), block
 
 
 # --------------------------------------------------------------------------------------------------
-# Kernels are kept and loaded as the functions for the CPU are, by one thread at a time.
+# Compiled kernels are stored like functions for the CPU, and loaded by one thread at a time.
 #
-# numba-cuda takes no lock where it loads a compiled kernel: of two threads that first call the
-# same
-# one at once, one may find its module half made, and fails.
+# numba-cuda uses no lock to load a compiled kernel: if two threads first call the same kernel at
+# once, one may find an incomplete module and fail.
 
 
 _lock = threading.RLock()
 
-#: What loads: from the disk or the compiler, into a module, on to a GPU.
+#: Methods that load: from the disk or the compiler, into a module, to a GPU.
 _LOADING = ((CUDADispatcher, "compile"), (CompiledKernel, "bind"), (CUDACodeLibrary, "get_cufunc"))
 
 
 def compiled_kernel(function: Callable | None = None, **options):
-    """A kernel whose code is kept.
+    """Make a kernel whose code is stored.
 
     Parameters
     ----------
     function : callable
         The Python function.
     **options
-        Those of `cuda.jit`.
+        Options of `cuda.jit`.
     """
     if function is None:
         return functools.partial(compiled_kernel, **options)
@@ -61,12 +60,12 @@ def _reduced(kernel: CompiledKernel) -> bytes:
 
 
 def _rebuilt(_context, content: bytes) -> CompiledKernel:
-    # Without the context's refresh(), which sets the compiler up for a fifth of a second.
+    # Skip the context's refresh(), which initialises the compiler in a fifth of a second.
     return CompiledKernel._rebuild(**pickle.loads(content))
 
 
 def load_in_turn() -> None:
-    """Let threads wait for one another where numba-cuda loads kernels."""
+    """Serialise the loading of kernels by numba-cuda."""
     for owner, name in _LOADING:
         method = getattr(owner, name)
         if not hasattr(method, "_in_turn"):
@@ -84,18 +83,17 @@ def _in_turn(method):
 
 
 # --------------------------------------------------------------------------------------------------
-# Calls of the driver that take no time, made without letting go of Python's lock.
+# Short calls of the driver without releasing the GIL.
 #
-# numba-cuda lets go of it for every call, and gets it back when another thread lets go of it:
-# where
-# many threads work, that takes a hundred times as long as the call.
+# numba-cuda releases the GIL for every call, and gets it back when another thread releases it; with
+# many threads that takes a hundred times as long as the call.
 
 
 _DEFAULT_STREAM = None
 
 
 def current_device() -> int | None:
-    """The number of the device whose context this thread uses; None where it has none yet."""
+    """Return the number of this thread's current device, or None if it has no context."""
     device, driver = ctypes.c_int(), _driver()
     if driver is None or driver.cuCtxGetDevice(ctypes.byref(device)):
         return None
@@ -103,14 +101,14 @@ def current_device() -> int | None:
 
 
 def launch_kernel(function, grid, block, shared_bytes: int, extra) -> bool:
-    """Launch a kernel on the default stream; whether the driver has taken it.
+    """Launch a kernel on the default stream; return whether the driver accepted it.
 
     Parameters
     ----------
     function : ctypes.c_void_p
     grid, block : tuple of three int
     extra : ctypes array
-        Where the arguments are, as cuLaunchKernel has it.
+        Location of the arguments, in the form of cuLaunchKernel.
     """
     return not _driver().cuLaunchKernel(
         function, *grid, *block, shared_bytes, _DEFAULT_STREAM, None, extra
@@ -118,19 +116,19 @@ def launch_kernel(function, grid, block, shared_bytes: int, extra) -> bool:
 
 
 def take(n_bytes: int) -> int | None:
-    """The address of memory from the pool of the current device; None where there is none."""
+    """Allocate memory from the pool of the current device; return its address, or None."""
     address = ctypes.c_uint64()
     failed = _driver().cuMemAllocAsync(ctypes.byref(address), n_bytes, _DEFAULT_STREAM)
     return None if failed else address.value
 
 
 def free(address: int) -> None:
-    """Give memory back to the pool, after what is queued."""
+    """Return memory to the pool after queued work."""
     _driver().cuMemFreeAsync(address, _DEFAULT_STREAM)
 
 
 def clear(address: int, n_bytes: int) -> bool:
-    """Fill memory with zeros; whether the driver has taken it."""
+    """Fill memory with zeros; return whether the driver accepted it."""
     return not _driver().cuMemsetD8Async(address, 0, n_bytes, _DEFAULT_STREAM)
 
 
@@ -144,7 +142,7 @@ def _driver():
     library.cuLaunchKernel.argtypes = [pointer, *[number] * 7, pointer, pointer, pointer]
     library.cuMemAllocAsync.argtypes = [pointer, size, pointer]
     library.cuMemFreeAsync.argtypes = [ctypes.c_uint64, pointer]
-    # Its name ends as that of all functions that were made for pointers of 64 bits.
+    # The suffix _v2 is that of the functions for 64-bit pointers.
     library.cuMemsetD8Async.argtypes = [ctypes.c_uint64, ctypes.c_ubyte, size, pointer]
     return library
 
@@ -152,16 +150,15 @@ def _driver():
 # --------------------------------------------------------------------------------------------------
 # Threads that wait for a GPU sleep.
 #
-# CUDA's own way, where there are more processors than programs, is to ask the GPU without a
-# pause:
-# each thread that waits takes a processor from those that have work.
+# By default, if there are more processors than programs, CUDA polls the GPU without a pause: each
+# waiting thread occupies a processor.
 
 
 def sleep_while_waiting() -> None:
-    """Say so to the driver, for every GPU; before a GPU is used."""
+    """Make waiting threads sleep on every GPU; call this before a GPU is used."""
     from bwarp.gpu.cuda import CudaAPIError, cuda, driver_calls
 
     for number in range(len(cuda.gpus)):
-        # An older driver, and a GPU in use: it is a matter of speed alone.
+        # Old drivers and GPUs in use refuse; this affects only speed.
         with suppress(CudaAPIError):
             driver_calls.cuDevicePrimaryCtxSetFlags(number, BLOCKING_SYNC)

@@ -1,9 +1,9 @@
-"""Memory of a GPU from the driver's pool, which keeps what is given back for who asks next.
+"""GPU memory: a pool of the driver for arrays, and reusable work space.
 
-To take memory from the device and to free it costs a tenth of a millisecond each, and freeing waits
-for the device; out of the pool both are handed over in the order of the default stream:
+Allocating memory from the device and freeing it takes a tenth of a millisecond each, and freeing
+waits for the device. A pool does both in the order of the default stream:
 
-    kernel 1 uses a | a is given back | b is taken: it may be where a was | kernel 2 uses b
+    kernel 1 uses a | a is freed | b is allocated, possibly at the same address | kernel 2 uses b
 """
 
 import ctypes
@@ -29,21 +29,21 @@ from bwarp.gpu.cuda import (
     types,
 )
 
-#: The share of a GPU's memory that a pool keeps though nobody uses it: work on a batch or two.
+#: Fraction of a GPU's memory that a pool keeps unused: enough for one or two batches.
 _KEPT_SHARE = 1 / 16
 
 _DEFAULT_STREAM = 0
 
 
 def use_pool() -> None:
-    """Let arrays on GPUs that are used from now on come from a pool."""
+    """Allocate arrays from a pool on GPUs used from now on."""
     cuda.set_memory_manager(PooledMemory)
 
 
 class PooledMemory(NumbaCUDAMemoryManager):
-    """Numba's memory manager of one device, but for where arrays come from.
+    """Numba's memory manager of one device, except that arrays come from a pool.
 
-    Where the driver knows no pools it is Numba's own.
+    If the driver does not support pools, it behaves like Numba's own.
     """
 
     def __init__(self, *args, **kwargs):
@@ -53,7 +53,7 @@ class PooledMemory(NumbaCUDAMemoryManager):
         self._kept = 0
         self._used = 0
         self._threshold = 0
-        # Filled by whichever thread forgets an array, emptied by who allocates on this device.
+        # Filled by any thread that frees an array, emptied by threads that allocate on this device.
         self._given_back = deque()
 
     def initialize(self) -> None:
@@ -75,7 +75,7 @@ class PooledMemory(NumbaCUDAMemoryManager):
         if address is not None:
             pointer = binding.CUdeviceptr(address)
         else:
-            # Numba frees what it still holds, and says what is wrong.
+            # Numba frees what it still holds, and reports errors.
             pointer = self._attempt_allocation(
                 lambda: driver_calls.cuMemAllocAsync(size, _DEFAULT_STREAM)
             )
@@ -92,11 +92,11 @@ class PooledMemory(NumbaCUDAMemoryManager):
         return memory.own()
 
     def get_memory_info(self):
-        """What the device has free, and what the pool holds for others to come."""
+        """Return the free memory of the device plus unused memory in the pool, and the total."""
         if self._pool is None:
             return super().get_memory_info()
         self._free_given_back()
-        # The pool returns memory to the system only now: read before, it would count nowhere.
+        # The pool returns memory to the system only now; if read before, it would not be counted.
         driver_calls.cuCtxSynchronize()
         info = super().get_memory_info()
         attributes = binding.CUmemPool_attribute
@@ -123,9 +123,9 @@ class PooledMemory(NumbaCUDAMemoryManager):
             self._used -= size
 
     def _keep_enough(self) -> None:
-        """Say how much the pool may hold before it gives to the system what nobody uses.
+        """Set how much memory the pool may hold before it returns unused memory to the system.
 
-        What is used counts too, so the number follows that: in large steps, and so seldom.
+        Used memory counts too, so the limit follows it, in large steps to change it rarely.
         """
         if self._kept <= 2 * (self._threshold - self._used) <= 4 * self._kept:
             return
@@ -138,27 +138,24 @@ class PooledMemory(NumbaCUDAMemoryManager):
 
 
 # --------------------------------------------------------------------------------------------------
-# Work space on the GPU that outlives a call: to take and free memory takes longer than to use it.
+# Work space on the GPU that is reused between calls, because allocating takes longer than using it.
 #
-# Inside ``with work_space():`` the arrays of `device_array` are cut, one after another, out of
-# memory
-# that is kept for the next call on this GPU. They end with the block; what must outlive it is
-# made
-# before. A block inside another gives back what came after it began:
+# Inside ``with work_space():``, `device_array` takes arrays one after another from memory that is
+# kept for the next call on this GPU. They are valid until the end of the block; allocate longer-
+# lived arrays before it. A nested block releases its own arrays:
 #
 #     memory   [ codes | starts | lengths | scores | selectors |  free ...          ]
 #              ^ outer block                       ^ inner block
 #
-# The memory may be given back before the kernels that use it are done: those of the next call
-# wait
-# for them, because all run on the default stream, and copies wait for them likewise.
+# Memory may be released before the kernels that use it are done: kernels and copies of the next
+# call wait for them, because all run on the default stream.
 
 
-#: Larger shares of a GPU's memory are not kept.
+#: Maximum fraction of a GPU's memory that is kept.
 MOST_SHARE = 0.125
-#: Arrays start at multiples of so many bytes, as those of the driver do.
+#: Arrays start at multiples of this number of bytes, as those of the driver do.
 ALIGNMENT = 256
-#: The least memory to take at once.
+#: Minimum number of bytes to allocate at once.
 CHUNK = 1 << 20
 
 _spare: dict[object, "_Memory"] = {}
@@ -167,7 +164,7 @@ _of_thread = threading.local()
 
 
 class _Memory:
-    """Chunks of device memory, in use up to a byte of one of them."""
+    """Chunks of device memory, used up to a position in one of them."""
 
     def __init__(self):
         self.chunks, self.chunk, self.used = [], 0, 0
@@ -192,14 +189,14 @@ class _Memory:
 
 @contextmanager
 def work_space() -> Iterator[None]:
-    """A block in which `device_array` gives out work space; may stand in another one."""
+    """Let `device_array` return work space within the block; blocks can be nested."""
     memory = getattr(_of_thread, "memory", None)
     if memory is not None:
         before = memory.chunk, memory.used
         yield
         memory.chunk, memory.used = before
         return
-    from bwarp.gpu.available_memory import total_memory  # which imports this module
+    from bwarp.gpu.available_memory import total_memory  # imports this module
 
     gpu = cuda.get_current_device().id
     with _lock:
@@ -212,7 +209,7 @@ def work_space() -> Iterator[None]:
     if memory.size > MOST_SHARE * total_memory():
         memory = _Memory()
     elif len(memory.chunks) > 1:
-        # The next call gets in one piece what this one had to take in several.
+        # The next call gets a single chunk of the total size of this call's chunks.
         memory.first_size, memory.chunks = memory.size, []
     memory.chunk = memory.used = 0
     with _lock:
@@ -220,13 +217,13 @@ def work_space() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Give back what is kept for the next call on the current GPU."""
+    """Free the memory kept for the next call on the current GPU."""
     with _lock:
         _spare.pop(cuda.get_current_device().id, None)
 
 
 def device_array(size: int, dtype):
-    """An array of so many numbers, of any values: work space inside a `work_space`."""
+    """Return an uninitialised array, taken from work space inside a `work_space` block."""
     memory = getattr(_of_thread, "memory", None)
     if memory is None:
         return cuda.device_array(size, dtype)
@@ -234,9 +231,9 @@ def device_array(size: int, dtype):
 
 
 def cut(memory, begin: int, size: int, dtype):
-    """An array in the memory of another, from its byte `begin` on.
+    """Return an array in the memory of another, starting at its byte `begin`.
 
-    As slicing and a view would make it, in a sixth of their time.
+    It equals a slice and a view, in a sixth of their time.
     """
     dtype = np.dtype(dtype)
     part = _Part(memory, begin)
@@ -246,12 +243,12 @@ def cut(memory, begin: int, size: int, dtype):
 
 
 def room_for(n_bytes: int) -> int:
-    """Bytes from the start of an array to that of the next."""
+    """Return the number of bytes from the start of an array to that of the next."""
     return -(-n_bytes // ALIGNMENT) * ALIGNMENT
 
 
 def are_neighbours(array, following) -> bool:
-    """Whether device arrays lie side by side in one work space, `room_for` the first apart."""
+    """Return whether two device arrays are adjacent in one work space."""
     here, there = array.gpu_data, following.gpu_data
     return (
         isinstance(here, _Part)
@@ -262,10 +259,10 @@ def are_neighbours(array, following) -> bool:
 
 
 class KernelArgument(DeviceNDArray, ArgHint):
-    """A device array that is ready to be given to kernels.
+    """A device array that is ready to be passed to kernels.
 
-    Numba would find out the type of each array, and whether it has to go to the GPU first: a tenth
-    of a millisecond a launch of a dozen arrays, in which a small batch could be done.
+    Numba would determine the type of each array, and whether to copy it to the GPU: a tenth of a
+    millisecond per launch with a dozen arrays, in which a small batch could be done.
     """
 
     def to_device(self, _retrievals, stream=0):
@@ -273,7 +270,7 @@ class KernelArgument(DeviceNDArray, ArgHint):
 
 
 class _Part:
-    """The memory of a device array from a byte on, as Numba asks for it."""
+    """The memory of a device array from a given byte on, in the form that Numba expects."""
 
     __cuda_memory__ = True
 

@@ -1,6 +1,6 @@
-"""nvCOMP, NVIDIA's library that compresses on a GPU: deflate, called through its C interface.
+"""Deflate on a GPU with nvCOMP, NVIDIA's compression library, through its C interface.
 
-The package nvidia-libnvcomp-cu12 or -cu13 brings it. It is optional.
+The optional package nvidia-libnvcomp-cu12 or -cu13 provides it.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ import numpy as np
 from bwarp.errors import UsageError
 from bwarp.gpu.cuda import cuda
 
-#: Of nvCOMP's levels the one that packs as tightly as libdeflate's first, at 8 GB/s on an H200.
+#: The level of nvCOMP that compresses as well as libdeflate's first, at 8 GB/s on an H200.
 _ALGORITHM = 2
 
 _SUCCESS = 0
@@ -28,19 +28,19 @@ def is_installed() -> bool:
 
 
 def room_of(size: int) -> int:
-    """Bytes that a block of `size` may take when it is compressed."""
+    """Return the maximum compressed size of a block of `size` bytes."""
     room = ctypes.c_size_t()
     _check(
         _library().nvcompBatchedDeflateCompressGetMaxOutputChunkSize(
             size, _Options(_ALGORITHM), ctypes.byref(room)
         )
     )
-    # Blocks lie at multiples of that.
+    # Blocks are aligned to 8 bytes.
     return -(-room.value // 8) * 8
 
 
 def scratch_bytes(count: int, size: int) -> int:
-    """Bytes that `deflate` needs beside for so many blocks of up to `size` bytes."""
+    """Return the scratch size that `deflate` needs for `count` blocks of up to `size` bytes."""
     n_bytes = ctypes.c_size_t()
     _check(
         _library().nvcompBatchedDeflateCompressGetTempSize(
@@ -51,26 +51,26 @@ def scratch_bytes(count: int, size: int) -> int:
 
 
 def addresses(memory, step: int, count: int):
-    """The addresses of blocks that lie every `step` bytes, a multiple of 8; a device array."""
+    """Return a device array of the addresses of blocks every `step` bytes, a multiple of 8."""
     steps = np.uint64(step) * np.arange(count, dtype=np.uint64)
     return cuda.to_device(np.uint64(_address(memory)) + steps)
 
 
 def deflate(blocks, sizes, largest, count, scratch, outs, packed, stream) -> None:
-    """Compress blocks on the current GPU; the stream is not waited for.
+    """Compress blocks on the current GPU without waiting for the stream.
 
     Parameters
     ----------
     blocks : device array, shape=(>= count,), dtype=uint64
-        Addresses.
+        Addresses of the blocks.
     sizes : device array, shape=(>= count,), dtype=uint64
-        Bytes of each, up to `largest`.
+        Size of each block in bytes, up to `largest`.
     scratch : device array, dtype=uint8
-        As `scratch_bytes` says.
+        Scratch space of `scratch_bytes`.
     outs : device array, shape=(>= count,), dtype=uint64
-        Addresses of `room_of` bytes for each.
+        Addresses of the outputs, with `room_of` bytes each.
     packed : device array, shape=(>= count,), dtype=uint64
-        Gets the bytes that each takes.
+        Output: the compressed size of each block.
     stream : CUDA stream
     """
     _check(

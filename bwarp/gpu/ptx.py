@@ -1,14 +1,14 @@
-"""Inline PTX for numba-cuda: the instructions that no Python expression compiles to.
+"""Inline PTX for numba-cuda: instructions that no Python expression compiles to.
 
-This is the only module that writes PTX. Every operation here has its plain-Python meaning, under
-the same name, in bwarp/gpu/ptx_reference.py; a test holds each to it on a GPU. Kernels that use an
-operation can be kept: unlike linked CUDA C++, inline PTX can be cached.
+This is the only module with PTX. bwarp/gpu/ptx_reference.py defines the meaning of each operation
+in plain Python under the same name, and a test compares the two on a GPU. Unlike kernels linked
+with CUDA C++, kernels with inline PTX can be cached.
 
-An operation is a Numba intrinsic: a function that runs while the kernel is being compiled, checks
-the types it was given and emits one asm block. `$0`, `$1`, ... in the text are the results and
-then the operands; the constraint string says what each is: `r` a 32-bit register, `l` a 64-bit
-one, `=` a result. An operation without side effects may be moved, merged or dropped by the
-compiler like any arithmetic.
+An operation is a Numba intrinsic: a function that runs while a kernel is compiled, checks the types
+of its operands and emits one asm block. In its text, `$0`, `$1`, ... are the results followed by
+the operands; the constraint string describes each: `r` is a 32-bit register, `l` a 64-bit register,
+and `=` a result. The compiler may move, merge or drop operations without side effects, like any
+arithmetic.
 """
 
 from bwarp.gpu.cuda import TypingError, cgutils, intrinsic, ir, signature, types
@@ -35,15 +35,15 @@ _I64 = ir.IntType(64)
 
 # --- Read-only loads of neighbouring elements ---------------------------------------------------
 #
-# Numba loads an array one element at a time, also where elements lie side by side. These loads
-# take 8 or 16 bytes in one instruction, through the read-only path (`.nc`): the array must not be
-# written while the kernel runs, and the index must be a multiple of the number of elements, in an
-# array whose first element is as aligned (device allocations and whole rows of them are).
-# The index is taken as unsigned: nothing wraps from the end, and no instruction is spent on it.
+# Numba loads arrays one element at a time, even adjacent ones. These loads take 8 or 16 bytes in
+# one instruction through the read-only path (`.nc`): the array must not be written while the kernel
+# runs, and the index must be a multiple of the number of elements, in an array whose first element
+# has that alignment (device allocations and whole rows of them do). The index is taken as unsigned:
+# negative indices do not wrap, and no instruction is spent on them.
 
 
 def _load(array, index, element, count, instruction):
-    """Typing and code of a load of `count` elements; shared by the loads below."""
+    """Return typing and code of a load of `count` elements, shared by the loads below."""
     if not (
         isinstance(array, types.Array)
         and array.ndim == 1
@@ -71,19 +71,19 @@ def _load(array, index, element, count, instruction):
 
 @intrinsic
 def load_uint32x2(typingctx, array, index):
-    """The two uint32 at index and index + 1; index is even. One 8-byte read."""
+    """Return the two uint32 at index and index + 1; index is even. One 8-byte read."""
     return _load(array, index, types.uint32, 2, "ld.global.nc.v2.u32")
 
 
 @intrinsic
 def load_uint32x4(typingctx, array, index):
-    """The four uint32 from index on; index is a multiple of 4. One 16-byte read."""
+    """Return the four uint32 from index on; index is a multiple of 4. One 16-byte read."""
     return _load(array, index, types.uint32, 4, "ld.global.nc.v4.u32")
 
 
 @intrinsic
 def load_uint64x2(typingctx, array, index):
-    """The two uint64 at index and index + 1; index is even. One 16-byte read."""
+    """Return the two uint64 at index and index + 1; index is even. One 16-byte read."""
     return _load(array, index, types.uint64, 2, "ld.global.nc.v2.u64")
 
 
@@ -97,7 +97,7 @@ def load_uint64x2(typingctx, array, index):
 
 
 def _registers(count, text):
-    """Typing and code of an operation from `count` int32 registers to one."""
+    """Return typing and code of an operation from `count` int32 registers to one."""
     constraints = ",".join(["=r"] + ["r"] * count)
 
     def codegen(context, builder, _signature, arguments):
@@ -109,38 +109,38 @@ def _registers(count, text):
 
 @intrinsic
 def max_lanes(typingctx, a, b):
-    """The greater in each lane."""
+    """Return the maximum in each lane."""
     return _registers(2, "max.s16x2 $0, $1, $2;")
 
 
 @intrinsic
 def max3_lanes(typingctx, a, b, c):
-    """The greatest of three in each lane, in one instruction."""
+    """Return the maximum of three in each lane, in one instruction."""
     return _registers(3, "{ .reg .b32 t; max.s16x2 t, $1, $2; max.s16x2 $0, t, $3; }")
 
 
 @intrinsic
 def add_max_lanes(typingctx, a, b, c):
-    """max(a + b, c) in each lane, in one instruction; the sum wraps within its lane."""
+    """Return max(a + b, c) in each lane, in one instruction; the sum wraps within its lane."""
     return _registers(3, "{ .reg .b32 t; add.s16x2 t, $1, $2; max.s16x2 $0, t, $3; }")
 
 
 @intrinsic
 def multiply_add(typingctx, a, b, c):
-    """a * b + c in 32 bits.
+    """Return a * b + c in 32 bits.
 
-    With b = 1 in a register this is an addition that runs on the multiply pipe, beside the pipe
-    that compares: where neither lane of the sum leaves 0..65535 it adds both lanes at once.
+    With b = 1 in a register, this is an addition on the multiply pipe, in parallel with the
+    comparisons: if neither lane of the sum leaves 0..65535, it adds both lanes at once.
     """
     return _registers(3, "mad.lo.s32 $0, $1, $2, $3;")
 
 
 @intrinsic
 def permute_bytes(typingctx, a, b, selector):
-    """Four bytes picked out of eight; byte i of the result is picked by nibble i of the selector.
+    """Pick four bytes out of eight; nibble i of the selector picks byte i of the result.
 
-    Bytes 0 to 3 are those of a, 4 to 7 those of b. A nibble with bit 3 set gives the sign of the
-    byte that its low bits name, eight times.
+    Bytes 0 to 3 are those of a, 4 to 7 those of b. A nibble with bit 3 set gives eight copies of
+    the sign bit of the byte that its low bits select.
     """
     return _registers(3, "prmt.b32 $0, $1, $2, $3;")
 
@@ -151,16 +151,16 @@ def add_byte_differences(typingctx, a, b, c):
     return _registers(3, "vabsdiff4.u32.u32.u32.add $0, $1, $2, $3;")
 
 
-# --- What the compiler may not know -------------------------------------------------------------
+# --- Hiding values from the compiler --------------------------------------------------------------
 
 
 @intrinsic
 def opaque(typingctx, a):
-    """a, as a number that the compiler believes may differ every time.
+    """Return a as a number that the compiler assumes to differ every time.
 
-    A condition that does not change during a loop makes the compiler write the loop twice and
-    choose before it. Where threads of a warp choose differently, the warp then runs both loops,
-    and meets at every shuffle: half the speed. A condition on an opaque number stays inside.
+    If a condition does not change in a loop, the compiler duplicates the loop and evaluates the
+    condition before it. If threads of a warp then disagree, the warp runs both loops and
+    synchronises at every shuffle, at half the speed. A condition on an opaque number stays inside.
     """
 
     def codegen(context, builder, _signature, arguments):
@@ -177,7 +177,7 @@ def opaque(typingctx, a):
 
 @intrinsic
 def add_rounded(typingctx, a, b):
-    """a + b in float64, where a is rounded before: the compiler would fuse a product and a sum."""
+    """Return a + b in float64 with a rounded first; the compiler would fuse a product and a sum."""
 
     def codegen(context, builder, _signature, arguments):
         double = ir.DoubleType()
@@ -192,7 +192,7 @@ def add_rounded(typingctx, a, b):
 
 @intrinsic
 def shared_address(typingctx, array):
-    """The 32-bit shared-memory address of the first element of a shared array."""
+    """Return the 32-bit shared-memory address of the first element of a shared array."""
 
     def codegen(context, builder, sig, arguments):
         elements = context.make_array(sig.args[0])(context, builder, value=arguments[0])
@@ -210,7 +210,7 @@ def _load_shared(count, instruction):
 
     def codegen(context, builder, _signature, arguments):
         function = ir.FunctionType(ir.LiteralStructType([_I32] * count), [_I32])
-        # Memory that other threads write: neither dropped nor moved over a barrier.
+        # Other threads write this memory, so the load must not be dropped or moved over a barrier.
         asm = ir.InlineAsm(function, text, ",".join(["=r"] * count + ["r"]), side_effect=True)
         loaded = builder.call(asm, arguments)
         return cgutils.pack_array(builder, [builder.extract_value(loaded, i) for i in range(count)])
@@ -220,5 +220,5 @@ def _load_shared(count, instruction):
 
 @intrinsic
 def load_shared_int32x4(typingctx, address):
-    """The four int32 at a shared-memory address that is a multiple of 16. One 16-byte read."""
+    """Return the four int32 at a shared-memory address, a multiple of 16. One 16-byte read."""
     return _load_shared(4, "ld.shared.v4.b32")

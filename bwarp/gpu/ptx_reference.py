@@ -1,4 +1,4 @@
-"""What every operation of bwarp/gpu/ptx.py means, in plain Python.
+"""The meaning of every operation of bwarp/gpu/ptx.py in plain Python.
 
 Arrays are NumPy arrays and scalars plain integers; results are plain integers or tuples of them.
 The tests compare the two on a GPU.
@@ -23,17 +23,17 @@ __all__ = [
 
 
 def load_uint32x2(array, index):
-    """The two uint32 at index and index + 1."""
+    """Return the two uint32 at index and index + 1."""
     return int(array[index]), int(array[index + 1])
 
 
 def load_uint32x4(array, index):
-    """The four uint32 from index on."""
+    """Return the four uint32 from index on."""
     return tuple(int(element) for element in array[index : index + 4])
 
 
 def load_uint64x2(array, index):
-    """The two uint64 at index and index + 1."""
+    """Return the two uint64 at index and index + 1."""
     return int(array[index]), int(array[index + 1])
 
 
@@ -41,7 +41,7 @@ def load_uint64x2(array, index):
 
 
 def _signed(value, bits):
-    """The low bits of a number as two's complement."""
+    """Return the low bits of a number as two's complement."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
@@ -55,28 +55,28 @@ def _register(high, low):
 
 
 def max_lanes(a, b):
-    """The greater in each lane."""
+    """Return the maximum in each lane."""
     return _register(*map(max, _lanes(a), _lanes(b)))
 
 
 def max3_lanes(a, b, c):
-    """The greatest of three in each lane."""
+    """Return the maximum of three in each lane."""
     return max_lanes(max_lanes(a, b), c)
 
 
 def add_max_lanes(a, b, c):
-    """max(a + b, c) in each lane; the sum wraps within its lane."""
+    """Return max(a + b, c) in each lane; the sum wraps within its lane."""
     (a_high, a_low), (b_high, b_low) = _lanes(a), _lanes(b)
     return max_lanes(_register(a_high + b_high, a_low + b_low), c)
 
 
 def multiply_add(a, b, c):
-    """a * b + c in 32 bits."""
+    """Return a * b + c in 32 bits."""
     return _signed(a * b + c, 32)
 
 
 def permute_bytes(a, b, selector):
-    """Four bytes picked out of eight, by a nibble each."""
+    """Pick four bytes out of eight, by one nibble each."""
     source = (a & 0xFFFFFFFF) | (b & 0xFFFFFFFF) << 32
     result = 0
     for i in range(4):
@@ -89,16 +89,16 @@ def permute_bytes(a, b, selector):
 
 
 def add_byte_differences(a, b, c):
-    """c + the sum of |a - b| over four unsigned bytes."""
+    """Return c + the sum of |a - b| over four unsigned bytes."""
     bytes_of = [(x & 0xFFFFFFFF).to_bytes(4, "little") for x in (a, b)]
     return _signed(c + sum(abs(x - y) for x, y in zip(*bytes_of, strict=True)), 32)
 
 
-# --- What the compiler may not know -------------------------------------------------------------
+# --- Hiding values from the compiler --------------------------------------------------------------
 
 
 def opaque(a):
-    """The same number."""
+    """Return the same number."""
     return a
 
 
@@ -106,5 +106,5 @@ def opaque(a):
 
 
 def add_rounded(a, b):
-    """a + b."""
+    """Return a + b."""
     return a + b

@@ -1,7 +1,7 @@
-"""Several GPUs in one process: each has what it searches, and takes some of the work.
+"""Several GPUs in one process, each with its copy of the index and a share of the work.
 
-Numba keeps for every thread which GPU it works with. So work for a GPU runs inside of
-``cuda.gpus[i]``, in whichever thread: arrays, pools of memory and loaded kernels are that GPU's.
+Numba stores the current GPU per thread. Work for a GPU therefore runs inside ``cuda.gpus[i]``, in
+any thread: arrays, memory pools and loaded kernels belong to that GPU.
 """
 
 import threading
@@ -18,7 +18,7 @@ Worker = TypeVar("Worker")
 
 
 def on_each(work: Callable[[], Result], most: int = 1) -> list[Result]:
-    """What ``work()`` returns on each of the GPUs that CUDA shows, at most so many."""
+    """Return the results of ``work()`` on each visible GPU, up to `most`."""
     gpus = min(most, len(cuda.gpus)) if most > 1 else 1
 
     def work_on(gpu: int) -> Result:
@@ -29,15 +29,15 @@ def on_each(work: Callable[[], Result], most: int = 1) -> list[Result]:
 
 
 def on_gpu(gpu: int, work: Callable[..., Iterator[Result]], *arguments) -> Iterator[Result]:
-    """What ``work(*arguments)`` yields on a GPU; to be asked for by one thread alone."""
+    """Yield the results of ``work(*arguments)`` on a GPU; use it from a single thread."""
     with cuda.gpus[gpu]:
         yield from work(*arguments)
 
 
 def copy_from_gpu(array, gpu: int):
-    """A copy on the current GPU of a 1-d array on another one, which may be forgotten afterwards.
+    """Copy a 1-d array from another GPU to the current one; the original may be freed afterwards.
 
-    It waits for what both GPUs have to do, and what they are given later waits for it.
+    The copy waits for work queued on both GPUs, and later work waits for the copy.
     """
     copy = cuda.device_array(array.size, array.dtype)
     if array.size:
@@ -53,12 +53,12 @@ def _copy_between_gpus(target, target_gpu: int, source, source_gpu: int) -> None
 
 
 class LeastBusy:
-    """Lends the worker of the GPU that has the least to do, to any number of threads.
+    """Lends the worker of the least busy GPU to any number of threads.
 
     Parameters
     ----------
     workers : sequence
-        One a GPU, made of what `on_each` returned.
+        One per GPU, from the results of `on_each`.
     """
 
     def __init__(self, workers: Sequence[Worker]):
@@ -67,7 +67,7 @@ class LeastBusy:
 
     @contextmanager
     def lent(self, gpu: int | None = None) -> Iterator[Worker]:
-        """A worker, and its GPU for this thread; with a number that GPU's."""
+        """Yield a worker and make its GPU current in this thread; `gpu` selects the GPU."""
         with self._lock:
             if gpu is None:
                 gpu = self._in_hand.index(min(self._in_hand))

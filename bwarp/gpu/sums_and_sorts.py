@@ -1,14 +1,14 @@
-"""Running sums of device arrays, in place.
+"""Running sums, warp reductions, lists and sorting on the GPU.
 
-Three steps:
+Running sums are computed in place in three steps:
 
-    values   [ tile 0 ][ tile 1 ][ tile 2 ] ...     one warp a tile
-    1.          sum       sum       sum             of every tile, into a small array
-    2.           0      sum 0   sum 0 + 1           that array's running sum: the same again
-    3.       running sums inside every tile, from its start on
+    values   [ tile 0 ][ tile 1 ][ tile 2 ] ...     one warp per tile
+    1.          sum       sum       sum             of each tile, into a small array
+    2.           0      sum 0   sum 0 + 1           running sum of that array, recursively
+    3.       running sums within each tile, from its start on
 
-A warp takes PART elements a lane at a time. What takes long is waiting for memory, so tiles of a
-short array are short as well: about as many as the elements of each.
+A warp processes PART elements per lane at a time. Memory latency dominates, so tiles of a short
+array are short as well: there are about as many tiles as elements per tile.
 """
 
 import contextlib
@@ -29,24 +29,24 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.memory import device_array
 
-#: Elements a warp adds up at most, and all of an array of no more; a multiple of 32.
+#: Maximum number of elements per warp, and of an array summed by one warp; a multiple of 32.
 TILE = 2048
 
-#: Elements a lane reads before the warp adds them up.
+#: Elements that a lane reads before the warp adds them up.
 PART = 8
 
 _THREADS = 256
 
 
 def exclusive_sum(values, first: int = 0, stride: int = 1) -> None:
-    """Replace elements of a device array by the sum of those before each.
+    """Replace elements of a device array by the sum of the elements before each.
 
-    Works on the elements first, first + stride, first + 2 * stride, ...: a column of a table.
+    The elements are first, first + stride, first + 2 * stride, ...: a column of a table.
 
     Parameters
     ----------
     values : device array, shape=(m,), dtype=uint32
-        Where the sum of the column is not below 2**32, sums are modulo that.
+        Sums are modulo 2**32.
     first, stride : int
     """
     count = -(-(values.size - first) // stride)
@@ -70,7 +70,7 @@ def _tile_size(count: int) -> int:
 
 
 def add_up(counts) -> int:
-    """Replace counts, of which the last is 0, by their running sums; returns the total."""
+    """Replace counts, the last of which is 0, by their running sums; return the total."""
     exclusive_sum(counts)
     return number_at(counts, counts.size - 1)
 
@@ -79,7 +79,7 @@ def add_up(counts) -> int:
 def add_tiles(
     values: uint32[::1], first: int, stride: int, count: int, tile_size: int, sums: uint32[::1]
 ):
-    """The sum of every tile. One warp a tile; reads every element once."""
+    """Compute the sum of each tile. One warp per tile; each element is read once."""
     tile = cuda.grid(1) // WARP
     lane = cuda.laneid
     if tile < sums.size:
@@ -97,12 +97,13 @@ def add_tiles(
 def sum_tiles(
     values: uint32[::1], first: int, stride: int, count: int, tile_size: int, starts: uint32[::1]
 ):
-    """Running sums inside every tile, on from the tile's start. One warp a tile, PART elements a
-    lane and step; reads every element twice, the second time from the cache, and writes it once."""
+    """Compute running sums within each tile from its start value. One warp per tile, PART elements
+    per lane and step; each element is read twice, the second time from the cache, and
+    written once."""
     tile = cuda.grid(1) // WARP
     lane = cuda.laneid
     if tile < starts.size:
-        # The first starts at 0; where it is the only one, nobody has written that.
+        # The first tile starts at 0, which is not stored if it is the only one.
         before = starts[tile] if tile > 0 else np.uint32(0)
         end = min((tile + 1) * tile_size, count)
         for step in range(tile * tile_size, end, int64(PART * WARP)):
@@ -125,12 +126,12 @@ def sum_tiles(
 
 
 # --------------------------------------------------------------------------------------------------
-# What all lanes of a warp have together; every lane is given it, and all must ask.
+# Reductions over a warp. Every lane gets the result, and all lanes must call them.
 
 
 @cuda.jit(device=True)
 def greatest(value):
-    """The greatest value of a warp."""
+    """Return the maximum value of a warp."""
     for distance in (16, 8, 4, 2, 1):
         value = max(value, cuda.shfl_xor_sync(ALL_LANES, value, distance))
     return value
@@ -138,33 +139,31 @@ def greatest(value):
 
 @cuda.jit(device=True)
 def total(value):
-    """The sum of a warp's values."""
+    """Return the sum of a warp's values."""
     for distance in (16, 8, 4, 2, 1):
         value += cuda.shfl_xor_sync(ALL_LANES, value, distance)
     return value
 
 
 # --------------------------------------------------------------------------------------------------
-# Lists on the GPU that many threads add to: one atomic sum a block, or a warp, says where all of
-# it goes.
+# Lists on the GPU to which many threads append, with one atomic addition per block or warp.
 #
-# The order of the elements does not matter to any search. A list that is full swallows what
-# comes;
-# its counter goes on, so that the host sees that it was too short.
+# The order of elements does not matter to any search. A full list drops further elements, but its
+# counter continues, so that the host sees that it was too short.
 
 
 #: Numbers of the counters of `Workspace.intervals` and `Workspace.keys`.
 INTERVALS, KEYS = 0, 1
 
-# No list is so long; a counter that has come here stays, and does not begin again at 0.
+# Longer than any list; a counter that reaches this value stays there instead of wrapping to 0.
 _FULL = 1 << 31
 
 
 @cuda.jit(device=True)
 def reserve(counters, which, wanted):
-    """The index in list number `which` of the first of a thread's `wanted` (uint32) elements.
+    """Return the index of the first of a thread's `wanted` (uint32) elements in list `which`.
 
-    All threads of a block must come here together. Three barriers and one atomic sum.
+    All threads of a block must call this together. Three barriers and one atomic addition.
     """
     totals = cuda.shared.array(33, uint32)
     lane = cuda.laneid
@@ -196,18 +195,18 @@ def reserve(counters, which, wanted):
 
 @cuda.jit(device=True)
 def slot_in_list(counter, is_wanted):
-    """The index (int64) of a lane's element in a list that has room for all elements.
+    """Return the index (int64) of a lane's element in a list with room for all elements.
 
-    `counter[0]` is how many there are. All lanes of a warp must come here together, also those
-    without an element, to which the index means nothing. A ballot, a shuffle, and one atomic sum
-    where any lane has an element; no barrier.
+    `counter[0]` is the number of elements. All lanes of a warp must call this together, including
+    lanes without an element, which ignore the index. A ballot, a shuffle, and one atomic addition
+    if any lane has an element; no barrier.
     """
     lane = int64(cuda.laneid)
     lanes = int64(cuda.ballot_sync(ALL_LANES, is_wanted)) & ALL_LANES
     slot = int32(0)
     if lane == 0 and lanes != 0:
         slot = int32(cuda.atomic.add(counter, 0, int32(cuda.popc(lanes))))
-    # A list may be longer than an int32 counts.
+    # A list may exceed the range of int32.
     first = uint32(cuda.shfl_sync(ALL_LANES, slot, 0))
     return int64(first) + cuda.popc(lanes & ((int64(1) << lane) - 1))
 
@@ -217,21 +216,21 @@ def slot_in_list(counter, is_wanted):
 
 
 def pair_sorter() -> Callable:
-    """A function that sorts pairs of keys and values on the current GPU.
+    """Return a function that sorts pairs of keys and values on the current GPU.
 
     ``sort_pairs(keys, values, count, key_bits)`` sorts the first `count` pairs by the lowest
     `key_bits` bits of their keys (fewer bits take fewer passes); equal keys keep their order.
 
     keys : pair of device arrays, dtype=uint64
-        The keys to sort, and as much space.
+        The keys to sort, and a buffer of the same size.
     values : pair of device arrays, dtype=uint32
-        What goes with each key, and as much space.
+        The value of each key, and a buffer of the same size.
 
-    It returns the same two pairs of arrays, in each the sorted one first: the sort goes to and
-    fro between them and needs next to no memory beside. The arrays of the last call stay in
-    memory as long as the function does.
+    It returns the same two pairs of arrays, each with the sorted array first: the sort alternates
+    between them and needs almost no further memory. The arrays of the last call stay allocated as
+    long as the function exists.
     """
-    try:  # here and not above, because it takes a driver
+    try:  # imported here because it needs a driver
         from cuda.compute import DoubleBuffer, deserialize
     except ImportError as error:
         raise UsageError(
@@ -261,8 +260,8 @@ def pair_sorter() -> Callable:
 
 @functools.cache
 def compiled_sort(capability: tuple[int, int]) -> bytes:
-    """The sort compiled for this GPU. That takes seconds, so it is kept where Numba keeps its
-    compiled functions; where nothing can be written it is compiled in every process."""
+    """Return the sort compiled for this GPU. Compiling takes seconds, so it is stored with Numba's
+    compiled functions; if that is not possible, every process compiles it."""
     folder = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__")
     architecture = "sm_{}{}".format(*capability)
     path = folder / f"radix_sort.{architecture}.cuda-cccl-{version('cuda-cccl')}.bin"
@@ -292,24 +291,23 @@ def compiled_sort(capability: tuple[int, int]) -> bytes:
 
 
 # --------------------------------------------------------------------------------------------------
-# Sorting many short lists on the GPU, a warp a list: device functions.
+# Sorting many short lists on the GPU with one warp per list: device functions.
 #
-#     a list      [ tile 0 ][ tile 1 ][ tile 2 ][ .. ]     tiles of 32, in order by shuffles
-#     merged      [      0 and 1     ][   2 and 3    ]     in twos, to and fro between the list
-#                 [            all of them           ]     and as much room beside it
+#     a list      [ tile 0 ][ tile 1 ][ tile 2 ][ .. ]     tiles of 32, sorted by shuffles
+#     merged      [      0 and 1     ][   2 and 3    ]     pairwise, alternating between the list
+#                 [            all of them           ]     and a buffer of the same size
 #
-# Time grows with n log n, and most lists are a single tile. While lists are merged a thread
-# writes
-# PART numbers at a time: it searches where they begin in both lists, and goes on from there.
+# Time grows with n log n, and most lists are a single tile. In a merge, a thread writes PART
+# numbers at a time: it searches for their start in both lists, and continues from there.
 
 
-#: Behind every number of a list.
+#: Greater than every number of a list.
 _LAST = (1 << 63) - 1
 
 
 @cuda.jit(device=True)
 def sort_tile(number):
-    """The number that this lane has when those of the warp are in order: a bitonic sort."""
+    """Sort the numbers of a warp by a bitonic sort; return the number of this lane."""
     for size in (2, 4, 8, 16, 32):
         for distance in (16, 8, 4, 2, 1):
             if distance < size:
@@ -322,9 +320,9 @@ def sort_tile(number):
 
 @cuda.jit(device=True)
 def merge_part(source, target, begin, n, width, first):
-    """Write PART numbers from `first` on of lists merged in twos; each had `width`, the last less.
+    """Write PART numbers from `first` on of the pairwise merge of lists of `width` numbers.
 
-    Indices are counted from `begin`.
+    Indices are relative to `begin`; the last list may be shorter.
     """
     pair = first & ~(2 * width - 1)
     middle, stop = min(pair + width, n), min(pair + 2 * width, n)
@@ -354,12 +352,12 @@ def merge_part(source, target, begin, n, width, first):
 
 @cuda.jit(device=True)
 def sort_list(numbers, spare, begin, end):
-    """Put numbers[begin:end] in order; spare[begin:end] is room. All lanes of a warp call it.
+    """Sort numbers[begin:end], with spare[begin:end] as buffer. All lanes of a warp call it.
 
-    Numbers are uint64 below 2**63 - 1. When it returns, every lane sees them all in order.
+    Numbers are uint64 below 2**63 - 1. On return, every lane sees the sorted numbers.
     """
     n = end - begin
-    # So that the last merge writes to where the list was.
+    # Choose the source so that the last merge writes to the list.
     source, target = numbers, spare
     width = int64(WARP)
     while width < n:

@@ -1,12 +1,13 @@
-"""Arrays on their way to a GPU and back.
+"""Copy arrays to a GPU and back.
 
-A GPU copies by itself, and fast, between its own and *pinned* memory of the host. So pieces of
-large arrays go through some of that, which stays allocated, each thread having a slot of its own:
+A GPU copies fast and independently between its own memory and *pinned* memory of the host.
+Therefore pieces of large arrays pass through pinned memory that stays allocated, with one slot per
+thread:
 
     thread 0    fill slot 0 | GPU fetches | fill slot 0 | GPU fetches ...
     thread 1    fill slot 1 | GPU fetches | fill slot 1 | ...
 
-and the other way round. Several small arrays go to the GPU in one slot.
+and in the other direction likewise. Several small arrays go to the GPU in one slot.
 """
 
 import functools
@@ -22,16 +23,16 @@ import numpy as np
 from bwarp.gpu.cuda import cuda, driver
 from bwarp.gpu.memory import are_neighbours, cut, device_array, room_for
 
-#: Bytes a slot: with less the GPU spends its time on beginning.
+#: Bytes per slot; with smaller slots the overhead per copy dominates.
 SLOT = 4 << 20
-#: The least bytes that are worth a thread.
+#: Minimum number of bytes per thread.
 LEAST_A_THREAD = 2 << 20
-#: As many threads copy as fast as the memory can.
+#: This number of threads saturates the memory.
 MOST_THREADS = 8
 
 
 class _Workers(NamedTuple):
-    """Threads that work with one GPU, a slot and a stream for each, and whose turn it is."""
+    """The threads of one GPU, with a slot and a stream each, and a lock."""
 
     pool: ThreadPoolExecutor
     slots: list
@@ -39,7 +40,7 @@ class _Workers(NamedTuple):
 
 
 def to_gpu(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
-    """Copies of contiguous 1-d arrays on the current GPU, side by side."""
+    """Copy contiguous 1-d arrays to adjacent memory on the current GPU."""
     begins, n_bytes = _side_by_side(arrays)
     memory = device_array(max(1, n_bytes), np.uint8)
     copies = [
@@ -58,16 +59,16 @@ def to_gpu(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
     else:
         for array, copy in zip(arrays, copies, strict=True):
             if array.size:
-                # As cuda.to_device, which looks at every array several times, in a third of its
+                # As cuda.to_device, which inspects every array several times, in a third of the
                 # time.
                 driver.host_to_device(copy, array, array.nbytes)
     return copies
 
 
 def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
-    """Copies of 1-d device arrays on the host, in one piece of memory: large ones come faster.
+    """Copy 1-d device arrays to one piece of host memory, which is faster for large arrays.
 
-    So do arrays that lie side by side on the GPU.
+    Arrays that are adjacent on the GPU are also copied faster.
     """
     begins, n_bytes = _side_by_side(arrays)
     memory = np.empty(n_bytes, np.uint8)
@@ -90,7 +91,7 @@ def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
 
 
 def into_host(target: np.ndarray, array, threads: int = 1) -> None:
-    """Copy a 1-d device array to a contiguous one of its size and type on the host."""
+    """Copy a 1-d device array to a contiguous host array of the same size and type."""
     if threads > 1 and array.nbytes > LEAST_A_THREAD:
         _through_slots(_receive, [target], [array], threads)
     elif array.size:
@@ -98,7 +99,7 @@ def into_host(target: np.ndarray, array, threads: int = 1) -> None:
 
 
 def _side_by_side(arrays) -> tuple[list[int], int]:
-    """Where each array starts in one piece of memory, in bytes, and where the last ends."""
+    """Return the byte offset of each array in one piece of memory, and the total size."""
     begins, end = [], 0
     for array in arrays:
         begins.append(end)
@@ -107,7 +108,7 @@ def _side_by_side(arrays) -> tuple[list[int], int]:
 
 
 def _through_slots(move, on_host, on_gpu, threads: int) -> None:
-    """Share pieces of arrays among threads, each with its slot of pinned memory."""
+    """Distribute pieces of arrays over threads, each with its slot of pinned memory."""
     pieces = []
     n_bytes = sum(host.nbytes for host in on_host)
     threads = max(1, min(threads, MOST_THREADS, n_bytes // LEAST_A_THREAD))
@@ -150,27 +151,26 @@ def _workers(_gpu) -> _Workers:
 
 
 # --------------------------------------------------------------------------------------------------
-# Pinned memory of the host, lent to the threads that bring work to a GPU and back.
+# Pinned host memory, lent to the threads that transfer work to a GPU and back.
 #
-# A GPU copies by itself, and fast, between its own and pinned memory; to pin memory takes longer
-# than to copy what it holds, so it stays pinned for the next one.
+# Pinning memory takes longer than copying its contents, so memory stays pinned for reuse.
 
 
 class PinnedBuffer:
-    """Pinned memory for arrays of one kind of work after another; it grows to what is wanted."""
+    """Pinned memory for arrays, reused for one task after another; it grows as needed."""
 
-    #: Arrays begin at multiples of this.
+    #: Arrays start at multiples of this.
     ALIGNMENT = 64
 
     def __init__(self):
         self._bytes = np.empty(0, np.uint8)
 
     def arrays(self, count: int, dtypes: list) -> list[np.ndarray]:
-        """Arrays of so many elements of each type, side by side; what was here before is lost."""
+        """Return adjacent arrays of `count` elements per type; previous contents are lost."""
         sizes = [-(-count * np.dtype(dtype).itemsize // self.ALIGNMENT) for dtype in dtypes]
         starts = np.cumsum([0, *sizes]) * self.ALIGNMENT
         if self._bytes.size < starts[-1]:
-            # Pinning takes longer than copying: not for every few bytes more.
+            # Grow in large steps, because pinning takes longer than copying.
             wanted = max(int(starts[-1]) * 5 // 4, 2 * self._bytes.size)
             self._bytes = cuda.pinned_array(wanted, np.uint8)
         return [
@@ -180,7 +180,7 @@ class PinnedBuffer:
 
 
 class PinnedBuffers:
-    """Some buffers that are lent to one thread each, and waited for."""
+    """Buffers lent to one thread each; further threads wait."""
 
     def __init__(self, count: int):
         self._free = queue.Queue()

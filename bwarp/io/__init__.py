@@ -1,1 +1,1 @@
-"""Files: sequences read, outputs that appear whole, chunk files between programs, BAM."""
+"""File input and output: sequences, atomic outputs, and chunk files between programs."""

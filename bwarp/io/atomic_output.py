@@ -1,8 +1,9 @@
-"""Outputs that appear under their final name only when they are complete.
+"""Write outputs that appear under their final name only when they are complete.
 
-A file is written beside its final path under a private name and renamed over it at the end.
-A killed run leaves at most a hidden `.NAME.PID.part`, which the next run of
-the same output removes once its process is gone. Until it is complete nobody else may read it.
+A file is written next to its final path under a private name and renamed at the end. A killed run
+leaves at most a hidden `.NAME.PID.part`, which the next run with the same output removes once its
+process is gone. Until a file is complete, no other user can read it. Folders are written likewise,
+and names of outputs are checked here.
 """
 
 import ctypes
@@ -28,10 +29,10 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
-    """Open a file for writing; a name that ends in .gz is compressed, ``-`` is standard output.
+    """Open a file for writing; names that end in .gz are compressed, ``-`` is standard output.
 
-    The file takes its name when the block ends well and is removed when it does not. A pipe or a
-    device is written to as it is.
+    The file gets its name when the block ends without an error and is removed otherwise. Pipes and
+    devices are written to directly.
     """
     with atomic_files([path], mode) as (file,):
         yield file
@@ -39,7 +40,7 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
 
 @contextmanager
 def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterator[list[IO]]:
-    """Open files as `atomic_file` does; none takes its name before all have been written."""
+    """Open files as `atomic_file` does; none gets its name before all are written."""
     parts: list[tuple[Path, Path]] = []
 
     def remove_parts() -> None:
@@ -62,7 +63,7 @@ def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterat
 def _full_disk_named(path: str | os.PathLike, part: Path | None = None) -> Iterator[None]:
     """Name the output if there is no room for it, not a file in its private folder `part`.
 
-    The error of a write names no file.
+    The error of a write does not name a file.
     """
     try:
         yield
@@ -78,7 +79,7 @@ def _full_disk_named(path: str | os.PathLike, part: Path | None = None) -> Itera
 def _private_file(
     path: str | os.PathLike, mode: str, parts: list[tuple[Path, Path]]
 ) -> Iterator[IO]:
-    """A file beside its final path, added to `parts`; a pipe or a device as it is."""
+    """Open a file next to its final path, added to `parts`, or a pipe or device directly."""
     if is_standard_output(path):
         yield standard_output(mode)
         flush_standard_output()
@@ -113,10 +114,10 @@ def _open(path: Path, mode: str, compression: str | None) -> Iterator[IO]:
 
 
 class _GzipMembers(io.BufferedIOBase):
-    """Compresses what it is given as gzip members, each of as many bytes, whatever sizes come in.
+    """Compresses data as gzip members of equal size, independent of the sizes of writes.
 
-    So the file depends on nothing but what is written to it. igzip is twice as fast, but what it
-    makes of some bytes depends on those that it compressed before, and how they were handed to it.
+    The file therefore depends only on its content. igzip is twice as fast, but its output for the
+    same bytes depends on earlier data and on the sizes of writes.
     """
 
     MEMBER_BYTES = 1 << 20
@@ -140,7 +141,7 @@ class _GzipMembers(io.BufferedIOBase):
         return len(data)
 
     def write_last(self) -> None:
-        """Write the rest; a file without any byte has an empty member."""
+        """Write the rest; an empty file has one empty member."""
         if self._waiting or self._is_empty:
             self._write_member(self._waiting)
         self._waiting = bytearray()
@@ -152,7 +153,7 @@ class _GzipMembers(io.BufferedIOBase):
 
 @contextmanager
 def private_folder(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a folder beside the output `path` for work files; it goes when the block ends."""
+    """Yield a folder next to the output `path` for work files; remove it when the block ends."""
     refuse_folder(path)
     path = real_path(path)
     if path.exists() and not path.is_file():
@@ -163,11 +164,11 @@ def private_folder(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextmanager
 def part_folder(path: Path) -> Iterator[Path]:
-    """Yield a folder beside a real path that nobody else can read; it goes when the block ends."""
+    """Yield a private folder next to a real path; remove it when the block ends."""
     part = _part_path(path)
 
     def remove() -> None:
-        # Where threads still run, they find no folder any more to make a file in.
+        # Running threads then find no folder in which to create files.
         gone = part.with_suffix(".gone")
         with suppress(FileNotFoundError):
             os.replace(part, gone)
@@ -183,34 +184,34 @@ def part_folder(path: Path) -> Iterator[Path]:
 
 
 def is_standard_output(path: str | os.PathLike) -> bool:
-    """Whether a path is ``-``, or what the system calls standard output.
+    """Return whether a path is ``-``, or the system's name of standard output.
 
-    To open that by its name would begin the file anew to which a shell appends it.
+    Opening by name would truncate a file to which a shell appends.
     """
     return str(path) in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def refuse_folder(path: str | os.PathLike) -> None:
-    """Refuse a folder, or what is written like one, where a file is to be."""
+    """Raise an error if the path of a file is a folder, or is written like one."""
     if os.path.isdir(path) or str(path).endswith("/"):
         raise UsageError(f"{path}: is a folder; give the name of a file to write")
 
 
 def usual_mode(most: int) -> int:
-    """The permissions that the user's mask leaves of those that a new file or folder may have."""
+    """Return the permissions of a new file or folder after applying the user's mask."""
     mask = os.umask(0o077)
     os.umask(mask)
     return most & ~mask
 
 
 def real_path(path: str | os.PathLike) -> Path:
-    """The path that a link leads to, so that the link stays and what it names is written."""
+    """Return the target of a link, so that the link stays and its target is written."""
     has_name = Path(path).name not in ("", "..")
     return Path(path) if has_name and not os.path.islink(path) else Path(os.path.realpath(path))
 
 
 def check_writable(path: str | os.PathLike) -> None:
-    """Refuse the path of an output in a missing folder, or where this process may not write."""
+    """Raise an error if an output's folder is missing or this process may not write there."""
     folder = Path(path).parent
     for above in (folder, *folder.parents):
         if above.exists():
@@ -226,16 +227,16 @@ def check_writable(path: str | os.PathLike) -> None:
 
 
 def _part_path(path: Path) -> Path:
-    """The private name beside `path`, after checking that it can be written and tidying up."""
+    """Return the private name next to `path`, after checks and removing leftovers."""
     check_writable(path)
     _remove_leftovers(path)
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what killed runs left of this output; a part whose process lives is kept.
+    """Remove what killed runs left of this output; keep parts of running processes.
 
-    A folder that was moved away to be replaced comes back unless something replaced it.
+    A folder that was moved away to be replaced is restored unless something replaced it.
     """
     name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|old|gone)")
     for entry in path.parent.iterdir():
@@ -251,7 +252,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def _alive_elsewhere(process: int) -> bool:
-    # In a container the process that was killed may well have had our number.
+    # In a container, the killed process may have had the number of this process.
     if process == os.getpid():
         return False
     try:
@@ -260,50 +261,47 @@ def _alive_elsewhere(process: int) -> bool:
         return False
     except PermissionError:
         return True
-    # A killed process has its number until its parent asks how it ended, which may be never.
+    # A killed process keeps its number until its parent waits for it, which may be never.
     try:
         state = Path(f"/proc/{process}/stat").read_bytes().rpartition(b") ")[2][:1]
-    except OSError:  # it has gone meanwhile, or there is no such file system
+    except OSError:  # it has ended, or there is no such file system
         return True
     return state not in (b"Z", b"X")
 
 
 # --------------------------------------------------------------------------------------------------
-# A folder of output that appears when it is complete, and replaces nothing but its own kind.
+# Folders of output that appear when they are complete, and replace only folders of the same kind.
 #
-# Replacing a folder removes what is in it, so it is done only where every file in it is one that
-# the
-# program itself makes: a mistyped name must not delete anything else. Files that are added later
-# come
-# one by one, and last the one that speaks of them. Nobody else who writes a folder of that name
-# does
-# so meanwhile. Where the disk can, a folder and the one that
-# replaces it change names at one moment: who opens it by its name finds one of them.
+# Replacing a folder removes its contents, so it is allowed only if the program creates every file
+# in it: a mistyped name must not delete anything else. Files added later are moved one by one, and
+# last the one that lists them. A lock keeps other writers of a folder of that name out. If the disk
+# supports it, a folder and its replacement exchange names atomically, so that readers find one of
+# them.
 
 
-#: Snakemake leaves this file in the folders that rules make.
+#: Snakemake leaves this file in the folders that rules create.
 _SNAKEMAKE = ".snakemake_timestamp"
 
-#: Of renameat2(2): AT_FDCWD and RENAME_EXCHANGE.
+#: Constants of renameat2(2): AT_FDCWD and RENAME_EXCHANGE.
 _HERE, _EXCHANGE = -100, 2
 
 
 @contextmanager
 def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]:
-    """Yield a private folder to fill; it becomes `path` when the block ends well.
+    """Yield a private folder to fill; it becomes `path` when the block ends without an error.
 
     Parameters
     ----------
     path : path
-        An older folder of that name is replaced, and only when the block has ended well.
+        An older folder of that name is replaced when the block ends without an error.
     own : sequence of str
-        The names of all files that such a folder may hold. By the first one it is known: a folder
-        that has files and not this one is of another kind.
+        Names of all files that such a folder may contain. The first identifies it: a folder with
+        files but without this one is of another kind.
 
     Raises
     ------
     UsageError
-        Where `path` cannot be replaced or is not of this kind.
+        If `path` cannot be replaced or is not of this kind.
     """
     path = real_path(path)
     _check(path, own)
@@ -312,7 +310,7 @@ def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]
         part.chmod(usual_mode(0o777))
         old = part.with_suffix(".old")
         with _locked(path), naming_outputs():
-            # Making an index takes hours, in which somebody may have put a file there.
+            # Building an index takes hours, during which someone may have put a file there.
             _check(path, own)
             if path.exists() and exchange(part, path):
                 os.replace(part, old)
@@ -327,17 +325,17 @@ def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]
 def added_to_folder(
     path: str | os.PathLike, last: str, check: Callable[[], None]
 ) -> Iterator[Path]:
-    """Yield a private folder to fill; its files go into the folder `path` when the block ends well.
+    """Yield a private folder to fill; its files are moved to `path` when the block ends.
 
     Parameters
     ----------
     path : path
-        A folder that is there. Files of the same names are replaced, and no other is touched.
+        An existing folder. Files of the same names are replaced, others are unchanged.
     last : str
-        The file that goes there last: it tells which of the others count.
+        The file that is moved last; it determines which of the others are valid.
     check : function
-        Called before the files are moved, while nobody else changes the folder. It raises where
-        the folder is no more what the files were made for, and the folder stays as it is.
+        Called before the files are moved, while the folder is locked. It raises an error if the
+        folder has changed since the files were made; the folder is then unchanged.
     """
     path = real_path(path)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
@@ -351,7 +349,7 @@ def added_to_folder(
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Give each of two folders the other's name, at one moment; whether the disk can do that."""
+    """Exchange the names of two folders atomically; return whether the disk supports that."""
     swap = getattr(ctypes.CDLL(None), "renameat2", None)
     return swap is not None and not swap(
         _HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE
@@ -360,17 +358,17 @@ def exchange(one: Path, other: Path) -> bool:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Wait until nobody else changes a folder, and let nobody do so until the block ends.
+    """Lock a folder against other writers until the block ends.
 
-    The lock is a file beside the folder, for the folder itself may be replaced. A disk without
-    locks has none.
+    The lock is a file next to the folder, because the folder itself may be replaced. Disks without
+    locks are not locked.
     """
     name = path.with_name(f".{path.name}.lock")
     while True:
         lock = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
-        # Whoever had the lock before has removed its file, and others may have made a new one.
+        # The previous holder has removed its file, and others may have created a new one.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock), os.stat(name)):
                 break
@@ -380,13 +378,13 @@ def _locked(path: Path) -> Iterator[None]:
     finally:
         name.unlink(missing_ok=True)
         with suppress(OSError):
-            # To close it is not enough where this process was forked meanwhile.
+            # Closing does not unlock if this process has forked in the meantime.
             fcntl.flock(lock, fcntl.LOCK_UN)
         os.close(lock)
 
 
 def _check(path: Path, own: Sequence[str]) -> None:
-    """Refuse a path that is no folder to replace."""
+    """Raise an error if the path is not a folder that may be replaced."""
     if not path.exists():
         return
     if not path.is_dir():
@@ -412,7 +410,7 @@ def _check(path: Path, own: Sequence[str]) -> None:
 
 
 def _remove_own(folder: Path, own: Sequence[str]) -> None:
-    """Remove a folder and the files in it that are ours; with any other file it stays."""
+    """Remove a folder and its own files; keep it if it contains any other file."""
     for name in (*own, _SNAKEMAKE):
         with suppress(OSError):
             (folder / name).unlink()
@@ -428,12 +426,12 @@ TABLE_FORMATS = ("tsv", "bed", "parquet")
 
 
 def table_format(path: str | os.PathLike) -> str:
-    """``"tsv"``, ``"bed"`` or ``"parquet"``, by a file's ending; ``-``, standard output, is TSV.
+    """Return ``"tsv"``, ``"bed"`` or ``"parquet"`` by a file's ending; ``-`` (stdout) is TSV.
 
     Raises
     ------
     UsageError
-        For an ending that says none of these.
+        If the ending is none of these.
     """
     if str(path) == "-":
         return "tsv"
@@ -451,19 +449,19 @@ def check_outputs(
     inputs: Iterable[str | os.PathLike | None],
     folder: str | os.PathLike | None = None,
 ) -> None:
-    """Refuse an output that cannot be written, or would overwrite an input or another output.
+    """Raise an error if an output cannot be written, or overwrites an input or another output.
 
-    So would one that has the name of another, lies in one, or holds one. In a folder that is an
-    input a new file may be written, but none that is there.
+    Outputs with the same name, or inside one another, are rejected. New files may be written to a
+    folder that is an input, but existing files in it may not be overwritten.
 
     Parameters
     ----------
     outputs : iterable of path or None
-        All files that are written, those as well that nobody named, such as the index of a BAM
-        file; None for one that is not written. Devices and pipes may be named again.
+        All files that are written, including implicit ones such as the index of a BAM file; None
+        for files that are not written. Devices and pipes may be repeated.
     inputs : iterable of path or None
     folder : path, optional
-        An output that is a folder.
+        An output folder.
     """
     inputs = {_resolved(file): file for file in inputs if file and str(file) != "-"}
     taken = dict(inputs)

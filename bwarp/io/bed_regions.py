@@ -1,4 +1,4 @@
-"""Regions of a genome, from BED."""
+"""Read regions of a genome from BED."""
 
 import os
 import re
@@ -10,12 +10,12 @@ from bwarp.reference import Reference
 
 
 def read_regions(path: str | os.PathLike, reference: Reference) -> list[tuple[int, int]]:
-    """Regions from BED, as positions of the genome.
+    """Return the regions in a BED file as positions of the genome.
 
     Raises
     ------
     InputError
-        For lines that are no BED, and for contigs or bases that the reference lacks.
+        If a line is not BED, or the reference lacks its contig or bases.
     """
     contigs = {name: i for i, name in enumerate(reference.names)}
     regions = []

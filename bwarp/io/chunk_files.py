@@ -1,14 +1,14 @@
-"""Chunk files: arrays that one program hands to the next, chunk by chunk, by file or pipe.
+"""Chunk files: arrays passed from one program to the next, chunk by chunk, by file or pipe.
 
     {"format": "bwarp frames", "version": 2, "holds": "reads"}                 one line
     {"frame": "reads", "arrays": [["packed", "<u8", [20]], ...], "crc32": 7}     one line
-    the bytes of the arrays, one after another
+    the bytes of the arrays, concatenated
     ...                                                                        more such chunks
     {"end": 2}                                                                 the number of chunks
 
-Every line holds its own checksum, too; the crc32 is that of the arrays. Only one chunk is in memory
-at a time. A file that was cut off or changed is refused. Checksums do not tell who wrote a file: a
-`Column` says what an array must be before compiled code may index with it.
+Every line also contains its own checksum; the crc32 is that of the arrays. Only one chunk is in
+memory at a time. Truncated or modified files are rejected. Checksums do not prove who wrote a file:
+a `Column` states what an array must be before compiled code may use it as indices.
 """
 
 import io
@@ -42,15 +42,15 @@ except ImportError:
     from zlib import crc32
 
 
-#: A sum covers this many bytes of a file; the last one what is left.
+#: Bytes of a file per checksum; the last one covers the rest.
 PIECE_BYTES = 16 << 20
 
-#: Where an .npy file of version 1.0 has the length of its header, after a magic string.
+#: Position of the header length in an .npy file of version 1.0, after the magic string.
 _LENGTH = slice(8, 10)
 
 
 def text_sum(text: str) -> str:
-    """The CRC-32 of a text, as eight hexadecimal digits."""
+    """Return the CRC-32 of a string as eight hexadecimal digits."""
     return f"{zlib.crc32(text.encode()):08x}"
 
 
@@ -77,9 +77,9 @@ def save_with_sums(path: Path, array: np.ndarray) -> dict:
 
 
 def map_file(path: Path, folder: int) -> np.ndarray | None:
-    """The bytes of a file, mapped and not read: none where the file is missing or empty.
+    """Map the bytes of a file; return None if the file is missing, no bytes if it is empty.
 
-    `folder` is a descriptor of the folder that it is in, whatever has its name by now.
+    `folder` is a descriptor of its folder, which may have been renamed since.
     """
     try:
         with open(path.name, "rb", opener=partial(os.open, dir_fd=folder)) as file:
@@ -101,9 +101,9 @@ def checked_array(
     dtype: np.dtype,
     shape: tuple[int, ...],
 ) -> np.ndarray:
-    """An array in what `map_file` gave, after checking every byte against the recorded sums.
+    """Return the array in a file mapped by `map_file`, after verifying all checksums.
 
-    It must be of the type and the shape that are asked for.
+    It must have the given type and shape.
     """
     remedy = "build the index again"
     if data is None:
@@ -134,14 +134,14 @@ def checked_array(
             f"{path}: it does not hold the array of this index, of type {dtype.name} and shape "
             f"{shape}: {remedy}"
         )
-    # A view of a memmap runs Python code each time it is made, a view of an array does not.
+    # Creating a view of a memmap runs Python code, a view of an array does not.
     return data[start:].view(dtype).reshape(shape).view(np.ndarray)
 
 
 def _array_start(data: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> int | None:
-    """Where the numbers begin in an .npy file of this type and shape; None of any other file.
+    """Return the start of the numbers in an .npy file of this type and shape, or None.
 
-    The header is a Python expression. It is compared with the right one, and never evaluated.
+    The header is a Python expression, which is compared with the expected one, never evaluated.
     """
     right = io.BytesIO()
     header = {"descr": dtype.str, "fortran_order": False, "shape": shape}
@@ -149,7 +149,7 @@ def _array_start(data: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> i
     right = right.getvalue()
     start = _LENGTH.stop + int.from_bytes(data[_LENGTH].tobytes(), "little")
     found = data[:start].tobytes()
-    # How far a header is filled up with blanks depends on the version of numpy.
+    # The padding of a header with blanks depends on the version of numpy.
     alike = found[: _LENGTH.start] == right[: _LENGTH.start]
     alike = alike and found[_LENGTH.stop :].rstrip() == right[_LENGTH.stop :].rstrip()
     fits = data.size == start + math.prod(shape) * dtype.itemsize and start % dtype.itemsize == 0
@@ -160,15 +160,15 @@ VERSION = 2
 _FORMAT = "bwarp frames"
 _LONGEST_LINE = 1 << 20
 
-#: No array of a pipe is larger: of a file none is larger than the file.
+#: Maximum size of an array in a pipe; in files, the file size is the limit.
 _MOST_BYTES = 1 << 40
 
-#: Types of arrays that are read.
+#: Supported types of arrays.
 _TYPES = {np.dtype(name).str for name in ("?", "u1", "i4", "u4", "i8", "u8")}
 
 
 class Column(NamedTuple):
-    """What an array of a chunk must be.
+    """Requirements of an array of a chunk.
 
     Attributes
     ----------
@@ -176,9 +176,9 @@ class Column(NamedTuple):
     shape : tuple of int or None
         None for any size.
     least, most : int
-        Bounds of its values; without `most` they are not looked at.
+        Bounds of its values; without `most` they are not checked.
     are_offsets : bool
-        Whether it goes from `least` to `most` and never falls.
+        Whether it must rise from `least` to `most`.
     """
 
     dtype: type
@@ -189,11 +189,11 @@ class Column(NamedTuple):
 
     @classmethod
     def of_offsets(cls, most: int, size: int | None = None) -> "Column":
-        """Where parts of something that has `most` members begin, and the last one ends."""
+        """Return the requirements of offsets into something with `most` members."""
         return cls(np.int64, (size,), 0, most, are_offsets=True)
 
     def problem(self, array: np.ndarray | None) -> str | None:
-        """What is wrong with an array; None for one that is as it must be."""
+        """Return the problem of an array, or None."""
         if array is None:
             return "missing"
         if array.dtype != self.dtype:
@@ -227,7 +227,7 @@ class ChunkFileWriter:
         self._write_line({"format": _FORMAT, "version": VERSION} | holds)
 
     def write(self, kind: str, **arrays: np.ndarray) -> None:
-        """Add a chunk of some kind with named arrays."""
+        """Write a chunk of some kind with named arrays."""
         arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         shapes = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
         views = [memoryview(array.reshape(-1).view(np.uint8)) for array in arrays.values()]
@@ -240,7 +240,7 @@ class ChunkFileWriter:
         self._n_chunks += 1
 
     def write_end(self) -> None:
-        """Write the number of chunks, by which a whole file is known."""
+        """Write the number of chunks, which marks a complete file."""
         self._write_line({"end": self._n_chunks})
 
     def _write_line(self, content: dict) -> None:
@@ -250,7 +250,7 @@ class ChunkFileWriter:
 
 @contextmanager
 def write_chunk_file(path, **holds) -> Iterator[ChunkFileWriter]:
-    """Write a chunk file, or to standard output (``-``); `holds` goes into its first line."""
+    """Write a chunk file or standard output (``-``); `holds` is written to the first line."""
     with atomic_file(path) as file:
         writer = ChunkFileWriter(file, holds)
         yield writer
@@ -258,14 +258,14 @@ def write_chunk_file(path, **holds) -> Iterator[ChunkFileWriter]:
 
 
 class ChunkFileReader:
-    """The chunks of a file, to be iterated over once.
+    """The chunks of a file; can be iterated over once.
 
     Attributes
     ----------
     path : str
-        The file, for messages.
+        Name of the file, for messages.
     holds : dict
-        What its first line says.
+        Contents of the first line.
     """
 
     def __init__(self, path, file: IO[bytes], *holds: str, most_bytes: int = _MOST_BYTES):
@@ -285,7 +285,7 @@ class ChunkFileReader:
         self.holds = self._checked(first)
 
     def check_index(self, checksum: str, folder: Path) -> None:
-        """Refuse a file that was made with another index than the one in a folder."""
+        """Raise an error if the file was made with another index than the one in a folder."""
         if self.holds.get("index") != checksum:
             kind = self.holds["holds"]
             raise InputError(
@@ -294,14 +294,14 @@ class ChunkFileReader:
             )
 
     def check(self, arrays: dict[str, np.ndarray], **columns: Column) -> None:
-        """Refuse arrays of a chunk that are not as these columns must be."""
+        """Raise an error if arrays of a chunk do not meet the requirements."""
         for name, column in columns.items():
             problem = column.problem(arrays.get(name))
             if problem is not None:
                 raise self.unlike(f"{name}: {problem}")
 
     def unlike(self, problem: str) -> InputError:
-        """The error for a file that no program wrote, though its checksums fit."""
+        """Return the error for a file with valid checksums that no program wrote."""
         kind = self.holds["holds"]
         return InputError(
             f"{self.path}: these {kind} are not what scripts/{_MADE_BY[kind]} writes ({problem}): "
@@ -330,7 +330,7 @@ class ChunkFileReader:
         return content
 
     def _checked(self, line: dict) -> dict:
-        """A line without its checksum, which must match."""
+        """Return a line without its checksum, which must match."""
         recorded = line.pop("sum", None)
         if recorded != text_sum(json.dumps(line)):
             raise self._damaged()
@@ -362,7 +362,7 @@ class ChunkFileReader:
         return InputError(f"{self.path}: the file is damaged or cut off: make it again")
 
 
-#: What files may hold, and which program makes such a one.
+#: Possible contents of files, and the programs that write them.
 _MADE_BY = {
     "reads": "batch_reads.py",
     "seeds": "seed_reads.py",
@@ -374,12 +374,12 @@ _MADE_BY = {
 
 @contextmanager
 def open_chunk_file(path, *holds: str) -> Iterator[ChunkFileReader]:
-    """Open a chunk file, or standard input (``-``), that must hold ``"reads"``, say.
+    """Open a chunk file, or standard input (``-``), with given contents such as ``"reads"``.
 
     Raises
     ------
     InputError
-        Here or while chunks are read, for a file that is of something else, damaged or cut off.
+        If the file has other contents, is damaged or truncated; also while chunks are read.
     """
     if str(path) == "-":
         yield ChunkFileReader("standard input", standard_input(), *holds)

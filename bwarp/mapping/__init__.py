@@ -1,1 +1,1 @@
-"""Mapping: where sequencing reads come from, as alignments with a quality one can rely on."""
+"""Read mapping: find the origin of sequencing reads, with reliable mapping qualities."""

@@ -1,4 +1,4 @@
-"""Hits on ALT contigs beside the other records of their reads: lines of their own, or in XA."""
+"""Add hits on ALT contigs to the records of their reads, as separate records or in XA."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def with_alt_hits(
     secondary: SecondaryHits,
     parameters: MappingParameters,
 ) -> tuple[Supplementary, SecondaryHits]:
-    """The supplementary and secondary hits, and those that were found on ALT contigs."""
+    """Return the supplementary and secondary hits, with those found on ALT contigs added."""
     lines = align_hits(genome, both, offsets, hits, found.lines, parameters)
     named = align_hits(genome, both, offsets, hits, found.secondary, parameters)
     n_before = len(supplementary.reads)
@@ -34,7 +34,7 @@ def with_alt_hits(
             joined_alignments(supplementary.alignments, lines),
             np.concatenate([supplementary.qualities, found.qualities]),
             np.concatenate([supplementary.suboptimal, found.suboptimal]),
-            # As bwa does: their bases are of use without the primary record.
+            # As in bwa, because their bases are useful without the primary record.
             np.concatenate([supplementary.soft, np.ones(len(found.lines), bool)]),
             np.concatenate([supplementary.hits, found.lines]),
         ),

@@ -1,21 +1,21 @@
-"""Candidate loci of reads on the GPU: those that candidates_cpu finds, from the same keys.
+"""Find candidate loci of reads on the GPU, the same as candidates_cpu finds from the same keys.
 
     keys of a read, in order  ->  candidates, most seeds first  ->  candidates of all reads
                         (group_keys)                    (write_candidates)
 
-A warp groups a read's keys, 32 at a time, each lane one. Votes of the lanes find where groups and
-diagonals begin, and running maxima the diagonal of a group with most keys:
+A warp groups a read's keys, 32 at a time, one per lane. Ballots find the starts of groups and
+diagonals, and running maxima the diagonal with most keys in each group:
 
     diagonals   7  7  9 | 80 | 310 310 311 311 311 313 | ...       opens a group 2, a diagonal 1
     opens       2  0  1 | 2  | 2   0   1   0   0   1   | 2
     keys so far -  2  1   1    -   2   -   -   3   1               at the last key of a diagonal
     most        -  2  2   1    -   2   -   -   3   3
 
-A candidate is kept as one number, so that candidates in order are numbers in order: most seeds
-first, then those whose first key comes first.
+A candidate is stored as one number, so that sorting numbers sorts candidates: most seeds first,
+then by their first key.
 
     bits    62 ... 32               31 ... 1               0
-            MOST_SEEDS - seeds      where its key is       0 of a group, 1 of one more diagonal
+            MOST_SEEDS - seeds      index of its key       0 for a group, 1 for a further diagonal
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ from bwarp.reads.device_reads_cuda import DeviceReads
 #: The low half of a number.
 _LOW = 0xFFFFFFFF
 
-#: Of a candidate.
+#: Maximum number of seeds of a candidate.
 MOST_SEEDS = (1 << 31) - 1
 
 #: What a key opens: nothing, a diagonal of its group, or a group.
@@ -48,7 +48,7 @@ _DIAGONAL, _GROUP = 1, 2
 
 
 class DeviceCandidates(NamedTuple):
-    """The rows of `Candidates`, and where those of each read begin, on the GPU."""
+    """The rows of `Candidates` on the GPU, and the offsets per read."""
 
     reads: int32[::1]
     strands: uint8[::1]
@@ -60,14 +60,14 @@ class DeviceCandidates(NamedTuple):
 
 
 class ScoreBounds(NamedTuple):
-    """Of every read, as `Candidates` has them."""
+    """Score bounds per read, as in `Candidates`."""
 
     score_bounds: int32[::1]
     unlocated: int32[::1]
 
 
 class FoundCandidates(NamedTuple):
-    """Candidates, and what else is known of the reads; `searched` as in `Candidates`."""
+    """Candidates, and further data of the reads; `searched` as in `Candidates`."""
 
     candidates: DeviceCandidates
     bounds: ScoreBounds
@@ -75,14 +75,14 @@ class FoundCandidates(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """The candidates of each read where its keys are; and main diagonals (`list_groups`)."""
+    """The candidates of each read, stored at its keys; and main diagonals (`list_groups`)."""
 
     entries: uint64[::1]
     longest: int64[::1]
 
 
 class GroupRules(NamedTuple):
-    """Bases of a seed; what one group may span, candidates of a read; a match, the least loss."""
+    """Seed length, maximum span of a group, candidates per read, match score, minimum loss."""
 
     k: int
     largest_gap: int
@@ -99,12 +99,12 @@ def find_candidates(
     seeds: SeedRound,
     parameters: MappingParameters,
 ) -> FoundCandidates:
-    """The candidates of some reads from exact seeds.
+    """Return the candidates of some reads from exact seeds.
 
     Parameters
     ----------
     wanted : device array, shape=(n_wanted,), dtype=int32
-        The reads to search, in order; the others have no candidates.
+        The reads to search, in order; other reads get no candidates.
     """
     keys = find_keys(device, reads, wanted, n_wanted, seeds)
     return group(keys, reads, wanted, seeds.length, parameters)
@@ -117,7 +117,7 @@ def group(
     k: int,
     parameters: MappingParameters,
 ) -> FoundCandidates:
-    """The candidates that keys of seeds of k bases make."""
+    """Return the candidates from keys of seeds of k bases."""
     n_reads = reads.n_reads
     grouped = columns(Grouped, max(1, found.n_hits))
     offsets = zeros(n_reads + 1, np.uint32)
@@ -136,38 +136,38 @@ def group(
 
 @cuda.jit(device=True)
 def opened(keys, begin, end, at, largest_gap):
-    """What the key at an index opens; after a read's last key, a group."""
+    """Return what the key at an index opens; after a read's last key, a group."""
     if at <= begin or at >= end:
         return _GROUP
     key, before = int64(keys[at]), int64(keys[at - 1])
     if key == before:
         return 0
-    # Keys of the two strands are farther apart than any two loci of a genome.
+    # Keys of different strands are farther apart than any two loci of a genome.
     return _GROUP if key - before > largest_gap else _DIAGONAL
 
 
 @cuda.jit(device=True)
 def last_opened(opens, step, before):
-    """Where what this lane's key belongs to was opened: by the last lane up to this one that opens
-    it, or `before` this step. All lanes of a warp call it."""
+    """Return where the group or diagonal of this lane's key opened: at the last lane up to this one
+    that opens it, or `before` this step. All lanes of a warp call it."""
     lanes = int64(cuda.ballot_sync(ALL_LANES, opens)) & ((int64(2) << cuda.laneid) - 1)
     return step + 63 - int64(cuda.clz(lanes)) if lanes != 0 else before
 
 
 @cuda.jit(device=True)
 def lanes_before(truth):
-    """How many lanes before this one have it true, and how many of all. A whole warp calls it."""
+    """Return the number of true lanes before this one, and of all. All lanes of a warp call it."""
     lanes = int64(cuda.ballot_sync(ALL_LANES, truth)) & ALL_LANES
     return cuda.popc(lanes & ((int64(1) << cuda.laneid) - 1)), cuda.popc(lanes)
 
 
 @cuda.jit(device=True)
 def list_groups(keys, begin, end, largest_gap, entries, longest):
-    """List a read's groups from entries[begin] on, in their order.
+    """List a read's groups in order from entries[begin] on.
 
-    Into `longest`, where a group begins, goes its main diagonal: how many keys it has, times 2**32,
-    and the larger the earlier its last key. Returns the number of groups, and whether any has
-    diagonals besides that may be candidates.
+    The main diagonal of each group is written to `longest` at the start of the group: its number of
+    keys times 2**32, plus a number that is larger the earlier its last key. Return the number of
+    groups, and whether any has further diagonals that may be candidates.
     """
     lane = int64(cuda.laneid)
     n_groups = int64(0)
@@ -204,7 +204,7 @@ def list_groups(keys, begin, end, largest_gap, entries, longest):
 
 @cuda.jit(device=True)
 def list_more(keys, begin, end, largest_gap, longest, entries, n_listed):
-    """List diagonals with half as many keys as their group's main one; how many are listed now."""
+    """List diagonals with at least half the keys of the main one; return the number listed."""
     group, diagonal = begin, begin
     for step in range(begin, end, WARP):
         at = step + int64(cuda.laneid)
@@ -232,10 +232,10 @@ def group_keys(
     found: SeedKeys, reads: DeviceReads, wanted: int32[::1], rules: GroupRules, grouped: Grouped,
     counts: uint32[::1], bounds: ScoreBounds,
 ):  # fmt: skip
-    """Group the keys of every read into candidates by the rules of candidates_cpu, and sort those.
+    """Group the keys of every read into candidates by the rules of candidates_cpu, and sort them.
 
-    One warp a read, its candidates where its keys are: there are never more. Reads every key once,
-    or twice where a group has several diagonals.
+    One warp per read. Candidates are stored at the read's keys, which are never fewer. Each key is
+    read once, or twice if a group has several diagonals.
     """
     keys, firsts, hit_firsts = found.keys, found.seed_firsts, found.hit_firsts
     i = cuda.grid(1) // WARP
@@ -281,7 +281,7 @@ def group_keys(
 
 @kernel(over="found.differences", per=WARP)
 def write_candidates(found: SeedKeys, grouped: Grouped, wanted: int32[::1], to: DeviceCandidates):
-    """Write candidates out to where the running sums say. One warp a read, a lane a candidate."""
+    """Write candidates to their offsets. One warp per read, one lane per candidate."""
     i = cuda.grid(1) // WARP
     if i >= found.differences.size:
         return

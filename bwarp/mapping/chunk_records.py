@@ -1,4 +1,4 @@
-"""The records of a mapped chunk, as a user chooses their form."""
+"""Return the records of a mapped chunk in the form that the user requested."""
 
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.pipeline import MappedChunk
@@ -10,14 +10,14 @@ from bwarp.records.record_text import with_mismatches
 def chunk_records(
     genome: Genome, done: MappedChunk, soft_clip: bool = False, eqx: bool = False
 ) -> AlignmentRecords:
-    """The records of a chunk.
+    """Return the records of a chunk.
 
     Parameters
     ----------
     soft_clip : bool
-        Clip supplementary and secondary records softly, too.
+        Soft-clip supplementary and secondary records, too.
     eqx : bool
-        Write = and X in CIGARs for M.
+        Write = and X in CIGARs instead of M.
     """
     records = alignment_records(
         genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,

@@ -1,4 +1,4 @@
-"""The engine that maps chunks of reads: what it keeps for that, and how many reads it takes."""
+"""Choose the engine that maps chunks of reads, its state, and the number of reads per chunk."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,24 +11,24 @@ from bwarp.reads.read_chunks import READS_A_CHUNK, ReadChunk
 from bwarp.records.output_options import RecordForm
 from bwarp.runtime.threads import run_together
 
-#: Reads of a chunk for each thread, of two at least: few threads seldom wait for Python's lock, and
-#: all they keep but the index is chunks.
+#: Reads of a chunk per thread, for at least two threads: with few threads there is little waiting
+#: for the GIL, and chunks use most memory apart from the index.
 READS_A_THREAD = 1 << 12
 
-#: The share of a GPU's memory that mapping leaves free which may hold records, the least that is
-#: worth it, and the most: all is taken at once, and given back at the end.
+#: The fraction of the GPU memory left by mapping that may hold records, and the minimum and maximum
+#: of that memory, which is allocated at once and freed at the end.
 SORT_SHARE = 0.75
 LEAST_SORT_BYTES, MOST_SORT_BYTES = 2 << 30, 32 << 30
 
-#: About what a read of 150 bases takes on the GPU while its record is to be written, and that.
+#: Approximate bytes on the GPU of a finished read of 150 bases, and of its record.
 BYTES_A_FINISHED_READ, BYTES_A_RECORD = 850, 400
 
-#: Groups of records beside those in work: one that is being kept, and one to spare.
+#: Groups of records in addition to those in work: one being stored, and one spare.
 WAITING_GROUPS = 2
 
 
 def reads_a_chunk(backend: str, threads: int) -> int:
-    """Reads of a chunk: a GPU takes many of them, few threads are to keep little."""
+    """Return the number of reads per chunk: many for a GPU, few for few threads."""
     if backend == "cuda":
         from bwarp.mapping import pipeline_cuda
 
@@ -39,9 +39,7 @@ def reads_a_chunk(backend: str, threads: int) -> int:
 def load(
     index: FMIndex, backend: str = "cpu", threads: int = 1, gpus: int = 1
 ) -> tuple[Genome, object]:
-    """The genome and, at the same time, what an engine keeps for all chunks: of up to `gpus` GPUs
-    what each keeps.
-    """
+    """Load genome and engine state in parallel; return the state of each of up to `gpus` GPUs."""
     make_genome = partial(genome_of, index.reference, threads)
     if backend == "cuda":
         from bwarp.gpu.several_gpus import on_each
@@ -53,17 +51,17 @@ def load(
 
 
 def sort_bytes_on_gpu(backend: str, kept: object) -> int:
-    """Memory to keep records on the GPU and sort them: most of what mapping leaves free there.
+    """Return the memory to store and sort records on the GPU: most of what mapping leaves free.
 
-    Of several GPUs the first one sorts what all have found. 0 where that is too little to be worth
-    it.
+    With several GPUs, the first sorts all records. Return 0 if the memory is too small to be
+    useful.
     """
     if backend != "cuda":
         return 0
     from bwarp.mapping import pipeline_cuda
 
     plan, groups = kept[0].index.plan, pipeline_cuda.FINISHED_GROUPS
-    # The plan counts the group that has its turn; the others, and what came of them, lie beside it.
+    # The plan counts the group in work; add the other groups and their records.
     bytes_a_read = (groups - 1) * BYTES_A_FINISHED_READ + (groups + WAITING_GROUPS) * BYTES_A_RECORD
     most = pipeline_cuda.MOST_FINISHED * pipeline_cuda.READS_A_CHUNK
     beside = min(most, plan.elements) * bytes_a_read
@@ -83,16 +81,16 @@ def map_chunks(
     then: Callable = pipeline.itself,
     form: RecordForm | None = None,
 ) -> Iterator:
-    """Map every chunk, in order; the result is the same with ``"cpu"`` and ``"cuda"``.
+    """Map every chunk, in order; the results of ``"cpu"`` and ``"cuda"`` are the same.
 
     Parameters
     ----------
     kept : optional
-        What `load` has returned with the genome.
+        The engine state returned by `load`.
     then : function of MappedChunk
-        Called in a thread; what it returns is yielded instead of the chunk.
+        Called in a thread; its result is yielded instead of the chunk.
     form : RecordForm, optional
-        A GPU may write the records itself, in this form; then `then` returns an `EncodedChunk`.
+        If given, a GPU may write records in this form, and `then` returns an `EncodedChunk`.
     """
     if backend == "cuda":
         from bwarp.mapping import pipeline_cuda

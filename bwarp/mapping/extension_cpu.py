@@ -1,18 +1,19 @@
-"""Candidates become scored hits: without gaps where none shows, else by alignment.
+"""Score candidates: extend without gaps if no gap shows, else align in a window.
 
-The best stretch of a candidate's main diagonal is scored first. Its score stands if
+The best stretch of a candidate's main diagonal is scored first. Its score is final if
 
-- with its clipped ends penalised it is at least ``match * read length - gap_open - gap_extend``:
-  every alignment with a gap pays that much and gains no more; or
+- it is at least ``match * read length - gap_open - gap_extend`` with penalties for clipped ends:
+  every alignment with a gap loses that much and gains no more; or
 - no gap shows: all seeds lie on one diagonal, nothing is clipped, and there are fewer than two
   mismatches in the first and in the last 16 bases. A gap leaves random bases on one side of it,
   which are clipped; or
-- it is hopeless: all seeds lie on one diagonal, and it scores `hopeless_margin` less than the
-  read's best stretch.
+- it is hopeless: all seeds lie on one diagonal, and it scores at least `hopeless_margin` less than
+  the read's best stretch.
 
-The other candidates are aligned by dynamic programming in a window around all their diagonals. An
-alignment replaces the stretch if it scores more than any stretch of the main diagonal, clipped ends
-not penalised: only then it has a gap.
+Other candidates are aligned by dynamic programming in a window around all their diagonals. An
+alignment replaces the stretch only if it scores more than any stretch of the main diagonal without
+penalties for clipped ends: only then it has a gap. Long gaps before clipped ends are found here,
+too.
 """
 
 import mmap
@@ -67,21 +68,20 @@ from bwarp.runtime.uncounted import uncounted
 # --------------------------------------------------------------------------------------------------
 # The best stretch of a diagonal, found from mismatch to mismatch; both engines use these rules.
 #
-# Between two mismatches a stretch only gains, so it is enough to look at its score on both sides
-# of
-# each mismatch and at the end. A stretch may begin at the first base, or after a mismatch at the
-# price of a clipped end; and it ends at the last base, or clipped.
+# Between two mismatches the score of a stretch only rises, so it suffices to evaluate it on both
+# sides of each mismatch and at the end. A stretch may begin at the first base, or after a mismatch
+# at the cost of a clipped end; it ends at the last base, or clipped.
 
 
-#: A gap this near to a read's end may show as no more than a few mismatches there.
+#: A gap this close to an end of a read may show only as a few mismatches.
 END = 16
 
-#: The price of a clipped end where no end may be clipped.
+#: The cost of a clipped end in end-to-end mode.
 NEVER_CLIP = 1 << 20
 
 
 class Costs(NamedTuple):
-    """Scores of an extension, and how many bases wider than the seeds its window is."""
+    """Scores of an extension, and the number of bases by which its window exceeds the seeds."""
 
     match: int
     mismatch: int
@@ -93,8 +93,8 @@ class Costs(NamedTuple):
 class Sums(NamedTuple):
     """Running sums of a diagonal up to the base at `end`.
 
-    `begin_sum` is the least sum, its price included, at which a stretch may begin. `open` is the
-    raw score of the current stretch, as if clipping were free, and `highest` the highest of all.
+    `begin_sum` is the minimum sum, including the cost of clipping, at which a stretch may begin.
+    `open` is the raw score of the current stretch without clip penalties, `highest` the maximum.
     """
 
     end: int
@@ -106,7 +106,7 @@ class Sums(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A stretch of a diagonal within one contig, and its score with clipped ends penalised."""
+    """A stretch of a diagonal within a contig, and its clip-penalised score."""
 
     score: int
     begin: int
@@ -127,7 +127,7 @@ def no_stretch(contig):
 
 @compiled(inline="always")
 def first_sums(low, clip, highest):
-    """The sums before the base at `low`, where a contig or the read begins."""
+    """Return the sums before the base at `low`, where a contig or the read begins."""
     zero = int64(0)
     return Sums(low, zero, low, zero if low == 0 else int64(clip), zero, highest)
 
@@ -139,7 +139,7 @@ def _better(best, score, begin, end, contig):
 
 @compiled(inline="always")
 def pass_mismatch(sums, best, at, length, contig, costs):
-    """The sums after the mismatch at base `at`, and the best stretch up to there."""
+    """Return the sums after the mismatch at base `at`, and the best stretch so far."""
     gained = costs.match * (at - sums.end)
     highest = max(sums.highest, sums.open + gained)
     open_ = max(sums.open + gained + costs.mismatch, int64(0))
@@ -157,7 +157,7 @@ def pass_mismatch(sums, best, at, length, contig, costs):
 
 @compiled(inline="always")
 def pass_end(sums, best, high, length, contig, costs):
-    """The highest raw score and the best stretch where a contig or the read ends at `high`."""
+    """Return the highest raw score and the best stretch at `high`, the end of a contig or read."""
     if high <= sums.end:
         return sums.highest, best
     gained = costs.match * (high - sums.end)
@@ -169,7 +169,7 @@ def pass_end(sums, best, high, length, contig, costs):
 def put_stretch(
     scored, row, best, highest, shows_gap, diagonal, length, lowest, widest, contig_starts, costs
 ):
-    """Write the row of a candidate from its best stretch; returns the raw score of its diagonal.
+    """Write the row of a candidate from its best stretch; return the raw score of its diagonal.
 
     `lowest` and `widest` are the outermost diagonals with seeds.
     """
@@ -179,14 +179,14 @@ def put_stretch(
     window_end = min(widest + length + costs.margin, contig_starts[best.contig + 1])
     shows_gap = shows_gap or clips > 0 or lowest < widest
     lost = costs.match * length - best.score
-    # Of two gaps that cancel each other nothing shows but many mismatches between them.
+    # Two gaps that cancel each other show only as many mismatches between them.
     shows_gap = shows_gap or (lost > 4 * costs.gap and 5 * lost > 2 * costs.match * length)
     is_sure = lost <= costs.gap or not shows_gap
     if window_start >= window_end:
         is_sure, window_start, window_end = True, start, end
     score = max(best.score + costs.clip * clips, int64(0))
     if costs.clip == NEVER_CLIP:
-        # A read that hangs over a contig's end fits only with gaps, if at all.
+        # A read that extends beyond a contig's end fits only with gaps, if at all.
         score = highest = int64(0) if clips > 0 else max(best.score, int64(0))
     put_row(
         scored, row, score, start, end, best.begin, best.end, int64(is_sure), window_start,
@@ -195,17 +195,17 @@ def put_stretch(
     return highest
 
 
-#: How many candidates ahead the genome is prefetched.
+#: Number of candidates by which the genome is prefetched ahead.
 _AHEAD = 12
 
 
 class Genome(NamedTuple):
-    """The bases reads are compared with.
+    """The bases of the reference to which reads are compared.
 
     Attributes
     ----------
     blocks : ndarray, dtype=uint64
-        Contigs end to end, in the blocks of base_bits_cpu.
+        Concatenated contigs in the blocks of base_bits_cpu.
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     """
 
@@ -215,7 +215,7 @@ class Genome(NamedTuple):
 
 @on_timeline("load the genome")
 def genome_of(reference: Reference, threads: int = 1) -> Genome:
-    """The bases of a reference; the pages of one in a file are let go of."""
+    """Return the bases of a reference; release the pages of a memory-mapped file."""
     packed, stretches = reference.packed, ambiguous_stretches(reference)
     blocks = blocks_of_packed(packed, reference.n_bases, stretches, threads)
     memory = packed
@@ -234,7 +234,7 @@ def scoring_of(parameters: MappingParameters) -> Scoring:
 
 
 def both_strands(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """All reads, then all their reverse complements at the same offsets, dtype uint8."""
+    """Return all reads, then all reverse complements at the same offsets, dtype uint8."""
     both = np.empty(2 * codes.size, np.uint8)
     both[: codes.size] = codes
     _turn(codes, offsets, both)
@@ -249,7 +249,7 @@ def extend(
     candidates: Candidates,
     parameters: MappingParameters,
 ) -> ScoredHits:
-    """Score every candidate; hits below the least score are left out."""
+    """Score every candidate; omit hits below the minimum score."""
     whole = parameters.mode == END_TO_END
     n = len(candidates.reads)
     scored = np.empty(FIELDS * n, np.int64)
@@ -282,7 +282,7 @@ def window_sequences(
     window_starts: np.ndarray,
     window_ends: np.ndarray,
 ) -> tuple[Sequences, Sequences]:
-    """Reads on strands, and windows of the genome, as the two sides of a batch of pairs."""
+    """Return reads on strands, and windows of the genome, as the two sides of a batch of pairs."""
     starts = offsets[reads] + strands.astype(np.int64) * (both.size // 2)
     lengths = (offsets[reads + 1] - offsets[reads]).astype(np.int32)
     window_lengths = (window_ends - window_starts).astype(np.int32)
@@ -309,7 +309,7 @@ def _turn(codes, offsets, both):
 
 @compiled(inline="always")
 def _below(n):
-    """A mask of the bits below number n, which may be any."""
+    """Return a mask of the bits below number n, which may be any integer."""
     if n >= 64:
         return ~np.uint64(0)
     return (np.uint64(1) << np.uint64(max(n, np.int64(0)))) - np.uint64(1)
@@ -317,13 +317,13 @@ def _below(n):
 
 @compiled(inline="always")
 def _lowest(bits):
-    """The number of the lowest bit that is set; 64 if none is."""
+    """Return the number of the lowest set bit, or 64 if none is set."""
     return np.int64(population_count(~bits & (bits - np.uint64(1))))
 
 
 @compiled(inline="always")
 def _runs(bits, n):
-    """Where more than n bits in a row are set: the lowest of them, and all but the last n."""
+    """Mark bits that begin runs of more than n set bits: all of a run except its last n."""
     for _ in range(n):
         bits &= bits >> np.uint64(1)
     return bits
@@ -331,12 +331,12 @@ def _runs(bits, n):
 
 @compiled(inline="always")
 def _pass_several(sums, end, n, costs):
-    """The sums after n more mismatches, up to `end`, with no run of matches before one of them that
-    gains more than it costs; the same sums where such a run may still be the highest.
+    """Return the sums after n more mismatches, up to `end`, if no run of matches before one of them
+    gains more than it costs; return the same sums if such a run may be the highest.
 
-    Sums only fall from mismatch to mismatch, so no stretch that ends here is the best: that which
-    ended before the last mismatch scores as much. And a stretch that had better begin after one of
-    them had better begin after the last.
+    Sums only fall from mismatch to mismatch, so no stretch that ends here is the best: the one that
+    ended before the last mismatch scores as much. A stretch that should begin after one of them is
+    better if it begins after the last.
     """
     if sums.highest < sums.open + min(costs.match * (end - sums.end - n), -costs.mismatch):
         return sums
@@ -349,14 +349,14 @@ def _pass_several(sums, end, n, costs):
 
 @compiled
 def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores):
-    """The row of each candidate, by its main diagonal. The genome is read once, 64 bases a time.
+    """Write the row of each candidate from its main diagonal, 64 bases of the genome at a time.
 
-    Beyond its seeds many a candidate is random: of its mismatches, those before the next run of
-    matches that counts are passed at once.
+    Many candidates are random beyond their seeds: all mismatches before the next sufficiently long
+    run of matches are passed at once.
     """
     genome, both, candidates = uncounted((genome, both, candidates))
     blocks, contig_starts = genome.blocks, genome.contig_starts
-    # So many matches do not outweigh a mismatch.
+    # Up to this number, matches do not outweigh a mismatch.
     short = min(-costs.mismatch // costs.match, np.int64(64))
     reads, diagonals = candidates.reads, candidates.diagonals
     for i in range(reads.size):
@@ -365,7 +365,7 @@ def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores
         first = offsets[reads[i]] + (both.size // 2 if candidates.strands[i] else 0)
         length = offsets[reads[i] + 1] - offsets[reads[i]]
         diagonal = diagonals[i]
-        # A read that hangs over a contig's end lies in the contig where it scores most.
+        # A read that extends over a contig's end is assigned to the contig where it scores most.
         contig = max(np.searchsorted(contig_starts, diagonal, side="right") - 1, 0)
         best, highest, crowded = no_stretch(contig), np.int64(0), False
         while contig < contig_starts.size - 1 and contig_starts[contig] < diagonal + length:
@@ -378,7 +378,7 @@ def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores
                 bits = differing(blocks, diagonal + block, both, first + block, n)
                 at_start += population_count(bits & _below(END - block))
                 at_end += population_count(bits & ~_below(length - END - block))
-                # A stretch may end with the last base, whatever it is.
+                # A stretch may end with the last base, even if it is a mismatch.
                 inner = bits & _below(length - 1 - block)
                 long_runs = _runs(~bits & _below(n), short)
                 while bits:
@@ -402,7 +402,7 @@ def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores
 
 @compiled
 def _list_unsure(candidates, hopeless_margin, scored, unsure):
-    """List the candidates to align with gaps; hopeless ones are not among them."""
+    """List the candidates to align with gaps, except hopeless ones."""
     n_unsure = 0
     offsets = candidates.offsets
     for read in range(offsets.size - 1):
@@ -428,12 +428,12 @@ def put_gapped(
 ):
     """Write an alignment with gaps to its candidate's row; both engines use it.
 
-    Not one that ends on a diagonal far from the candidate's seeds: that is another part of a split
-    read, or another copy of a tandem repeat, which the window happens to hold as well.
+    Skip an alignment that ends on a diagonal far from the candidate's seeds: it is another part of
+    a split read, or another copy of a tandem repeat in the same window.
 
-    Only its end is known. It is taken to begin where it would have lost half of what its bases
-    could score, or where the diagonal's stretch begins, for that is a part of it. An alignment from
-    end to end begins with the read.
+    Only the end of the alignment is known. Its start is assumed where it would have lost half of
+    the score of its bases, or at the start of the diagonal's stretch, which is a part of it. An
+    end-to-end alignment starts with the read.
     """
     begin = min(scored[row + READ_START], query_end - 2 * score // match)
     begin = 0 if whole or begin < 0 else begin
@@ -452,7 +452,7 @@ def _take_better(
     unsure, scores, query_ends, reference_ends, raw_scores, lowest, highest, largest_gap, whole,
     match, scored,
 ):  # fmt: skip
-    """Replace stretches by alignments that score more than any stretch: these have a gap."""
+    """Replace stretches by alignments that score more than any stretch, and so have a gap."""
     for j in range(unsure.size):
         row = FIELDS * unsure[j]
         scored[row + GAPLESS] = 1
@@ -464,40 +464,35 @@ def _take_better(
 
 
 # --------------------------------------------------------------------------------------------------
-# The best long gap between an alignment and an end of the read that it clips.
+# The best long gap between an alignment and a clipped end of the read.
 #
-# The windows of alignments with gaps are narrow. A clipped end is compared with the genome on
-# every
-# diagonal near that of the alignment:
+# The windows of alignments with gaps are narrow. Therefore a clipped end is compared with the
+# genome on every diagonal near that of the alignment:
 #
 #     read        |==========================|~~~~~~~~~~~~~~~~|
 #     genome      |==========================|      |~~~~~~~~~~~~~~~~|
 #                             near              gap        far
 #
-# Most diagonals are random there, as 64 bases at once show: no matches in a row. On each of the
-# others the best position of the gap is looked for, in the clipped bases and in the last match of
-# the
-# alignment before them. Bases are counted from the outer end of the read inwards: `far[t]` is the
-# best score of a far stretch that ends with base t, `near[t]` that of the near stretch from base
-# t
-# on.
+# Most diagonals are random, as a comparison of 64 bases shows: no run of matches. On each of the
+# others, the best position of the gap is searched in the clipped bases and in the last match before
+# them. Bases are counted from the outer end of the read inwards: `far[t]` is the best score of a
+# far stretch that ends with base t, `near[t]` that of the near stretch from base t on.
 #
-# Of gaps that score the same the shortest is taken, a deletion before an insertion, and in a
-# repeat
+# Among gaps of equal score, the shortest is chosen, a deletion before an insertion, and in a repeat
 # the leftmost position.
 
 
-#: Matches in a row that a far stretch has; among random bases they are rare.
+#: Minimum run of matches in a far stretch; such runs are rare among random bases.
 _RUN = 10
 
-#: How far into the alignment the gap may lie.
+#: Maximum distance of the gap from the end of the alignment, inwards.
 _NEAR = 100
 
 _NEVER = -(1 << 40)
 
 
 class GapCosts(NamedTuple):
-    """Scores; a gap costs `dearest` at most, and has up to `longest` bases."""
+    """Scores; a gap costs at most `dearest`, and has up to `longest` bases."""
 
     match: int
     mismatch: int
@@ -517,13 +512,13 @@ def gap_costs(parameters: MappingParameters) -> GapCosts:
 
 @compiled(inline="always")
 def least_clipped(costs):
-    """An end with fewer clipped bases gains nothing by a long gap."""
+    """Return the minimum number of clipped bases for which a long gap can pay off."""
     return max((costs.dearest - costs.clip) // costs.match, 1)
 
 
 @compiled(inline="always")
 def _has_run(bits):
-    """Whether `_RUN` bits in a row are set."""
+    """Return whether `_RUN` consecutive bits are set."""
     bits &= bits >> uint64(1)
     bits &= bits >> uint64(2)
     bits &= bits >> uint64(4)
@@ -532,7 +527,7 @@ def _has_run(bits):
 
 @compiled(inline="always")
 def _score(blocks, both, base, i, diagonal, low, high, costs):
-    """The score of base i of a read on a diagonal; `_NEVER` outside of the contig."""
+    """Return the score of base i of a read on a diagonal; `_NEVER` outside the contig."""
     at = diagonal + i
     if at < low or at >= high:
         return int64(_NEVER)
@@ -551,10 +546,10 @@ def _near_scores(blocks, both, base, length, right, diagonal, low, high, costs, 
 
 @compiled
 def _far_scores(blocks, both, base, length, right, diagonal, low, high, costs, last, far):
-    """Write far[t] for t < last; returns where the stretch that ends with the last one begins."""
+    """Write far[t] for t < last; return the start of the stretch that ends with the last base."""
     outer, score = int64(0), int64(_NEVER)
     for t in range(last):
-        # Where clipping and reaching the end score the same, the end is clipped.
+        # If clipping and reaching the end score the same, the end is clipped.
         if t == 0:
             score = int64(0)
         elif score <= -costs.clip:
@@ -568,29 +563,29 @@ def _far_scores(blocks, both, base, length, right, diagonal, low, high, costs, l
 @compiled
 def best_gap(blocks, both, base, length, right, diagonal, clipped, matched, low, high, costs,
               near, far):  # fmt: skip
-    """The best gap between an alignment and its clipped end.
+    """Find the best gap between an alignment and its clipped end.
 
     Parameters
     ----------
     base, length : int
-        Where the read on its strand begins in `both`, and its bases.
+        Start of the read on its strand in `both`, and its length.
     right : bool
-        Which end.
+        Whether the clipped end is on the right.
     diagonal, clipped, matched : int
-        Of the alignment at this end: its diagonal, the clipped bases, and those of its last match.
+        Diagonal, number of clipped bases, and length of the last match at this end.
     low, high : int
-        Where the contig begins and ends.
+        Start and end of the contig.
     near, far : ndarray, dtype=int64
-        Memory, of a number more than the read has bases.
+        Buffers of the length of the read plus one.
 
     Returns
     -------
     shift : int
-        By how much the far diagonal is more than the near one; 0 where no gap helps.
+        Far diagonal minus near diagonal; 0 if no gap helps.
     split, outer : int
-        Bases from the outer end to the near stretch, and those of them that stay clipped.
+        Number of bases from the outer end to the near stretch, and of those that stay clipped.
     gain : int
-        By how much the score rises, without penalties for clipping.
+        Increase of the score, without clip penalties.
     """
     total = clipped + min(matched, int64(_NEAR))
     best, best_shift, best_split = int64(0), int64(0), int64(0)

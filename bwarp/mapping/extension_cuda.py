@@ -1,7 +1,7 @@
-"""Candidates become scored hits on the GPU, by the rules of extension_cpu.
+"""Score candidates on the GPU, by the rules of extension_cpu.
 
-Diagonals are compared 32 bases at a time. The genome stays on the GPU in blocks of bits for that,
-half a byte a base; windows to align with gaps are copied out of it.
+Diagonals are compared 32 bases at a time. For that, the genome is stored on the GPU in blocks of
+bits, half a byte per base; windows to align with gaps are copied from it.
 """
 
 from typing import NamedTuple
@@ -62,7 +62,7 @@ class Pairs(NamedTuple):
 
 
 class PairEnds(NamedTuple):
-    """What aligning each pair gave."""
+    """The result of aligning each pair."""
 
     scores: int32[::1]
     read_ends: int32[::1]
@@ -70,12 +70,12 @@ class PairEnds(NamedTuple):
 
 
 def genome_bytes(reference: Reference) -> int:
-    """What `genome_on_gpu` takes."""
+    """Return the number of bytes that `genome_on_gpu` allocates."""
     return reference.n_bases // 2 + reference.contig_starts.nbytes
 
 
 def genome_on_gpu(reference: Reference, threads: int = 1) -> DeviceGenome:
-    """Unpacked there: a quarter of a byte a base travels."""
+    """Copy the genome packed, a quarter of a byte per base, and unpack it on the GPU."""
     (packed,) = to_gpu([np.ascontiguousarray(reference.packed)], threads)
     blocks = blocks_of_packed(packed, reference.n_bases, ambiguous_stretches(reference))
     contig_starts = cuda.to_device(reference.contig_starts)
@@ -88,7 +88,7 @@ def extend(
     candidates: DeviceCandidates,
     parameters: MappingParameters,
 ) -> DeviceScoredHits:
-    """Score every candidate; hits below the least score are left out."""
+    """Score every candidate; omit hits below the minimum score."""
     n = number_at(candidates.offsets, reads.n_reads)
     scored = cuda.device_array(max(1, FIELDS * n), np.int64)
     raw_scores = cuda.device_array(max(1, n), np.int32)
@@ -109,7 +109,7 @@ def extend(
 def _align(
     genome, reads, candidates, parameters, scored, raw_scores, unsure, n_unsure: int
 ) -> None:
-    """Align candidates with gaps, and replace their stretches where that scores more."""
+    """Align candidates with gaps, and replace their stretches if that scores more."""
     pairs = columns(Pairs, n_unsure)
     cut_windows(reads, candidates, scored, unsure, pairs)
     windows, window_starts, longest = copy_bases(
@@ -135,7 +135,7 @@ def _align(
 
 @cuda.jit(device=True)
 def contig_at(contig_starts, position):
-    """The last contig that begins at a position or before it, 0 where none does: bisection."""
+    """Return the last contig that starts at or before a position, or 0, by bisection."""
     low, high = int64(0), int64(contig_starts.size)
     while high - low > 1:
         middle = (low + high) >> 1
@@ -151,9 +151,9 @@ def score_diagonals(
     genome: DeviceGenome, reads: DeviceReads, candidates: DeviceCandidates, count: int,
     costs: Costs, scored: int64[::1], raw_scores: int32[::1],
 ):  # fmt: skip
-    """The row of each candidate, by its main diagonal.
+    """Write the row of each candidate from its main diagonal.
 
-    One thread a candidate; two sectors or three of the genome, the read's from the cache.
+    One thread per candidate; two or three sectors of the genome, and the read from the cache.
     """
     i, contig_starts = cuda.grid(1), genome.contig_starts
     if i >= count:
@@ -164,7 +164,7 @@ def score_diagonals(
     if candidates.strands[i]:
         first += reads.n_bases
     diagonal = candidates.diagonals[i]
-    # A read that hangs over a contig's end lies in the contig where it scores most.
+    # A read that extends over a contig's end is assigned to the contig where it scores most.
     contig = contig_at(contig_starts, diagonal)
     best, highest_sum, crowded = no_stretch(contig), int64(0), False
     while contig < contig_starts.size - 1 and contig_starts[contig] < diagonal + length:
@@ -198,9 +198,9 @@ def list_unsure(
     candidates: DeviceCandidates, hopeless_margin: int, scored: int64[::1], unsure: int32[::1],
     counter: int32[::1],
 ):  # fmt: skip
-    """List the candidates to align with gaps, in any order. One warp a read, a lane a candidate.
+    """List the candidates to align with gaps, in any order. One warp per read.
 
-    The others are marked as gapless, hopeless ones among them (extension_cpu).
+    The others, including hopeless ones, are marked as gapless (extension_cpu).
     """
     read = cuda.grid(1) // WARP
     if read >= candidates.offsets.size - 1:
@@ -233,7 +233,7 @@ def cut_windows(
     reads: DeviceReads, candidates: DeviceCandidates, scored: int64[::1], unsure: int32[::1],
     pairs: Pairs,
 ):  # fmt: skip
-    """Reads on strands, and windows of the genome, as sides of a batch. One thread a pair."""
+    """Cut reads on strands, and windows of the genome, as sides of a batch. One thread per pair."""
     slot = cuda.grid(1)
     if slot >= pairs.starts.size:
         return
@@ -250,7 +250,7 @@ def take_better(
     ends: PairEnds, unsure: int32[::1], raw_scores: int32[::1], candidates: DeviceCandidates,
     largest_gap: int, whole: bool, match: int, scored: int64[::1],
 ):  # fmt: skip
-    """Replace stretches by alignments that score more than any stretch. One thread a pair."""
+    """Replace stretches by alignments that score more than any stretch. One thread per pair."""
     slot = cuda.grid(1)
     if slot >= ends.scores.size:
         return

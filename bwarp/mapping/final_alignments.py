@@ -1,13 +1,13 @@
-"""The final alignment of every chosen hit: where it begins, and its CIGAR.
+"""The final alignment of every selected hit: its start and its CIGAR.
 
-The penalty for a clipped end is a bonus for not clipping it: read and window get sentinels at both
-ends, and the read's score that much against anything.
+The penalty for a clipped end is applied as a bonus for an unclipped end: read and window get
+sentinels at both ends, and the read's sentinels score that bonus against anything.
 
     window     |ACGTACGTACGTAC|        | in the window matches no base
     read          >GTACCTACG<          > and < score `clip` against any base, | included
 
-The best local alignment with sentinels has the best clip-penalised score. Where clipping and
-reaching the end score the same, the end is clipped, as bwa does.
+The best local alignment with sentinels has the best clip-penalised score. If clipping and reaching
+the end score the same, the end is clipped, as in bwa. Clipped ends across long gaps are added last.
 """
 
 from collections.abc import Callable
@@ -42,40 +42,36 @@ from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
 # --------------------------------------------------------------------------------------------------
-# Whether a gap near one of its ends may improve a stretch of a diagonal.
+# Check whether a gap near an end may improve a stretch of a diagonal.
 #
-# The outer 64 bases of the read are compared with the genome on the diagonal of the stretch, and
-# on
+# The outer 64 bases of the read are compared with the genome on the diagonal of the stretch, and on
 # those near it:
 #
 #     read        |==========================|~~~~~~~~~|
 #     genome      |==========================|  |~~~~~~~~~|
 #                             near            gap    far
 #
-# Bases are counted from the outer end of the read inwards. Outside of a split an alignment with a
-# gap
-# lies on the far diagonal, but for the bases that are inserted. It saves the mismatches that the
-# near
-# diagonal has there, and pays for the gap, for the mismatches of the far diagonal, and for its
-# outermost bases where these are better clipped.
+# Bases are counted from the outer end of the read inwards. Outside a split, an alignment with a gap
+# lies on the far diagonal, except for inserted bases. It saves the mismatches of the near diagonal
+# there, and pays for the gap, for the mismatches of the far diagonal, and for its outermost bases
+# if they are better clipped.
 #
-# Most diagonals are random, and no split gains there: the outermost bases have too many
-# mismatches to
-# reach the end, as one population count shows, and there are too few matches in a row to pay for
-# a
-# gap and a clipped end. Only on the others every split is looked at.
+# Most diagonals are random, and no split gains there: the outermost bases have too many mismatches
+# to reach the end, as one population count shows, and too few matches in a row to pay for a gap and
+# a clipped end. Every split is evaluated only on the others.
 #
-# Both engines use these rules: the CPU's functions are made here, the GPU's in end_gaps_cuda.
+# Both engines use these rules: the functions of the CPU are made here, those of the GPU in
+# final_alignments_cuda.
 
 
-#: Bases of an end that are compared.
+#: Number of bases compared at an end.
 _BASES = 64
 
 _ALL = 0xFFFFFFFFFFFFFFFF
 
 
 class EndCosts(NamedTuple):
-    """Scores, of which `loss` is that of a mismatch in place of a match; the longest gap; and the
+    """Scores, with `loss` the difference between a match and a mismatch; the longest gap; and the
     shortest run of matches that scores more than a mismatch costs."""
 
     match: int
@@ -97,8 +93,8 @@ def end_costs(parameters: MappingParameters) -> EndCosts:
 
 @compiled(inline="always")
 def loses_more_than_a_gap(score, length, begin, end, costs):
-    """Whether the score of a stretch of a read is lower than that of matches by more than a gap
-    costs; without branches."""
+    """Return whether the score of a stretch of a read is lower than that of matches by more than
+    the cost of a gap; without branches."""
     clips = int64(begin > 0) + int64(end < length)
     lost = costs.match * length - score + costs.clip * clips
     return lost > costs.gap_open + costs.gap_extend
@@ -106,7 +102,7 @@ def loses_more_than_a_gap(score, length, begin, end, costs):
 
 @compiled(inline="always")
 def two_gaps_may_gain(clipped, costs):
-    """Whether clipped bases may pay for two gaps, which `gap_may_gain` does not look for."""
+    """Return whether clipped bases may pay for two gaps, which `gap_may_gain` does not check."""
     worth = costs.match * clipped + costs.clip
     return clipped > 0 and worth > 2 * (costs.gap_open + costs.gap_extend)
 
@@ -120,25 +116,25 @@ def end_gap_functions(
     turned: Callable,
     population_count: Callable,
 ) -> SimpleNamespace:
-    """The functions of one engine, by their names.
+    """Return the functions of one engine by name.
 
     Parameters
     ----------
     jit, jit_call : decorator
-        Compile what becomes part of its caller, and what is called.
+        Compile functions to inline, and functions to call.
     bits_at : function of blocks, at
-        Low bits, high bits and ambiguity of 64 bases of the genome.
+        Return low bits, high bits and ambiguity of 64 bases of the genome.
     bits_of_codes : function of reads, first, n
-        The same of 64 bases of reads, of which n count.
+        Return the same for 64 bases of reads, of which n are valid.
     shifted : function of word, following, shift
-        64 bits of two words, from a bit of the first on.
+        Return 64 bits of two words, from a given bit of the first on.
     turned, population_count : function of uint64
-        The bits from the last to the first; how many are set.
+        Reverse the bits; count the set bits.
     """
 
     @jit
     def outermost(n, right):
-        """A mask of the n outermost bases."""
+        """Return a mask of the n outermost bases."""
         if n <= 0:
             return uint64(0)
         others = uint64(_BASES - n)
@@ -146,21 +142,21 @@ def end_gap_functions(
 
     @jit
     def runs(bits, n):
-        """Where n bits in a row are set: the lowest of them."""
+        """Mark the lowest bits of runs of n set bits."""
         for _ in range(n - 1):
             bits &= bits >> uint64(1)
         return bits
 
     @jit
     def differing(read, genome, n, right):
-        """Which of the n outermost bases differ: a bit each, that of the outermost the highest on
-        the right, the lowest on the left."""
+        """Return a mask of the n outermost bases that differ; the outermost base is the highest bit
+        on the right, the lowest on the left."""
         bits = read[0] ^ genome[0] | read[1] ^ genome[1] | read[2] | genome[2]
         return uint64(bits << uint64(_BASES - n)) if right else bits & outermost(n, right)
 
     @jit
     def between(bits, following, shift):
-        """64 bases from base `shift` (1 to 63) of two stretches of 64."""
+        """Return 64 bases from base `shift` (1 to 63) of two stretches of 64."""
         shift = uint64(shift)
         return (
             shifted(bits[0], following[0], shift),
@@ -170,14 +166,14 @@ def end_gap_functions(
 
     @jit
     def next_split(outside, inside):
-        """One more mismatch outside of the split, the split behind it, and mismatches inside."""
+        """Add a mismatch outside the split; return it, the next split, and mismatches inside."""
         at = int64(population_count(~inside & (inside - uint64(1))))
         return outside + 1, at + 1, inside & (inside - uint64(1))
 
     @jit_call
     def goes_on(near, clipped, costs):
-        """Whether the stretch scores more with clipped bases: one that was found for a part of the
-        read ends with that part.
+        """Return whether the stretch scores more with clipped bases; if it was found for a part of
+        the read, it ends with that part.
         """
         score = int64(0)
         for base in range(clipped - 1, -1, -1):
@@ -188,7 +184,7 @@ def end_gap_functions(
 
     @jit
     def reaches_end(far, outside, split, inside, inserted, right, price, costs):
-        """Whether a split from this one on saves mismatches worth the price, none clipped."""
+        """Return whether a split from here on saves more than it costs, without clipping."""
         saved, most = outside, outside + int64(population_count(inside))
         lost = int64(population_count(far & outermost(split - inserted, right)))
         while inside and costs.loss * (saved - lost) < price <= costs.loss * (most - lost):
@@ -198,10 +194,10 @@ def end_gap_functions(
 
     @jit_call
     def any_split_gains(near, far, n, inserted, price, costs):
-        """Whether any split saves mismatches worth the price, outermost bases clipped or not."""
+        """Return whether any split saves more than it costs, with or without clipping."""
         lost = int64(0)
         for base in range(n - inserted):
-            # What the best stretch of the far diagonal up to this base scores less than matches.
+            # Loss of the best stretch of the far diagonal up to this base, compared to matches.
             lost = min(lost, costs.match * base + costs.clip) if base else lost
             lost += costs.loss * int64(far >> uint64(base) & uint64(1))
             saved = int64(population_count(near & outermost(base + 1 + inserted, False)))
@@ -211,7 +207,7 @@ def end_gap_functions(
 
     @jit_call
     def gains_at_end(blocks, both, first, length, right, diagonal, clipped, n, low, high, costs):
-        """Whether a gap in the n outermost bases may gain, the first of which are clipped."""
+        """Return whether a gap in the n outermost bases, the first of them clipped, may gain."""
         start = length - n if right else int64(0)
         at = diagonal + start
         if at < low or at + n > high:
@@ -220,7 +216,7 @@ def end_gap_functions(
         near = differing(read, here, n, right)
         if clipped and goes_on(turned(near) if right else near, clipped, costs):
             return True
-        # What the clipped bases would score on this diagonal, with reaching the end.
+        # Score of the clipped bases on this diagonal if they reached the end.
         unclipped = costs.match * clipped + (costs.clip if clipped else int64(0))
         unclipped -= costs.loss * int64(population_count(near & outermost(clipped, right)))
         most = costs.loss * int64(population_count(near)) + unclipped
@@ -235,7 +231,7 @@ def end_gap_functions(
             is_insertion = kind == 1
             ahead = right != is_insertion
             beside = bits_at(blocks, at + _BASES if ahead else at - _BASES)
-            # Mismatches outside of a split, which grows with the gap, and those inside of it.
+            # Mismatches outside the split, which grows with the gap, and inside it.
             outside, split, inside = int64(0), int64(0), near
             for size in range(1, longest + 1):
                 inserted = size if is_insertion else int64(0)
@@ -251,8 +247,8 @@ def end_gap_functions(
                     far = differing(read, between(beside, here, _BASES - size), n, right)
                 if reaches_end(far, outside, split, inside, inserted, right, price, costs):
                     return True
-                # Any stretch scores at most a match for each run of so many matches that begins in
-                # it, and what a mismatch costs.
+                # Any stretch scores at most one match per run of `costs.run` matches that begins in
+                # it, plus the cost of a mismatch.
                 matches = int64(population_count(runs(~far & outermost(n, right), costs.run)))
                 scores = costs.match * matches + costs.loss - costs.match
                 if scores < gap or most - costs.clip - costs.match < gap + costs.match * inserted:
@@ -264,19 +260,19 @@ def end_gap_functions(
 
     @jit_call
     def gap_may_gain(blocks, both, first, length, diagonal, begin, end, low, high, costs):
-        """Whether a gap in the outer 64 bases of one end may score as much as none, or more.
+        """Return whether a gap in the outer 64 bases of an end may score at least as much as none.
 
-        Nothing is compared where more bases are clipped, or where the contig ends within 64 bases:
-        there it may.
+        If more bases are clipped, or the contig ends within 64 bases, nothing is compared and the
+        result is true.
 
         Parameters
         ----------
         first, length : int
-            Where the read on its strand begins in `both`, and its bases.
+            Start of the read on its strand in `both`, and its length.
         diagonal, begin, end : int
-            The stretch; no other of the diagonal scores more, clipped ends penalised.
+            The stretch; no other stretch of the diagonal has a higher clip-penalised score.
         low, high : int
-            Where the contig begins and ends.
+            Start and end of the contig.
         """
         for side in range(2):
             right = side == 1
@@ -299,7 +295,7 @@ _functions = end_gap_functions(
 gap_may_gain = _functions.gap_may_gain
 
 
-#: How many alignments ahead the genome is prefetched.
+#: Number of alignments by which the genome is prefetched ahead.
 _AHEAD = 12
 
 #: The codes of `>` and `<`, and of `|`.
@@ -307,7 +303,7 @@ READ_SENTINEL, WINDOW_SENTINEL = len(LETTERS), len(LETTERS) + 1
 
 
 class MappedReads(NamedTuple):
-    """An alignment a row, of a read; rows without one have position -1 and no CIGAR.
+    """One alignment of a read per row; rows without one have position -1 and no CIGAR.
 
     Attributes
     ----------
@@ -315,7 +311,7 @@ class MappedReads(NamedTuple):
         Genome position of the first aligned base.
     strands : ndarray, shape=(n,), dtype=uint8
     read_starts, read_ends : ndarray, shape=(n,), dtype=int32
-        The aligned bases of the read on its strand; the others are clipped.
+        Range of aligned bases of the read on its strand; other bases are clipped.
     scores : ndarray, shape=(n,), dtype=int32
     cigar_offsets : ndarray, shape=(n + 1,), dtype=int64
     cigar : ndarray, dtype=uint32
@@ -331,7 +327,7 @@ class MappedReads(NamedTuple):
     cigar: np.ndarray
 
 
-#: No alignments, of the types that `in_genome` gives.
+#: No alignments, with the types of `in_genome`.
 NOTHING = MappedReads(
     np.empty(0, np.int64), np.empty(0, np.uint8), *np.empty((3, 0), np.int32),
     np.zeros(1, np.int64), np.empty(0, np.uint32),
@@ -349,14 +345,14 @@ def align_hits(
     pair_alignments: Callable[[PairBatch, Scoring, Mode, int], Alignments] = pair_alignments_cpu,
     threads: int = 1,
 ) -> MappedReads:
-    """Align reads at their chosen hits.
+    """Align reads at their selected hits.
 
     Parameters
     ----------
     selected : ndarray, shape=(n,), dtype=int64
-        The hit of every row; -1 for none.
+        The hit of each row; -1 for none.
     pair_alignments : callable
-        That of the CPU's engine or of the GPU's.
+        The function of the CPU or GPU engine.
     """
     n = selected.size
     mapped = MappedReads(
@@ -375,7 +371,7 @@ def align_hits(
 
 
 def gapless_alignments(hits: ScoredHits, rows: np.ndarray) -> MappedReads:
-    """Gapless hits as they are."""
+    """Return gapless hits unchanged."""
     lengths = (hits.ends - hits.starts)[rows]
     return MappedReads(
         hits.starts[rows], hits.strands[rows], hits.read_starts[rows], hits.read_ends[rows],
@@ -385,7 +381,7 @@ def gapless_alignments(hits: ScoredHits, rows: np.ndarray) -> MappedReads:
 
 @compiled
 def _as_scored(hits, selected, mapped):
-    """Rows as their hits were scored, without CIGARs."""
+    """Return rows as their hits were scored, without CIGARs."""
     hits, mapped = uncounted((hits, mapped))
     for row in range(selected.size):
         hit = selected[row]
@@ -398,7 +394,7 @@ def _as_scored(hits, selected, mapped):
 
 @compiled
 def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
-    """The rows whose alignments have gaps, or may have near an end."""
+    """Return the rows whose alignments have gaps, or may have gaps near an end."""
     genome, both, hits = uncounted((genome, both, hits))
     blocks, contig_starts = genome.blocks, genome.contig_starts
     rows = np.empty(selected.size, np.int64)
@@ -431,8 +427,8 @@ def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
 
 @compiled(inline="always")
 def _rows_that_lose(offsets, hits, selected, costs, rows):
-    """List the rows with gaps, and those whose score is lower than that of matches by more than a
-    gap costs; returns how many there are. Without branches: about half of the rows are."""
+    """List the rows with gaps, and those that lose more than the cost of a gap compared to matches;
+    return their number. Without branches, because about half of the rows are listed."""
     n = 0
     for row in range(selected.size if hits.reads.size else 0):
         hit = max(selected[row], np.int64(0))
@@ -447,8 +443,8 @@ def _rows_that_lose(offsets, hits, selected, costs, rows):
 
 @compiled(inline="always")
 def is_another_part(gapless, start, end, on, found_start, found_end, found_on, largest_gap):
-    """Whether a window gave another part of a split read, or another copy of a tandem repeat, than
-    the stretch of a gapless hit: bases `start` to `end` of the read, which ends on diagonal `on`.
+    """Return whether a window gave another part of a split read, or another copy of a tandem
+    repeat, than the stretch of a gapless hit: bases `start` to `end` of the read, on diagonal `on`.
     Both engines use it."""
     shared = min(end, found_end) - max(start, found_start)
     is_away = abs(found_on - on) > largest_gap
@@ -457,9 +453,9 @@ def is_another_part(gapless, start, end, on, found_start, found_end, found_on, l
 
 @compiled
 def _take_found(hits, selected, rows, found, ends_on, largest_gap, mapped):
-    """Give rows the alignments found for them, and all rows their CIGARs, which are returned.
+    """Give rows the alignments found for them; return the CIGARs of all rows.
 
-    Where that is another part than the stretch of the hit, which is known, the row stays as it is.
+    If an alignment is another part than the known stretch of the hit, the row is unchanged.
     """
     hits, found, mapped = uncounted((hits, found, mapped))
     is_taken = np.zeros(rows.size, np.bool_)
@@ -510,7 +506,7 @@ def scoring_with_sentinels(parameters: MappingParameters) -> Scoring:
 def _align_with_gaps(
     genome, both, offsets, hits, hit, parameters, pair_alignments, threads
 ) -> tuple[MappedReads, np.ndarray]:
-    """The alignments, and the diagonal on which each ends."""
+    """Return the alignments, and the diagonal on which each ends."""
     strands = hits.strands[hit]
     window_starts, window_ends = _windows(
         genome.contig_starts, offsets, hits, hit, parameters.largest_gap
@@ -535,8 +531,8 @@ def in_genome(
     query_lengths: np.ndarray,
     parameters: MappingParameters,
 ) -> tuple[MappedReads, np.ndarray]:
-    """Alignments of reads with windows as alignments with the genome, and the diagonal on which
-    each ends. Of queries and windows with sentinels, but end to end."""
+    """Convert alignments to windows into alignments to the genome; also return the diagonals on
+    which they end. Queries and windows have sentinels, except in end-to-end mode."""
     if parameters.mode == END_TO_END:
         before, at_start = 0, np.zeros(query_lengths.size, bool)
         at_end = at_start
@@ -561,9 +557,9 @@ def in_genome(
 
 @compiled(inline="always")
 def window_of(start, end, low, high, length, largest_gap):
-    """Where the window of a hit begins and ends: for long reads a tenth of the read more on both
-    sides, for there the gaps of one may add up to more than hits are scored with. Both engines use
-    it; the contig lies from `low` to `high`.
+    """Return start and end of the window of a hit in a contig from `low` to `high`. For long reads
+    it is wider by a tenth of the read on both sides, because their gaps may add up to more than in
+    the scoring of hits. Both engines use it.
     """
     wider = max(length // 10 - largest_gap, 0)
     return max(start - wider, low), min(end + wider, high)
@@ -571,7 +567,7 @@ def window_of(start, end, low, high, length, largest_gap):
 
 @compiled
 def _windows(contig_starts, offsets, hits, hit, largest_gap):
-    """Where the windows of hits begin and end."""
+    """Return starts and ends of the windows of hits."""
     hits = uncounted(hits)
     starts, ends = np.empty(hit.size, np.int64), np.empty(hit.size, np.int64)
     for i in range(hit.size):
@@ -585,7 +581,7 @@ def _windows(contig_starts, offsets, hits, hit, largest_gap):
 
 
 def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:
-    """Copies of the sequences with a code before and one after each."""
+    """Copy the sequences with a sentinel before and after each."""
     lengths = sequences.lengths + np.int32(2)
     ends = np.cumsum(lengths, dtype=np.int64)
     starts = ends - lengths
@@ -602,7 +598,7 @@ def _copy_inside(source, starts, lengths, out_starts, out):
 
 @compiled
 def _bases_beyond(offsets, cigar, long_gap):
-    """Bases of gaps beyond the length up to which they cost: the aligner counts all."""
+    """Return the bases of gaps beyond the length at which costs stop; the aligner counts all."""
     beyond = np.zeros(offsets.size - 1, np.int32)
     for row in range(offsets.size - 1):
         for at in range(offsets[row], offsets[row + 1]):
@@ -613,7 +609,7 @@ def _bases_beyond(offsets, cigar, long_gap):
 
 @compiled
 def _plain_cigars(offsets, cigar, at_start, at_end):
-    """CIGARs without the sentinels, = and X joined to M."""
+    """Return CIGARs without sentinels, with = and X joined to M."""
     out_offsets = np.zeros(offsets.size, np.int64)
     out = np.empty(cigar.size, np.uint32)
     used = 0
@@ -636,12 +632,11 @@ def _plain_cigars(offsets, cigar, at_start, at_end):
 
 
 # --------------------------------------------------------------------------------------------------
-# Clipped ends of alignments that lie across a long gap become a part of the alignment.
+# Clipped ends across a long gap are added to the alignment.
 
 
-#: Columns of gaps: the alignment, at which end, by how much the far diagonal is more than the near
-#: one, bases of the read from the outer end to the near stretch, bases that stay clipped, and by
-#: how much the score rises.
+#: Columns of gaps: row of the alignment, whether on the right, far minus near diagonal, bases from
+#: the outer end to the near stretch, bases that stay clipped, and increase of the score.
 _ROW, _RIGHT, _SHIFT, _SPLIT, _OUTER, _GAIN = range(6)
 
 
@@ -652,7 +647,7 @@ def across_long_gaps(
     mapped: MappedReads,
     parameters: MappingParameters,
 ) -> MappedReads:
-    """The alignments, with those of their clipped ends that lie across a long gap.
+    """Return the alignments, extended by clipped ends that lie across a long gap.
 
     Parameters
     ----------
@@ -683,7 +678,7 @@ def across_long_gaps(
 
 @compiled
 def _find_gaps(genome, both, offsets, mapped, costs, gaps):
-    """Write a row for every clipped end with a gap before it; returns how many there are."""
+    """Write a row per clipped end with a gap before it; return their number."""
     genome, both, mapped, gaps = uncounted((genome, both, mapped, gaps))
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least = least_clipped(costs)
@@ -725,14 +720,14 @@ def _find_gaps(genome, both, offsets, mapped, costs, gaps):
             gaps[n_found, _SHIFT], gaps[n_found, _SPLIT] = shift, split
             gaps[n_found, _OUTER], gaps[n_found, _GAIN] = outer, gain
             n_found += 1
-            # Of a single match, what is left for a gap at its other end.
+            # For a single match, the rest that is left for a gap at its other end.
             matched -= split - clipped
     return n_found
 
 
 @compiled
 def _add_gaps(gaps, lengths, offsets, cigar, joined):
-    """Write the CIGARs of all rows, gaps added, and change what else a gap changes."""
+    """Write the CIGARs of all rows with added gaps, and update the other columns."""
     joined = uncounted(joined)
     used, at = 0, 0
     for row in range(lengths.size):

@@ -1,14 +1,14 @@
-"""The final alignment of every chosen hit on the GPU, by the rules of final_alignments.
+"""The final alignment of every selected hit on the GPU, by the rules of final_alignments.
 
     rows            0  1  2  3  4  5  6 ...       as their hits were scored
-    may have gaps      x        x                 listed: a few in a hundred
-    aligned            0        1        ...      reads and windows, copied side by side
+    may have gaps      x        x                 listed: a few per hundred
+    aligned            0        1        ...      adjacent copies of reads and windows
 
-Few rows have gaps, or may have near an end. Only their alignments come to the host, as short
-numbers and CIGARs, and go back as what they mean in the genome.
+Few rows have gaps, or may have gaps near an end. Only their alignments are copied to the host, as
+short numbers and CIGARs, and are copied back in genome coordinates.
 
-Reads are marked that clip more than they need: a long gap is looked for before the clipped end of
-an alignment (long_gaps), and hits for what it clips (supplementary_and_secondary).
+Reads that clip more than necessary are marked: the host searches for a long gap before the clipped
+end, and for hits of the clipped bases.
 """
 
 from functools import partial
@@ -63,10 +63,9 @@ from bwarp.reads.base_bits_cuda import base_at, bits_at, shifted_64
 from bwarp.reads.device_reads_cuda import DeviceReads
 
 # --------------------------------------------------------------------------------------------------
-# Whether a gap near one of its ends may improve a stretch of a diagonal, on the GPU.
+# Check on the GPU whether a gap near an end may improve a stretch of a diagonal.
 #
-# `bwarp.mapping.final_alignments` has the rules. Reads are in blocks of bits there, as the genome
-# is.
+# The rules are in `bwarp.mapping.final_alignments`. Reads are in blocks of bits, as the genome is.
 
 
 @cuda.jit(device=True)
@@ -76,7 +75,7 @@ def bits_of_read(blocks, first, _n):
 
 @cuda.jit(device=True)
 def turned(word):
-    """The bits of a word from the last to the first."""
+    """Return the bits of a word in reverse order."""
     return uint64(cuda.brev(word))
 
 
@@ -91,26 +90,25 @@ gap_may_gain = _functions.gap_may_gain
 
 
 # --------------------------------------------------------------------------------------------------
-# Reads aligned with gaps at listed hits on the GPU, as final_alignments does it.
+# Alignment with gaps of reads at listed hits on the GPU, as in final_alignments.
 #
-# Reads and windows are copied side by side there, each between two sentinels that stand for
-# clipped
-# ends. What is found comes to the host.
+# Reads and windows are copied to adjacent memory, each between two sentinels that represent clipped
+# ends. The results are copied to the host.
 
 
-#: Rows have theirs already.
+#: The strands of rows are known already.
 _NO_STRANDS = np.empty(0, np.uint8)
 
 
 class ChosenHits(NamedTuple):
-    """The hit of every row, -1 for none, and its read."""
+    """The hit of each row, -1 for none, and its read."""
 
     hit: int32[::1]
     read: int32[::1]
 
 
 class RowWindows(NamedTuple):
-    """Listed rows, where their windows begin, and how long both sides are with sentinels."""
+    """Listed rows, starts of their windows, and lengths of both sides with sentinels."""
 
     rows: int32[::1]
     window_starts: int64[::1]
@@ -119,7 +117,7 @@ class RowWindows(NamedTuple):
 
 
 class PairCopies(NamedTuple):
-    """Where reads and windows are copied to, and where each begins there."""
+    """Copies of reads and windows, and the start of each."""
 
     queries: uint8[::1]
     windows: uint8[::1]
@@ -137,13 +135,13 @@ def align_with_gaps(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> tuple[MappedReads, np.ndarray]:
-    """The alignments of listed rows on the host, without strands, and the diagonal on which each
-    ends.
+    """Return the alignments of listed rows on the host, without strands, and the diagonals on which
+    they end.
 
     Parameters
     ----------
     listed : device array, shape=(n + 1,), dtype=uint32
-        How many rows before each are listed.
+        Number of listed rows before each row.
     """
     whole = parameters.mode == END_TO_END
     n_sentinels = 0 if whole else 1
@@ -172,8 +170,8 @@ def cut_windows(
     genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, chosen: ChosenHits,
     listed: uint32[::1], largest_gap: int, n_sentinels: int, to: RowWindows,
 ):  # fmt: skip
-    """List rows to align, their windows, and how long both sides are with sentinels. One thread a
-    row."""
+    """List rows to align, their windows, and the lengths of both sides with sentinels. One thread
+    per row."""
     contig_starts, scored = genome.contig_starts, hits.scored
     row = cuda.grid(1)
     if row >= chosen.hit.size or listed[row] == listed[row + 1]:
@@ -196,8 +194,8 @@ def copy_pairs(
     genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, chosen: ChosenHits,
     rows: RowWindows, n_sentinels: int, to: PairCopies,
 ):  # fmt: skip
-    """Copy reads on strands, and windows, between sentinels. One warp a row, a lane every 32nd
-    base; its threads read one block of the genome or two at a time."""
+    """Copy reads on strands, and windows, between sentinels. One warp per row, every 32nd base per
+    lane; its threads read one or two blocks of the genome at a time."""
     slot = cuda.grid(1) // WARP
     if slot >= rows.rows.size:
         return
@@ -220,13 +218,13 @@ def copy_pairs(
         to.windows[to.window_firsts[slot] + i] = code
 
 
-#: More bases than a read has.
+#: More than the number of bases of any read.
 _NEVER = 1 << 62
 
 
 class DeviceAlignments(NamedTuple):
-    """`MappedReads` on the GPU: an alignment a row; rows without one have position -1. `cigar` may
-    be longer than the last offset says."""
+    """`MappedReads` on the GPU: one alignment per row; rows without one have position -1. `cigar`
+    may be longer than the last offset."""
 
     positions: int64[::1]
     strands: uint8[::1]
@@ -238,8 +236,8 @@ class DeviceAlignments(NamedTuple):
 
 
 class ListedRows(NamedTuple):
-    """How many rows before each have gaps, or may have near an end; and rows of which that is not
-    known yet, in any order."""
+    """Number of rows before each that have gaps, or may have gaps near an end; and a list of rows
+    for which this is unknown, in any order."""
 
     before: uint32[::1]
     unsure: int32[::1]
@@ -247,7 +245,7 @@ class ListedRows(NamedTuple):
 
 
 class FoundRows(NamedTuple):
-    """The alignments of listed rows, and the diagonal on which each ends."""
+    """The alignments of listed rows, and the diagonals on which they end."""
 
     positions: int64[::1]
     read_starts: int32[::1]
@@ -267,20 +265,20 @@ def align_hits(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> DeviceAlignments:
-    """Align reads at their chosen hits; as `bwarp.mapping.final_alignments.align_hits`.
+    """Align reads at their selected hits, like `bwarp.mapping.final_alignments.align_hits`.
 
     Parameters
     ----------
     selected : device array, shape=(n,), dtype=int32
-        The hit of every row; -1 for none.
+        The hit of each row; -1 for none.
     reads_of_rows : device array, shape=(n,), dtype=int32
-        The read of every row.
+        The read of each row.
     threads : int
-        They bring alignments with gaps to the host.
+        Number of threads that copy alignments with gaps to the host.
     """
     n, rows, costs = selected.size, ChosenHits(selected, reads_of_rows), end_costs(parameters)
     offsets = cuda.device_array(n + 1, np.uint32)
-    # Operations are written last: so far the offsets stand where they will be.
+    # Operations are written last; until then the offsets stand in for them.
     aligned = columns(DeviceAlignments, n, cigar_offsets=offsets, cigar=offsets)
     with work_space():
         before = device_array(n + 1, np.uint32)
@@ -306,7 +304,7 @@ def align_hits(
         is_taken = device_array(there.cigar_offsets.size, np.uint8)
         take_found(rows, hits, listed, there, parameters.largest_gap, is_taken, aligned)
         exclusive_sum(offsets)
-        # Some of these rows may stay as they are, and have one operation then.
+        # Some of these rows may stay unchanged, with a single operation.
         cigar = cuda.device_array(n + found.cigar.size, np.uint32)
         aligned = aligned._replace(cigar=cigar)
         write_cigars(listed, there, is_taken, aligned)
@@ -321,16 +319,16 @@ def mark_clipped(
     parameters: MappingParameters,
     marks,
 ) -> None:
-    """Mark the reads that clip so much that they may get a long gap, or a supplementary record.
+    """Mark reads that clip enough bases for a long gap or a supplementary record.
 
     Parameters
     ----------
     alignments : DeviceAlignments
         Row i is of read i.
     parameters : MappingParameters
-        Those of records; not those `of_ends`.
+        The parameters of records, not those of `of_ends`.
     marks : device array, shape=(n_reads,), dtype=uint8
-        1 is written for these reads; the others' stay.
+        Set to 1 for these reads; other marks are unchanged.
     """
     long_gap = _NEVER
     if parameters.mode != END_TO_END:
@@ -344,10 +342,10 @@ def put_scored(
     rows: ChosenHits, reads: DeviceReads, hits: DeviceScoredHits, costs: EndCosts,
     aligned: DeviceAlignments, listed: ListedRows,
 ):  # fmt: skip
-    """Rows as their hits were scored. One thread a row, and one for the number after the last.
+    """Write rows as their hits were scored. One thread per row, and one for the final offset.
 
-    Rows with gaps are marked; gapless ones that lose more than a gap costs are unsure, and listed
-    in any order.
+    Rows with gaps are marked; gapless rows that lose more than the cost of a gap are unsure, and
+    listed in any order.
     """
     n, scored = rows.hit.size, hits.scored
     row = cuda.grid(1)
@@ -379,8 +377,8 @@ def mark_gaps_near_ends(
     rows: ChosenHits, reads: DeviceReads, genome: DeviceGenome, hits: DeviceScoredHits,
     costs: EndCosts, listed: ListedRows,
 ):  # fmt: skip
-    """Mark unsure rows that a gap near an end may improve. One thread a row; some sectors of the
-    read and of the genome at each end, and a few steps of integers a gap that might be."""
+    """Mark unsure rows that a gap near an end may improve. One thread per row; some sectors of the
+    read and the genome at each end, and a few integer steps per possible gap."""
     contig_starts, scored = genome.contig_starts, hits.scored
     slot = cuda.grid(1)
     if slot >= listed.n_unsure[0]:
@@ -408,8 +406,8 @@ def take_found(
     rows: ChosenHits, hits: DeviceScoredHits, listed: ListedRows, found: FoundRows,
     largest_gap: int, is_taken: uint8[::1], aligned: DeviceAlignments,
 ):  # fmt: skip
-    """Give listed rows what was found for them, and count the operations of all rows' CIGARs. One
-    thread a row, and one for the number after the last."""
+    """Give listed rows their alignments, and count the operations of all rows' CIGARs. One thread
+    per row, and one for the final offset."""
     scored = hits.scored
     row = cuda.grid(1)
     if row > rows.hit.size:
@@ -441,7 +439,7 @@ def take_found(
 def write_cigars(
     listed: ListedRows, found: FoundRows, is_taken: uint8[::1], aligned: DeviceAlignments
 ):
-    """Write all rows' CIGARs: those found, or one match. One thread a row."""
+    """Write the CIGARs of all rows: those found, or a single match. One thread per row."""
     row = cuda.grid(1)
     if row >= aligned.positions.size:
         return
@@ -462,7 +460,7 @@ def mark_clips(
     reads: DeviceReads, hits: DeviceScoredHits, primary: DevicePrimary, aligned: DeviceAlignments,
     long_gap: int, split: int, marks: uint8[::1],
 ):  # fmt: skip
-    """One thread a read. A supplementary record takes another hit than the primary one."""
+    """Mark clipped reads with another hit for a supplementary record. One thread per read."""
     read = cuda.grid(1)
     if read >= reads.offsets.size - 1 or primary.hits[read] < 0:
         return

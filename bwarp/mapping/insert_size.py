@@ -1,8 +1,7 @@
-"""How the ends of pairs lie to each other: orientation and insert size, estimated once a run as in
-bwa, or given.
+"""Orientation and insert size of pairs, estimated once per run as in bwa, or given.
 
-A read's first base is its 5' end, on either strand. The insert size of a pair goes from the first
-base of read 1 to that of read 2, counted in the direction in which read 1 is read:
+The first base of a read is its 5' end, on either strand. The insert size of a pair is the distance
+from the first base of read 1 to that of read 2, in the direction in which read 1 is read:
 
     FR  1 ====>           <==== 2     other strand, ahead     the usual one
     RF  <==== 1           2 ====>     other strand, behind    mate pairs
@@ -25,29 +24,29 @@ from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.options.common import ORIENTATIONS
 from bwarp.runtime.compiled_code import compiled
 
-#: How many pairs of a run the estimate is made from, whatever the chunks they come in.
+#: Number of first pairs of a run used for the estimate, independent of chunks.
 FIRST_PAIRS = 1 << 15
 
-#: The least unambiguous pairs that an estimate needs.
+#: Minimum number of unambiguous pairs for an estimate.
 LEAST_PAIRS = 25
 
-#: Ends farther apart are not of one template.
+#: Maximum insert size: ends farther apart are not from one template.
 LARGEST = 10_000
 
-#: Scores of pairs are counted in parts, so that the more likely insert size breaks a tie.
+#: Scores of pairs are in fractions, so that the more likely insert size breaks ties.
 SCORE_UNITS = 256
 
 
 class InsertSize(NamedTuple):
-    """How the ends of a run's pairs lie to each other.
+    """Orientation and insert size of the pairs of a run.
 
     Attributes
     ----------
     mean, standard_deviation : float
     lowest, highest : int
-        A pair whose insert size is within is a proper pair. 0 and 0 where nothing is known.
+        Bounds of the insert size of proper pairs; both 0 if unknown.
     orientation : int
-        Its number in `ORIENTATIONS`.
+        Index in `ORIENTATIONS`.
     """
 
     mean: float
@@ -60,14 +59,14 @@ class InsertSize(NamedTuple):
 def unambiguous_insert_sizes(
     hits: ScoredHits, lengths: np.ndarray, contig_starts: np.ndarray, most_pairs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Insert sizes and orientations of pairs of which both ends have one clearly best hit.
+    """Return insert sizes and orientations of pairs with one clearly best hit for both ends.
 
-    Only the first `most_pairs` pairs are looked at.
+    Only the first `most_pairs` pairs are considered.
 
     Parameters
     ----------
     hits : ScoredHits
-        Of reads that are pairs: 2 i and 2 i + 1 are the ends of template i.
+        Hits of paired reads: 2 i and 2 i + 1 are the ends of template i.
     lengths : ndarray, shape=(n_reads,), dtype=int64
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
 
@@ -97,9 +96,9 @@ def unambiguous_insert_sizes(
 def insert_size_of(
     insert_sizes: np.ndarray, orientations: np.ndarray, orientation: str | None = None
 ) -> InsertSize:
-    """The estimate from unambiguous pairs of the commonest orientation, or of the given one.
+    """Estimate from unambiguous pairs of the most common orientation, or of the given one.
 
-    Outliers are left out as in bwa.
+    Outliers are excluded as in bwa.
     """
     if orientation is None:
         number = int(np.bincount(orientations, minlength=len(ORIENTATIONS)).argmax())
@@ -117,11 +116,10 @@ def insert_size_of(
 
 
 def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
-    """What the user gives, or was estimated before, or None.
+    """Return the insert size given by the user or estimated earlier, or None.
 
-    Proper pairs are within four standard deviations of what the user gives.
-
-    The ends of Hi-C reads are no pair in this sense: there are no proper ones.
+    Proper pairs are within four standard deviations of a given mean. Hi-C reads have no proper
+    pairs.
     """
     if parameters.hic:
         return InsertSize(0.0, 0.0, 0, 0)
@@ -135,14 +133,15 @@ def given_insert_size(parameters: MappingParameters) -> InsertSize | None:
 
 @lru_cache(maxsize=1)
 def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:
-    """What an insert size, from `lowest` to `highest`, adds to the score of a pair.
+    """Return the score that each insert size, from `lowest` to `highest`, adds to a pair.
 
-    As in bwa: the logarithm, to the base 4, of the probability of one as far from the mean.
+    As in bwa, it is the base-4 logarithm of the probability of a size at least as far from the
+    mean.
 
     Returns
     -------
     scores : ndarray, shape=(highest - lowest + 1,), dtype=int64
-        In parts of 1 / `SCORE_UNITS`.
+        In units of 1 / `SCORE_UNITS`.
     """
     scores = []
     for size in range(insert.lowest, insert.highest + 1):
@@ -155,17 +154,17 @@ def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:
 
 @compiled(inline="always")
 def signed_insert_size(five_prime_1, strand_1, five_prime_2):
-    """How far read 2 begins ahead of read 1 (behind: negative)."""
+    """Return the distance by which read 2 starts ahead of read 1 (negative if behind)."""
     ahead = five_prime_2 - five_prime_1
     return ahead if strand_1 == 0 else -ahead
 
 
 @compiled(inline="always")
 def mate_lies(orientation, is_second, strand):
-    """The strand of a read's mate, and whether it begins to the right (1) or the left (-1)."""
+    """Return the strand of the mate, and whether it starts to the right (1) or left (-1)."""
     same = orientation >> 1
     side = -1 if orientation & 1 else 1
-    # Seen from read 2 a mate on the same strand lies the other way.
+    # Seen from read 2, a mate on the same strand lies in the opposite direction.
     if same and is_second:
         side = -side
     return (strand if same else 1 - strand), (side if strand == 0 else -side)
@@ -173,15 +172,15 @@ def mate_lies(orientation, is_second, strand):
 
 @compiled(inline="always")
 def five_prime(strand, start, end, read_start, read_end, length):
-    """Where a read's first base lies by a hit, clipped bases included; both engines use it."""
+    """Return the position of a read's first base, clipped or not; both engines use it."""
     return end + length - read_end if strand else start - read_start
 
 
 @compiled(inline="always")
 def mate_window(orientation, is_second, strand, first_base, lowest, highest, mate_length):
-    """The strand of the mate of a hit, and its lowest diagonal in a proper pair.
+    """Return the strand of the mate of a hit, and its lowest diagonal in a proper pair.
 
-    The highest is ``highest - lowest`` more. Both engines use it.
+    The highest diagonal is ``highest - lowest`` more. Both engines use it.
     """
     mate_strand, side = mate_lies(orientation, is_second, strand)
     low = first_base + lowest if side > 0 else first_base - highest
@@ -189,22 +188,22 @@ def mate_window(orientation, is_second, strand, first_base, lowest, highest, mat
 
 
 # --------------------------------------------------------------------------------------------------
-# The insert size of a unit in a file, JSON: estimated once, for all jobs that map some of it.
+# The insert size of a unit in a JSON file: estimated once, for all jobs that map parts of it.
 
 
 def insert_size_text(insert: InsertSize) -> str:
-    """An insert size as JSON, with the name of its orientation."""
+    """Return an insert size as JSON, with the name of its orientation."""
     named = insert._asdict() | {"orientation": ORIENTATIONS[insert.orientation]}
     return json.dumps(named, indent=1) + "\n"
 
 
 def read_insert_size(path: str | os.PathLike) -> InsertSize:
-    """What `insert_size_text` is of.
+    """Read a file that `insert_size_text` was written to.
 
     Raises
     ------
     InputError
-        For a file of anything else.
+        If the file is something else.
     """
     kinds = {"mean": float, "standard_deviation": float, "lowest": int, "highest": int}
     try:
@@ -214,7 +213,7 @@ def read_insert_size(path: str | os.PathLike) -> InsertSize:
         whole = {name: type(value) for name, value in named.items()} == kinds
         whole &= all(0 <= value < 1 << 31 for value in named.values())
         whole &= insert.lowest <= insert.highest
-        # Either nothing is known, or all of it.
+        # Either all values are known, or none.
         whole &= insert.standard_deviation >= (insert.highest > 0)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         whole = False

@@ -1,12 +1,12 @@
-"""Candidates for a read near its mate: what seeds missed or left out.
+"""Find candidates for a read near its mate that seeds missed or omitted.
 
-    anchor, forward          its mate in FR, reverse, begins on one of these diagonals
+    anchor, forward          in FR, its mate is reverse and starts on one of these diagonals
     |=====>                              |..........|   <=====|
     start                    start + lowest - length    start + highest - length
 
-The diagonal with most 8-mers in common is the candidate, if they are enough; it is extended like
+The diagonal with most 8-mers in common is the candidate, if there are enough; it is extended like
 any other. Every hit of the anchor close to its best one is tried, so that a mate in a repeat is
-found wherever it could be.
+found at each possible locus.
 """
 
 import numpy as np
@@ -21,10 +21,10 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-#: Bases of a k-mer.
+#: Length of a k-mer.
 KMER = 8
 
-#: The least k-mers on a diagonal that make a candidate: random sequence has one or two.
+#: Minimum number of k-mers on the diagonal of a candidate; random sequence has one or two.
 LEAST_KMERS = 6
 
 
@@ -37,7 +37,7 @@ def rescue_candidates(
     insert: InsertSize,
     parameters: MappingParameters,
 ) -> Candidates:
-    """At most one candidate for every good hit of the mate that has no partner yet."""
+    """Find at most one candidate for every good hit of the mate that has no partner yet."""
     found = np.empty((len(hits.reads), 6), np.int64)
     n_found = _find_mates(
         genome, both, offsets, hits, insert, parameters.rescue_margin, parameters.hopeless_margin,
@@ -69,7 +69,7 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
         least_of_mate = 0
         if hits.offsets[mate] < hits.offsets[mate + 1]:
             least_of_mate = hits.scores[hits.offsets[mate]] - hopeless_margin
-        listed = -1  # the strand of the mate whose k-mers are in the table
+        listed = -1  # strand of the mate with k-mers in the table
         for hit in range(first, last):
             if hits.scores[hit] < best - margin:
                 break
@@ -86,7 +86,7 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
             contig_start, contig_end = contig_starts[contig - 1], contig_starts[contig]
             partner = False
             for other in range(hits.offsets[mate], hits.offsets[mate + 1]):
-                # One far below the mate's best was not aligned with gaps: it may be better.
+                # A hit far below the mate's best was not aligned with gaps and may be better.
                 if hits.scores[other] < least_of_mate:
                     break
                 start = hits.starts[other] - hits.read_starts[other]
@@ -116,14 +116,14 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
 
 @compiled(inline="always")
 def _next_kmer(kmer, clean, code):
-    """The k-mer that ends with this base, and how many bases it has without an ambiguous one."""
+    """Return the k-mer that ends with this base, and its number of unambiguous bases in a row."""
     kmer = (kmer << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * KMER)) - 1)
     return kmer, clean + 1 if code < 4 else 0
 
 
 @compiled
 def _list_kmers(both, base, length, heads, before, enter):
-    """Enter the k-mers of a read into the table, or take them out again."""
+    """Enter the k-mers of a read into the table, or remove them."""
     kmer, clean = np.uint32(0), 0
     for at in range(length):
         kmer, clean = _next_kmer(kmer, clean, both[base + at])
@@ -137,8 +137,8 @@ def _list_kmers(both, base, length, heads, before, enter):
 
 @compiled
 def _best_diagonal(window, n, low, heads, before, counts):
-    """The diagonal of n bases, from `low` on, with most k-mers in common, the first of several, and
-    how many."""
+    """Return the diagonal of n, from `low` on, with most k-mers in common, the first of equals, and
+    the number of k-mers."""
     counts[:] = 0
     kmer, clean = np.uint32(0), 0
     best, best_count = np.int64(-1), np.int32(0)

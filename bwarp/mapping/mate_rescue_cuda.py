@@ -1,6 +1,6 @@
-"""Candidates for reads near their mates, on the GPU, by the rules of mate_rescue_cpu.
+"""Find candidates for reads near their mates on the GPU, by the rules of mate_rescue_cpu.
 
-An 8-mer in common is eight equal bases in a row: each thread counts them on diagonals of its own,
+An 8-mer in common is eight equal bases in a row: each thread counts them on its own diagonals,
 comparing 32 bases at a time; neighbouring threads read the same blocks.
 """
 
@@ -30,12 +30,12 @@ from bwarp.mapping.scored_hits_cuda import DeviceScoredHits
 from bwarp.reads.base_bits_cuda import differing
 from bwarp.reads.device_reads_cuda import DeviceReads
 
-#: K-mers that begin within 32 bases.
+#: Number of k-mers within 32 bases.
 _STEP = 25
 
 
 class MateRules(NamedTuple):
-    """Where mates lie (`InsertSize`), and which hits are good enough (`MappingParameters`)."""
+    """Positions of mates (`InsertSize`), and thresholds of hits (`MappingParameters`)."""
 
     lowest: int
     highest: int
@@ -45,7 +45,7 @@ class MateRules(NamedTuple):
 
 
 class FoundMates(NamedTuple):
-    """Of every hit, the best diagonal of its mate, and the k-mers there; 0 for none."""
+    """The best diagonal of the mate of each hit, and its number of k-mers; 0 for none."""
 
     diagonals: int64[::1]
     kmers: int32[::1]
@@ -58,7 +58,7 @@ def rescue_candidates(
     insert: InsertSize,
     parameters: MappingParameters,
 ) -> DeviceCandidates:
-    """At most one candidate for every good hit of the mate that has no partner yet."""
+    """Find at most one candidate for every good hit of the mate that has no partner yet."""
     n_reads = reads.n_reads
     mates = FoundMates(
         cuda.device_array(max(1, hits.count), np.int64), zeros(max(1, hits.count), np.int32)
@@ -83,9 +83,9 @@ def rescue_candidates(
 
 @cuda.jit(device=True)
 def kmers_on(both, base, length, genome, start, stop, diagonal):
-    """How many k-mers of a read lie on a diagonal between two genome positions.
+    """Return the number of k-mers of a read on a diagonal between two genome positions.
 
-    Of 32 bases at a time; each step begins as many bases later as k-mers begin in one.
+    Each step compares 32 bases, and starts later than the one before by the number of k-mers in it.
     """
     kmers = int32(0)
     last = min(length, stop - diagonal)
@@ -93,7 +93,7 @@ def kmers_on(both, base, length, genome, start, stop, diagonal):
         same = uint32(~differing(genome, diagonal + at, both, base + at))
         if last - at < 32:
             same &= uint32((int64(1) << (last - at)) - 1)
-        # Bit i stays if bits i to i + 7 are set.
+        # Bit i stays set if bits i to i + 7 are set.
         same &= same >> uint32(1)
         same &= same >> uint32(2)
         same &= same >> uint32(4)
@@ -106,11 +106,11 @@ def find_mates(
     genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, rules: MateRules,
     mates: FoundMates,
 ):  # fmt: skip
-    """For every good hit of a read the best diagonal of its mate, and its k-mers (0: none).
+    """Find the best diagonal of the mate for every good hit of a read, and its k-mers (0: none).
 
-    One warp a read and its hits in turn; a thread every 32nd hit of the mate, and every 32nd
-    diagonal. A hit whose mate must be looked for takes a step for 25 bases and 32 diagonals, read
-    from the cache.
+    One warp per read, hit by hit; every 32nd hit of the mate, and every 32nd diagonal per thread. A
+    hit whose mate must be searched takes one step per 25 bases and 32 diagonals, read from the
+    cache.
     """
     offsets, contig_starts = reads.offsets, genome.contig_starts
     strands, scored = hits.strands, hits.scored
@@ -149,7 +149,7 @@ def find_mates(
         contig = contig_at(contig_starts, scored[row + START])
         has_partner = False
         for other in range(first_of_mate + cuda.laneid, last_of_mate, int64(WARP)):
-            # One far below the mate's best was not aligned with gaps: it may be better.
+            # A hit far below the mate's best was not aligned with gaps and may be better.
             other_row = FIELDS * other
             if scored[other_row + SCORE] < least_of_mate:
                 break
@@ -164,7 +164,7 @@ def find_mates(
             base += reads.n_bases
         start = max(low, contig_starts[contig])
         stop = min(high + length, contig_starts[contig + 1])
-        # More k-mers first, then the lower diagonal: one number to maximise.
+        # Maximise the number of k-mers, then minimise the diagonal, as one number.
         best = int64(0)
         for step in range(0, rules.highest - rules.lowest + 1, WARP):
             diagonal = step + cuda.laneid
@@ -183,7 +183,7 @@ def find_mates(
 
 @kernel(over="counts")
 def count_mates(hits: DeviceScoredHits, mates: FoundMates, counts: uint32[::1]):
-    """How many candidates each read's mate has found for it. One thread a read."""
+    """Count the candidates that each read's mate has found for it. One thread per read."""
     read = cuda.grid(1)
     if read > counts.size - 1:
         return
@@ -198,7 +198,7 @@ def count_mates(hits: DeviceScoredHits, mates: FoundMates, counts: uint32[::1]):
 
 @kernel
 def write_mates(hits: DeviceScoredHits, mates: FoundMates, orientation: int, to: DeviceCandidates):
-    """The candidates of each read in the order of its mate's hits. One thread a read."""
+    """Write the candidates of each read in the order of its mate's hits. One thread per read."""
     read = cuda.grid(1)
     if read >= to.offsets.size - 1:
         return

@@ -8,13 +8,13 @@ from bwarp.errors import UsageError
 from bwarp.options.common import MOST_SCORE
 from bwarp.options.mapping import MAP, MODES
 
-#: Records of secondary hits without a limit.
+#: Unlimited number of records of secondary hits.
 ALL = 1 << 30
 
-#: A given insert size, and its standard deviation, is no larger than this.
+#: Maximum of a given insert size and of its standard deviation.
 MOST_INSERT_SIZE = 100_000
 
-#: What counts in matches.
+#: Parameters that scale with the score of a match.
 _IN_MATCHES = (
     "poor_score",
     "rescue_margin",
@@ -28,28 +28,28 @@ _IN_MATCHES = (
     "least_mate_score",
 )
 
-#: Reads with fewer bases than this have hits that few mismatches hide from seeds.
+#: In reads shorter than this, few mismatches can hide hits from seeds.
 SHORT_READ = 60
 
-#: A read's ends may be clipped, or not.
+#: Alignment modes: ends of reads may be clipped, or not.
 LOCAL, END_TO_END = MODES
 
 
 @dataclass(frozen=True)
 class SeedRound:
-    """How reads are searched once.
+    """Parameters of one search with seeds.
 
     Attributes
     ----------
     length : int
-        Bases of a seed.
+        Length of a seed.
     step : int
-        A read of n bases has n // step seeds (one at least, and none closer than a base), spread
-        evenly from its first base to its last.
+        A read of n bases has n // step seeds (at least one, with starts at least one base apart),
+        evenly spaced from its first base to its last.
     hits : int
-        The most hits of a read: its rarest seeds are located, each in full, while they fit.
+        Maximum number of hits per read: its rarest seeds are located completely while they fit.
     least_hits : int
-        A read with fewer hits than this gets some of its next seed, evenly spread, up to `hits`.
+        A read with fewer hits gets evenly spaced hits of its next seed, up to `hits`.
     """
 
     length: int
@@ -60,24 +60,24 @@ class SeedRound:
 
 @dataclass(frozen=True)
 class MappingParameters:
-    """How reads are mapped.
+    """Parameters of mapping.
 
     Attributes
     ----------
     first, second, long, more_hits, short : SeedRound
-        The seeding rounds, in their order (seeding_rounds.py).
+        The seeding rounds in order (seeding_rounds.py).
     assembly : SeedRound
-        How reads are searched once more that have hits on ALT contigs alone.
+        The additional search of reads with hits only on ALT contigs.
     part : SeedRound
-        How the ends are searched that the best hits clip (split_reads.py).
+        The search of ends that the best hits clip (split_reads.py).
     resolved_margin : int
         A best score this much above that of any locus without located seeds resolves a read.
     poor_score : float
-        A best score below this share of the read's length is poor; see `good_scores`.
+        A best score below this fraction of the read's length is poor; see `good_scores`.
     rescue_margin : int
-        Mates are looked for near hits that score at most this much below the read's best one.
+        Mates are searched near hits that score at most this much below the read's best.
     candidates_a_read : int
-        The most candidates of a read that are scored, those with most seeds first.
+        Maximum number of scored candidates per read, those with most seeds first.
     hopeless_margin : int
         A hit this far below the best one is not aligned with gaps if its seeds show none.
     largest_gap : int
@@ -85,33 +85,33 @@ class MappingParameters:
     match, mismatch, gap_open, gap_extend, clip : int
         Scores; a gap of n bases costs gap_open + n * gap_extend, a clipped end `clip`.
     long_gap, longest_gap : int
-        A gap of more bases than `long_gap` costs no more than one of so many; a clipped end is
-        looked for across one of up to `longest_gap`.
+        A gap of more bases than `long_gap` costs no more than one of `long_gap`; a clipped end is
+        searched across a gap of up to `longest_gap`.
     mode : str
         `LOCAL` or `END_TO_END`.
     least_score : int
-        An alignment below this is not reported.
+        Minimum score of a reported alignment.
     least_mate_score : int
-        The same for the mate of a read, where both make a pair.
+        The same for the mate of a read in a pair.
     most_secondary : int
-        Secondary hits of a read are reported (XA) if they are no more than this.
+        Secondary hits are reported (XA) if their number does not exceed this.
     most_secondary_alt : int
-        The same where one of them is on an ALT contig.
+        The same if one of them is on an ALT contig.
     secondary_share : float
-        What they score at least, as a share of the read's best score.
+        Their minimum score, as a fraction of the read's best score.
     secondary_records : int
-        Secondary hits get records, at most so many a read, and no XA; 0: none does.
+        Maximum number of secondary records per read, instead of XA; 0: none.
     insert_size : (float, float) or None
-        Mean and standard deviation of pairs; None: estimated from the first pairs.
+        Mean and standard deviation of pairs; None to estimate them from the first pairs.
     orientation : str or None
-        FR, RF, FF or RR; None: the commonest of the first pairs.
+        FR, RF, FF or RR; None for the most common one of the first pairs.
     estimated_insert_size : InsertSize or None
-        What was estimated from the first pairs of a unit that is mapped in parts.
+        The estimate from the first pairs of a unit mapped in parts.
     alt : tuple of int
         Numbers of the ALT contigs.
     hic : bool
-        The ends of pairs are two ends of a ligation: each is mapped by itself, and the 5' part of
-        a split read is its primary one.
+        The ends of pairs are the two ends of a ligation: both are mapped independently, and the 5'
+        part of a split read is primary.
     """
 
     first: SeedRound = SeedRound(length=24, step=30, hits=16, least_hits=0)
@@ -149,36 +149,36 @@ class MappingParameters:
 
     @property
     def long_gap_cost(self) -> int:
-        """The most that a gap costs."""
+        """Return the maximum cost of a gap."""
         return self.gap_open + self.long_gap * self.gap_extend
 
     @property
     def least_loss(self) -> int:
-        """What an alignment loses at least by one difference."""
+        """Return the minimum loss of score by one difference."""
         return min(self.match - self.mismatch, self.gap_open + self.gap_extend)
 
     @property
     def most_loss(self) -> int:
-        """What one mismatch or gap of one base costs at most: hits as close are near-optimal."""
+        """Return the maximum loss by a mismatch or 1-base gap: hits within it are near-optimal."""
         return max(self.match - self.mismatch, self.gap_open + self.gap_extend)
 
 
 def secondary_records(all: bool, max_secondary: int | None) -> int:
-    """The most records of secondary hits of a read."""
+    """Return the maximum number of secondary records per read."""
     if max_secondary is not None and not all:
         raise UsageError("--max-secondary is for secondary records: give --all, or leave it out")
     return (max_secondary or ALL) if all else 0
 
 
 def mapping_parameters(match: int | None = None, **given) -> MappingParameters:
-    """Parameters with some of them given; None stands for the default.
+    """Return parameters with some of them given; None stands for the default.
 
-    The defaults are meant for a match of 1 and grow with it, as bwa's do.
+    The defaults are for a match score of 1 and scale with it, as in bwa.
 
     Raises
     ------
     UsageError
-        For a value that cannot be used.
+        If a value is invalid.
     """
     given = {name: value for name, value in given.items() if value is not None}
     match = 1 if match is None else match
@@ -208,21 +208,21 @@ def mapping_parameters(match: int | None = None, **given) -> MappingParameters:
 
 
 def of_ends(parameters: MappingParameters, ends: int) -> MappingParameters:
-    """The parameters that hits are scored with: those of pairs (2 ends) are believed with fewer
-    bases, for they may lie where their mates say. One by itself is not reported."""
+    """Return the parameters to score hits: hits of pairs (2 ends) need fewer bases, because they
+    may be where their mates predict. Unpaired ends need `least_score`."""
     return replace(parameters, least_score=parameters.least_mate_score) if ends == 2 else parameters
 
 
 def good_scores(longest: int, parameters: MappingParameters) -> np.ndarray:
-    """The least best score that is good enough not to search a read with short seeds.
+    """Return the minimum best score for which a read is not searched with short seeds.
 
-    It is a share of the read's length, and more than a hit may score that has a mismatch in every
-    seed of the second round: of a short read, which hides more of them, by a mismatch.
+    It is a fraction of the read's length, and more than the score of a hit with a mismatch in every
+    seed of the second round; for short reads, which hide more hits, by one mismatch.
 
     Returns
     -------
     scores : ndarray, shape=(longest + 1,), dtype=int64
-        For reads of 0, 1, ... bases.
+        Scores for reads of 0, 1, ... bases.
     """
     lengths = np.arange(longest + 1)
     good = np.ceil(parameters.poor_score * lengths).astype(np.int64)

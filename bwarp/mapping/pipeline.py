@@ -1,6 +1,6 @@
-"""From chunks of reads to alignments: the stages of mapping in a row.
+"""Map chunks of reads to alignments: the stages of mapping in order.
 
-reads -> seeds -> candidates -> scored hits -.-> seeding rounds, where not resolved
+reads -> seeds -> candidates -> scored hits -.-> further seeding rounds if not resolved
                                              '-> insert size (once) -> mates -> primary -> CIGARs
 """
 
@@ -57,7 +57,7 @@ from bwarp.runtime.threads import in_order
 
 @dataclass(frozen=True)
 class ScoredChunk:
-    """A chunk whose reads have scored hits, but no primary ones yet.
+    """A chunk of reads with scored hits, before the selection of primary hits.
 
     Attributes
     ----------
@@ -66,10 +66,9 @@ class ScoredChunk:
         The reads, then their reverse complements.
     hits : ScoredHits
     unlocated : ndarray, shape=(n_reads,), dtype=int32
-        Where hits are not located, what one of them is likely to score; else 0.
+        The likely score of a hit if some hits are not located, else 0.
     searched : ndarray, shape=(3,), dtype=int64
-        Seeds that were searched, hits of them that were located, and candidates that these made, in
-        all rounds.
+        Numbers of seeds searched, hits of them located, and candidates from these, in all rounds.
     """
 
     chunk: ReadChunk
@@ -90,13 +89,13 @@ class MappedChunk:
     mapped : MappedReads
     primary : PrimarySelection
     insert : InsertSize
-        Of the whole run; nothing is known for single reads.
+        The insert size of the run; unknown for single reads.
     supplementary : Supplementary
     secondary : SecondaryHits or None
     recorded : SecondaryRecords or None
-        Secondary hits are named by the other records, or get records.
+        Secondary hits are listed in other records, or get records.
     better_scores : ndarray, shape=(n_reads,), dtype=int64, or None
-        Of hits on ALT contigs that score more than the primary ones (`AltHits`).
+        Scores of hits on ALT contigs that exceed those of the primary hits (`AltHits`).
     """
 
     chunk: ReadChunk
@@ -116,7 +115,7 @@ UnscoredChunk = tuple[ReadChunk, Callable[[], ScoredChunk]]
 
 
 def itself(mapped: MappedChunk) -> MappedChunk:
-    """A mapped chunk as it is."""
+    """Return a mapped chunk unchanged."""
     return mapped
 
 
@@ -128,7 +127,7 @@ def map_chunks(
     threads: int = 1,
     then: Callable = itself,
 ) -> Iterator:
-    """Map chunks in threads, in their order; what ``then(mapped)`` makes of each is handed on."""
+    """Map chunks in threads and in order; yield the result of ``then(mapped)`` for each."""
     unscored = ((chunk, partial(_score, index, genome, chunk, parameters)) for chunk in chunks)
     return finish_chunks(index, genome, unscored, parameters, threads, then)
 
@@ -150,17 +149,17 @@ def finish_chunks(
     threads: int = 1,
     then: Callable = itself,
 ) -> Iterator:
-    """Score and map chunks in threads, in their order.
+    """Score and map chunks in threads and in order.
 
-    The insert size of pairs is given, or that of the first `FIRST_PAIRS`: the other pairs wait for
-    it.
+    The insert size of pairs is given, or estimated from the first `FIRST_PAIRS`; further pairs wait
+    for the estimate.
 
     Parameters
     ----------
     unscored : iterator of (ReadChunk, function)
-        Chunks, and functions that give them with their hits.
+        Chunks, and functions that return them with their hits.
     then : function of MappedChunk
-        Called in the thread that mapped a chunk; what it returns is yielded instead.
+        Called in the thread that mapped a chunk; its result is yielded instead.
     """
     insert = given_insert_size(parameters)
 
@@ -171,13 +170,13 @@ def finish_chunks(
     first, scored = deque(), iter(())
     if insert is None:
         unscored_first = list(first_chunks(unscored, lambda one: one[0]))
-        # While the last of the first are scored, no other thread is to wait; and each of those
-        # that it takes meanwhile goes on as soon as it is scored.
+        # While the last of the first chunks are scored, other threads score further chunks, which
+        # are finished as soon as the estimate is known.
         more = islice(unscored, max(0, threads - len(unscored_first)))
         scored = in_order(lambda one: one[1](), chain(unscored_first, more), threads)
         first.extend(islice(scored, len(unscored_first)))
         insert = estimate_insert_size(first, genome, parameters)
-    # A chunk that is scored already is not kept longer than the others.
+    # Do not keep scored chunks longer than the others.
     begun = chain((first.popleft() for _ in range(len(first))), scored)
     begun = (partial(finish, one) for one in begun)
     others = (partial(lambda one: finish(one[1]()), one) for one in unscored)
@@ -187,9 +186,9 @@ def finish_chunks(
 def first_chunks(
     items: Iterator, chunk_of: Callable[..., ReadChunk] = lambda chunk: chunk
 ) -> Iterator:
-    """Those items that hold the chunks of the first `FIRST_PAIRS` pairs; of single reads one.
+    """Yield the items with the chunks of the first `FIRST_PAIRS` pairs, or one of single reads.
 
-    The others may be taken from `items` afterwards.
+    Further items may be taken from `items` afterwards.
     """
     for item in items:
         yield item
@@ -223,7 +222,7 @@ def first_insert_size(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> InsertSize:
-    """The insert size that `map_chunks` estimates, for chunks that are mapped elsewhere."""
+    """Return the insert size that `map_chunks` would estimate, for chunks mapped elsewhere."""
 
     def score(chunk: ReadChunk) -> ScoredChunk:
         return _score(index, genome, chunk, parameters)
@@ -239,8 +238,8 @@ def score_chunk(
     found: Candidates,
     parameters: MappingParameters,
 ) -> ScoredChunk:
-    """Scored hits of a chunk's reads: those of the candidates `found` in the first seeding round,
-    and of the rounds after it (seeding_rounds.py).
+    """Return the scored hits of a chunk's reads: of the candidates `found` in the first seeding
+    round, and of further rounds (seeding_rounds.py).
     """
     both = both_strands(chunk.codes, chunk.offsets)
     lengths = np.diff(chunk.offsets)
@@ -271,7 +270,7 @@ def score_chunk(
 def _add_mates(
     genome: Genome, scored: ScoredChunk, insert: InsertSize, parameters: MappingParameters
 ) -> ScoredChunk:
-    """The chunk with the hits of rescued mates."""
+    """Return the chunk with the hits of rescued mates."""
     if not insert.highest or scored.chunk.ends == 1:
         return scored
     both, offsets = scored.both, scored.chunk.offsets
@@ -287,7 +286,7 @@ def finish_chunk(
     insert: InsertSize,
     parameters: MappingParameters,
 ) -> MappedChunk:
-    """Select the primary hits of a chunk's reads, and align them there."""
+    """Select the primary hits of a chunk's reads, and align the reads at them."""
     chunk, both = scored.chunk, scored.both
     offsets, lengths = chunk.offsets, np.diff(chunk.offsets)
     hits = with_split_reads(index, genome, both, chunk.codes, offsets, scored.hits, parameters)
@@ -332,7 +331,7 @@ def finish_chunk(
     )
     return MappedChunk(
         chunk, both, hits, scored.searched, mapped, primary, insert, supplementary,
-        # As with bwa mem -a, no other hit on an ALT contig is written.
+        # As in bwa mem -a, no other hit on an ALT contig is written.
         secondary if recorded is None else None, recorded, found.better_scores,
     )  # fmt: skip
 
@@ -346,10 +345,10 @@ def with_assembly_hits(
     hits: ScoredHits,
     parameters: MappingParameters,
 ) -> ScoredHits:
-    """The hits, and those that reads with hits on ALT contigs alone have on the primary assembly.
+    """Add hits on the primary assembly for reads with hits only on ALT contigs.
 
-    The seeding rounds resolve a read on any contig; there, it may have a mismatch in every seed.
-    On the host, whatever the engine: few reads take part.
+    The seeding rounds resolve a read on any contig; on the primary assembly it may have a mismatch
+    in every seed. This runs on the host for both engines, because few reads take part.
     """
     on_alt = on_alt_contigs(hits, genome.contig_starts, parameters.alt)
     reads = np.setdiff1d(
@@ -364,7 +363,7 @@ def with_assembly_hits(
 
 
 def tie_seeds(chunk: ReadChunk) -> np.ndarray:
-    """A number a read to break ties by: of its template, so that it does not depend on chunks."""
+    """Return a number per read to break ties: of its template, independent of chunks."""
     templates = chunk.templates
     if templates is None:
         templates = np.arange(chunk.n_templates) + chunk.first_template

@@ -1,28 +1,28 @@
-"""From chunks of reads to alignments with a GPU.
+"""Map chunks of reads to alignments with a GPU.
 
-Where it may, a GPU finishes the reads, and writes the records of a BAM file (plain_reads_cuda):
+If possible, a GPU finishes the reads and writes the records of a BAM file (plain_reads_cuda):
 
     read ahead    chunks 9, 8, 7
     GPU           chunks 6, 5: hits, primary hits, alignments    chunks 2, 1: records
     threads       chunks 4, 3: the few reads that the GPU leaves to the host
 
-Else threads do, with the hits that it has found:
+Otherwise threads do so, with the hits found by the GPU:
 
     read ahead    chunks 9, 8
     GPU           chunks 7, 6, 5, 4: scored hits of reads and of their mates
-    threads       chunks 3, 2, 1: primary hits, alignments, records          chunk 0: handed on
+    threads       chunks 3, 2, 1: primary hits, alignments, records          chunk 0: yielded
 
-The GPU takes chunks that have been read by the time that it is free, several at once: every kernel
-that is launched takes the host about as long as thousands of reads take the GPU. Groups of chunks
-have turns on it: two at a time would take more of its memory and, measured, no less time. Meanwhile
-other threads bring reads to pinned memory and hits from there: between that and the GPU a copy
-takes a tenth of the time.
+The GPU takes all chunks that are ready when it becomes free: launching a kernel takes the host
+about as long as the GPU needs for thousands of reads. One group of chunks at a time uses the GPU:
+two would need more memory and, as measured, save no time. Meanwhile other threads copy reads to
+pinned memory and hits from there; copies between pinned memory and the GPU take a tenth of the
+time.
 
-Of several GPUs each has its turns and its pinned memory, and a group goes to the one with the
-fewest in hand.
+With several GPUs, each has its own queue and pinned memory, and a group goes to the GPU with the
+fewest groups.
 
-Where the GPU's memory is too small for a group it is mapped in parts, and so are those that follow:
-reads are independent, but for the two of a pair.
+If the GPU's memory is too small for a group, the group is mapped in parts, and so are later ones:
+reads are independent, except for the two of a pair.
 """
 
 import threading
@@ -89,27 +89,27 @@ from bwarp.records.statistics_cuda import counts_of_plain
 from bwarp.runtime.threads import in_order, read_ahead_in_lists
 from bwarp.runtime.timeline import on_timeline, span
 
-#: Reads that a thread maps at a time: with fewer, sixteen threads wait for Python's lock.
+#: Reads that a thread maps at a time; with fewer, sixteen threads wait for the GIL.
 READS_A_CHUNK = 1 << 18
 
-#: Chunks in work at a time, whatever the threads: each takes memory.
+#: Maximum number of chunks in work, for any number of threads, to limit memory.
 MOST_IN_WORK = 12
 
 #: Reads of the first and the last chunks.
 FEW_READS = 1 << 16
 
-#: Groups in work for each GPU: one on the GPU, and one on its way there or from there.
+#: Groups in work per GPU: one on the GPU, and one being copied.
 GROUPS = 2
 
-#: Groups in work for each GPU where it finishes them: one there, one on its way, one of which the
-#: host finishes some.
+#: Groups in work per GPU if it finishes them: one on the GPU, one being copied, and one of which
+#: the host finishes some reads.
 FINISHED_GROUPS = 3
 
-#: The most chunks of such a group. A turn on the GPU takes 50 ms however few reads it has, so those
-#: that wait go together; where none do, a group is one chunk.
+#: Maximum number of chunks in such a group. A group takes at least 50 ms on the GPU, so waiting
+#: chunks are joined; if none waits, a group is one chunk.
 MOST_FINISHED = 3
 
-#: Reads of a part of those that the host finishes: about 10,000 of a group, which wait for that.
+#: Reads per part finished on the host: about 10,000 reads of a group, which waits for them.
 FEW_MARKED = 1 << 12
 
 _NO_BASES = np.empty(0, np.uint8)
@@ -125,15 +125,15 @@ def map_chunks(
     then: Callable = itself,
     form: RecordForm | None = None,
 ) -> Iterator:
-    """Map chunks in their order; as `bwarp.mapping.pipeline.map_chunks`, and with the same result.
+    """Map chunks in order, with the same result as `bwarp.mapping.pipeline.map_chunks`.
 
     Parameters
     ----------
     devices : sequence of DeviceData, optional
-        What `bwarp.mapping.seeding_rounds_cuda.prepare` has returned on every GPU already.
+        Results of `bwarp.mapping.seeding_rounds_cuda.prepare` on each GPU.
     form : RecordForm, optional
-        The GPU finishes plain reads, too, and writes their records in this form; what is yielded
-        are `EncodedChunk`, and so is what `then` returns.
+        If given, the GPU also finishes plain reads and writes their records in this form; then
+        `EncodedChunk` are yielded, and returned by `then`.
     """
     is_finished_there = form is not None and can_finish(parameters)
     workers = [_Scorer(device, parameters, form) for device in devices or [prepare(index)]]
@@ -149,7 +149,8 @@ def map_chunks(
     chunks = _until(ended, chunks)
     insert, first = given_insert_size(parameters), []
     if insert is None:
-        # These are scored again with their mates, which takes less than to keep their hits there.
+        # These are scored again with their mates, which needs less than keeping their hits on the
+        # GPU.
         first = list(first_chunks(chunks))
         scored = score(first, ended.is_set) if first else ()
         insert = estimate_insert_size(scored, genome, parameters)
@@ -182,13 +183,13 @@ def map_chunks(
         return encoded
 
     in_work = min(threads, FINISHED_GROUPS * len(workers))
-    # A group that is made before a thread has time for it has fewer chunks, and takes memory.
+    # A group formed before a thread is free would have fewer chunks, and take memory.
     finished = in_order(finish_group, groups, in_work, waiting=0)
     yield from chain.from_iterable(finished)
 
 
 def _runs(chunks: list[ReadChunk]) -> Iterator[list[ReadChunk]]:
-    """Consecutive chunks that the GPU finishes at once, or that the host does."""
+    """Yield runs of chunks that the GPU finishes together, or that the host finishes."""
     run = []
     for chunk in chunks:
         if run and not (go_together(run[-1], chunk) and are_plain(run[-1]) == are_plain(chunk)):
@@ -199,13 +200,13 @@ def _runs(chunks: list[ReadChunk]) -> Iterator[list[ReadChunk]]:
 
 
 def _until(ended: threading.Event, chunks: Iterable[ReadChunk]) -> Iterator[ReadChunk]:
-    """The chunks; when there are no more `ended` is set."""
+    """Yield the chunks, then set `ended`."""
     yield from chunks
     ended.set()
 
 
 class _OnHost(NamedTuple):
-    """What the GPU has found of some reads; `hits` may be views of pinned memory."""
+    """Results of the GPU for some reads; `hits` may be views of pinned memory."""
 
     hits: ScoredHits
     unlocated: np.ndarray
@@ -213,16 +214,16 @@ class _OnHost(NamedTuple):
 
 
 class _Scorer:
-    """Scores groups of chunks on the GPU, one at a time, with as many reads at once as fit; and
-    finishes plain ones.
+    """Scores groups of chunks on the GPU, one at a time, with as many reads at once as fit, and
+    finishes plain reads.
     """
 
     def __init__(self, device: DeviceData, parameters: MappingParameters, form: RecordForm | None):
         self._device, self._parameters, self._form = device, parameters, form
-        #: Made on this GPU, when it finishes the first reads.
+        #: Created on this GPU when it finishes the first reads.
         self._constants: RecordConstants | None = None
         self._turn = threading.Lock()
-        # Of both kinds one is on its way while the GPU uses the other.
+        # Of both kinds, one is being copied while the GPU uses the other.
         self._pinned_reads, self._pinned_hits = PinnedBuffers(2), PinnedBuffers(2)
         self._pinned_records = PinnedBuffers(2)
         refusal = GpuMemoryError("mapping a read takes more GPU memory than is free")
@@ -238,11 +239,11 @@ class _Scorer:
         insert: InsertSize | None,
         in_parts: Callable[[], bool],
     ) -> list[ScoredChunk]:
-        """The hits of the chunks' reads and, where the insert size is known, of their mates.
+        """Return the hits of the chunks' reads and, if the insert size is known, of their mates.
 
-        The reverse complements of the reads are not made. The first chunks, for which all threads
-        wait, come in small ones, so that all threads share them; and so do those of which
-        `in_parts` says so when they are scored, such as the last.
+        Reverse complements of reads are not returned. The first chunks, for which all threads wait,
+        are returned as small ones, so that all threads share them; and so are chunks for which
+        `in_parts` returns true when they are scored, such as the last.
         """
         lengths = [np.diff(chunk.offsets) for chunk in chunks]
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
@@ -269,12 +270,12 @@ class _Scorer:
         insert: InsertSize,
         finish_parts: Callable[[list[ScoredChunk]], list[EncodedChunk]],
     ) -> list[EncodedChunk]:
-        """The records of consecutive chunks of plain reads, as many at once as fit.
+        """Return the records of consecutive chunks of plain reads, as many at once as fit.
 
         Parameters
         ----------
         finish_parts : function
-            Finishes those reads on the host that the GPU leaves to it.
+            Function that finishes reads on the host that the GPU leaves to it.
         """
         ends = chunks[0].ends
 
@@ -310,7 +311,7 @@ class _Scorer:
     def _finish_plain(
         self, parts: list[ReadChunk], insert: InsertSize
     ) -> tuple[PlainReads, np.ndarray, ScoredChunk | None]:
-        """What the GPU does before the host, the offsets of the reads, and what the host does."""
+        """Return plain reads on the GPU, the offsets of the reads, and the work for the host."""
         parameters = of_ends(self._parameters, parts[0].ends)
         size = sum(part.codes.size for part in parts)
         with self._pinned_reads.lent() as pinned_reads, self._pinned_hits.lent() as pinned_hits:
@@ -331,7 +332,7 @@ class _Scorer:
 
     @contextmanager
     def _on_gpu(self) -> Iterator[None]:
-        """A turn on the GPU."""
+        """Use the GPU exclusively."""
         with span("wait for the GPU"):
             self._turn.acquire()
         try:
@@ -348,7 +349,7 @@ class _Scorer:
         pinned: PinnedBuffer,
         is_copied: bool,
     ) -> _OnHost:
-        """`is_copied`: other hits are to come through the pinned memory before these are used."""
+        """Score a part; `is_copied` copies hits whose pinned memory is reused before they are."""
         scored = score_reads(self._device, codes, offsets, of_ends(self._parameters, ends))
         hits = scored.hits
         if ends == 2 and insert is not None:
@@ -362,8 +363,8 @@ class _Scorer:
 
 
 def _room_for(parts: list[ReadChunk], n_bases: int) -> int:
-    """Bases of pinned memory for parts of chunks: the most that those of a long run have, for to
-    pin memory again takes longer than to map what it holds.
+    """Return the size of pinned memory, in bases, for parts of chunks: the maximum of a long run,
+    because pinning memory again takes longer than mapping its contents.
     """
     n_reads = sum(part.n_reads for part in parts)
     if n_reads < READS_A_CHUNK:
@@ -373,9 +374,9 @@ def _room_for(parts: list[ReadChunk], n_bases: int) -> int:
 
 @on_timeline("divide hits among chunks")
 def _divided(chunks: list[ReadChunk], found: Sequence[_OnHost | ScoredChunk]) -> list[ScoredChunk]:
-    """The hits of every chunk in memory of their own, so that pinned memory can be used again.
+    """Copy the hits of every chunk to its own memory, so that pinned memory can be reused.
 
-    What was searched is counted with the first chunk.
+    Counts of the search are assigned to the first chunk.
     """
     hits = joined([one.hits for one in found]) if len(found) > 1 else found[0].hits
     unlocated = np.concatenate([one.unlocated for one in found])

@@ -1,11 +1,11 @@
-"""From scored hits to BAM records on the GPU, for plain reads.
+"""Convert scored hits to BAM records on the GPU, for plain reads.
 
     hits of all reads -> primary hits -> alignments -> secondary hits -> records, counts
               '-> hits of marked reads -> finish_chunk on the host -> records -'
 
-A read is marked, and its mate with it, where more may have to be done than the GPU does: its best
-hit clips bases that may lie across a long gap or elsewhere. These are few; the host finishes them
-as it does all reads without a GPU (`bwarp.mapping.pipeline.finish_chunk`).
+A read and its mate are marked if they may need more work than the GPU does: the best hit clips
+bases that may lie across a long gap or elsewhere. Marked reads are few; the host finishes them as
+it does all reads without a GPU (`bwarp.mapping.pipeline.finish_chunk`).
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ from bwarp.records.statistics_cuda import count_plain
 from bwarp.runtime.threads import joined_stretches
 from bwarp.runtime.timeline import on_timeline
 
-#: Of longer reads the host finishes all: records of a group are to be less than 4 GB.
+#: The host handles all reads longer than this: the records of a group must be less than 4 GB.
 MOST_BASES = 500
 
 NO_RECORDS = HostRecords(
@@ -55,16 +55,16 @@ NO_RECORDS = HostRecords(
 
 @dataclass(frozen=True)
 class PlainReads:
-    """Reads on the GPU whose records are still to be written.
+    """Reads on the GPU before their records are written.
 
     Attributes
     ----------
     scored : ScoredReads
-        With the hits of mates.
+        Reads with hits, including rescued mates.
     texts : ReadTexts
     primary : DevicePrimary
     alignments : DeviceAlignments
-        A row a read.
+        One row per read.
     secondary : SecondaryOfReads
     marks : ndarray, shape=(n_reads,), dtype=uint8
         1 for reads that the host finishes.
@@ -81,12 +81,12 @@ class PlainReads:
 
 
 def can_finish(parameters: MappingParameters) -> bool:
-    """Whether the GPU knows how to finish reads that are mapped so."""
+    """Return whether the GPU can finish reads mapped with these parameters."""
     return not (parameters.alt or parameters.hic or parameters.secondary_records)
 
 
 def are_plain(chunk: ReadChunk) -> bool:
-    """Whether the GPU may finish reads of a chunk."""
+    """Return whether the GPU may finish reads of a chunk."""
     return chunk.orphans is None and int(np.diff(chunk.offsets).max(initial=0)) <= MOST_BASES
 
 
@@ -99,12 +99,12 @@ def finish_reads(
     chunk: ReadChunk,
     parameters: MappingParameters,
 ) -> PlainReads:
-    """Select the primary hits of a chunk's reads and align them there; mark what the host does.
+    """Select primary hits of a chunk's reads and align the reads; mark reads for the host.
 
     Parameters
     ----------
     scored : ScoredReads
-        With the hits of mates.
+        Reads with hits, including rescued mates.
     """
     genome, reads, hits, ends = device.genome, scored.reads, scored.hits, chunk.ends
     marks_there = mark_split_reads(reads, hits, parameters)
@@ -126,14 +126,14 @@ def finish_reads(
 
 
 def texts_of(chunk: ReadChunk) -> ReadTexts:
-    """The names and qualities of a chunk of `joined_chunks` on the GPU."""
+    """Copy the names and qualities of a chunk of `joined_chunks` to the GPU."""
     offsets = np.append(chunk.names[:, 0], chunk.text.size)
     qualities = chunk.codes[:0] if chunk.qualities is None else chunk.qualities
     return ReadTexts(array_on_gpu(chunk.text), cuda.to_device(offsets), array_on_gpu(qualities))
 
 
 def hits_of_marked(plain: PlainReads, pinned: PinnedBuffer) -> tuple[ScoredHits, np.ndarray]:
-    """The hits of marked reads on the host, as of `hits_on_host`; and `unlocated` of all."""
+    """Return the hits of marked reads on the host, as `hits_on_host`, and `unlocated` of all."""
     scored = plain.scored
     hits = hits_on_host(without(scored.hits, cuda.to_device(plain.marks ^ 1)), pinned)
     return hits, scored.unlocated.copy_to_host()
@@ -142,15 +142,15 @@ def hits_of_marked(plain: PlainReads, pinned: PinnedBuffer) -> tuple[ScoredHits,
 def marked_reads(
     chunk: ReadChunk, hits: ScoredHits, unlocated: np.ndarray, marks: np.ndarray
 ) -> ScoredChunk:
-    """The marked reads of a chunk of `joined_chunks` as a chunk with hits, in memory of their own;
-    reverse complements are not made.
+    """Return the marked reads of a chunk of `joined_chunks` as a chunk with hits, in new memory,
+    without reverse complements.
 
     Parameters
     ----------
     chunk : ReadChunk
-        Without comments.
+        A chunk without comments.
     hits : ScoredHits
-        Of marked reads alone, which have the numbers that they have in the chunk.
+        Hits of the marked reads only, with the reads' numbers in the chunk.
     unlocated : ndarray, shape=(n_reads,), dtype=int32
     """
     reads = np.flatnonzero(marks)
@@ -175,7 +175,7 @@ def marked_reads(
 def records_of_host(
     encoded: Sequence[EncodedChunk], parts: Sequence[ScoredChunk], reads: np.ndarray
 ) -> HostRecords:
-    """What the host has made of the parts of marked reads, which have these numbers."""
+    """Return the host's records of the parts of marked reads with these numbers."""
     made = [records for one in encoded for records in one.records]
     sizes = np.concatenate([np.diff(records.starts) for records in made])
     firsts = np.cumsum([0, *(part.chunk.n_reads for part in parts)])
@@ -197,8 +197,8 @@ def write_records(
     numbers: RecordNumbers,
     ends: int,
 ) -> tuple[DeviceRecords, np.ndarray]:
-    """All records of a chunk, those that the host has made among them; and what is counted of the
-    others, as `count_plain` returns it.
+    """Return all records of a chunk, including those of the host, and the counts of the other
+    reads, as from `count_plain`.
     """
     scored = plain.scored
     records, edits = plain_records(

@@ -1,21 +1,23 @@
-"""Primary hits of reads without mates, and their mapping qualities.
+"""Select the primary hits of reads without mates, and compute mapping qualities.
 
-The mapping quality is the probability that the read lies elsewhere: every other hit of the same
-bases is less likely the less it scores (likelihoods.py), and the likelihoods of all of them are
-added. A read without another hit has the quality that bwa gives it.
+The mapping quality reflects the probability that the read is from elsewhere: every other hit of the
+same bases is less likely the less it scores (likelihoods.py), and the likelihoods of all are added.
+A read without another hit gets the quality of bwa.
 
-Hits are compared by clip-penalised scores: two mismatches at a read's end are worse than one,
+Hits are compared by clip-penalised scores: two mismatches at an end of a read are worse than one,
 although both are clipped to the same raw score.
 
-Another hit is near if it scores less by one difference or nothing. Near hits show that the read is
-from a repeat whose copies one difference tells apart, here or in a copy that was not found: each
-counts `NEAR_RIVALS` times. Short reads have too many of them for that.
+Another hit is near if it scores less by at most one difference. Near hits indicate a repeat whose
+copies differ by one difference, here or in a copy that was not found: each counts `NEAR_RIVALS`
+times. Short reads have too many of them for that.
 
-Unlocated hits have a bound (Candidates.unlocated), not a score. They are copies of a repeat of
-which other copies were located; one of them is taken to be `UNLOCATED_LOSS` below what it is likely
-to score, and there are more than one. How often it scores more than it is likely to was measured:
-see `BOUND_ROOM`. A short read may have a locus that no seed shows at all, too: one with a mismatch
-in each of its shortest seeds.
+Unlocated hits have a bound (Candidates.unlocated) instead of a score. They are copies of a repeat
+of which other copies were located; one of them is assumed to score `UNLOCATED_LOSS` below its
+likely score, and there are several. How often it scores more was measured: see `BOUND_ROOM`. A
+short read may also have a locus that no seed shows: one with a mismatch in each of its shortest
+seeds.
+
+The file also ranks hits on ALT contigs, and selects the 5' part of split reads for Hi-C.
 """
 
 import math
@@ -40,23 +42,22 @@ from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
-# Numbers of templates by which ties are broken: they look random, and are the same in every run.
+# Numbers of templates that break ties: pseudo-random, and the same in every run.
 #
-# Both engines use them. Of equal hits of a read one is drawn by its template's number; of equal
-# pairs
-# that with the highest number of its own.
+# Both engines use them. Among equal hits of a read, one is drawn by the number of its template;
+# among equal pairs, the one with the highest number is taken.
 
 
 #: Odd numbers without a pattern in their bits.
 _MIXER, _SECOND_MIXER = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 
-#: No read has as many hits.
+#: More than the number of hits of any read.
 _HITS = 7919
 
 
 @compiled(inline="always")
 def tie_seed(template):
-    """The number, uint64, of a template (uint64)."""
+    """Return the number, uint64, of a template (uint64)."""
     mixed = uint64((template + uint64(1)) * uint64(_MIXER))
     mixed = uint64((mixed ^ (mixed >> uint64(29))) * uint64(_SECOND_MIXER))
     return mixed ^ (mixed >> uint64(32))
@@ -64,19 +65,19 @@ def tie_seed(template):
 
 @compiled(inline="always")
 def drawn_of(seed, equals):
-    """Which one of so many equal hits is drawn, from 0."""
+    """Return the index of the hit drawn among equal hits."""
     return int64(seed % uint64(equals))
 
 
 @compiled(inline="always")
 def pair_tie(seed, i, j):
-    """The number, uint64, of a template's pair of hits, `i` of read 1 and `j` of read 2."""
+    """Return the number, uint64, of a template's pair of hits, `i` of read 1 and `j` of read 2."""
     return uint64((seed ^ uint64(i * _HITS + j)) * uint64(_MIXER))
 
 
 @compiled
 def seeds_of_templates(templates: np.ndarray) -> np.ndarray:
-    """The numbers of templates, uint64 as they are."""
+    """Return the numbers of templates."""
     seeds = np.empty_like(templates)
     for i in range(templates.size):
         seeds[i] = tie_seed(templates[i])
@@ -87,32 +88,32 @@ UNLOCATED_LOSS = 10
 SHORT_UNLOCATED_LOSS = 5
 _SHORTEST_SEED = 19
 
-#: Bases of the seeds of the last round.
+#: Length of the seeds of the last round.
 SHORTEST_SEED = MappingParameters.short.length
 
-#: A short read's locus that seeds do not show is there once in so many reads.
+#: One in this number of short reads has a locus that seeds do not show.
 HIDDEN_ONCE_IN = 10_000
 
-#: Where hits are not located, there are so many times as many rivals as were seen.
+#: If hits are not located, the number of rivals is multiplied by this.
 UNLOCATED_RIVALS = 4
 
-#: A near hit of a read that is not short counts so many times.
+#: Weight of a near hit of a read that is not short.
 NEAR_RIVALS = 64
 
 #: A read that scores as much as the bound of unlocated hits has another hit once in 1,100 times, as
-#: if that scored 25 / 4 matches less; for every 4 matches that the read scores more, one less.
+#: if that scored 25 / 4 matches less; for every 4 matches more, one match less.
 BOUND_ROOM = 25
 BOUND_SLOPE = 4
 
-#: Added to a quality before it is cut to a whole number, as in bwa.
+#: Added to a quality before it is truncated to an integer, as in bwa.
 ROUNDING = 0.499
 
-#: Less than any score.
+#: Lower than any score.
 _NOTHING = -(1 << 60)
 
 
 class PrimarySelection(NamedTuple):
-    """The outcome for every read.
+    """The selected hit of each read.
 
     Attributes
     ----------
@@ -120,7 +121,7 @@ class PrimarySelection(NamedTuple):
         The index of the primary hit, or -1.
     qualities : ndarray, shape=(n_reads,), dtype=uint8
     suboptimal : ndarray, shape=(n_reads,), dtype=int32
-        The best score of any other hit of the same bases, 0 where there is none: XS.
+        The best score of any other hit of the same bases, 0 if there is none: XS.
     proper : ndarray, shape=(n_reads,), dtype=bool
     """
 
@@ -131,7 +132,7 @@ class PrimarySelection(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """What is known of reads besides their hits."""
+    """Data of reads other than their hits."""
 
     lengths: np.ndarray
     unlocated: np.ndarray
@@ -139,7 +140,7 @@ class Reads(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Scores; a hit is near that scores up to `near` less than another."""
+    """Scores; a hit is near if it scores up to `near` less than another."""
 
     match: int
     mismatch: int
@@ -156,14 +157,14 @@ def select_single(
     parameters: MappingParameters,
     seeds: np.ndarray,
 ) -> PrimarySelection:
-    """Primary hits of reads that have no mates; `seeds` (uint64 a read) break ties."""
+    """Select primary hits of reads without mates; `seeds` (uint64 per read) break ties."""
     primary = no_selection(len(lengths))
     select_unpaired(hits, Reads(lengths, unlocated, seeds), scores_of(parameters), primary)
     return primary
 
 
 def no_selection(n_reads: int) -> PrimarySelection:
-    """No read has a primary hit."""
+    """Return a selection without primary hits."""
     return PrimarySelection(
         np.full(n_reads, -1, np.int64),
         np.zeros(n_reads, np.uint8),
@@ -179,29 +180,29 @@ def scores_of(parameters: MappingParameters) -> Scores:
 
 @compiled(inline="always")
 def span_of(strand, read_start, read_end, length):
-    """The bases of the read, as it was read, that a hit aligns; both engines use it."""
+    """Return the bases of the read, as sequenced, that a hit aligns; both engines use it."""
     return (length - read_end, length - read_start) if strand else (read_start, read_end)
 
 
 @compiled(inline="always")
 def read_span(hits, i, length):
-    """The bases of the read, as it was read, that a hit aligns."""
+    """Return the bases of the read, as sequenced, that a hit aligns."""
     start, end = np.int64(hits.read_starts[i]), np.int64(hits.read_ends[i])
     return span_of(hits.strands[i], start, end, length)
 
 
 @compiled(inline="always")
 def same_bases(span, span_2):
-    """Whether two stretches of a read share half of the shorter one or more."""
+    """Return whether two stretches of a read share at least half of the shorter one."""
     shared = min(span[1], span_2[1]) - max(span[0], span_2[0])
     return 2 * shared >= min(span[1] - span[0], span_2[1] - span_2[0])
 
 
 @compiled(inline="always")
 def penalised_score(score, gapless, read_start, read_end, length, clip):
-    """A hit's score with its clipped ends penalised; both engines use it.
+    """Return the clip-penalised score of a hit; both engines use it.
 
-    Not that of a gapped hit: its start is not known, and strands are to be equal.
+    Gapped hits are not penalised: their start is unknown, and strands must be treated alike.
     """
     if not gapless:
         return score
@@ -210,19 +211,19 @@ def penalised_score(score, gapless, read_start, read_end, length, clip):
 
 @compiled(inline="always")
 def clip_penalised(hits, i, length, clip):
-    """A hit's score with its clipped ends penalised."""
+    """Return the clip-penalised score of a hit."""
     return penalised_score(
         np.int64(hits.scores[i]), hits.gapless[i], hits.read_starts[i], hits.read_ends[i], length,
         clip,
     )  # fmt: skip
 
 
-# Inlined where hits are handed on as a tuple: a call counts references to all of its arrays, and
-# takes half as long again.
+# Inlined where hits are passed as a tuple: a call counts references to all of its arrays, and takes
+# half as long again.
 @compiled(inline="always")
 def suboptimal_of(hits, read, primary, length, clip, margin):
-    """The best other hit of the same bases of a read, its raw and its clip-penalised score, and how
-    many such hits are within `margin` of the primary one.
+    """Return the best other hit of the same bases of a read, its raw and clip-penalised scores, and
+    the number of such hits within `margin` of the primary one.
     """
     best = best_penalised = np.int64(0)
     n = 0
@@ -240,32 +241,32 @@ def suboptimal_of(hits, read, primary, length, clip, margin):
 
 @compiled(inline="always")
 def hidden_score(length, match, loss):
-    """What a locus of a short read scores at most that no seed of the last round shows."""
+    """Return the maximum score of a locus of a short read that no seed of the last round shows."""
     return match * length - loss * (length // SHORTEST_SEED)
 
 
 @compiled(inline="always")
 def _lost_to_others(n):
-    """What n suboptimal hits nearly as good take from a mapping quality."""
+    """Return the reduction of a mapping quality by n suboptimal hits that are nearly as good."""
     return int(4.343 * math.log(n + 1) + ROUNDING) if n > 0 else 0
 
 
 @compiled(inline="always")
 def length_factor(aligned):
-    """What an alignment of so many bases counts in bwa's mapping quality."""
+    """Return the factor of an alignment of this length in bwa's mapping quality."""
     return 1.0 if aligned < 50 else 3.0 / math.log(aligned)
 
 
 @compiled(inline="always")
 def unique_suboptimal(match):
-    """The suboptimal score that bwa takes a unique hit to have."""
+    """Return the suboptimal score that bwa assumes for a unique hit."""
     return _SHORTEST_SEED * match
 
 
 @compiled(inline="always")
 def unrounded_mapq(score, suboptimal, aligned, factor, match, mismatch):
-    """bwa's mapping quality by itself, float64, `factor` being the `length_factor`; both engines
-    use it. The suboptimal score is the lower one.
+    """Return bwa's mapping quality before rounding, float64, with `factor` of `length_factor`; both
+    engines use it. The suboptimal score must be lower.
     """
     identity = 1.0 - (aligned * match - score) / (match - mismatch) / aligned
     factor *= identity * identity
@@ -274,7 +275,7 @@ def unrounded_mapq(score, suboptimal, aligned, factor, match, mismatch):
 
 @compiled
 def single_end_mapq(score, suboptimal, n_suboptimal, aligned, unlocated, match, mismatch):
-    """bwa's mem_approx_mapq_se."""
+    """Return the mapping quality of bwa's mem_approx_mapq_se."""
     suboptimal = max(suboptimal, unlocated - UNLOCATED_LOSS * match, unique_suboptimal(match))
     if suboptimal >= score:
         return 0
@@ -285,29 +286,29 @@ def single_end_mapq(score, suboptimal, n_suboptimal, aligned, unlocated, match, 
 
 @compiled(inline="always")
 def quality_beside(less, match):
-    """The mapping quality of a hit beside another whose score is so much less."""
+    """Return the mapping quality of a hit if another one scores `less` below it."""
     return mapping_quality(likelihood(SCORE_UNITS * less, match))
 
 
 @compiled(inline="always")
 def is_near(less, length, near):
-    """Whether a hit that scores so much less is a near one; both engines use it."""
+    """Return whether a hit that scores `less` below another is near; both engines use it."""
     return length >= SHORT_READ and less <= near
 
 
 @compiled(inline="always")
 def others_beside(score, near, others, unlocated, length, match, mismatch):
-    """How likely all hits beside one are together, those included that were not located or that no
-    seed shows; both engines use it.
+    """Return the likelihood of all other hits together, including hits that were not located or
+    that no seed shows; both engines use it.
 
     Parameters
     ----------
     score : int64
         The clip-penalised score of the hit.
     near, others : int64
-        The likelihoods of located near hits together, and of located hits that are not near.
+        Sums of the likelihoods of located near hits, and of other located hits.
     unlocated : int64
-        What a hit that is not located is likely to score, or 0.
+        Likely score of a hit that is not located, or 0.
     """
     if unlocated:
         loss = match * (UNLOCATED_LOSS if length >= SHORT_READ else SHORT_UNLOCATED_LOSS)
@@ -325,14 +326,14 @@ def others_beside(score, near, others, unlocated, length, match, mismatch):
 
 @compiled(inline="always")
 def select(hits, reads, scores, read, hit, primary):
-    """Make a hit the primary one of its read; returns the best clip-penalised score of others."""
+    """Make a hit primary; return the best clip-penalised score of other hits."""
     length, match = reads.lengths[read], scores.match
     score = clip_penalised(hits, hit, length, scores.clip)
     span = read_span(hits, hit, length)
     best = best_penalised = np.int64(0)
     near = others = np.int64(0)
     for i in range(hits.offsets[read], hits.offsets[read + 1]):
-        # The others score less still, and count nothing.
+        # The others score even less, and have likelihood 0.
         if hits.scores[i] <= min(best_penalised, score - MOST_LESS * match):
             break
         if i == hit or not same_bases(span, read_span(hits, i, length)):
@@ -358,13 +359,13 @@ def select(hits, reads, scores, read, hit, primary):
 
 @compiled
 def select_unpaired(hits, reads, scores, primary):
-    """Select the best hit of every read that is in no proper pair."""
+    """Select the best hit of every read that is not in a proper pair."""
     hits, reads, primary = uncounted((hits, reads, primary))
     for read in range(hits.offsets.size - 1):
         begin, end = hits.offsets[read], hits.offsets[read + 1]
         if primary.proper[read] or begin == end or hits.scores[begin] < scores.least:
             continue
-        # Among equals one is drawn by the read's own number, so that no repeat is favoured.
+        # Among equals, draw one by the read's number, so that no repeat is favoured.
         length = reads.lengths[read]
         best, equals = np.int64(_NOTHING), 0
         for i in range(begin, end):
@@ -384,25 +385,22 @@ def select_unpaired(hits, reads, scores, primary):
 
 
 # --------------------------------------------------------------------------------------------------
-# Hits on ALT contigs, by bwa's rules: they take nothing from hits on the primary assembly.
+# Hits on ALT contigs, by bwa's rules: they do not affect hits on the primary assembly.
 #
 #     chr6     |====================>          the primary record; its quality is that of chr6 alone
 #     alt 1    |====================>          scores more: a supplementary record, and pa on chr6's
-#     alt 2    |================>              scores less than alt 1: named in the XA of alt 1
+#     alt 2    |================>              scores less than alt 1: listed in the XA of alt 1
 #
-# A read that aligns to the primary assembly has its primary record, quality and split parts from
-# the
-# hits there alone. All its hits are then ranked together, best first, of equals those of the
-# primary
-# assembly first. A hit that shares its bases with no better one leads; any other belongs to the
-# first
-# leader that it shares bases with, and is named in that one's XA. Leaders on ALT contigs get
+# If a read aligns to the primary assembly, its primary record, quality and split parts are those of
+# its hits there. All its hits are then ranked together, best first, and hits on the primary
+# assembly first among equals. A hit that shares no bases with a better one leads; any other belongs
+# to the first leader with shared bases, and is listed in its XA. Leaders on ALT contigs get
 # records.
 
 
 @dataclass(frozen=True)
 class AltHits:
-    """What becomes of the hits of reads that have some on ALT contigs.
+    """The selected hits of reads with hits on ALT contigs.
 
     Attributes
     ----------
@@ -411,11 +409,11 @@ class AltHits:
     qualities : ndarray, shape=(n,), dtype=uint8
     suboptimal : ndarray, shape=(n,), dtype=int32
     secondary : ndarray, shape=(m,), dtype=int64
-        Hits that are named in an XA.
+        Hits listed in an XA.
     named_by : ndarray, shape=(m,), dtype=int64
-        The number of the line whose record names it, or -1 for the read's primary record.
+        Index in `lines` of the record that lists the hit, or -1 for the read's primary record.
     better_scores : ndarray, shape=(n_reads,), dtype=int64
-        Of the leader on an ALT contig that a read's primary hit belongs to; 0 where there is none.
+        Score of the leader on an ALT contig to which the primary hit belongs; 0 without one.
     """
 
     lines: np.ndarray
@@ -427,16 +425,16 @@ class AltHits:
 
 
 def on_alt_contigs(hits: ScoredHits, contig_starts: np.ndarray, alt: tuple[int, ...]) -> np.ndarray:
-    """Whether each hit (bool) lies on one of the ALT contigs."""
+    """Return whether each hit (bool) is on an ALT contig."""
     is_alt = np.zeros(len(contig_starts), bool)
     is_alt[list(alt)] = True
-    # The end of a hit is known, its start may not be.
+    # The end of a hit is known; its start may not be.
     return is_alt[np.searchsorted(contig_starts, hits.ends - 1, side="right") - 1]
 
 
 def assembly_rows(hits: ScoredHits, on_alt: np.ndarray, least_score: int) -> np.ndarray:
-    """The hits that compete for the primary records: all but those on ALT contigs, which only count
-    for reads that align nowhere else. dtype int64.
+    """Return the hits that compete for primary records, int64: all hits except those on ALT
+    contigs, which count only for reads that align nowhere else.
     """
     has_other = np.zeros(len(hits.offsets) - 1, bool)
     has_other[hits.reads[~on_alt & (hits.scores >= least_score)]] = True
@@ -446,9 +444,9 @@ def assembly_rows(hits: ScoredHits, on_alt: np.ndarray, least_score: int) -> np.
 def unlocated_on_assembly(
     hits: ScoredHits, on_alt: np.ndarray, unlocated: np.ndarray
 ) -> np.ndarray:
-    """What an unlocated hit on the primary assembly is likely to score (Candidates.unlocated).
+    """Return the likely score of an unlocated hit on the primary assembly (Candidates.unlocated).
 
-    Where most hits of a read that were located are on ALT contigs, the others are taken to be, too.
+    If most located hits of a read are on ALT contigs, the unlocated ones are assumed to be, too.
     """
     n_alt = np.bincount(hits.reads[on_alt], minlength=len(unlocated))
     return np.where(2 * n_alt > np.diff(hits.offsets), 0, unlocated).astype(unlocated.dtype)
@@ -461,16 +459,16 @@ def alt_hits(
     primary: np.ndarray,
     parameters: MappingParameters,
 ) -> AltHits:
-    """Which hits of reads with hits on ALT contigs get records, and which are named in XA.
+    """Choose which hits of reads with hits on ALT contigs get records, and which are listed in XA.
 
     Parameters
     ----------
     hits : ScoredHits
         All hits of the reads.
     on_alt : ndarray, dtype=bool
-        Whether each lies on an ALT contig.
+        Whether each hit is on an ALT contig.
     primary : ndarray, shape=(n_reads,), dtype=int64
-        The primary hit of every read, or -1.
+        The primary hit of each read, or -1.
     """
     n_reads = len(hits.offsets) - 1
     has_alt = np.bincount(hits.reads[on_alt], minlength=n_reads) > 0
@@ -504,7 +502,7 @@ def _rank_together(
         length, chosen = lengths[read], primary[read]
         first = hits.offsets[read]
         n = hits.offsets[read + 1] - first
-        # Insertion sort: they are in order but for equals.
+        # Insertion sort, because hits are in order except for equals.
         for i in range(n):
             j = i
             if not on_alt[first + i]:
@@ -532,7 +530,7 @@ def _rank_together(
         if on_alt[leader] and not on_alt[chosen]:
             better_scores[read] = hits.scores[leader]
         elif leader != chosen:
-            # Of hits of one kind the primary one leads, though the other may score more.
+            # Among hits of one assembly the primary hit leads, although another may score more.
             for i in range(n):
                 if leaders[i] == leader:
                     leaders[i] = chosen
@@ -544,7 +542,7 @@ def _rank_together(
             if hits.scores[i] < least:
                 continue
             lines[n_lines] = i
-            # Both ends of parts may be clipped: there is no penalty for that.
+            # Both ends of parts may be clipped without a penalty.
             suboptimal[n_lines], other_score, near = suboptimal_of(hits, read, i, length, 0, margin)
             aligned = hits.ends[i] - hits.starts[i]
             qualities[n_lines] = single_end_mapq(
@@ -572,7 +570,7 @@ def _rank_together(
 
 
 # --------------------------------------------------------------------------------------------------
-# The 5' part of a split read as its primary hit, for Hi-C: it is where the read's end lies.
+# The 5' part of a split read as its primary hit, for Hi-C: it is at the end of the template.
 #
 #     read      0 ..................... 150
 #     hit 1             |==================>      scores most
@@ -587,9 +585,9 @@ def five_prime_first(
     primary: PrimarySelection,
     parameters: MappingParameters,
 ) -> PrimarySelection:
-    """The selection with the part of each read that begins first, as of `bwa mem -5`.
+    """Return the selection with the first part of each read as primary, as in `bwa mem -5`.
 
-    Parts are the primary hit, and hits that share bases with neither it nor a better part.
+    Parts are the primary hit, and hits that share no bases with it or a better part.
     """
     moved = PrimarySelection(*map(np.copy, primary))
     counts = np.diff(hits.offsets)
@@ -624,7 +622,7 @@ def _take_first_parts(hits, lengths, reads, least, match, mismatch, margin, part
                 first = i
         if first != parts[0]:
             primary.hits[read] = first
-            # Both ends of parts may be clipped: there is no penalty for that.
+            # Both ends of parts may be clipped without a penalty.
             primary.suboptimal[read], other, near = suboptimal_of(
                 hits, read, first, length, 0, margin
             )

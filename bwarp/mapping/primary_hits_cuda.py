@@ -1,15 +1,15 @@
-"""Primary hits and their mapping qualities on the GPU, by the rules of primary_pairs_cpu and
-primary_and_mapq_cpu.
+"""Primary hits and mapping qualities on the GPU, by the rules of primary_pairs_cpu and
+primary_hits_cpu.
 
-One warp works on a pair. The CPU sorts the hits of read 2; here all pairs of hits are looked at,
-32 at a time, for which a number a hit is enough that is written once:
+One warp processes a pair. The CPU sorts the hits of read 2; the GPU tests all pairs of hits, 32 at
+a time, using one number per hit that is computed once:
 
     hit of read 2    contig | strand | first base
-    hit of read 1    contig | strand of read 2 | first position of the window where that begins
+    hit of read 1    contig | strand of read 2 | first position of the window for read 2
 
-A hit of read 2 lies in the window if its number is less than the window's size above that of the
-hit of read 1. Likelihoods are whole numbers, so that their sums are the same in any order; and of
-equal pairs that with the highest tie number is taken, which no two have in common.
+A hit of read 2 is in the window if its number exceeds that of the hit of read 1 by less than
+the size of the window. Likelihoods are integers, so that their sums do not depend on the order;
+among equal pairs, the one with the highest tie number is taken, which is unique.
 """
 
 from functools import lru_cache
@@ -77,14 +77,13 @@ from bwarp.reads.base_bits_cuda import differing, shifted
 from bwarp.reads.device_reads_cuda import DeviceReads
 
 # --------------------------------------------------------------------------------------------------
-# What the GPU's threads find out of a hit: its clip-penalised score, the bases of the read that
-# it
-# aligns, and its mapping quality, by the rules of primary_and_mapq_cpu.
+# Properties of a hit computed by threads of the GPU: clip-penalised score, aligned bases of the
+# read, and mapping quality, by the rules of primary_hits_cpu.
 
 
 @cuda.jit(device=True)
 def span_at(hits, hit, length):
-    """The bases of the read, as it was read, that a hit aligns."""
+    """Return the bases of the read, as sequenced, that a hit aligns."""
     scored = hits.scored
     row = FIELDS * hit
     return span_of(hits.strands[hit], scored[row + READ_START], scored[row + READ_END], length)
@@ -92,7 +91,7 @@ def span_at(hits, hit, length):
 
 @cuda.jit(device=True)
 def penalised_at(hits, hit, length, clip):
-    """A hit's score with its clipped ends penalised."""
+    """Return the clip-penalised score of a hit."""
     scored = hits.scored
     row = FIELDS * hit
     return penalised_score(
@@ -103,7 +102,7 @@ def penalised_at(hits, hit, length, clip):
 
 @cuda.jit(device=True)
 def unique_mapq(score, aligned, factors, scores):
-    """bwa's mapping quality of a unique hit."""
+    """Return bwa's mapping quality of a unique hit."""
     suboptimal = unique_suboptimal(scores.match)
     if suboptimal >= score:
         return int64(0)
@@ -115,12 +114,12 @@ def unique_mapq(score, aligned, factors, scores):
 
 @cuda.jit(device=True)
 def quality_of_hit(hits, first, last, hit, length, unlocated, factors, scores):
-    """What `primary_and_mapq_cpu.select` finds of a primary hit: mapping quality, best score of
-    others and best clip-penalised one. A whole warp, a lane every 32nd hit.
+    """Return the results of `primary_hits_cpu.select` for a primary hit: mapping quality, and the
+    best raw and clip-penalised scores of others. All lanes of a warp call it; every 32nd hit each.
 
-    The CPU ends where raw scores, which fall, are so low that nothing changes: no clip-penalised
-    score is above its raw one, so those to come are no better than the best, raw or penalised, and
-    `MOST_LESS` matches below the primary one, which makes their likelihood 0. Here all are seen.
+    The CPU stops when raw scores, which are in descending order, are so low that nothing changes:
+    a clip-penalised score never exceeds the raw one, so later hits are no better, and at least
+    `MOST_LESS` matches below the primary hit, with likelihood 0. The GPU processes all.
     """
     scored = hits.scored
     score = penalised_at(hits, hit, length, scores.clip)
@@ -146,21 +145,21 @@ def quality_of_hit(hits, first, last, hit, length, unlocated, factors, scores):
     return min(alone, mapping_quality(others)), best, best_penalised
 
 
-#: Where strand and contig stand in a hit's number: no genome has as many bases, and no window
+#: Positions of strand and contig in a hit's number: no genome has as many bases, including windows
 #: beyond its ends.
 _STRAND, _CONTIG = 36, 37
 
-#: Less than any score.
+#: Lower than any score.
 _NOTHING = -(1 << 60)
 
 
 class DevicePrimary(NamedTuple):
-    """The outcome for every read, as `PrimarySelection`.
+    """The selected hit of each read, as in `PrimarySelection`.
 
     Attributes
     ----------
     hits
-        The row of the primary hit, or -1.
+        Row of the primary hit, or -1.
     qualities, suboptimal, proper
     """
 
@@ -171,8 +170,8 @@ class DevicePrimary(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of reads besides their hits, `length_factor` of numbers of bases, and the
-    number of the first template."""
+    """Data of reads other than their hits, `length_factor` per number of bases, and the number of
+    the first template."""
 
     unlocated: int32[::1]
     factors: float64[::1]
@@ -180,7 +179,7 @@ class Known(NamedTuple):
 
 
 class MateDistances(NamedTuple):
-    """What distances of mates score, and where mates lie (`InsertSize`)."""
+    """Scores of distances of mates, and positions of mates (`InsertSize`)."""
 
     likely: int64[::1]
     lowest: int
@@ -188,7 +187,7 @@ class MateDistances(NamedTuple):
 
 
 class HitNumbers(NamedTuple):
-    """Of every hit the number that the module's docstring draws, and its clip-penalised score."""
+    """The number of each hit described in the module's docstring, and its clip-penalised score."""
 
     keys: int64[::1]
     penalised: int32[::1]
@@ -204,14 +203,14 @@ def select_primary(
     first_template: int,
     parameters: MappingParameters,
 ) -> DevicePrimary:
-    """Primary hits as `select_paired` (2 ends) or `select_single` finds them, with the tie numbers
-    of templates from `first_template` on.
+    """Select primary hits like `select_paired` (2 ends) or `select_single`, with the tie numbers of
+    templates from `first_template` on.
 
     Parameters
     ----------
     unlocated : device array, shape=(n_reads,), dtype=int32
     insert : InsertSize or None
-        None, or one that is not known: there are no proper pairs.
+        If None or unknown, there are no proper pairs.
     """
     n_reads = reads.n_reads
     primary = columns(DevicePrimary, max(1, n_reads))
@@ -232,8 +231,8 @@ def select_primary(
 
 @lru_cache(maxsize=16)
 def _length_factors(_gpu, stop: int):
-    """`length_factor` of all numbers of bases below `stop`: logarithms of a GPU differ in their
-    last bits. No alignment of a scored hit has more bases than its read.
+    """Return `length_factor` of all numbers of bases below `stop`, computed on the CPU because
+    logarithms of a GPU differ in their last bits. No alignment has more bases than its read.
     """
     factors = [length_factor.py_func(aligned) for aligned in range(stop)]
     return cuda.to_device(np.array(factors, np.float64))
@@ -246,7 +245,7 @@ def _insert_size_scores(_gpu, insert: InsertSize, match: int):
 
 @cuda.jit(device=True)
 def pair_score(numbers, hits, mates, a, b):
-    """What two hits score as a pair, or `_NOTHING` where that is no proper one."""
+    """Return the score of two hits as a pair, or `_NOTHING` if it is not proper."""
     from_low = numbers.keys[b] - numbers.keys[a]
     if from_low < 0 or from_low >= mates.likely.size:
         return int64(_NOTHING)
@@ -267,8 +266,8 @@ def select_pairs(
 ):  # fmt: skip
     """Mark the reads of proper pairs, and select their primary hits.
 
-    One warp a pair, a lane every 32nd hit, then every 32nd pair of hits. Reads the rows of both
-    reads once or twice; each pair of hits is looked at twice, by two numbers from the cache.
+    One warp per pair; every 32nd hit, then every 32nd pair of hits per lane. The rows of both reads
+    are read once or twice; each pair of hits is tested twice, by two numbers from the cache.
     """
     offsets, scored = reads.offsets, hits.scored
     keys, penalised = numbers.keys, numbers.penalised
@@ -341,7 +340,7 @@ def select_pairs(
     if best <= unpaired:
         return
 
-    # How likely all pairs with another hit of a read are.
+    # Sums of the likelihoods of all pairs with another hit of a read.
     others_a, others_b, near_a, near_b = int64(0), int64(0), int64(0), int64(0)
     if n_found > 1:
         i, j = lane // n_b, lane % n_b
@@ -391,7 +390,7 @@ def select_pairs(
 
 @cuda.jit(device=True)
 def lanes_with(hits, hit, last, best, length, scores):
-    """The lanes, as bits, whose hit is reported and has this clip-penalised score."""
+    """Return a mask of lanes whose hit is reported and has this clip-penalised score."""
     is_best = False
     if hit < last and hits.scored[FIELDS * hit + SCORE] >= scores.least:
         is_best = penalised_at(hits, hit, length, scores.clip) == best
@@ -403,10 +402,10 @@ def select_reads(
     reads: DeviceReads, hits: DeviceScoredHits, known: Known, scores: Scores, ends: int,
     is_paired: int, primary: DevicePrimary,
 ):  # fmt: skip
-    """Select the primary hits of reads that are in no proper pair.
+    """Select the primary hits of reads that are not in a proper pair.
 
-    Where `is_paired` is 1 `proper` says which are; else none is. One warp a read, a lane every 32nd
-    hit; rows are read up to four times, from the cache.
+    If `is_paired` is 1, `proper` marks reads in proper pairs; otherwise there are none. One warp
+    per read, every 32nd hit per lane; rows are read up to four times, from the cache.
     """
     read = int64(cuda.grid(1) // WARP)
     if read >= reads.offsets.size - 1 or (is_paired and primary.proper[read]):
@@ -432,7 +431,7 @@ def select_reads(
     for step in range(first, last, WARP):
         lanes = lanes_with(hits, step + lane, last, best, length, scores)
         if drawn >= 0 and drawn < cuda.popc(lanes):
-            # The lane before which so many others have such a hit.
+            # Select the lane by the number of lanes with such a hit before it.
             before = cuda.popc(lanes & ((int64(1) << lane) - 1))
             is_drawn = (lanes >> lane) & 1 == 1 and before == drawn
             drawn_lane = int64(cuda.ballot_sync(ALL_LANES, is_drawn)) & ALL_LANES
@@ -446,18 +445,16 @@ def select_reads(
         primary.qualities[read], primary.proper[read] = quality, 0
 
 
-#: bwa's mapping quality is a formula of real numbers.
+#: bwa's mapping quality is computed in floating point.
 DOUBLE_PRECISION = {select_pairs, select_reads}
 
 
 # --------------------------------------------------------------------------------------------------
 # Reads in tandem repeats on the GPU, by the rules of tandem_repeats.
 #
-# Few reads are looked at: a thread finds out for each whether it is, and the whole warp then
-# takes
-# those of its 32 reads in turn. A lane compares a read with itself for each period, and 32 bases
-# of
-# it with the genome.
+# Few reads are candidates: one thread per read checks whether it is, and the whole warp then
+# processes those of its 32 reads in turn. A lane compares a read with itself for each period, and
+# 32 bases of it with the genome.
 
 
 def lower_tandem_repeats(
@@ -467,7 +464,7 @@ def lower_tandem_repeats(
     primary: DevicePrimary,
     parameters: MappingParameters,
 ) -> None:
-    """Lower the mapping qualities of reads of proper pairs that lie periods farther as well."""
+    """Lower mapping qualities of proper pairs that fit equally well periods farther."""
     lower_repeats[launch(reads.n_reads)](
         genome, reads, hits, primary, parameters.match, parameters.match - parameters.mismatch,
         parameters.most_loss,
@@ -476,13 +473,13 @@ def lower_tandem_repeats(
 
 @cuda.jit(device=True)
 def first_bits(count):
-    """The lowest bits, so many of 32 (more: all)."""
+    """Return a mask of the lowest `count` bits of 32 (all if more)."""
     return uint32(0xFFFFFFFF) if count >= 32 else uint32((int64(1) << count) - 1)
 
 
 @cuda.jit(device=True)
 def unlike(blocks, at, other):
-    """Which of 32 bases differ from 32 others of the same blocks, a bit each; ambiguous ones are
+    """Return a mask of 32 bases that differ from 32 others of the same blocks; ambiguous bases are
     equal."""
     first = (uint64(at) >> uint64(5)) << uint64(2)
     other_first = (uint64(other) >> uint64(5)) << uint64(2)
@@ -501,7 +498,7 @@ def unlike(blocks, at, other):
 
 @cuda.jit(device=True)
 def period_of(both, first, length):
-    """The shortest period of a read, 0 where it has none. A whole warp, a lane a period."""
+    """Return the shortest period of a read, or 0. All lanes of a warp call it, a period each."""
     period = int64(cuda.laneid) + 1
     fits = period <= min(int64(LONGEST_PERIOD), length // 2)
     differences, at = int64(0), int64(0)
@@ -516,7 +513,7 @@ def period_of(both, first, length):
 
 @cuda.jit(device=True)
 def differences_on(genome, diagonal, both, first, length):
-    """In how many bases a read differs from the genome. A whole warp, a lane 32 bases a step."""
+    """Count differences of a read from the genome. A warp, 32 bases per lane and step."""
     differences = int64(0)
     for at in range(32 * int64(cuda.laneid), length, 32 * WARP):
         bits = differing(genome, diagonal + at, both, first + at) & first_bits(length - at)
@@ -529,8 +526,8 @@ def lower_repeats(
     genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, primary: DevicePrimary,
     match: int, loss: int, margin: int,
 ):  # fmt: skip
-    """One thread a read, which reads a number of it or two. For each that has another hit about as
-    good the whole warp reads the read a dozen times, from the cache, and the genome twice.
+    """One thread per read, which reads one or two numbers. For each read with another hit about as
+    good, the whole warp reads it a dozen times, from the cache, and the genome twice.
     """
     offsets, contig_starts, scored = reads.offsets, genome.contig_starts, hits.scored
     own = int64(cuda.grid(1))

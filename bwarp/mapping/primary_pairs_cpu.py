@@ -1,16 +1,16 @@
-"""Primary hits of pairs, by bwa's rules, and their mapping qualities.
+"""Select the primary hits of pairs by bwa's rules, and compute their mapping qualities.
 
-A pair of hits that lie to each other as the run's pairs do scores the sum of both and the logarithm
-of its insert size's probability; it is taken where that beats the two best hits by themselves less
-a penalty. The likelihoods of all pairs with another hit of a read are added. Near ones count more
-where hits of both reads were not located, as those of single reads do; of short reads, all count
-half as much again where hits of either were not.
+A pair of hits with the orientation and distance of the run's pairs scores the sum of both and the
+logarithm of the probability of its insert size; it is selected if that exceeds the sum of the two
+best hits minus a penalty. The likelihoods of all pairs with another hit of a read are added. Near
+ones count more if hits of both reads were not located, as for single reads; for short reads, all
+count half as much again if hits of either were not located.
 
     hits of read 1     ---->            ---->        ---->
-    window of each       [======]         [======]     [======]      where a mate begins
+    window of each       [======]         [======]     [======]      where a mate starts
     hits of read 2      <----   <----             <----              by strand and first base
 
-Of two reads with many hits each only the pairs within these windows are looked at.
+For two reads with many hits each, only the pairs within these windows are evaluated.
 """
 
 import numpy as np
@@ -46,10 +46,10 @@ from bwarp.runtime.uncounted import uncounted
 
 UNPAIRED_PENALTY = 17
 
-#: Added to the first bases of hits on the reverse strand, so that they come after all others.
+#: Added to the first bases of hits on the reverse strand, to sort them after all others.
 _REVERSE = 1 << 40
 
-#: Less than any score.
+#: Lower than any score.
 _NOTHING = -(1 << 60)
 
 
@@ -63,7 +63,7 @@ def select_paired(
     seeds: np.ndarray,
     contig_starts: np.ndarray,
 ) -> PrimarySelection:
-    """Primary hits of pairs: reads 2 i and 2 i + 1; `seeds` (uint64 a read) break ties."""
+    """Select primary hits of pairs, reads 2 i and 2 i + 1; `seeds` (uint64 per read) break ties."""
     primary = no_selection(len(lengths))
     reads, scores = Reads(lengths, unlocated, seeds), scores_of(parameters)
     if insert.highest:
@@ -78,8 +78,8 @@ def select_paired(
 
 @compiled(inline="always")
 def window_of_mate(orientation, strand, first_base, lowest, n_sizes):
-    """The strand of read 2, whether it begins to the right (1) or the left (-1), and the first of
-    the `n_sizes` positions where it does, of a hit of read 1; both engines use it.
+    """Return, for a hit of read 1, the strand of read 2, whether it starts to the right (1) or left
+    (-1), and the first of its `n_sizes` possible positions; both engines use it.
     """
     mate_strand, side = mate_lies(orientation, 0, strand)
     low = first_base + lowest if side > 0 else first_base - lowest - n_sizes + 1
@@ -88,22 +88,22 @@ def window_of_mate(orientation, strand, first_base, lowest, n_sizes):
 
 @compiled(inline="always")
 def number_of_size(from_low, side, n_sizes):
-    """Which insert size, from the lowest, a mate has that begins so far within its window; both
-    engines use it.
+    """Return the index of the insert size, from the lowest, of a mate at this distance within its
+    window; both engines use it.
     """
     return from_low if side > 0 else n_sizes - 1 - from_low
 
 
 @compiled(inline="always")
 def unpaired_score(single_a, single_b, match):
-    """What a pair scores by the best hits of both reads, wherever they lie; both engines use it."""
+    """Return the score of a pair by the best hits of both reads anywhere; both engines use it."""
     return SCORE_UNITS * (single_a + single_b - UNPAIRED_PENALTY * match)
 
 
 @compiled(inline="always")
 def unlocated_rival(unlocated, suboptimal, match):
-    """What the hits of a read that were not located score in another pair, 0 where there are none;
-    both engines use it.
+    """Return the score of unlocated hits of a read in another pair, or 0 if there are none; both
+    engines use it.
     """
     if not unlocated:
         return int64(0)
@@ -112,8 +112,8 @@ def unlocated_rival(unlocated, suboptimal, match):
 
 @compiled(inline="always")
 def pairs_beside(best, rivals, length_a, length_b, match, mismatch):
-    """How likely pairs of hits are that were not located, or that no seed shows; both engines use
-    it. `rivals` is the sum of `unlocated_rival` of both reads.
+    """Return the likelihood of pairs with hits that were not located, or that no seed shows; both
+    engines use it. `rivals` is the sum of `unlocated_rival` of both reads.
     """
     besides = likelihood(best - SCORE_UNITS * rivals, match)
     if length_a < SHORT_READ and length_b < SHORT_READ:
@@ -125,15 +125,15 @@ def pairs_beside(best, rivals, length_a, length_b, match, mismatch):
 
 @compiled(inline="always")
 def pair_quality(others, near, is_short, unlocated_a, unlocated_b, alone):
-    """The mapping quality of a read in a pair, `alone` being the one without it; both engines use
-    it.
+    """Return the mapping quality of a read in a pair, given `alone`, the quality without it; both
+    engines use it.
 
     Parameters
     ----------
     others, near : int64
-        The likelihoods of all pairs with another hit of the read together, and of near ones.
+        Sums of the likelihoods of all pairs with another hit of the read, and of near ones.
     unlocated_a, unlocated_b : bool
-        Whether hits of the reads were not located.
+        Whether the reads have hits that were not located.
     """
     if is_short and (unlocated_a or unlocated_b):
         others += others >> 1
@@ -152,8 +152,8 @@ def _five_prime_of(hits, i, length):
 
 @compiled(inline="always")
 def _sort_hits(hits, read, length, clip, positions, rows, penalised):
-    """Write a read's hits by strand and first base, with their clip-penalised scores, of which it
-    returns the best.
+    """Write a read's hits by strand and first base, with their clip-penalised scores; return the
+    best score.
     """
     first, best = hits.offsets[read], np.int64(0)
     n = hits.offsets[read + 1] - first
@@ -176,11 +176,11 @@ def _sort_hits(hits, read, length, clip, positions, rows, penalised):
 
 @compiled(inline="always")
 def _first_from(positions, n, position):
-    """The number of the first of n sorted positions that is not before `position`."""
+    """Return the index of the first of n sorted positions at or after `position`."""
     first = np.int64(0)
     while n > 1:
         half = n >> 1
-        # No branch, which nothing could predict.
+        # Branchless, because the branch would be unpredictable.
         first += half * np.int64(positions[first + half - 1] < position)
         n -= half
     return first + np.int64(positions[first] < position)

@@ -1,7 +1,7 @@
-"""Scored hits of reads: ordered by score, without redundant ones, and merged.
+"""Scored hits of reads: sorted by score, without redundant ones, and merged.
 
-Equal scores stay in the order of their candidates. A hit that is not in columns yet is a strand and
-a row of eight numbers, here and on a GPU:
+Equal scores keep the order of their candidates. Before hits are in columns, a hit is a strand and a
+row of eight numbers, on the CPU and on a GPU:
 
     row   SCORE  START  END  READ_START  READ_END  GAPLESS  WINDOW_START  WINDOW_END
 """
@@ -14,7 +14,7 @@ import numpy as np
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
-#: Numbers a row, and where each stands.
+#: Numbers per row, and the index of each.
 FIELDS = 8
 SCORE, START, END, READ_START, READ_END, GAPLESS, WINDOW_START, WINDOW_END = range(FIELDS)
 
@@ -27,15 +27,15 @@ class ScoredHits(NamedTuple):
     reads : ndarray, shape=(n,), dtype=int32
     strands : ndarray, shape=(n,), dtype=uint8
     scores : ndarray, shape=(n,), dtype=int32
-        Raw scores of the local alignments, without penalties for clipping.
+        Raw scores of the local alignments, without clip penalties.
     starts, ends : ndarray, shape=(n,), dtype=int64
-        Genome positions. The start of a gapped alignment is not known yet: it is where its first
-        base would be without its gaps.
+        Genome positions. The start of a gapped alignment is not known yet: it is the position that
+        its first base would have without gaps.
     read_starts, read_ends : ndarray, shape=(n,), dtype=int32
-        The aligned bases of the read on its strand; the start of a gapped alignment is an estimate
+        Aligned bases of the read on its strand; the start of a gapped alignment is an estimate
         (`extension_cpu.gapped_start`).
     gapless : ndarray, shape=(n,), dtype=bool
-        Whether the alignment is a stretch of one diagonal, and so known in full.
+        Whether the alignment is a stretch of one diagonal, and thus completely known.
     window_starts, window_ends : ndarray, shape=(n,), dtype=int64
         The window of the genome for an alignment with gaps.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
@@ -63,7 +63,7 @@ def best_scores(hits: ScoredHits) -> np.ndarray:
 
 
 def merge(hits: ScoredHits, more: ScoredHits) -> ScoredHits:
-    """The hits of both for every read, each once, best first."""
+    """Merge the hits of both for every read, without duplicates, best first."""
     if len(more.reads) == 0:
         return hits
     merged = _empty(len(hits.reads) + len(more.reads), len(hits.offsets))
@@ -71,7 +71,7 @@ def merge(hits: ScoredHits, more: ScoredHits) -> ScoredHits:
 
 
 def joined(parts: Sequence[ScoredHits]) -> ScoredHits:
-    """The hits of consecutive parts of the reads as one."""
+    """Concatenate the hits of consecutive parts of the reads."""
     n_reads = np.cumsum([0, *(len(part.offsets) - 1 for part in parts)])
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
     reads = [part.reads + np.int32(first) for part, first in zip(parts, n_reads, strict=False)]
@@ -82,7 +82,7 @@ def joined(parts: Sequence[ScoredHits]) -> ScoredHits:
 
 
 def part_of(hits: ScoredHits, first: int, stop: int) -> ScoredHits:
-    """Copies of the hits of reads `first` to `stop`, which are numbered from 0 then."""
+    """Copy the hits of reads `first` to `stop`, renumbered from 0."""
     begin, end = hits.offsets[first], hits.offsets[stop]
     own = ScoredHits(*(column[begin:end].copy() for column in hits[:-1]), hits.offsets[:0])
     own.reads[:] -= np.int32(first)
@@ -90,20 +90,20 @@ def part_of(hits: ScoredHits, first: int, stop: int) -> ScoredHits:
 
 
 def hits_at(hits: ScoredHits, rows: np.ndarray) -> ScoredHits:
-    """Those hits alone; `rows` never fall."""
+    """Return only these hits; `rows` must be in ascending order."""
     counts = np.bincount(hits.reads[rows], minlength=len(hits.offsets) - 1)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     return ScoredHits(*(column[rows] for column in hits[:-1]), offsets=offsets)
 
 
 def replaced(hits: ScoredHits, few: ScoredHits) -> ScoredHits:
-    """The hits, but for the reads that have hits in `few`: those have these."""
+    """Replace the hits of reads that have hits in `few` by those."""
     together = _empty(len(hits.reads) + len(few.reads), len(hits.offsets))
     return _first(together, _replace(hits, few, together))
 
 
 def without(hits: ScoredHits, dropped: np.ndarray) -> ScoredHits:
-    """The hits without those of the reads that `dropped` (bool, one a read) marks."""
+    """Return the hits without those of reads marked in `dropped` (bool per read)."""
     counts = np.where(dropped, 0, np.diff(hits.offsets))
     kept = np.flatnonzero(~dropped[hits.reads])
     offsets = np.concatenate([[0], np.cumsum(counts)])
@@ -113,29 +113,29 @@ def without(hits: ScoredHits, dropped: np.ndarray) -> ScoredHits:
 def ranked(
     offsets: np.ndarray, strands: np.ndarray, scored: np.ndarray, least_score: int
 ) -> ScoredHits:
-    """Each read's hits by score, without low and redundant ones.
+    """Sort each read's hits by score, without low-scoring and redundant ones.
 
     Parameters
     ----------
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
-        Where the hits of each read begin.
+        Start of the hits of each read.
     strands : ndarray, shape=(n,), dtype=uint8
     scored : ndarray, shape=(FIELDS * n,), dtype=int64
-        Rows, one after another.
+        Concatenated rows.
     """
     hits = _empty(len(strands), len(offsets))
     return _first(hits, _rank(offsets, strands, scored, least_score, hits))
 
 
 def _empty(n: int, n_offsets: int) -> ScoredHits:
-    """Columns for n hits, to be written."""
+    """Return uninitialised columns for n hits."""
     types = (np.int32, np.uint8, np.int32, np.int64, np.int64, np.int32, np.int32, np.bool_)
     columns = [np.empty(n, dtype) for dtype in (*types, np.int64, np.int64)]
     return ScoredHits(*columns, offsets=np.zeros(n_offsets, np.int64))
 
 
 def _first(hits: ScoredHits, n: int) -> ScoredHits:
-    """The first n hits."""
+    """Return the first n hits."""
     return ScoredHits(*(column[:n] for column in hits[:-1]), offsets=hits.offsets)
 
 
@@ -143,7 +143,7 @@ def _first(hits: ScoredHits, n: int) -> ScoredHits:
 def put_row(
     scored, row, score, start, end, read_start, read_end, gapless, window_start, window_end
 ):
-    """Write a row, `row` being where it begins; both engines use it."""
+    """Write a row that starts at `row`; both engines use it."""
     scored[row + SCORE] = score
     scored[row + START], scored[row + END] = start, end
     scored[row + READ_START], scored[row + READ_END] = read_start, read_end
@@ -153,10 +153,10 @@ def put_row(
 
 @compiled(inline="always")
 def are_redundant(scored, a, b):
-    """Whether two rows (where they begin) of one strand are one alignment; both engines use it.
+    """Return whether two rows (given by their starts) of one strand are one alignment.
 
-    They end on one diagonal, as where a window cut one short, or share 95 % of the genome and of
-    the read, as in bwa.
+    They end on one diagonal, for example because a window cut one short, or share 95 % of the
+    genome and of the read, as in bwa. Both engines use it.
     """
     end, end_2 = scored[a + END], scored[b + END]
     start, start_2 = scored[a + START], scored[b + START]
@@ -173,13 +173,13 @@ def are_redundant(scored, a, b):
 
 @compiled(inline="always")
 def _rank_read(strands, scored, start, stop, least, kept):
-    """List the hits from start to stop by score, without low and redundant ones; how many."""
+    """List hits from start to stop by score, without low or redundant ones; return their number."""
     n_listed = 0
     for i in range(start, stop):
         score = scored[FIELDS * i + SCORE]
         if score < least:
             continue
-        # Insertion sort: few, and nearly in order already.
+        # Insertion sort, because hits are few and nearly in order.
         j = n_listed
         while j > 0 and scored[FIELDS * kept[j - 1] + SCORE] < score:
             kept[j] = kept[j - 1]
@@ -215,7 +215,7 @@ def _put_hit(hits, at, read, strand, scored, row):
 
 @compiled
 def _rank(offsets, strands, scored, least, hits):
-    """Write every read's hits in order; returns how many there are."""
+    """Write every read's hits in order; return their number."""
     strands, scored, hits = uncounted((strands, scored, hits))
     n = 0
     kept = np.empty(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int64)
@@ -230,7 +230,7 @@ def _rank(offsets, strands, scored, least, hits):
 
 @compiled(inline="always")
 def _get_hits(hits, read, strands, scored, first):
-    """Write a read's hits as rows, the first as number `first`; returns the number after."""
+    """Write a read's hits as rows from number `first` on; return the next number."""
     for i in range(hits.offsets[read], hits.offsets[read + 1]):
         strands[first] = hits.strands[i]
         put_row(
@@ -244,7 +244,7 @@ def _get_hits(hits, read, strands, scored, first):
 
 @compiled
 def _merge(hits, more, merged):
-    """Rank the hits of both together; reads without more keep theirs as they are."""
+    """Rank the hits of both together; reads without more hits are unchanged."""
     hits, more, merged = uncounted((hits, more, merged))
     n = 0
     n_reads = hits.offsets.size - 1
@@ -277,7 +277,7 @@ def _merge(hits, more, merged):
 
 @compiled(inline="always")
 def _copy_hits(hits, start, stop, copied, at):
-    """Copy hits from start to stop as they are; returns where the copies end."""
+    """Copy hits from start to stop unchanged; return the end of the copies."""
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64(stop - start)):
         copied.reads[to + i] = hits.reads[begin + i]

@@ -1,4 +1,4 @@
-"""Options of alignments: pairs, search."""
+"""Options of the alignment programs: pairs and search."""
 
 from bwarp.options.common import GPUS, PARTS, SEQUENCES, output, score_options, sequence_file
 from bwarp.options.option import CONFIGURATION, PROGRAM, OneOf, Option, Task, Text, Whole, yes_no
@@ -18,12 +18,12 @@ PAIRS = Task({"": (
     ),
     Option(
         "pairs", Text("TABLE"),
-        "instead of two files, a tab-separated table: query, reference; or query name, query, "
-        "reference name, reference", only=PROGRAM,
+        "instead of two files, a tab-separated table with the columns query, reference; or name, "
+        "query, reference name, reference", only=PROGRAM,
     ),
     output(
         "OUT",
-        "alignments as .tsv, .paf or .sam by its ending, .gz after it compresses; - is TSV on "
+        "file to write: .tsv, .paf or .sam, chosen by the ending; .gz compresses; - writes TSV to "
         "standard output",
     ),
     Option(
@@ -34,29 +34,29 @@ PAIRS = Task({"": (
     Option(
         "free_ends",
         Text(
-            "ENDS", f"some of {', '.join(FREE_ENDS)}, with commas between",
+            "ENDS", f"a comma-separated list of {', '.join(FREE_ENDS)}",
             "^(query|reference)-(start|end)(,(query|reference)-(start|end))*$",
         ),
-        f"with semiglobal, the ends that are free instead of all: some of {', '.join(FREE_ENDS)}, "
-        "with commas between them",
+        f"with semiglobal, the ends that are free instead of all: a comma-separated list of "
+        f"{', '.join(FREE_ENDS)}",
     ),
     _MATRIX,
     *score_options(10_000, 10_000, gap_open="6; 11 with a matrix"),
     Option(
         "overhang", OneOf(("softclip", "indel", "leading-indel", "ignore")),
-        "with gatk, what becomes of query bases beyond the reference", unset="softclip",
+        "with gatk, how to treat query bases beyond the ends of the reference", unset="softclip",
     ),
     Option(
         "parameters",
         OneOf((
             "original-default", "standard-ngs", "new-sw-parameters", "alignment-to-best-haplotype",
         )),
-        "with gatk, one of its parameter sets, of which the scores above replace single ones",
+        "with gatk, the parameter set to use; the scores above override its values",
         unset="new-sw-parameters",
     ),
     Option(
         "algorithm", OneOf(("band", "run-lengths")),
-        "what is kept for CIGARs: directions in a `band` or, with gatk on a GPU, the `run-lengths` "
+        "data stored for CIGARs: directions in a `band` or, with gatk on a GPU, the `run-lengths` "
         "of Ren et al. The results are the same", "band",
     ),
 )})  # fmt: skip
@@ -82,15 +82,15 @@ SEARCH = Task({"": (
     Option("min_score", Whole(1, 2**30), "minimum score of a hit", 1, short="-T"),
     yes_no(
         "evalue",
-        "add columns evalue and bits, for matrices and gap costs with published parameters",
+        "add the columns evalue and bits; needs a matrix and gap costs with published parameters",
     ),
     Option(
         "alignments", Text("OUT.m8"),
-        "align the hits too, and write them in BLAST's tabular form (outfmt 6)", only=PROGRAM,
+        "also align the hits and write them in BLAST's tabular format (outfmt 6)", only=PROGRAM,
     ),
     Option(
         "algorithm", OneOf(("profile", "prefix-scan")),
-        "how scores are computed: by `profile` or, on one GPU, by the `prefix-scan` of Chang and "
+        "method to compute scores: `profile` or, on one GPU, the `prefix-scan` of Chang and "
         "Chen. The results are the same", "profile",
     ),
     PARTS,

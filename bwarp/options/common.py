@@ -1,6 +1,6 @@
-"""Options that several programs have.
+"""Options shared by several programs.
 
-Short names are those of bwa mem, samtools, minimap2 and bowtie where these agree.
+Short names follow bwa mem, samtools, minimap2 and bowtie where these agree.
 """
 
 from bwarp.errors import UsageError
@@ -17,31 +17,31 @@ from bwarp.options.option import (
 )
 
 THREADS = Option(
-    "threads", Whole(1, 1024), "CPU threads, by default all that this process may use",
+    "threads", Whole(1, 1024), "number of CPU threads (default: all that this process may use)",
     short="-t -@", only=PROGRAM,
 )  # fmt: skip
 
 BACKEND = Option(
     "backend", OneOf(("auto", "cpu", "cuda")),
-    "engine: `cuda` needs an NVIDIA GPU, `auto` uses one if there is one, `cpu` uses none. The "
+    "engine: `cuda` needs an NVIDIA GPU, `auto` uses a GPU if there is one, `cpu` uses none. The "
     "results are the same", "auto", in_workflow=", so a change reruns nothing",
 )  # fmt: skip
 
-#: What every program has, besides `THREADS`.
+#: Options of every program, in addition to `THREADS`.
 OVERALL = (
     BACKEND,
     Option(
         "timeline", Text("T.json"),
-        "write what ran when, and in which thread, for chrome://tracing or ui.perfetto.dev",
+        "write a timeline of the steps per thread, for chrome://tracing or ui.perfetto.dev",
         only=PROGRAM,
     ),
-    yes_no("quiet", "write no progress, only warnings and errors", only=PROGRAM),
+    yes_no("quiet", "print only warnings and errors, no progress", only=PROGRAM),
     yes_no("debug", "show tracebacks of errors", only=PROGRAM),
 )  # fmt: skip
 
 GPUS = Option(
     "gpus", Whole(1, 1024),
-    "maximum number of GPUs to share the work among, of those that are free", 1, only=PROGRAM,
+    "maximum number of free GPUs to use", 1, only=PROGRAM,
 )  # fmt: skip
 
 INDEX_FOLDER = Option(
@@ -54,32 +54,32 @@ SEQUENCES = "FASTA or FASTQ, plain or compressed"
 
 
 def sequence_file(name: str, metavar: str, what: str = SEQUENCES, **more) -> Option:
-    """A file of sequences that a task reads."""
+    """Return an option for an input file of sequences."""
     return Option(name, File(metavar, "a FASTA or FASTQ file, plain or gz"), what, **more)
 
 
 def output(metavar: str, what: str) -> Option:
-    """The file or folder that a program writes."""
+    """Return the option for the output file or folder of a program."""
     return Option("output", Text(metavar), what, short="-o", required=True, only=PROGRAM)
 
 
-#: What `--help` says of an input that may come through a pipe.
+#: Note in `--help` for an input that may come through a pipe.
 ON_STDIN = "; - is standard input"
 
 
 def chunk_file(name: str, program: str, more: str = "") -> Option:
-    """A file that an earlier step of a chain wrote."""
+    """Return an option for a file that an earlier step of a chain wrote."""
     what = f"file that {program} wrote{more}"
     return Option(name, File(name.upper()), what, required=True, only=PROGRAM)
 
 
 PARTS = Option(
     "parts", Whole(1, 10_000, note="one job searches all queries"),
-    "number of parts that the queries are cut into, each searched by a job of its own, on another "
-    "machine if there is one. The result is the same", 1, only=CONFIGURATION,
+    "number of parts to cut the queries into; each part is searched by its own job, possibly on "
+    "another machine. The result is the same", 1, only=CONFIGURATION,
 )  # fmt: skip
 
-#: The reads of a program; of pairs either both files, or interleaved.
+#: The reads of a program: single reads, pairs in two files, or interleaved pairs.
 READ_FILES = (
     Option(
         "1", File("R1.fq[.gz]"),
@@ -100,28 +100,28 @@ READ_FILES = (
     ),
 )  # fmt: skip
 
-#: How the ends of pairs lie (drawn in mapping/insert_size.py), in the order of their
-#: numbers: bit 1 stands for the same strand, bit 0 for read 2 behind read 1.
+#: Orientations of pairs (drawn in mapping/insert_size.py), in the order of their numbers: bit 1 is
+#: set if both reads are on the same strand, bit 0 if read 2 is behind read 1.
 ORIENTATIONS = ("FR", "RF", "FF", "RR")
 
 
 def parse_insert_size(text: str) -> tuple[float, float]:
-    """Mean and standard deviation, typed as 400,60."""
+    """Parse a mean and a standard deviation such as 400,60."""
     try:
         mean, standard_deviation = map(float, text.split(","))
     except ValueError:
         raise UsageError(
-            f"{text!r}: write mean and standard deviation with a comma between, such as 400,60"
+            f"{text!r}: write mean and standard deviation separated by a comma, such as 400,60"
         ) from None
     return mean, standard_deviation
 
 
 ORIENTATION = Option(
     "orientation", OneOf(ORIENTATIONS), "orientation of the ends of pairs",
-    unset="that of most of the first pairs",
+    unset="that of the majority of the first pairs",
 )  # fmt: skip
 
-#: How the ends of pairs lie to each other.
+#: Insert size and orientation of pairs.
 PAIRS_OF_READS = (
     Option(
         "insert_size",
@@ -135,7 +135,7 @@ PAIRS_OF_READS = (
     ORIENTATION,
 )  # fmt: skip
 
-#: Scores and costs of reads go up to this, so that int8 tables and int32 sums hold them.
+#: Maximum score or cost for reads, so that int8 tables and int32 sums hold them.
 MOST_SCORE = 100
 
 
@@ -143,7 +143,7 @@ def score_options(
     most: int, most_gap: int, least: int = 0, *, match: str = "1", mismatch: str = "-4",
     gap_open: str | int = "6", gap_extend: str | int = "1",
 ) -> tuple[Option, ...]:  # fmt: skip
-    """Scores of matches, mismatches and gaps, and what they are if they are not given."""
+    """Return the options for scores of matches, mismatches and gaps, with these defaults."""
 
     def option(name: str, short: str, value: Whole, text: str, default: str | int) -> Option:
         given = {"unset": default} if isinstance(default, str) else {"default": default}
@@ -158,7 +158,7 @@ def score_options(
         ),
         option(
             "gap_open", "-O", Whole(0, most_gap),
-            "cost of a gap, besides that of its bases: n bases cost `--gap-open` + n * "
+            "cost to open a gap: a gap of n bases costs `--gap-open` + n * "
             "`--gap-extend`",
             gap_open,
         ),
@@ -169,7 +169,7 @@ def score_options(
 
 
 def scores_of_reads() -> tuple[Option, ...]:
-    """Scores of reads; those that are not given grow with that of a match."""
+    """Return the score options for reads; defaults scale with the score of a match."""
     grow = {"mismatch": "-4", "gap_open": "6", "gap_extend": "1"}
     return score_options(
         MOST_SCORE, MOST_SCORE, 1, **{name: f"{score} times match" for name, score in grow.items()}
@@ -178,6 +178,6 @@ def scores_of_reads() -> tuple[Option, ...]:
 
 COMPRESS = Option(
     "compress", OneOf(("auto", "gpu", "host")),
-    "where BAM is compressed: `auto` is the GPU if one maps and nvCOMP is installed. The records "
+    "where to compress BAM: `auto` uses the GPU if one maps and nvCOMP is installed. The records "
     "are the same, the bytes of the file are not", "auto", only=PROGRAM,
 )  # fmt: skip

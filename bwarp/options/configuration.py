@@ -1,4 +1,4 @@
-"""The configuration of the workflow: its keys and sections, as a schema."""
+"""The JSON schema of the workflow's configuration, built from the options."""
 
 from bwarp.options.aligning import PAIRS, SEARCH
 from bwarp.options.common import BACKEND
@@ -6,7 +6,7 @@ from bwarp.options.finding import MEMS, OFFTARGETS, PRIMERS, SCAN, SEEDS
 from bwarp.options.mapping import ALLMAP, INDEX, MAP
 from bwarp.options.option import CONFIGURATION, File, Option
 
-#: Keys that are in no section.
+#: Keys outside the sections.
 SETTINGS = (
     Option(
         "reference", File("REF.fa", "a FASTA file, plain or gz"),
@@ -20,7 +20,7 @@ SETTINGS = (
     BACKEND,
 )  # fmt: skip
 
-#: The sections, each with the options of a task.
+#: The sections, one per task.
 TASKS = {
     "index": INDEX,
     "map": MAP,
@@ -36,10 +36,10 @@ TASKS = {
 
 
 def configuration_schema() -> dict:
-    """A JSON schema of what a configuration may hold.
+    """Return the JSON schema of the configuration.
 
-    The entry `write` of each key completes the sentence "... cannot be used; write ..." of an error
-    message, and `file` marks the paths of inputs.
+    The entry `write` of each key completes the error message "... cannot be used; write ...", and
+    `file` marks the paths of inputs.
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-"""Options of searches for all of something: seeds, offtargets, guides, primers, mems, scan."""
+"""Options of the search programs: seeds, offtargets, guides, primers, mems and scan."""
 
 from bwarp.options.common import GPUS, INDEX_FOLDER, ON_STDIN, PARTS, output, sequence_file
 from bwarp.options.option import PROGRAM, File, OneOf, Option, Task, Text, Whole, yes_no
@@ -10,17 +10,17 @@ _QUERIES = sequence_file(
 
 _TABLE = output(
     "OUT",
-    "table to write: .tsv, .bed (both also .gz) or .parquet by its ending; - is TSV on standard "
-    "output",
+    "table to write: .tsv, .bed (both also .gz) or .parquet, chosen by the ending; - writes TSV to "
+    "standard output",
 )
 
-#: Bases of a k-mer: fewer have hits everywhere, more do not fit in two words.
+#: Bounds of k: shorter k-mers hit everywhere, longer ones do not fit in two words.
 SHORTEST_KMER, LONGEST_KMER = 8, 64
 
-#: Substitutions that a search allows.
+#: Maximum number of substitutions that a search allows.
 MOST_MISMATCHES = 4
 
-#: More is no PAM; and what is read of the genome around a site has a fixed size.
+#: Longest PAM; the window of the genome read around a site has a fixed size.
 LONGEST_PAM = 16
 
 _IUPAC = f"[ACGTURYSWKMBDHVNacgturyswkmbdhvn]{{1,{LONGEST_PAM}}}"
@@ -28,16 +28,16 @@ _PAMS = f"{_IUPAC}(,{_IUPAC})*"
 _PAM_SIDE = Option(
     "pam_side",
     OneOf((3, 5)),
-    "end of the protospacer or site that the PAM is at",
+    "end of the protospacer or site at which the PAM lies",
     3,
 )
 _PAM = Option(
     "pam",
     Text(
-        "PAM", "a PAM of IUPAC letters such as NGG, several with commas between them, or none",
+        "PAM", "a PAM of IUPAC letters such as NGG, several separated by commas, or none",
         f"^({_PAMS}|none)$",
     ),
-    "PAM, IUPAC; several with commas between them, or `none`", "NGG",
+    "PAM in IUPAC letters, several separated by commas, or `none`", "NGG",
 )  # fmt: skip
 
 SEEDS = Task({"": (
@@ -57,42 +57,43 @@ SEEDS = Task({"": (
     ),
     Option(
         "max_hits", Whole(0, 2**32, note="no limit"),
-        "list a k-mer with more hits on both strands together in .over.tsv instead; 0: no limit",
+        "k-mers with more hits, both strands together, are listed in .over.tsv instead; 0: no "
+        "limit",
         128, short="-m",
     ),
     Option(
         "locate", OneOf(("auto", "gpu", "hybrid", "cpu")),
-        "where SA rows are turned into positions; `hybrid`: LF steps on the GPU, look-up on the "
-        "CPU. The results are the same", "auto",
+        "how SA rows are turned into positions; `hybrid`: LF steps on the GPU, look-up on the CPU. "
+        "The results are the same", "auto",
     ),
     Option(
         "algorithm", OneOf(("schemes", "backtracking")),
-        "how mismatches are searched: by bidirectional search `schemes`, or by the bounded "
+        "how to search with mismatches: by bidirectional search `schemes`, or by the bounded "
         "`backtracking` of Liu and Schmidt. The results are the same", "schemes",
     ),
     yes_no(
         "count_only",
-        "write only how many hits every k-mer has, whatever the limit: query, kmer_start, hits",
+        "write only the number of hits per k-mer, without a limit: query, kmer_start, hits",
         only=PROGRAM,
     ),
     Option(
         "pam",
         Text(
-            "PAM", "a PAM of IUPAC letters such as NGG, or several with commas between them",
+            "PAM", "a PAM of IUPAC letters such as NGG, or several separated by commas",
             f"^{_PAMS}$",
         ),
-        "find only sites beside a PAM: IUPAC, several with commas between them",
+        "find only sites next to a PAM in IUPAC letters; several are separated by commas",
     ),
     _PAM_SIDE,
-    yes_no("site_sequence", "write one column more, site: the bases of the hit, on its strand"),
+    yes_no("site_sequence", "add a column site: the bases of the hit, on its strand"),
     PARTS,
     GPUS,
 )})  # fmt: skip
 
-#: Bases of a guide.
+#: Minimum and maximum length of a guide.
 SHORTEST_GUIDE, LONGEST_GUIDE = 15, 40
 
-#: Bases that DNA bulges, and RNA bulges, of a site may have at most.
+#: Maximum number of bases in DNA bulges, and in RNA bulges, of a site.
 BULGES_EACH = 2
 
 OFFTARGETS = Task({"": (
@@ -107,53 +108,53 @@ OFFTARGETS = Task({"": (
     _PAM_SIDE,
     yes_no(
         "guides_have_pam",
-        "cut the PAM off the guides first: CRISPOR, for example, exports them with it",
+        "remove the PAM from the guides first: CRISPOR, for example, exports guides with it",
     ),
-    # More would be most of a genome's sites for guides of 20 bases.
+    # With more, most sites of a genome would match guides of 20 bases.
     Option(
         "mismatches", Whole(0, 6), "maximum number of mismatches of a site, 0 to 6", 3, short="-v",
     ),
     Option(
         "dna_bulges", Whole(0, BULGES_EACH),
-        f"maximum number of bases of a site that the guide lacks, 0 to {BULGES_EACH}", 0,
+        f"maximum number of bases in the site that are missing in the guide, 0 to {BULGES_EACH}", 0,
     ),
     Option(
         "rna_bulges", Whole(0, BULGES_EACH),
-        f"maximum number of bases of the guide that a site lacks, 0 to {BULGES_EACH}", 0,
+        f"maximum number of bases in the guide that are missing in the site, 0 to {BULGES_EACH}", 0,
     ),
     yes_no(
         "all_alignments",
-        "write a row for every alignment of a site, best first, not for the best alone",
+        "write a row for every alignment of a site, best first, instead of only the best",
     ),
     Option(
         "format", OneOf(("auto", "tsv", "bed", "cas-offinder", "crispor")),
-        "columns to write: `auto` is by the ending of the output, `tsv` those of bwarp, "
+        "columns to write: `auto` chooses by the ending of the output, `tsv` are those of bwarp, "
         "`cas-offinder` and `crispor` those of these programs", "auto",
     ),
     Option(
         "annotation", File("A.bed|A.gff", "a BED, GFF3 or GTF file, plain or gz"),
-        "features, BED, GFF3 or GTF: a column names those that a site overlaps",
+        "features in BED, GFF3 or GTF; a column names those that a site overlaps",
     ),
 )})  # fmt: skip
 
 GUIDES = Task({"": (
-    sequence_file("fasta", "F.fa", "sequences to list guides of", in_program=ON_STDIN),
+    sequence_file("fasta", "F.fa", "sequences to list guides from", in_program=ON_STDIN),
     INDEX_FOLDER._replace(required=False),
     Option(
         "region", Text("REGION"),
-        "contig, or contig:from-to, from 1 and with both ends, as in samtools", many=True,
+        "contig, or contig:from-to, 1-based and inclusive as in samtools", many=True,
     ),
     Option("bed", File("R.bed"), "regions, BED"),
     output(
         "OUT.fa",
-        "FASTA, or a name and a sequence per line if it ends in .txt or .tsv; - is FASTA on "
-        "standard output",
+        "file to write: a name and a sequence per line for .txt or .tsv, else FASTA; - writes "
+        "FASTA to standard output",
     ),
     _PAM,
     _PAM_SIDE,
     Option(
         "length", Whole(SHORTEST_GUIDE, LONGEST_GUIDE),
-        f"bases of a guide, {SHORTEST_GUIDE} to {LONGEST_GUIDE}", 20,
+        f"length of a guide, {SHORTEST_GUIDE} to {LONGEST_GUIDE}", 20,
     ),
     Option("min_gc", Whole(0, 100), "minimum percentage of C and G in a guide", 0),
     Option("max_gc", Whole(0, 100), "maximum percentage of C and G in a guide", 100),
@@ -168,12 +169,14 @@ PRIMERS = Task({"": (
     Option(
         "pairs",
         File("PAIRS.tsv", "a table of primer pairs, such as config/examples/primer_pairs.tsv"),
-        "lines of a name, a forward and a reverse primer, 5' to 3', IUPAC", required=True,
+        "primer pairs, one per line: name, forward and reverse primer, 5' to 3', IUPAC",
+        required=True,
         in_program=ON_STDIN,
     ),
     output(
         "OUT",
-        "products: .tsv, .bed or .fa by its ending, each also .gz; - is TSV on standard output",
+        "file to write: .tsv, .bed or .fa (also .gz) by the ending; - writes TSV to standard "
+        "output",
     ),
     Option(
         "mismatches", Whole(0, MOST_MISMATCHES),
@@ -181,32 +184,32 @@ PRIMERS = Task({"": (
     ),
     Option(
         "last", Whole(0, LONGEST_KMER),
-        "bases at the 3' end of a primer that have no mismatch, as isPcr's -minPerfect; 0 as "
-        "primersearch", 15,
+        "number of bases at the 3' end of a primer that must match exactly, as isPcr's "
+        "-minPerfect; 0 as in primersearch", 15,
     ),
-    Option("min_product", Whole(1, 10**9), "minimum number of bases of a product", 1),
-    Option("max_product", Whole(1, 10**9), "maximum number of bases of a product, as isPcr", 4000),
-    yes_no("with_itself", "also find products of two forward or two reverse primers of a pair"),
+    Option("min_product", Whole(1, 10**9), "minimum length of a product", 1),
+    Option("max_product", Whole(1, 10**9), "maximum length of a product, as in isPcr", 4000),
+    yes_no("with_itself", "also find products of the forward or the reverse primer with itself"),
 )})  # fmt: skip
 
 MEMS = Task({"": (
     INDEX_FOLDER._replace(required=False),
     Option(
         "reference", File("REF.fa"),
-        "FASTA, plain or compressed, instead of `--index`: for one comparison of genomes, on the "
-        "CPU", only=PROGRAM,
+        "FASTA, plain or compressed, instead of `--index`: for a single comparison of genomes, on "
+        "the CPU", only=PROGRAM,
     ),
     _QUERIES._replace(help="reads, contigs or genomes: FASTA or FASTQ, plain or compressed"),
     output(
         "OUT.mums",
-        "file to write: a table (.tsv), PAF (.paf) or Parquet (.parquet) by its ending, else "
-        "MUMmer's format; .gz compresses; - is standard output",
+        "file to write: a table (.tsv), PAF (.paf) or Parquet (.parquet), chosen by the ending, "
+        "else MUMmer's format; .gz compresses; - is standard output",
     ),
     Option("min_length", Whole(1, 2**31, metavar="L"), "minimum length of a match", 20, short="-l"),
     Option(
         "kind", OneOf(("maxmatch", "mumreference", "mum")),
-        "`maxmatch`: all matches; `mumreference`: those unique in the reference; `mum`: those also "
-        "unique in the strand of the query", "mumreference",
+        "`maxmatch`: all matches; `mumreference`: matches unique in the reference; `mum`: matches "
+        "unique in the reference and in the strand of the query", "mumreference",
         in_workflow=". For unique ones the reverse BWT is added to the index first",
     ),
     Option(
@@ -215,15 +218,16 @@ MEMS = Task({"": (
     ),
     yes_no(
         "forward_positions",
-        "write positions of matches on the reverse strand as those of their first base on the "
+        "report the position of a match on the reverse strand as that of its first base on the "
         "forward strand", short="-c",
     ),
-    yes_no("four_column", "write the contig in every line, even if there is only one", short="-F"),
-    yes_no("show_lengths", "write the length of each query in its header line", short="-L"),
+    yes_no("four_column", "write the contig on every line, even if there is only one", short="-F"),
+    yes_no("show_lengths", "write the length of each query on its header line", short="-L"),
     Option(
         "chunk_bases", Whole(10**3, 2**32),
-        "search the reference in chunks of N bases, each indexed in turn: for a reference whose "
-        "index exceeds the memory, or that of the GPU. The results are the same", only=PROGRAM,
+        "search the reference in chunks of N bases, indexed one after the other: for references "
+        "whose index exceeds the memory of the host or the GPU. The results are the same",
+        only=PROGRAM,
     ),
     PARTS,
     GPUS,
@@ -243,22 +247,22 @@ SCAN = Task({"": (
         "- D / length, where D is the sum over A, C, G and T of the differences between the counts "
         "of query and window", required=True,
     ),
-    yes_no("regions", "join hit windows of a query at consecutive positions"),
+    yes_no("regions", "join hits of a query at consecutive positions into regions"),
     Option(
         "best", Whole(1, 10**6),
-        "write only the N nearest windows of each query, the first of equally near ones",
+        "write only the N most similar windows per query, ties by position",
         only=PROGRAM,
     ),
-    yes_no("count_only", "write only how many windows each query hits", only=PROGRAM),
+    yes_no("count_only", "write only the number of hits per query", only=PROGRAM),
     Option(
         "max_hits", Whole(0, 10**15), "refuse to list more hits than this; hits are counted first",
         10**9,
     ),
     Option(
         "algorithm", OneOf(("auto", "classes", "tiles", "gather")),
-        "`classes`: distinct compositions against distinct compositions; `tiles`: every window; "
-        "`gather`: every window, as Breland et al. published it; `auto` takes the quickest. The "
+        "`classes`: compare distinct compositions only; `tiles`: compare every window; `gather`: "
+        "compare every window as published by Breland et al.; `auto` chooses the fastest. The "
         "results are the same", "auto",
     ),
-    PARTS._replace(in_workflow=". `max_hits` holds for each part"),
+    PARTS._replace(in_workflow=". `max_hits` applies to each part"),
 )})  # fmt: skip

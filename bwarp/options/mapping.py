@@ -1,4 +1,4 @@
-"""Options of what indexes a genome and maps reads to it: index, map, merge, allmap."""
+"""Options for indexing a genome and mapping reads to it: index, map, merge and allmap."""
 
 import re
 
@@ -38,22 +38,23 @@ INDEX = Task({"": (
     ),
     Option(
         "prefix_length", Whole(0, 14, note="no table", word="auto", metavar="K"),
-        "length of the k-mers whose SA intervals are stored in a table, which saves a search its "
-        "first k steps; `auto` chooses by the size of the genome",
+        "length of the k-mers whose SA intervals are stored in a table, so that searches skip "
+        "their first k steps; `auto` chooses by the size of the genome",
     ),
     yes_no(
         "with_reverse",
-        "also make the BWT of the reversed text, which searches with mismatches and for unique "
+        "also build the BWT of the reversed text, which searches with mismatches and for unique "
         "matches need; without REF.fa, add it to an existing index", only=PROGRAM,
     ),
     yes_no(
         "verify",
-        "prove the index against its text: after building it or, without REF.fa, an existing one",
+        "verify the index against its text after building it; without REF.fa, verify an existing "
+        "index",
         only=PROGRAM,
     ),
 )})  # fmt: skip
 
-#: The ends of reads may be clipped, or not.
+#: Alignment modes: ends of reads may be clipped, or not.
 MODES = ("local", "end-to-end")
 
 
@@ -69,7 +70,7 @@ def _parse_tag(text: str) -> str:
 def _parse_part(text: str) -> tuple[int, int]:
     part, slash, parts = text.partition("/")
     if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise UsageError(f"{text!r}: write which part, and of how many, such as 3/20")
+        raise UsageError(f"{text!r}: write the part and the number of parts, such as 3/20")
     return int(part), int(parts)
 
 
@@ -81,27 +82,28 @@ MARK_DUPLICATES = yes_no(
 BARCODE_TAG = Option(
     "barcode_tag",
     Text("TAG", "the name of a tag, such as RX", f"^{_TAG}$", _parse_tag),
-    "with `--mark-duplicates`: duplicates have the same value of this tag, too, such as `RX`, the "
-    "UMI", in_workflow="; reads have it from BAM or CRAM, or by `comments`",
+    "with `--mark-duplicates`: duplicates must also have the same value of this tag, such as the "
+    "UMI in `RX`", in_workflow="; reads get it from BAM or CRAM, or through `comments`",
 )  # fmt: skip
 
 REFERENCE_OF_CRAM = Option(
     "reference", File("REF.fa[.gz]"),
-    "for CRAM: FASTA of the reference, plain or bgzip, which the header names (UR), so that "
-    "samtools finds it; needed if it has IUPAC letters other than N", only=PROGRAM,
+    "for CRAM: FASTA of the reference, plain or bgzip, whose path is written to the header (UR) so "
+    "that samtools finds it; required if the reference has IUPAC letters other than N",
+    only=PROGRAM,
 )  # fmt: skip
 
-#: Versions of CRAM that are written, the default first.
+#: Supported versions of CRAM, the default first.
 CRAM_VERSIONS = ("3.0", "3.1")
 
 CRAM_VERSION = Option(
     "cram_version", OneOf(CRAM_VERSIONS), "version of CRAM",
-    unset=f"{CRAM_VERSIONS[0]}, which older programs can read, too", only=PROGRAM,
+    unset=f"{CRAM_VERSIONS[0]}, which older programs also read", only=PROGRAM,
 )  # fmt: skip
 
 _SORT_MEMORY = Option(
     "sort_memory", Whole(1, 1 << 20, metavar="MB"),
-    "memory for sorting in MB; more records are sorted in parts, on disk beside the output",
+    "memory for sorting in MB; larger sets are sorted in parts, on disk next to the output",
     unset="512 per thread, at most a quarter of the machine's memory", only=PROGRAM,
 )  # fmt: skip
 
@@ -119,7 +121,7 @@ _READ_GROUP = Option(
 
 
 def estimated_insert_size(program: str) -> Option:
-    """What a program has estimated of the pairs of a unit."""
+    """Return the option for the insert size that a program has estimated for a unit."""
     return Option(
         "estimated_insert_size", File("INSERT_SIZE.json"), f"file that `{program}` wrote",
         only=PROGRAM,
@@ -142,41 +144,42 @@ MAP = Task({
     "alignment": (
         Option(
             "mode", OneOf(MODES),
-            "`local`: ends of reads may be clipped; `end-to-end`: they may not", MODES[0],
+            "`local`: ends of reads may be clipped; `end-to-end`: reads align over their whole "
+            "length", MODES[0],
         ),
         *scores_of_reads(),
         Option("clip", Whole(0, 100), "cost of a clipped end", unset="5 times match", short="-L"),
         Option(
-            "min_score", Whole(1, 10**6), "minimum score of an alignment that is reported",
+            "min_score", Whole(1, 10**6), "minimum score of a reported alignment",
             unset="30 times match", short="-T",
         ),
         *PAIRS_OF_READS,
         yes_no(
             "hic",
-            "Hi-C pairs: map the ends one by one, with the 5' part of a split read as its primary "
-            "record, as `bwa mem -5SP` does",
+            "Hi-C pairs: map both ends independently, with the 5' part of a split read as its "
+            "primary record, as `bwa mem -5SP` does",
         ),
         Option(
-            "alt", Text("FILE|NAMES", "a file of names, names with commas between them, or none"),
-            "ALT contigs: a file with a name per line, names with commas between them, or `none`",
-            unset="those that the index knows",
+            "alt", Text("FILE|NAMES", "a file of names, names separated by commas, or none"),
+            "ALT contigs: a file with one name per line, names separated by commas, or `none`",
+            unset="those listed in the index",
         ),
     ),
     "output": (
         output("OUT.bam|OUT.cram|OUT.sam|OUT.paf", "file to write; - is SAM on standard output"),
         Option(
             "output", OneOf(("bam", "cram")),
-            "format of the alignments; CRAM is about half as large, and read with the reference, "
-            "whose path is in the header, at hand", "bam", only=CONFIGURATION,
+            "format of the alignments; CRAM is about half as large, but reading it needs the "
+            "reference, whose path is in the header", "bam", only=CONFIGURATION,
         ),
         CRAM_VERSION,
-        # A number, as YAML reads it without quotes.
+        # A number, because YAML reads it as one without quotes.
         Option(
             "cram_version", OneOf((3.0, 3.1)),
-            "with `output: cram`: version of CRAM. 3.1 is smaller, and older programs, Picard of "
-            "Debian 12 among them, cannot read it", 3.0, only=CONFIGURATION,
+            "with `output: cram`: version of CRAM. 3.1 is smaller, but older programs, such as "
+            "Picard of Debian 12, cannot read it", 3.0, only=CONFIGURATION,
         ),
-        yes_no("sort", "sort by position; BAM and CRAM get an index", only=PROGRAM),
+        yes_no("sort", "sort by position and index BAM and CRAM", only=PROGRAM),
         MARK_DUPLICATES,
         BARCODE_TAG,
         REFERENCE_OF_CRAM,
@@ -184,63 +187,65 @@ MAP = Task({
         _READ_GROUP,
         yes_no(
             "comments",
-            "copy the comments of the FASTQ headers, which must be SAM tags such as BC:Z:ACGT",
+            "copy FASTQ comments to the records; they must be SAM tags such as BC:Z:ACGT",
             short="-C",
         ),
         yes_no(
-            "all", "write a secondary record (flag 256) for every other hit, in place of `XA`",
+            "all", "write a secondary record (flag 256) for every other hit instead of `XA`",
             short="-a",
         ),
         Option(
             "max_secondary", Whole(1, 10**6),
-            "with `--all`: maximum number of secondary records of a read, best first",
+            "with `--all`: maximum number of secondary records per read, best first",
             unset="no limit",
         ),
-        yes_no("soft_clip", "also soft-clip supplementary records (S in place of H)", short="-Y"),
-        yes_no("eqx", "write `=` and `X` in CIGARs in place of `M`"),
+        yes_no("soft_clip", "soft-clip supplementary records, too (S instead of H)", short="-Y"),
+        yes_no("eqx", "write `=` and `X` in CIGARs instead of `M`"),
         Option(
             "regions", File("REGIONS.bed", "a BED file, plain or gz"),
-            "write only reads that overlap one of these regions (BED), with their mates",
+            "write only reads that overlap these regions (BED), with their mates",
         ),
         yes_no(
             "timeline",
-            "draw for the report when each step was at work, in which thread, by unit; units that "
-            "have no timeline are mapped again", only=CONFIGURATION,
+            "draw a timeline of the steps per thread and unit in the report; units without a "
+            "timeline are mapped again", only=CONFIGURATION,
         ),
-        Option("stats", Text("OUT.json"), "statistics of the reads to write", only=PROGRAM),
+        Option("stats", Text("OUT.json"), "file for the statistics of the reads", only=PROGRAM),
         COMPRESS,
         Option(
             "batch_reads", Whole(0, 10**12, note="a unit is mapped by one job", word="auto"),
-            "reads of a job: a larger unit is mapped in parts, each by a job of its own, on "
-            "another machine if there is one; `auto`: 50,000,000. The results are the same", 0,
+            "reads per job: a larger unit is mapped in parts, each by its own job, possibly on "
+            "another machine; `auto`: 50,000,000. The results are the same", 0,
             only=CONFIGURATION,
         ),
     ),
 })  # fmt: skip
 
-#: The scores of an alignment, and all that says how `map` aligns a read.
+#: The scores of an alignment, and all options that affect how `map` aligns a read.
 SCORES = ("match", "mismatch", "gap_open", "gap_extend")
 ALIGNMENT = ("mode", *SCORES, "clip", "min_score", "orientation")
 
-#: More parts than these and one do not go into the key of a hit.
+#: Maximum number of edits: the key of a hit holds at most one more part than this.
 MOST_EDITS = 31
 
-#: Every locus within the edits allowed, not only those near the best.
+#: Report every locus within the allowed edits, not only those near the best.
 ALL = -1
 
 
 def parse_edits(text: str) -> tuple[int, float | None]:
-    """4 or 3%: edits, and the share of a read's length in per cent."""
+    """Parse 4 or 3%: the number of edits, and the percentage of the read's length."""
     try:
         if text.endswith("%"):
             return 0, float(text[:-1])
         return int(text), None
     except ValueError:
-        raise UsageError(f"{text!r} is neither a whole number nor a share such as 3%") from None
+        raise UsageError(
+            f"{text!r} is neither a whole number nor a percentage such as 3%"
+        ) from None
 
 
 def parse_report(text: str) -> int:
-    """How far from the best locus others are reported; `ALL`."""
+    """Parse the maximum distance of reported loci from the best one; `ALL` for all."""
     if text in ("all", "best"):
         return ALL if text == "all" else 0
     kind, _, number = text.partition(":")
@@ -256,24 +261,25 @@ ALLMAP = Task({
         *READ_FILES[1:],
         output(
             "OUT",
-            "loci to write: .bam (sorted, with its index), .tsv or .paf (both also .gz); - is TSV "
-            "on standard output",
+            "file of loci to write: .bam (sorted, with its index), .tsv or .paf (both also .gz); "
+            "- writes TSV to standard output",
         ),
         Option(
             "edits",
             Text(
                 "E",
-                'a whole number from 0 to 31, or a share of the length in quotes, such as "3%"',
+                'a whole number from 0 to 31, or a percentage in quotes, such as "3%"',
                 r"^([0-9]|[1-4][0-9])(\.[0-9]+)?%$|^50%$", parse_edits,
                 {"type": "integer", "minimum": 0, "maximum": MOST_EDITS},
             ),
-            "maximum number of edits of a locus: mismatches, inserted and deleted bases; or 3% for "
-            "a share of a read's length, rounded down", short="-e", required=True,
+            "maximum number of edits per locus: mismatches, inserted and deleted bases; or a "
+            "percentage of the length of the read, such as 3%, rounded down",
+            short="-e", required=True,
         ),
         Option(
             "gaps", Whole(0, MOST_EDITS, word="auto"),
-            "maximum number of inserted and deleted bases among the edits; `auto`: as many as "
-            "edits; 0: mismatches alone",
+            "maximum number of inserted and deleted bases among the edits; `auto`: no other limit "
+            "than `--edits`; 0: mismatches only",
         ),
         Option(
             "report",
@@ -281,50 +287,51 @@ ALLMAP = Task({
                 "WHAT", "all, best, or strata:1 and the like", "^(all|best|strata:[0-9]+)$",
                 parse_report,
             ),
-            "loci to report, of pairs the proper pairs: `all`; `best`: those with the fewest "
+            "loci to report, or proper pairs for pairs: `all`; `best`: those with the fewest "
             "edits; `strata:X`: those with at most X edits more than the best", "all",
         ),
         Option(
             "seed_mismatches", Whole(0, 4, word="auto", metavar="M"),
-            "mismatches with which parts of a read are searched; `auto`: what is fastest with the "
-            "index. The results are the same",
+            "number of mismatches allowed in the parts of a read that are searched; `auto`: the "
+            "fastest for the index. The results are the same",
             in_workflow=". From 1 on the reverse BWT is added to the index first",
         ),
         Option(
             "filter", OneOf(("auto", "on", "off")),
-            "drop candidates by a bound before they are verified. The results are the same", "auto",
-            in_workflow='; `"off"` leaves out the job that does it',
+            "use a lower bound to drop candidates before verification. The results are the same",
+            "auto",
+            in_workflow='; `"off"` omits the job that does it',
         ),
         *PAIRS_OF_READS,
-        yes_no("unpaired", "report the loci of both ends of pairs one by one"),
+        yes_no("unpaired", "report the loci of both ends of a pair independently"),
         Option(
             "max_places", Whole(0, 2**40, note="no limit"),
-            "list a read with more loci in .over.tsv instead, with their number; 0: no limit", 0,
+            "reads with more loci are listed in .over.tsv instead, with the number; 0: no limit", 0,
         ),
         Option(
             "extension", OneOf(("edits", "semiglobal", "local")),
-            "how reads are aligned at their loci: with the fewest `edits`; or by scores, "
-            "`semiglobal`: whole, `local`: the part that scores most, with clipped ends. The loci "
-            "are the same", "edits",
+            "alignment at each locus: with the fewest `edits`; or by scores, `semiglobal`: the "
+            "whole read, `local`: the best-scoring part, with clipped ends. The loci are the same",
+            "edits",
         ),
         *(
             option._replace(help=f"with `--extension` semiglobal or local: {option.help}")
             for option in scores_of_reads()
         ),
         yes_no(
-            "xa", "write one BAM record per read, with its other loci in the tag XA, as bwa does",
+            "xa", "write one BAM record per read with its other loci in the tag XA, as bwa does",
             only=PROGRAM,
         ),
         _READ_GROUP,
         _SORT_MEMORY,
-        Option("stats", Text("OUT.json"), "write what was searched and found", only=PROGRAM),
+        Option("stats", Text("OUT.json"), "write the counts of the search", only=PROGRAM),
         Option(
             "format", OneOf(("bam", "tsv", "tsv.gz", "paf", "paf.gz")), "format of the loci", "bam",
             only=CONFIGURATION,
         ),
         Option(
             "batch_size", Whole(1, 10**9),
-            "reads of a batch, rounded up to whole chunks of up to 8192 reads. The results are the "
+            "reads per batch, rounded up to whole chunks of up to 8192 reads. The results are the "
             "same", 1_000_000, only=CONFIGURATION,
         ),
         COMPRESS,
@@ -332,6 +339,6 @@ ALLMAP = Task({
     ),
 })  # fmt: skip
 
-#: What says which loci `allmap` searches, and what it writes of them.
+#: Options that decide which loci `allmap` searches and reports.
 LOCI_SEARCHED = ("edits", "gaps", "report", "seed_mismatches")
 LOCI_WRITTEN = ("max_places", "extension", *SCORES)

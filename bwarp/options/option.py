@@ -1,11 +1,11 @@
-"""What an option is, what may be given as one, and a task, which is a set of options.
+"""Options, the kinds of value that they take, and tasks, which are sets of options.
 
-What may be given is a kind of value, such as `Whole`: `write` completes the sentence "write ..." of
-a message, `rule` is a part of the JSON schema of the configuration, `argument` is what
-`add_argument` takes, and `check` refuses what Python code gives.
+A kind of value is a class such as `Whole`: `write` completes the sentence "write ..." of a message,
+`rule` returns a part of the JSON schema of the configuration, `argument` the keywords of
+`add_argument`, and `check` validates a value given in Python.
 
-Functions of the library write their parameters out, so that editors see them; a test compares
-their names and defaults with the declarations.
+Functions of the library spell out their parameters so that editors show them; a test compares names
+and defaults with the declarations.
 """
 
 import argparse
@@ -16,24 +16,24 @@ from typing import Any, NamedTuple
 
 from bwarp.errors import UsageError
 
-#: Where an option is known, or required, if not everywhere.
+#: Where an option exists, or is required, if not everywhere.
 PROGRAM, CONFIGURATION = "program", "configuration"
 
 
 class Whole(NamedTuple):
-    """A whole number within bounds, or a word that stands for the default.
+    """A whole number within bounds, or a word that selects the default.
 
     Attributes
     ----------
     least, most : int
     note : str
-        What `least` means, such as "no limit".
+        Meaning of `least`, such as "no limit".
     word : str
-        A word that may be written instead, such as "auto"; it stands for None.
+        Word accepted instead of a number, such as "auto"; it means None.
     multiple : int
-        The number is a multiple of this.
+        The number must be a multiple of this.
     metavar : str
-        What `--help` calls the number.
+        Name of the number in `--help`.
     """
 
     least: int
@@ -59,7 +59,7 @@ class Whole(NamedTuple):
         return {"type": self.parse, "metavar": self.metavar}
 
     def parse(self, text: str) -> int | None:
-        """The number that was typed, None for the word."""
+        """Parse a typed number; return None for the word."""
         try:
             value = int(text)
         except ValueError:
@@ -70,7 +70,7 @@ class Whole(NamedTuple):
             raise argparse.ArgumentTypeError(error) from None
 
     def check(self, shown: str, value: Any) -> int | None:
-        """A number of any type of whole numbers; `shown` begins the message about another value."""
+        """Return an integer of any integer type as int; `shown` begins the error message."""
         if self.word and isinstance(value, str) and value == self.word:
             return None
         try:
@@ -87,7 +87,7 @@ class Whole(NamedTuple):
 
 
 class Penalty(NamedTuple):
-    """A positive number that stands for the same score below 0."""
+    """A positive number that means the same score below 0."""
 
     least: int
     most: int
@@ -98,13 +98,13 @@ class Penalty(NamedTuple):
 
 
 class OneOf(NamedTuple):
-    """One of some words or numbers, in the order in which they are shown."""
+    """One of several words or numbers, in the order in which they are shown."""
 
     words: tuple
 
     @property
     def write(self) -> str:
-        # YAML reads a plain on or off as true or false.
+        # YAML reads on or off without quotes as true or false.
         quoted = [word for word in self.words if word in ("on", "off")]
         plain = listed(str(word) for word in self.words if word not in quoted)
         return f"{plain}, or {listed(quoted)} in quotes" if quoted else plain
@@ -117,14 +117,14 @@ class OneOf(NamedTuple):
         return {"choices": self.words, **number}
 
     def check(self, shown: str, value: Any) -> Any:
-        """One of the words; `shown` begins the message about another value."""
+        """Return the value if it is one of the words; `shown` begins the error message."""
         if value not in self.words:
             raise UsageError(f"{shown} is not one of {', '.join(map(str, self.words))}")
         return value
 
 
 class YesNo(NamedTuple):
-    """True where the flag is given."""
+    """A flag: true if it is given."""
 
     write: str = "true or false"
 
@@ -136,20 +136,20 @@ class YesNo(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text.
+    """A string.
 
     Attributes
     ----------
     metavar : str
-        What `--help` calls it.
+        Name of the value in `--help`.
     write : str
-        Completes "write ...", of a text that stands in a configuration.
+        Completes the message "write ..." about a string in a configuration.
     pattern : str
-        What a text in a configuration matches.
+        Regular expression that a string in a configuration must match.
     parse : function, optional
-        Makes a value of what was typed, or raises UsageError.
+        Convert the typed string to a value, or raise UsageError.
     also : dict, optional
-        The rule of what a configuration may hold instead of a text, such as a number.
+        Rule for another type that a configuration may hold, such as a number.
     """
 
     metavar: str
@@ -175,7 +175,7 @@ class Text(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file that is read; `holds` says what is in it, such as "a BED file, plain or gz"."""
+    """An input file; `holds` describes its contents, such as "a BED file, plain or gz"."""
 
     metavar: str
     holds: str = "a file"
@@ -200,27 +200,27 @@ class Option(NamedTuple):
     Attributes
     ----------
     name : str
-        The key of the configuration and the parameter in Python; `--name` with dashes, or `-k` for
-        a name of one letter.
+        Key in the configuration and parameter in Python; the flag is `--name` with dashes, or
+        `-k` for a name of one letter.
     value : Value
     help : str
-        What `--help` and the tables say. Code stands in ``, other options as `--max-hits`.
+        Text in `--help` and the tables, with code in ``, and other options as `--max-hits`.
     default : object, optional
-        None where there is none, or `unset` or the word of `value` says what is done.
+        None if there is no default, or if `unset` or the word of `value` describes it.
     unset : str
-        What stands in place of a default, such as "estimated from the first pairs".
+        Text shown instead of a default, such as "estimated from the first pairs".
     short : str
-        More flags, such as "-v".
+        Further flags, such as "-v".
     required : bool or str
-        `CONFIGURATION` where only a section of the configuration must have it.
+        `CONFIGURATION` if only a section of the configuration requires it.
     only : str
-        `PROGRAM` or `CONFIGURATION`, where it is not for both.
+        `PROGRAM` or `CONFIGURATION` if it exists in only one of them.
     in_program, in_workflow : str
-        What `--help`, or the tables, say besides.
+        Text added in `--help`, or in the tables.
     many : bool
-        Several values may be given.
+        Accept several values.
     dest : str
-        What the parsed option is called, if not by its name.
+        Name of the parsed attribute, if not `name`.
     """
 
     name: str
@@ -247,13 +247,13 @@ class Option(NamedTuple):
 
     @property
     def shown_default(self) -> str:
-        """The default as `--help` and the tables write it."""
+        """Return the default as shown in `--help` and the tables."""
         if self.default is None:
             return self.unset or getattr(self.value, "word", "")
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
     def add_to(self, parser) -> None:
-        """Add it to a parser, or to a group of one."""
+        """Add the option to a parser or an argument group."""
         given = self.value.argument()
         text = (self.help + self.in_program).replace("`", "").replace("%", "%%")
         if self.shown_default and "action" not in given:
@@ -267,13 +267,13 @@ class Option(NamedTuple):
         parser.add_argument(*self.flags, dest=dest, required=required, help=text, **given)
 
     def rule(self) -> dict:
-        """The rule of its key in the configuration."""
+        """Return the schema rule of its key in the configuration."""
         default = getattr(self.value, "word", "") if self.default is None else self.default
         has_default = {"default": default} if default not in (None, "") else {}
         return self.value.rule() | has_default | {"write": self.value.write}
 
     def row(self, section: str) -> list[str]:
-        """Its row in the tables: key, default, value, effect."""
+        """Return its row in the tables: key, default, value, effect."""
         default = "required" if self.required else "none"
         if "default" in self.rule():
             default = f"`{self.shown_default}`"
@@ -283,19 +283,19 @@ class Option(NamedTuple):
         return [f"`{section}{self.name}`", default, self.value.write, named + self.in_workflow]
 
     def check(self, value: Any) -> Any:
-        """A value that was given in Python; None where there is no default.
+        """Validate a value given in Python; None is valid if there is no default.
 
         Raises
         ------
         UsageError
-            For another one than is allowed.
+            If the value is not allowed.
         """
         if value is None and self.default is None:
             return None
         return self.value.check(f"{self.name} {value!r}", value)
 
     def allows(self, value: Any) -> bool:
-        """Return whether `check` takes a value."""
+        """Return whether `check` accepts a value."""
         try:
             self.check(value)
         except UsageError:
@@ -304,12 +304,12 @@ class Option(NamedTuple):
 
 
 def yes_no(name: str, help: str, **more) -> Option:
-    """An option that is off if it is not given."""
+    """Return the option for a flag."""
     return Option(name, YesNo(), help, False, **more)
 
 
 class Task(NamedTuple):
-    """The options of a task by the groups of `--help`; those of the group "" have no title."""
+    """The options of a task by group of `--help`; the group "" has no title."""
 
     groups: dict[str, tuple[Option, ...]]
 
@@ -319,18 +319,18 @@ class Task(NamedTuple):
 
     @property
     def keys(self) -> list[Option]:
-        """The options that the configuration knows."""
+        """Options that are keys of the configuration."""
         return [option for option in self.options if option.is_key]
 
     def __getitem__(self, name: str) -> Option:
         return next(option for option in self.options if option.name == name)
 
     def only(self, *names: str) -> list[Option]:
-        """Some of the options, for a program of one step."""
+        """Return the named options, for a program that runs one step."""
         return [self[name] for name in names]
 
     def rule(self) -> dict:
-        """The rule of its section in the configuration, a part of a JSON schema."""
+        """Return the schema rule of its section in the configuration."""
         required = [option.name for option in self.keys if option.required]
         shown = [option.name for option in self.keys][:3]
         return {
@@ -343,6 +343,6 @@ class Task(NamedTuple):
 
 
 def listed(words: Iterable[str]) -> str:
-    """a, b or c."""
+    """Join words as "a, b or c"."""
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last

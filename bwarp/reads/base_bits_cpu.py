@@ -1,11 +1,11 @@
-"""Bases as bits on the CPU, 64 a block, so that 64 are compared at a time wherever they begin.
+"""Bases as bits on the CPU, in blocks of 64, to compare 64 bases at a time at any position.
 
     block      64 bits 0        1                2
                low bits of 64   high bits of 64  ambiguous       base i: bit i
 
-Three eighths of a byte a base: the 150 bases of a read lie in one to three cache lines. Reads stay
-codes, a byte a base. They are read one after another, and a vector of codes becomes bits in fewer
-steps than 64 bits are cut out of two blocks.
+Each base takes three eighths of a byte: the 150 bases of a read lie in one to three cache lines.
+Reads remain codes of one byte per base, because they are read sequentially, and a vector of codes
+is converted to bits in fewer steps than 64 bits are cut from two blocks.
 """
 
 import numba
@@ -27,36 +27,36 @@ from bwarp.runtime.simd import (
 )
 from bwarp.runtime.threads import for_each_range
 
-#: Bases of a block, and its words.
+#: Bases and words per block.
 _BASES, _WORDS = 64, 3
 
-#: How many stretches ahead bases are prefetched.
+#: Number of stretches by which bases are prefetched ahead.
 _AHEAD = 12
 
-#: Bytes behind the codes of bases that writing them may touch.
+#: Bytes after the codes of bases that may be overwritten.
 SLACK = _BASES - 1
 
-#: Compiled into callers by LLVM: Numba's own inlining takes longer, and counts references in loops.
+#: Inlined by LLVM; Numba's inlining takes longer, and counts references in loops.
 _inlined = numba.njit(nogil=True, forceinline=True)
 
 
 def blocks_of_packed(
     packed: np.ndarray, n_bases: int, stretches: np.ndarray, threads: int = 1
 ) -> np.ndarray:
-    """Blocks of a packed genome, without a byte a base in between.
+    """Convert a packed genome to blocks, without an intermediate byte per base.
 
     Parameters
     ----------
     packed : ndarray, shape=(n_bases / 32 rounded up or more,), dtype=uint64
-        2 bits a base as `bwarp.sequence.pack` lays them out.
+        2 bits per base in the layout of `bwarp.sequence.pack`.
     stretches : ndarray, shape=(n, 2), dtype=int64
-        Where ambiguous bases begin and end.
+        Starts and ends of stretches of ambiguous bases.
 
     Returns
     -------
     blocks : ndarray, shape=(3 * n_blocks,), dtype=uint64
-        With a block of ambiguous bases beyond the last base, so that two neighbouring ones can be
-        read wherever a base is.
+        With a block of ambiguous bases after the last base, so that two adjacent blocks can be
+        read at any base.
     """
     n_blocks = n_bases // _BASES + 2
     blocks = np.empty(_WORDS * n_blocks, np.uint64)
@@ -70,18 +70,18 @@ def blocks_of_packed(
 def copy_bases(
     blocks: np.ndarray, starts: np.ndarray, lengths: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stretches of bases out of blocks, one after another, a byte a base.
+    """Copy stretches of bases from blocks, concatenated, one byte per base.
 
     Parameters
     ----------
     starts, lengths : ndarray, shape=(count,), dtype=int64 and int32
-        Of every stretch.
+        Start and length of each stretch.
 
     Returns
     -------
     codes : ndarray, shape=(sum of lengths + SLACK,), dtype=uint8
     copied_starts : ndarray, shape=(count,), dtype=int64
-        Where each stretch begins in `codes`.
+        Start of each stretch in `codes`.
     """
     stops = np.cumsum(lengths, dtype=np.int64)
     codes = np.empty((stops[-1] if stops.size else 0) + SLACK, np.uint8)
@@ -92,9 +92,9 @@ def copy_bases(
 
 @compiled
 def _turn_words(packed, n_bases, blocks, first, last):
-    """Blocks `first` to `last` of packed bases.
+    """Convert packed bases to blocks `first` to `last`.
 
-    The first base of a word is in its two highest bits, and in a block's lowest.
+    The first base is in the two highest bits of a word, and in the lowest bits of a block.
     """
     for block in range(first, last):
         low, high = bits_of_packed(packed, block)
@@ -109,12 +109,12 @@ def _turn_words(packed, n_bases, blocks, first, last):
 
 @_inlined
 def bits_of_packed(packed, block):
-    """Low and high bits of the 64 bases of a block; what lies before or behind the genome is A."""
+    """Return low and high bits of the 64 bases of a block, with A outside the genome."""
     low = high = np.uint64(0)
     for half in range(2):
         at = 2 * block + half
         if 0 <= at < packed.size:
-            # Turned, a base's high bit comes first.
+            # After reversal, the high bit of a base comes first.
             word = turned(packed[at])
             high |= _even_bits(word) << np.uint64(32 * half)
             low |= _even_bits(word >> np.uint64(1)) << np.uint64(32 * half)
@@ -123,7 +123,7 @@ def bits_of_packed(packed, block):
 
 @_inlined
 def turned(word):
-    """The bits of a word from the last to the first."""
+    """Return the bits of a word in reverse order."""
     word = _swapped(word, np.uint64(1), np.uint64(0x5555555555555555))
     word = _swapped(word, np.uint64(2), np.uint64(0x3333333333333333))
     word = _swapped(word, np.uint64(4), np.uint64(0x0F0F0F0F0F0F0F0F))
@@ -139,7 +139,7 @@ def _swapped(word, shift, mask):
 
 @_inlined
 def _even_bits(word):
-    """Bits 0, 2, 4, ... of a word, packed."""
+    """Return bits 0, 2, 4, ... of a word, packed."""
     word &= np.uint64(0x5555555555555555)
     word = (word | word >> np.uint64(1)) & np.uint64(0x3333333333333333)
     word = (word | word >> np.uint64(2)) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -164,7 +164,7 @@ def _mark_ambiguous(stretches, blocks):
 
 @_inlined
 def bits_at(blocks, at):
-    """Low bits, high bits and ambiguity of 64 bases that begin anywhere."""
+    """Return low bits, high bits and ambiguity of 64 bases from any position on."""
     first = np.uint64(_WORDS) * (np.uint64(at) >> np.uint64(6))
     shift = np.uint64(at) & np.uint64(63)
     return (
@@ -176,13 +176,13 @@ def bits_at(blocks, at):
 
 @_inlined
 def shifted(word, following, shift):
-    """64 bits of two words, from bit `shift` (0 to 63) of the first on."""
+    """Return 64 bits of two words, from bit `shift` (0 to 63) of the first on."""
     return word >> shift | following << np.uint64(1) << (np.uint64(63) - shift)
 
 
 @_inlined
 def bits_of_codes(codes, first, n):
-    """Low bits, high bits and ambiguity of n codes, 1 to 64; of those after them, anything."""
+    """Return low bits, high bits and ambiguity of n codes, 1 to 64; further bits are undefined."""
     low = high = ambiguous = np.uint64(0)
     if first + _BASES <= codes.size:
         for part in range(0, _BASES, VECTOR_BYTES):
@@ -205,8 +205,8 @@ def bits_of_codes(codes, first, n):
 
 @_inlined
 def differing(blocks, at, codes, first, n):
-    """Which of `n` bases, 1 to 64, of blocks and of codes differ or are ambiguous: a bit each, the
-    first the lowest."""
+    """Return a mask of the `n` bases, 1 to 64, of blocks and of codes that differ or are ambiguous;
+    the first base is the lowest bit."""
     low, high, ambiguous = bits_at(blocks, at)
     low_too, high_too, ambiguous_too = bits_of_codes(codes, first, n)
     bits = low ^ low_too | high ^ high_too | ambiguous | ambiguous_too
@@ -215,7 +215,7 @@ def differing(blocks, at, codes, first, n):
 
 @_inlined
 def base_at(blocks, at):
-    """The code of a base."""
+    """Return the code of a base."""
     first = np.uint64(_WORDS) * (np.uint64(at) >> np.uint64(6))
     bit = np.uint64(at) & np.uint64(63)
     low, high = blocks[first] >> bit, blocks[first + np.uint64(1)] >> bit
@@ -227,9 +227,9 @@ def base_at(blocks, at):
 
 @_inlined
 def put_bases(out, at, blocks, start, stop):
-    """Write the codes of bases from `start` to `stop`; returns where in `out` they end.
+    """Write the codes of bases from `start` to `stop`; return their end in `out`.
 
-    Whole blocks are written: `out` must have room for `SLACK` more, and is filled from its start.
+    Whole blocks are written: `out` must have room for `SLACK` more bytes, and is filled in order.
     """
     while start < stop:
         low, high, ambiguous = bits_at(blocks, start)
@@ -258,7 +258,7 @@ def _copy_bases(blocks, starts, lengths, codes, copied_starts):
 
 @_inlined
 def prefetch_bases(blocks, at):
-    """Ask for the cache lines of the 150 bases from one on, which may lie anywhere."""
+    """Prefetch the cache lines of 150 bases from any position on."""
     word = _WORDS * (at >> 6)
     for line in range(0, 24, 8):
         prefetch(blocks, word + line)

@@ -1,9 +1,9 @@
-"""Bases as bits on the GPU, 32 a block, so that 32 are compared at a time wherever they begin.
+"""Bases as bits on the GPU, in blocks of 32, to compare 32 bases at a time at any position.
 
     block      32 bits 0                1                 2            3
                        low bits of 32   high bits of 32   ambiguous    unused      base i: bit i
 
-A block is one load of 16 bytes; 32 bases that begin anywhere take two neighbouring ones.
+A block is one load of 16 bytes; 32 bases at any position take two adjacent blocks.
 """
 
 import numpy as np
@@ -19,9 +19,9 @@ from bwarp.gpu.transfers import to_host
 
 
 def base_blocks(codes):
-    """Blocks of codes (device array, uint8): device array, dtype=uint32.
+    """Convert codes (device array, uint8) to blocks: device array, dtype=uint32.
 
-    There are two blocks more than bases need, of ambiguous ones.
+    Two blocks of ambiguous bases follow the last base.
     """
     n_blocks = codes.size // WARP + 3
     blocks = cuda.device_array(4 * n_blocks, np.uint32)
@@ -30,14 +30,14 @@ def base_blocks(codes):
 
 
 def blocks_of_packed(packed, n_bases: int, stretches: np.ndarray):
-    """Blocks of a packed genome on the GPU, without a byte a base in between.
+    """Convert a packed genome to blocks on the GPU, without an intermediate byte per base.
 
     Parameters
     ----------
     packed : device array, shape=(n_bases / 32 rounded up,), dtype=uint64
-        2 bits a base as `bwarp.sequence.pack` lays them out.
+        2 bits per base in the layout of `bwarp.sequence.pack`.
     stretches : ndarray, shape=(n, 2), dtype=int64
-        Where ambiguous bases begin and end.
+        Starts and ends of stretches of ambiguous bases.
     """
     n_blocks = n_bases // WARP + 3
     blocks = cuda.device_array(4 * n_blocks, np.uint32)
@@ -49,23 +49,23 @@ def blocks_of_packed(packed, n_bases: int, stretches: np.ndarray):
 
 
 def copy_bases(blocks, starts, lengths):
-    """Stretches of bases out of blocks, one after another, a byte a base.
+    """Copy stretches of bases from blocks, concatenated, one byte per base.
 
     Parameters
     ----------
     starts, lengths : device arrays, shape=(count,), dtype=int64 and int32
-        Of every stretch. The sum of the lengths is less than 2**32.
+        Start and length of each stretch. The sum of the lengths is less than 2**32.
 
     Returns
     -------
     codes : device array, shape=(n_copied,), dtype=uint8
     copied_starts : device array, shape=(count,), dtype=int64
-        Where each stretch begins in `codes`.
+        Start of each stretch in `codes`.
     longest : int
-        The greatest of the lengths.
+        The maximum length.
     """
     count = lengths.size
-    # After the last sum stands the greatest length: the host takes both at once.
+    # The maximum length follows the last sum, so that the host copies both at once.
     numbers = zeros(count + 2, np.uint32)
     sums, greatest_length = (
         cut(numbers, 4 * begin, size, np.uint32) for begin, size in ((0, count + 1), (count + 1, 1))
@@ -82,9 +82,9 @@ def copy_bases(blocks, starts, lengths):
 
 @kernel
 def turn_words(packed: uint64[::1], n_bases: int, n_blocks: int, blocks: uint32[::1]):
-    """Blocks of packed bases. One thread a block: a word read, a block written.
+    """Convert packed bases to blocks. One thread per block: one word read, one block written.
 
-    The first base of a word is in its two highest bits, and in a block's lowest.
+    The first base is in the two highest bits of a word, and in the lowest bits of a block.
     """
     i = cuda.grid(1)
     if i >= n_blocks:
@@ -92,7 +92,7 @@ def turn_words(packed: uint64[::1], n_bases: int, n_blocks: int, blocks: uint32[
     word = uint64(0)
     if i < packed.size:
         word = uint64(cuda.brev(packed[i]))
-    # Turned, a base's high bit comes first.
+    # After reversal, the high bit of a base comes first.
     high, low = even_bits(word), even_bits(word >> uint64(1))
     here = n_bases - int64(i) * WARP
     ambiguous = uint32(0)
@@ -107,7 +107,7 @@ def turn_words(packed: uint64[::1], n_bases: int, n_blocks: int, blocks: uint32[
 
 @cuda.jit(device=True)
 def even_bits(word):
-    """Bits 0, 2, 4, ... of a word, packed."""
+    """Return bits 0, 2, 4, ... of a word, packed."""
     word &= uint64(0x5555555555555555)
     word = (word | (word >> uint64(1))) & uint64(0x3333333333333333)
     word = (word | (word >> uint64(2))) & uint64(0x0F0F0F0F0F0F0F0F)
@@ -118,9 +118,9 @@ def even_bits(word):
 
 @kernel
 def mark_ambiguous(starts: int64[::1], stops: int64[::1], blocks: uint32[::1]):
-    """Mark stretches of bases. One block of threads a stretch, a thread some of its blocks.
+    """Mark stretches of bases. One thread block per stretch; a thread marks some of its blocks.
 
-    Two stretches may begin and end in one block, so bits are set by atomic operations.
+    Two stretches may share a block, so bits are set by atomic operations.
     """
     start, stop = starts[cuda.blockIdx.x], stops[cuda.blockIdx.x]
     first, last = start // WARP, (stop - 1) // WARP
@@ -135,8 +135,8 @@ def mark_ambiguous(starts: int64[::1], stops: int64[::1], blocks: uint32[::1]):
 
 @kernel
 def count_bases(lengths: int32[::1], counts: uint32[::1], longest: uint32[::1]):
-    """Lengths as numbers to add up, and the greatest of them. One thread each, and one atomic
-    operation a warp."""
+    """Copy lengths as counts to sum, and find the maximum. One thread per length, one atomic
+    operation per warp."""
     i = cuda.grid(1)
     length = int32(0)
     if i < lengths.size:
@@ -152,8 +152,8 @@ def write_bases(
     blocks: uint32[::1], starts: int64[::1], lengths: int32[::1], sums: uint32[::1],
     codes: uint8[::1], copied_starts: int64[::1],
 ):  # fmt: skip
-    """Write the bases of stretches. One warp a stretch, a thread every 32nd base; the threads of a
-    warp read one block or two."""
+    """Write the bases of stretches. One warp per stretch, every 32nd base per thread; the threads
+    of a warp read one or two blocks."""
     i = cuda.grid(1) // WARP
     if i >= lengths.size:
         return
@@ -166,7 +166,7 @@ def write_bases(
 
 @cuda.jit(device=True)
 def base_at(blocks, at):
-    """The code of a base."""
+    """Return the code of a base."""
     first = uint64(4) * (uint64(at) >> uint64(5))
     bit = uint32(at) & uint32(31)
     low, high, ambiguous, _ = load_uint32x4(blocks, first)
@@ -176,7 +176,7 @@ def base_at(blocks, at):
 
 @kernel
 def fill_blocks(codes: uint8[::1], n_blocks: int, blocks: uint32[::1]):
-    """One warp a block, a thread a base."""
+    """Fill the blocks. One warp per block, one thread per base."""
     i = cuda.grid(1)
     if i // WARP >= n_blocks:
         return
@@ -196,20 +196,20 @@ def fill_blocks(codes: uint8[::1], n_blocks: int, blocks: uint32[::1]):
 
 @cuda.jit(device=True)
 def shifted(word, following, shift):
-    """32 bits of two neighbouring words, from bit `shift` (0 to 31) of the first on."""
+    """Return 32 bits of two neighbouring words, from bit `shift` (0 to 31) of the first on."""
     return uint32((uint64(word) | uint64(following) << uint64(32)) >> uint64(shift))
 
 
 @cuda.jit(device=True)
 def shifted_64(word, following, shift):
-    """64 bits of two neighbouring words, from bit `shift` (0 to 63) of the first on."""
+    """Return 64 bits of two neighbouring words, from bit `shift` (0 to 63) of the first on."""
     following = uint64(following) << uint64(1)
     return uint64(word >> shift | following << (uint64(63) - shift))
 
 
 @cuda.jit(device=True)
 def bits_at(blocks, at):
-    """Low bits, high bits and ambiguity of 64 bases that begin anywhere: three blocks are read."""
+    """Return low bits, high bits and ambiguity of 64 bases from any position on: three blocks."""
     first = uint64(4) * (uint64(at) >> uint64(5))
     shift = uint64(at) & uint64(31)
     low, high, ambiguous, _ = load_uint32x4(blocks, first)
@@ -225,7 +225,7 @@ def bits_at(blocks, at):
 
 @cuda.jit(device=True)
 def differing(blocks, at, others, other_at):
-    """Which of 32 bases differ from 32 others, or are ambiguous: a bit each, the first lowest."""
+    """Return a mask of 32 bases that differ from 32 others or are ambiguous, the first lowest."""
     first = uint64(4) * (uint64(at) >> uint64(5))
     shift = uint32(at) & uint32(31)
     low, high, ambiguous, _ = load_uint32x4(blocks, first)

@@ -1,4 +1,4 @@
-"""Reads on the GPU, both strands of each, and lists of those that a round searches."""
+"""Both strands of reads on the GPU, and lists of the reads that a round searches."""
 
 from typing import NamedTuple
 
@@ -19,12 +19,12 @@ class DeviceReads(NamedTuple):
     both : shape=(2 * n_bases,)
         All reads, then all their reverse complements at the same offsets.
     blocks
-        `both` as `bwarp.reads.base_bits_cuda` has it.
+        `both` in the blocks of `bwarp.reads.base_bits_cuda`.
     offsets : shape=(n_reads + 1,)
     numbers : shape=(n_reads,)
-        Of all reads, in order, as `marked_reads` gives those of some.
+        Numbers of all reads in order, in the form of `marked_reads`.
     n_bases, longest
-        The bases of all reads, and of the longest.
+        Number of bases of all reads, and of the longest.
     """
 
     both: uint8[::1]
@@ -54,7 +54,7 @@ def both_strands(codes: np.ndarray, offsets: np.ndarray) -> DeviceReads:
 
 
 def marked_reads(marks):
-    """The numbers of marked reads in order.
+    """Return the numbers of marked reads in order.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def marked_reads(marks):
 
 @kernel(over="offsets", per=WARP)
 def turn_reads(offsets: int64[::1], both: uint8[::1]):
-    """Write every read's reverse complement. One warp a read, 32 bases a step."""
+    """Write every read's reverse complement. One warp per read, 32 bases per step."""
     read, n_bases = cuda.grid(1) // WARP, both.size // 2
     if read < offsets.size - 1:
         first, last = offsets[read], offsets[read + 1]
@@ -89,7 +89,7 @@ def turn_reads(offsets: int64[::1], both: uint8[::1]):
 
 @kernel(over="numbers")
 def number_reads(numbers: int32[::1]):
-    """0, 1, 2, ... One thread a read."""
+    """Write 0, 1, 2, ... One thread per read."""
     read = cuda.grid(1)
     if read < numbers.size:
         numbers[read] = read
@@ -97,7 +97,7 @@ def number_reads(numbers: int32[::1]):
 
 @kernel(over="counts")
 def count_marks(marks: uint8[::1], counts: uint32[::1]):
-    """Marks as numbers to add up, and a 0 after them. One thread a read."""
+    """Copy marks as counts to sum, followed by a 0. One thread per read."""
     read = cuda.grid(1)
     if read <= marks.size:
         counts[read] = 1 if read < marks.size and marks[read] else 0
@@ -105,7 +105,7 @@ def count_marks(marks: uint8[::1], counts: uint32[::1]):
 
 @kernel(over="marks")
 def list_marked(marks: uint8[::1], sums: uint32[::1], reads: int32[::1]):
-    """One thread a read; those with a mark write their number."""
+    """List the numbers of marked reads. One thread per read."""
     read = cuda.grid(1)
     if read < marks.size and marks[read]:
         reads[sums[read]] = read

@@ -1,11 +1,11 @@
-"""Reads as they are mapped: chunks of single reads, or of pairs with mates next to each other.
+"""Read files into chunks of single reads, or of pairs with adjacent mates, for mapping.
 
 pairs      reads 0 and 1 are the ends of template 0, 2 and 3 of template 1, ...
 single     read i is template i
-orphans    among interleaved pairs: read 2 i + 1 has no bases, and there are no records of it
+orphans    among interleaved pairs: read 2 i + 1 has no bases and gets no records
 
-Of every file one thread inflates, or several where it is BGZF, and one cuts what has been into the
-records of chunks, by their line feeds. All else is done by several threads, each on a chunk:
+Per file, one thread inflates (or several for BGZF), and one splits the text into the records of
+chunks at line feeds. Several threads do the rest, each on one chunk:
 
     R1.fq.gz -> bytes -> records -.   .-> bases, qualities, names -> chunk
                                    >--+-> bases, qualities, names -> chunk
@@ -42,25 +42,25 @@ from bwarp.runtime.threads import in_order, joined_stretches, read_ahead
 from bwarp.runtime.timeline import on_timeline
 
 # --------------------------------------------------------------------------------------------------
-# The records of a file of reads, counted out: as many at a time as a chunk takes.
+# The records of a file of reads, in portions of the size of a chunk.
 #
-# FASTQ and FASTA are read as they are. Of BAM and CRAM samtools makes lines, and those become
-# FASTQ.
+# FASTQ and FASTA are read directly. samtools converts BAM and CRAM to lines, which are converted
+# to FASTQ.
 
 
-#: Threads that read for up to sixteen that map: so many keep up with a GPU.
+#: Reading threads for up to sixteen mapping threads; this number keeps up with a GPU.
 _READING = 4
 
 
 @dataclass(frozen=True)
 class CountedRecords:
-    """The text of as many records as a chunk takes of a file, or of those that are left.
+    """The text of the records of a file for one chunk, or of the last records.
 
     Attributes
     ----------
     parts : list of RecordText
     failure : Exception, optional
-        Why there is no more of the file: an error only after those of the records.
+        Why the file ends here; errors in the records are reported first.
     """
 
     parts: list[RecordText]
@@ -68,16 +68,16 @@ class CountedRecords:
 
 
 def threads_that_read(threads: int) -> int:
-    """Of so many threads those that make chunks; and of every file, if it is BGZF, inflate it."""
+    """Return the number of threads that make chunks, and that inflate each BGZF file."""
     return min(threads, max(_READING, threads // 4))
 
 
 def counted_records(
     path, count: int, threads: int, with_groups: bool = False
 ) -> Iterator[CountedRecords]:
-    """The records of a file, `count` at a time; those before a failure, and it, are the last.
+    """Yield the records of a file, `count` at a time; a failure comes with the last records.
 
-    The comments of BAM and CRAM hold the read group as well, `with_groups`.
+    `with_groups` adds the read group to the comments of BAM and CRAM.
     """
     read = partial(read_unaligned, with_groups=with_groups)
     read = read if holds_records(path) else read_blocks
@@ -106,12 +106,12 @@ def counted_records(
 
 
 def _block_bytes(count: int) -> int:
-    """Bytes of a file that are read at a time: about so many records, for some wait to be cut."""
+    """Return the number of bytes to read at a time, for about `count` records."""
     return min(CHUNK_BYTES, max(count << 9, 1 << 20))
 
 
 def whole_pairs(counted: Iterator[CountedRecords]) -> Iterator[CountedRecords]:
-    """The same records, with a read that may have its mate in what follows moved there."""
+    """Yield the same records, with a last read whose mate may follow moved to the next portion."""
     moved: list[RecordText] = []
     for records in counted:
         parts = [*moved, *records.parts]
@@ -128,7 +128,7 @@ def whole_pairs(counted: Iterator[CountedRecords]) -> Iterator[CountedRecords]:
 
 
 def _is_odd(parts: list[RecordText]) -> bool:
-    """Whether an odd number of records at the end have the same name."""
+    """Return whether an odd number of records at the end have the same name."""
     names = (_name_in(part, i) for part in reversed(parts) for i in reversed(range(part.count)))
     last = next(names)
     return sum(1 for _ in takewhile(lambda name: name == last, names)) % 2 == 0
@@ -141,16 +141,16 @@ def _name_in(records: RecordText, record: int) -> bytes:
 
 
 # --------------------------------------------------------------------------------------------------
-# Names of reads as bytes: found in headers, checked, and compared between the ends of pairs.
+# Names of reads as bytes: found in headers, checked, and compared between ends of pairs.
 
 
 @compiled
 def first_bad_name(text, names):
-    """The first name with a byte that is not printable ASCII, or with @ at its start; or -1."""
+    """Return the first name that starts with @ or is not printable ASCII, or -1."""
     for i in range(len(names)):
         start, stop = np.uint64(names[i, 0]), np.uint64(names[i, 1])
         bad = start < stop and text[start] == 64
-        # Without a way out of the loop it is one over vectors.
+        # Without an early exit, the loop is vectorised.
         for at in range(start, stop):
             bad |= text[at] < 33 or text[at] > 126
         if bad:
@@ -162,7 +162,7 @@ def first_bad_name(text, names):
 def take_headers(text, headers, taken, at, names, comments):
     """Copy headers to `taken`, from `at` on, and find the name and the comment of each.
 
-    The name is the first word, without a /1 or /2 at its end; the comment is what follows the first
+    The name is the first word, without a final /1 or /2; the comment follows the first
     blank or tab.
     """
     for i in range(len(headers)):
@@ -180,7 +180,7 @@ def take_headers(text, headers, taken, at, names, comments):
 
 @compiled
 def pair_up(text, names, firsts):
-    """List the first read of every template; returns how many templates there are."""
+    """List the first read of every template; return the number of templates."""
     n, read = 0, 0
     while read < len(names):
         firsts[n] = read
@@ -197,13 +197,13 @@ def pair_up(text, names, firsts):
 
 @compiled
 def first_difference(text_1, names_1, text_2, names_2):
-    """The first name that is another one in the other list; or -1."""
+    """Return the first name that differs between the lists, or -1."""
     for i in range(len(names_1)):
         length = names_1[i, 1] - names_1[i, 0]
         if names_2[i, 1] - names_2[i, 0] != length:
             return i
         start_1, start_2 = np.uint64(names_1[i, 0]), np.uint64(names_2[i, 0])
-        # Without a way out of the loop it is one over vectors.
+        # Without an early exit, the loop is vectorised.
         same = True
         for at in range(np.uint64(length)):
             same &= text_1[start_1 + at] == text_2[start_2 + at]
@@ -213,44 +213,42 @@ def first_difference(text_1, names_1, text_2, names_2):
 
 
 # --------------------------------------------------------------------------------------------------
-# Pieces of files of reads: what is known of their records, and their bases written among those of
-# the other file of pairs.
+# Pieces of files of reads, and their bases interleaved with those of the other file of pairs.
 #
 #     lines of R1    1   3   5  -.
 #                                 >-> bases and qualities of reads 1 2 3 4 5 6
 #     lines of R2    2   4   6  -'
 #
-# FASTQ is written straight from its text to where it belongs; FASTA, of which lines must be
-# joined to
-# know how long its sequences are, is parsed before.
+# FASTQ is written from its text directly to the target; FASTA is parsed first, because the lengths
+# of its sequences are known only after joining lines.
 
 
-#: Records of a file that are parsed before those of the other end of pairs: 5 MB. With fewer a
-#: thread has to wait for Python's lock more often, which on a busy host takes longer.
+#: Records of a file that are parsed before those of the other file of pairs: 5 MB. With fewer,
+#: threads wait for the GIL more often, which takes longer on a busy host.
 _RECORDS_AT_A_TIME = 1 << 14
 
-#: Headers that say which read of its pair a read is.
+#: Headers that state whether a read is the first or second of its pair.
 _MATE = re.compile(rb"[^ \t]+(?:/([12])(?:[ \t]|$)|[ \t]([12]):[YN]:)")
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some consecutive records of a file.
+    """Consecutive records of a file.
 
     Attributes
     ----------
     path : str
-        Of the file, for errors.
+        Path of the file, for errors.
     parts : list of RecordText, or of SequenceBatch
-        Where their bases and qualities are: FASTQ as text, FASTA parsed.
+        The bases and qualities: FASTQ as text, FASTA parsed.
     lengths : ndarray, shape=(count,), dtype=int64
-        The bases of every record.
+        Length of each record.
     text : ndarray, dtype=uint8
-        Their headers, end to end.
+        Concatenated headers.
     names, comments : ndarray, shape=(count, 2), dtype=int64
-        Start and stop in `text` of every name, without /1 or /2, and of what follows it.
+        Start and stop in `text` of each name, without /1 or /2, and of each comment.
     failure : Exception, optional
-        Why there is no more of the file.
+        Why the file ends here.
     """
 
     path: str
@@ -270,16 +268,16 @@ class Piece:
         return any(isinstance(part, SequenceBatch) for part in self.parts)
 
     def header(self, record: int) -> str:
-        """A record's header as it stands there."""
+        """Return a record's header as in the file."""
         return self._header(record).decode("utf-8", "replace")
 
     def mate(self, record: int) -> int | None:
-        """1 or 2 for a first or second read, as its header says it: NAME/1, or NAME 1:N:0:ACGT."""
+        """Return 1 or 2 if the header states it, as in NAME/1 or NAME 1:N:0:ACGT, else None."""
         found = _MATE.match(self._header(record))
         return int(found[1] or found[2]) if found else None
 
     def first_word(self, record: int) -> bytes:
-        """The first word of a record's header."""
+        """Return the first word of a record's header."""
         return re.split(rb"[ \t]", self._header(record), maxsplit=1)[0]
 
     def name(self, record: int) -> str:
@@ -290,7 +288,7 @@ class Piece:
 
 
 def piece_of(path, records: CountedRecords) -> Piece:
-    """The records of a chunk; whether FASTQ is sound `laid_out` finds out."""
+    """Return the records of a chunk as a piece; `laid_out` validates FASTQ."""
     parts = records.parts
     if parts and parts[0].is_fasta:
         parts = [parse_records(path, part) for part in parts]
@@ -309,14 +307,14 @@ def piece_of(path, records: CountedRecords) -> Piece:
 
 
 def laid_out(pieces: list[Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Bases, offsets and qualities of pieces of equally many records, as in `ReadChunk`.
+    """Return bases, offsets and qualities of pieces with equal numbers of records, for `ReadChunk`.
 
-    The records of several are taken in turn.
+    The records of several pieces are interleaved.
 
     Raises
     ------
     InputError
-        For the first record that is none of the first piece that has one; or its failure.
+        For the first invalid record of the first piece with one, or for its failure.
     """
     step = len(pieces)
     offsets = np.zeros(step * pieces[0].count + 1, np.int64)
@@ -343,8 +341,8 @@ def laid_out(pieces: list[Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | 
 
 
 def _cuts(piece: Piece) -> Iterator[tuple[int, RecordText | SequenceBatch]]:
-    """The records, and the number of the first: of FASTQ as few at a time as a large cache holds,
-    so that those of both ends of pairs are written to the same lines.
+    """Yield the records with the number of the first: for FASTQ few enough at a time for a large
+    cache, because those of both ends of pairs are written to the same cache lines.
     """
     row = 0
     for part in piece.parts:
@@ -360,17 +358,17 @@ def _cuts(piece: Piece) -> Iterator[tuple[int, RecordText | SequenceBatch]]:
 def _lay(values, starts, out, offsets, step):
     """Copy stretches of values to out[offsets[0]:], out[offsets[step]:], ..."""
     for i in range(starts.size - 1):
-        # Only unsigned indexes let LLVM copy in vectors.
+        # LLVM vectorises the copy only for unsigned indices.
         source, to = np.uint64(starts[i]), np.uint64(offsets[step * i])
         for at in range(np.uint64(starts[i + 1] - starts[i])):
             out[to + at] = values[source + at]
 
 
-#: What a thread maps at a time: little to keep, and enough that Python, whose lock only one thread
-#: has at a time, takes a small part of it: half as many take as much of Python's time each.
+#: Reads that a thread maps at a time: little memory, but enough work per chunk that Python, which
+#: holds the GIL, is a small part of it; with half as many, its part doubles.
 READS_A_CHUNK = 1 << 15
 
-#: Bases of a read. A gap is looked for in as many cells as the square of that: 50 ms.
+#: Maximum length of a read. Alignment with gaps takes the square of it in cells: 50 ms.
 LONGEST_READ = 10_000
 
 
@@ -384,21 +382,21 @@ class ReadChunk:
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     qualities : ndarray, shape=(total,), dtype=uint8, or None
     text : ndarray, dtype=uint8
-        What the templates' names are cut from.
+        The text that contains the names of the templates.
     names : ndarray, shape=(n_templates, 2), dtype=int64
-        Start and stop of every template's name in `text`.
+        Start and stop of the name of each template in `text`.
     ends : int
-        Reads of a template: 1 or 2.
+        Reads per template: 1 or 2.
     first_template : int
-        The number, within the run, of the chunk's first template.
+        Number of the chunk's first template in the run.
     comments : ndarray, shape=(n_reads, 2), dtype=int64, or None
-        Start and stop, in `text`, of what stands behind the name of every read.
+        Start and stop in `text` of the comment of each read.
     mate_text : ndarray, dtype=uint8, or None
-        What the comments of second ends are cut from instead, where they are of another file.
+        The text that contains the comments of second ends, if they are from another file.
     orphans : ndarray, shape=(n_templates,), dtype=bool, or None
-        Templates of pairs that have a first read alone; None where there is none.
+        Templates that have only a first read; None if there are none.
     templates : ndarray, shape=(n_templates,), dtype=int64, or None
-        The number of each, where they do not follow one another from `first_template` on.
+        Number of each template, if they are not consecutive from `first_template` on.
     """
 
     codes: np.ndarray
@@ -438,10 +436,10 @@ def read_chunks(
     threads: int = 1,
     with_groups: bool = False,
 ) -> Iterator[ReadChunk]:
-    """The reads of one file, or the pairs of one or two, in chunks of `reads` reads.
+    """Yield the reads of one file, or the pairs of one or two, in chunks of `reads` reads.
 
-    Of an interleaved file, and of BAM and CRAM, there may be orphans. The comments of the latter
-    hold the read group as well, `with_groups`.
+    Interleaved files, and BAM and CRAM, may contain orphans. `with_groups` adds the read group to
+    the comments of BAM and CRAM.
     """
     for given in filter(None, [path, mates]):
         if (mates or interleaved) and holds_records(given):
@@ -464,7 +462,7 @@ def read_chunks(
 def single_chunks(
     path, reads: int = READS_A_CHUNK, threads: int = 1, with_groups: bool = False
 ) -> Iterator[ReadChunk]:
-    """The reads of one file, in chunks of `reads`."""
+    """Yield the reads of one file in chunks of `reads`."""
     counted = counted_records(path, reads, threads, with_groups)
     return _made(partial(_single, path), _numbered(reads, counted), threads)
 
@@ -472,10 +470,10 @@ def single_chunks(
 def paired_chunks(
     path_1, path_2, reads: int = READS_A_CHUNK, threads: int = 1
 ) -> Iterator[ReadChunk]:
-    """The pairs of two files with equally many reads in the same order."""
+    """Yield the pairs of two files with the same number of reads in the same order."""
     ends = [counted_records(path, reads // 2, threads) for path in (path_1, path_2)]
     if threads > 1:
-        # Each is cut by a thread of its own.
+        # Each file is split by its own thread.
         ends = [read_ahead(records, 1) for records in ends]
     both = zip_longest(*ends)
     return _made(partial(_paired, path_1, path_2), _numbered(reads // 2, both), threads)
@@ -484,10 +482,10 @@ def paired_chunks(
 def interleaved_chunks(
     path, reads: int = READS_A_CHUNK, threads: int = 1, with_groups: bool = False
 ) -> Iterator[ReadChunk]:
-    """The pairs of one file in which both ends stand one after the other, and orphans.
+    """Yield the pairs and orphans of one file in which the ends of each pair are adjacent.
 
-    Two reads in a row that have one name are a pair, as for bwa mem -p. A chunk has a read more or
-    less than `reads` where a pair would be cut.
+    Two adjacent reads with the same name are a pair, as in bwa mem -p. A chunk has one read more or
+    less than `reads` if a pair would be split.
     """
     counted = counted_records(path, reads, threads, with_groups)
     items = ((records,) for records in whole_pairs(counted))
@@ -498,7 +496,7 @@ def interleaved_chunks(
 
 
 def pairs_alone(path, chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
-    """The chunks of a file, of which none may have orphans."""
+    """Yield the chunks of a file; raise an error if there are orphans."""
     for chunk in chunks:
         if chunk.orphans is not None:
             template = int(np.flatnonzero(chunk.orphans)[0])
@@ -511,7 +509,7 @@ def pairs_alone(path, chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
 
 
 def _numbered(templates: int, items: Iterator) -> Iterator[tuple[int, object]]:
-    """Items and the number of the first of the templates that each holds."""
+    """Yield items with the number of the first template of each."""
     return zip(count(0, templates), items, strict=False)
 
 
@@ -537,7 +535,7 @@ def _paired(
     )
     n_one, n_two = one.count if one else 0, two.count if two else 0
     if not (one and two) or n_one != n_two or one.is_fasta != two.is_fasta:
-        # What is wrong within a file is said first.
+        # Report errors within a file first.
         for piece in filter(None, (one, two)):
             laid_out([piece])
     if n_two < n_one:
@@ -572,7 +570,7 @@ def _interleaved(path, records: CountedRecords) -> ReadChunk:
     _check_reads(path, piece, piece.parts[0].first_record)
     firsts = np.empty(piece.count, np.int64)
     firsts = firsts[: pair_up(piece.text, piece.names, firsts)]
-    # What stands before is of other chunks.
+    # Only the first chunk starts the file.
     begins_with_pair = piece.parts[0].first_record == 0 and piece.count > 1 and 1 not in firsts[:2]
     if begins_with_pair and (piece.mate(0), piece.mate(1)) == (2, 1):
         raise InputError(
@@ -582,7 +580,7 @@ def _interleaved(path, records: CountedRecords) -> ReadChunk:
     names, comments, orphans = piece.names[firsts], piece.comments, None
     if 2 * firsts.size > piece.count:
         orphans = np.diff(firsts, append=piece.count) == 1
-        # The rows of the reads, where every template has two.
+        # The rows of the reads if every template has two.
         rows = np.delete(np.arange(2 * firsts.size), 2 * np.flatnonzero(orphans) + 1)
         lengths = np.zeros(2 * firsts.size, np.int64)
         lengths[rows] = piece.lengths
@@ -600,7 +598,7 @@ def _shorter(path, other, count: int) -> InputError:
 
 
 def _check_reads(path, piece: Piece, first_read: int) -> None:
-    """Refuse what SAM has no way to write, and what would take minutes a read."""
+    """Reject reads that SAM cannot represent, and reads that would take minutes each."""
     lengths = piece.names[:, 1] - piece.names[:, 0]
     for i in np.flatnonzero(lengths > LONGEST_READ_NAME)[:1]:
         raise InputError(
@@ -609,7 +607,7 @@ def _check_reads(path, piece: Piece, first_read: int) -> None:
         )
     bad = first_bad_name(piece.text, piece.names)
     if bad >= 0:
-        # As bytes are shown, but without the b.
+        # As the repr of bytes, without the b.
         shown = repr(piece.first_word(bad))[1:]
         raise InputError(
             f"{path}, read {first_read + bad + 1:,}: SAM allows no read name like {shown} "
@@ -625,18 +623,18 @@ def _check_reads(path, piece: Piece, first_read: int) -> None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Parts of chunks of reads, which several threads can map, and chunks joined for a GPU.
+# Parts of chunks of reads for several threads, and joined chunks for a GPU.
 
 
 def chunk_parts(chunk: ReadChunk, most_reads: int) -> Iterator[ReadChunk]:
-    """The templates of a chunk in chunks of up to so many reads, which share its memory."""
+    """Split a chunk into chunks of up to `most_reads` reads, which share its memory."""
     step = max(1, most_reads // chunk.ends)
     for first in range(0, chunk.n_templates, step):
         yield part_of_chunk(chunk, first, min(first + step, chunk.n_templates))
 
 
 def part_of_chunk(chunk: ReadChunk, first: int, stop: int) -> ReadChunk:
-    """Templates `first` to `stop` of a chunk, which share its memory."""
+    """Return templates `first` to `stop` of a chunk, sharing its memory."""
     reads = slice(first * chunk.ends, stop * chunk.ends)
     begin, end = chunk.offsets[reads.start], chunk.offsets[reads.stop]
     orphans = None if chunk.orphans is None else chunk.orphans[first:stop]
@@ -654,7 +652,7 @@ def part_of_chunk(chunk: ReadChunk, first: int, stop: int) -> ReadChunk:
 
 
 def parts_between(chunks: Sequence[ReadChunk], first: int, stop: int) -> Iterator[ReadChunk]:
-    """The parts of chunks that hold reads `first` to `stop` of all, whole templates."""
+    """Yield the parts of chunks with reads `first` to `stop` of all, in whole templates."""
     begin = 0
     for chunk in chunks:
         low, high = max(first - begin, 0), min(stop - begin, chunk.n_reads)
@@ -664,8 +662,8 @@ def parts_between(chunks: Sequence[ReadChunk], first: int, stop: int) -> Iterato
 
 
 def go_together(one: ReadChunk, following: ReadChunk) -> bool:
-    """Whether a chunk and the one after it can be joined: FASTA has no qualities, and parts of
-    reads that are missing leave gaps between the numbers of templates.
+    """Return whether a chunk and the next one can be joined; they may differ in qualities (FASTA),
+    or have gaps between the numbers of templates, if parts of the reads are missing.
     """
     return (
         one.ends == following.ends
@@ -677,12 +675,12 @@ def go_together(one: ReadChunk, following: ReadChunk) -> bool:
 def joined_chunks(
     chunks: Sequence[ReadChunk], codes: np.ndarray, qualities: np.ndarray
 ) -> ReadChunk:
-    """Consecutive chunks that are alike (`go_together`) as one, without comments.
+    """Join consecutive chunks (`go_together`) into one, without comments.
 
     Parameters
     ----------
     codes, qualities : ndarray, dtype=uint8
-        Memory for theirs.
+        Memory for the codes and qualities.
     """
     np.concatenate([chunk.codes for chunk in chunks], out=codes)
     has_qualities = chunks[0].qualities is not None

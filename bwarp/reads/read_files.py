@@ -1,4 +1,4 @@
-"""The files of a run: those of pairs, and those of single reads, one after another.
+"""The input files of a run: those of pairs, and those of single reads, in order.
 
 -1 a_1.fq b_1.fq -2 a_2.fq b_2.fq -U c.fq       the pairs of a, those of b, the single reads of c
 """
@@ -17,20 +17,20 @@ from bwarp.reads.record_files import has_pairs, holds_records
 
 @dataclass(frozen=True)
 class ReadFiles:
-    """The files that the reads of a run are in.
+    """The files with the reads of a run.
 
     Attributes
     ----------
     first : tuple of str
-        Reads, first ends of pairs, or both; BAM and CRAM as well.
+        Single reads, first ends of pairs, or both ends; also BAM and CRAM.
     second : tuple of str
-        The second ends of the pairs of each of those, or none.
+        The second ends of the pairs of each of those files, or none.
     interleaved : bool
-        Both ends are in `first`, one after the other.
+        Both ends are in `first`, alternating.
     single : tuple of str
-        Further reads, none of a pair.
+        Files of additional single reads.
     with_groups : bool
-        Of BAM and CRAM, the comments of the reads hold their read groups as well.
+        Add the read group to the comments of reads in BAM and CRAM.
     """
 
     first: tuple[str, ...]
@@ -45,7 +45,7 @@ class ReadFiles:
 
 
 def holds_pairs(files: ReadFiles) -> bool:
-    """Whether there are pairs among the reads; BAM and CRAM tell by their first ones."""
+    """Return whether there are pairs among the reads; for BAM and CRAM, check the first reads."""
     if files.second or files.interleaved:
         return True
     return any(holds_records(path) and has_pairs(path) for path in files.first)
@@ -54,14 +54,14 @@ def holds_pairs(files: ReadFiles) -> bool:
 def chunks_of_files(
     files: ReadFiles, reads: int = READS_A_CHUNK, threads: int = 1
 ) -> Iterator[ReadChunk]:
-    """The reads of all files in chunks of up to `reads`, in the order of the files.
+    """Yield the reads of all files in chunks of up to `reads`, in the order of the files.
 
-    Beside pairs, single reads are orphans.
+    If there are pairs, single reads are orphans.
 
     Raises
     ------
     UsageError
-        For files that do not go together, or a file that is given twice.
+        If files do not match, or a file is given twice.
     """
     if files.second and len(files.first) != len(files.second):
         raise UsageError(
@@ -97,7 +97,7 @@ def _in_a_row(parts: list[Iterator[ReadChunk]], paired: bool) -> Iterator[ReadCh
 
 
 def as_orphans(chunk: ReadChunk) -> ReadChunk:
-    """Single reads as first ends of pairs without second ones."""
+    """Convert single reads to first ends of pairs without second ends."""
     comments = chunk.comments
     if comments is not None:
         comments = np.zeros((2 * chunk.n_reads, 2), np.int64)

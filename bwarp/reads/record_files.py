@@ -1,7 +1,7 @@
-"""Files of reads as BAM and CRAM: whether a file is one, and what its start tells of the rest.
+"""Read unaligned BAM and CRAM: detect them, inspect their start, and convert them to FASTQ.
 
-Of standard input and of a named pipe only the start is looked at; whoever reads it next still gets
-all of it. Of several pipes the first one is looked at, and the others are taken for FASTQ.
+For standard input and named pipes only the start is inspected; the next reader still gets all of
+it. Of several pipes the first is inspected, and the others are assumed to be FASTQ.
 """
 
 import os
@@ -25,23 +25,22 @@ from bwarp.io.standard_streams import is_stream, may_look_at, open_input, start_
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 
-#: Where there are single reads alone in so many records, there are no others.
+#: If all of this number of first records are single reads, the file has no pairs.
 FIRST_RECORDS = 10_000
 
-#: What is looked at of a file to know whether it may be BAM or CRAM, and whether it is; and of a
-#: stream to know its header and records.
+#: Bytes of a file inspected to find whether it may be BAM or CRAM, and whether it is; and bytes of
+#: a stream inspected for its header and records.
 _FIRST_BYTES, _KIND_BYTES, _START_BYTES = 16, 1 << 16, 1 << 24
 
-#: How CRAM begins, and files in blocks of gzip, as BAM is.
+#: The first bytes of CRAM, and of files in blocks of gzip such as BAM.
 _CRAM, _BLOCKED = b"CRAM", b"\x1f\x8b\x08\x04"
 
-#: The last container of a CRAM file, which holds nothing: how many bytes it takes at most, and a
-#: part of it.
+#: The last container of a CRAM file, which is empty: its maximum size in bytes, and a part of it.
 _CRAM_END, _CRAM_END_MARK = 38, b"\xe0EOF"
 
 
 def holds_records(path: str | os.PathLike) -> bool:
-    """Whether a file, or what a pipe holds, is BAM or CRAM."""
+    """Return whether a file or pipe contains BAM or CRAM."""
     if is_stream(path):
         if not may_look_at(path):
             return False
@@ -64,26 +63,26 @@ def holds_records(path: str | os.PathLike) -> bool:
 
 
 def read_groups(path: str | os.PathLike) -> list[str]:
-    """The @RG lines in the header of a file of records."""
+    """Return the @RG lines in the header of a file of records."""
     with _opened(path) as file:
         return [line for line in str(file.header).splitlines() if line.startswith("@RG\t")]
 
 
 def has_pairs(path: str | os.PathLike) -> bool:
-    """Whether one of a file's first records is an end of a pair."""
+    """Return whether one of a file's first records is an end of a pair."""
     with _opened(path) as file:
         records = islice(file.fetch(until_eof=True), FIRST_RECORDS)
         try:
             return any(record.is_paired for record in records)
         except OSError:
-            # The start of a stream ends anywhere.
+            # The inspected start of a stream may end anywhere.
             if not is_stream(path):
                 raise
             return False
 
 
 def has_end(last: bytes) -> bool:
-    """Whether the last bytes of BAM or CRAM are those that end such a file."""
+    """Return whether the last bytes are the end marker of BAM or CRAM."""
     return last.endswith(END_OF_FILE) or _CRAM_END_MARK in last[-_CRAM_END:]
 
 
@@ -93,10 +92,10 @@ def without_end(path: str | os.PathLike) -> InputError:
 
 @contextmanager
 def _opened(path: str | os.PathLike) -> Iterator:
-    """A file of records, of which pysam knows whether it ends too early; of a stream the start."""
-    import pysam  # which FASTQ does not need
+    """Open a file of records so that pysam detects truncation; open the start of a stream."""
+    import pysam  # FASTQ does not need it
 
-    # It would print what the error says, and that what is damaged cannot be closed.
+    # Otherwise pysam prints the error, and that a damaged file cannot be closed.
     before, hooks = pysam.set_verbosity(0), (sys.excepthook, sys.unraisablehook)
     sys.excepthook = sys.unraisablehook = lambda *_: None
     try:
@@ -105,7 +104,7 @@ def _opened(path: str | os.PathLike) -> Iterator:
             try:
                 yield file
             finally:
-                # Closing what is damaged fails, and says less.
+                # Closing a damaged file fails with a less specific error.
                 with suppress(OSError):
                     file.close()
     except (ValueError, OSError, NotImplementedError) as error:
@@ -119,7 +118,7 @@ def _opened(path: str | os.PathLike) -> Iterator:
 
 @contextmanager
 def _whole(path: str | os.PathLike) -> Iterator[str]:
-    """The name of a file, of which nobody else asks whether CRAM has an end."""
+    """Yield the name of a file, after checking that CRAM has an end marker."""
     with open(path, "rb") as file:
         is_cram = file.read(4) == _CRAM
         file.seek(-min(_CRAM_END, os.path.getsize(path)), os.SEEK_END)
@@ -130,11 +129,11 @@ def _whole(path: str | os.PathLike) -> Iterator[str]:
 
 @contextmanager
 def _start(path: str | os.PathLike) -> Iterator[str]:
-    """A name of the start of a stream, as a file in memory."""
+    """Yield the name of a file in memory with the start of a stream."""
     start = start_of_stream(path, _START_BYTES)
     with open(os.memfd_create("start"), "wb") as file:
         file.write(start)
-        # pysam warns of BAM that has no end.
+        # pysam warns about BAM without an end marker.
         if not start.startswith(_CRAM) and not has_end(start):
             file.write(END_OF_FILE)
         file.flush()
@@ -142,28 +141,27 @@ def _start(path: str | os.PathLike) -> Iterator[str]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Reads in BAM and CRAM, as FASTQ: samtools makes lines of SAM, and these become other lines.
+# Reads in BAM and CRAM as FASTQ: samtools writes SAM, and its lines are converted.
 #
 # name 77 * 0 0 * * 0 0 ACGT IIII RX:Z:TTA        @name<tab>RX:Z:TTA  ACGT  +  IIII
 #
-# The ends of a pair come one after the other, the first end first, as `interleaved` FASTQ has
-# them.
+# The ends of a pair are adjacent, the first end first, as in interleaved FASTQ.
 
 
-#: Tags of alignments, which mapped reads get anew, and the read group, which comes last.
+#: Tags of alignments, which mapping sets again, and the read group, which comes last.
 _LEFT_OUT = np.frombuffer(b"NMMDMCMQASXSSAXApamsnntpdecgRG", np.uint8)
 
-#: What a read without qualities gets, as from samtools fastq.
+#: Quality of reads without qualities, as in samtools fastq.
 _NO_QUALITY = 66
 
 # Flags of SAM.
 _PAIRED, _UNMAPPED, _REVERSE, _SECOND = 1, 4, 16, 128
 _EITHER_END, _MORE_RECORDS = 64 | 128, 256 | 2048
 
-#: Bytes of a stream that samtools is sent at a time, and those of them that tell of an end.
+#: Bytes of a stream sent to samtools at a time, and last bytes that contain an end marker.
 _SENT_BYTES, _END_BYTES = 1 << 20, 64
 
-# What the converter reports besides success.
+# Return codes of the converter other than success.
 _ALIGNED = 1
 _SAME_NAME = 2
 _NOT_A_RECORD = 3
@@ -174,16 +172,16 @@ _PAIR_LATE = 4
 def read_unaligned(
     path: str | os.PathLike, block_bytes: int, threads: int = 1, with_groups: bool = False
 ) -> Iterator[bytes | memoryview]:
-    """The reads of a BAM or CRAM file as FASTQ with tags for comments, in blocks.
+    """Yield the reads of a BAM or CRAM file as FASTQ with tags as comments, in blocks.
 
-    The file may be a pipe; ``-`` is standard input. The read group is among the tags only
+    The file may be a pipe; ``-`` is standard input. The read group is among the tags if
     `with_groups`.
 
     Raises
     ------
     InputError
-        For alignments, a file that is damaged, two reads in a row with one name that are not the
-        ends of a pair, and a pair behind many single reads.
+        For alignments, damaged files, two adjacent reads of the same name that are not a pair,
+        and a pair after many single reads.
     """
     paired = has_pairs(path)
     left_out = _LEFT_OUT[:-2] if with_groups else _LEFT_OUT
@@ -196,7 +194,7 @@ def read_unaligned(
         while True:
             block = process.stdout.read(block_bytes)
             lines = np.concatenate([left, np.frombuffer(block, np.uint8)])
-            # A line of FASTQ more, and qualities that are not given.
+            # FASTQ has one more line, and always qualities.
             made = np.empty(2 * lines.size + 8, np.uint8)
             size, at, problem = _as_fastq(lines, paired, not block, left_out, made)
             if size:
@@ -211,7 +209,7 @@ def read_unaligned(
 
 
 class _Sent:
-    """A stream, sent to a process by a thread."""
+    """A stream that a thread sends to a process."""
 
     def __init__(self, path: str | os.PathLike):
         self._path = path
@@ -224,7 +222,7 @@ class _Sent:
 
     def _send(self, to: BinaryIO) -> None:
         try:
-            # A process that has failed reads no more, and says why.
+            # A failed process stops reading and reports the reason.
             with open_input(self._path) as file, suppress(BrokenPipeError, ValueError):
                 while block := file.read(_SENT_BYTES):
                     self._last = (self._last + block[-_END_BYTES:])[-_END_BYTES:]
@@ -232,12 +230,12 @@ class _Sent:
         except OSError as error:
             self._failure = error
         finally:
-            # Or the process would wait for more.
+            # Otherwise the process would wait for more.
             with suppress(OSError, ValueError):
                 to.close()
 
     def end(self) -> None:
-        """Refuse what was cut off between two blocks, which samtools takes for an end."""
+        """Raise an error for files cut off between two blocks, which samtools accepts."""
         self._thread.join()
         if self._failure is not None:
             raise self._failure
@@ -267,10 +265,10 @@ def _error(path, line: bytes, problem: int) -> InputError:
 
 @compiled
 def _as_fastq(lines, paired, at_end, left_out, out):
-    """Make FASTQ of lines of SAM.
+    """Convert lines of SAM to FASTQ.
 
-    Returns how much was written, how far lines were read, and what is wrong with the next one. A
-    line waits for the next one, which may have its mate.
+    Return the number of bytes written, the position reached in the lines, and the problem of the
+    next line. A line is held back until the next one, which may have its mate.
     """
     size = np.int64(0)
     at = np.int64(0)
@@ -309,9 +307,9 @@ def _as_fastq(lines, paired, at_end, left_out, out):
 
 @compiled
 def _columns(lines, at, columns):
-    """Find where the columns of a line begin; returns where it ends, -1 if it is not whole.
+    """Find the start of each column of a line; return its end, or -1 if it is incomplete.
 
-    The twelfth, of tags, begins behind the line's end where there are none.
+    The twelfth column, of tags, starts after the end of the line if there are none.
     """
     feed = find_byte(lines, at, lines.size, 10)
     if feed >= lines.size:
@@ -331,7 +329,7 @@ def _columns(lines, at, columns):
 
 @compiled
 def _flag(lines, columns, paired):
-    """The flags of a line, and what is wrong with it."""
+    """Return the flags of a line, and its problem."""
     flag = 0
     for i in range(columns[1], columns[2] - 1):
         flag = 10 * flag + lines[i] - 48
@@ -355,7 +353,7 @@ def _same_name(lines, columns, others):
 
 @compiled
 def _put(lines, columns, feed, left_out, out, size):
-    """Write a read as FASTQ; returns where it ends."""
+    """Write a read as FASTQ; return the end."""
     out[size] = 64
     size = put_bytes(out, size + 1, lines, columns[0], columns[1] - 1)
     at = columns[11]
@@ -369,7 +367,7 @@ def _put(lines, columns, feed, left_out, out, size):
         at = stop + 1
     out[size] = 10
     first, stop = columns[9], columns[10] - 1
-    # A read without bases, and one without qualities, has a * there.
+    # A read without bases, or without qualities, has a * there.
     if stop - first == 1 and lines[first] == 42:
         stop = first
     size = put_bytes(out, size + 1, lines, first, stop)

@@ -1,7 +1,7 @@
-"""Reads in a chunk file: one part for every chunk of them. A folder of such files holds a unit.
+"""Store reads in a chunk file with one part per chunk. A folder of such files holds a unit.
 
 packed     ACGTACGT ...                bases, 2 bits each; `ambiguous` lists the others
-letters    r1 r2 ... | comments of reads 1 | comments of reads 2           and their lengths
+letters    r1 r2 ... | comments of reads 1 | comments of reads 2           with their lengths
 """
 
 import os
@@ -20,7 +20,7 @@ from bwarp.reads.read_chunks import LONGEST_READ, ReadChunk
 from bwarp.runtime.threads import joined_stretches
 from bwarp.sequence import AMBIGUOUS, pack, unpack
 
-#: Of a name or a comment, as many as 32 bits count.
+#: Maximum length of a name or a comment.
 _MOST_LETTERS = (1 << 31) - 1
 
 
@@ -51,12 +51,12 @@ def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
 
 
 def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
-    """The chunks of a file of reads.
+    """Yield the chunks of a file of reads.
 
     Raises
     ------
     InputError
-        For what `write_reads` does not write.
+        If `write_reads` did not write the file.
     """
     for kind, arrays in reader:
         _check(reader, kind, arrays)
@@ -81,8 +81,8 @@ def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
 
 
 def _check(reader: ChunkFileReader, kind: str, arrays: dict[str, np.ndarray]) -> None:
-    """Refuse a chunk of reads with which arrays would be indexed beyond their ends, or with which
-    lines of text would be others."""
+    """Raise an error for a chunk of reads that would cause indexing beyond the ends of arrays, or
+    change lines of text."""
     if kind != "reads":
         raise reader.unlike(f"a chunk of {kind}")
     reader.check(arrays, numbers=Column(np.int64, (3,), most=1 << 40))
@@ -123,16 +123,16 @@ def _check(reader: ChunkFileReader, kind: str, arrays: dict[str, np.ndarray]) ->
 
 
 def batches_in(folder: str | os.PathLike) -> list[str]:
-    """The names of the files of a folder of batches, in order; none if it is not there."""
+    """Return the names of the files in a folder of batches, in order; none if it is missing."""
     names = [path.name for path in Path(folder).glob("*.reads")] if Path(folder).is_dir() else []
     numbers = [int(name[:-6]) for name in names if re.fullmatch(r"(0|[1-9][0-9]*)\.reads", name)]
     return [f"{number}.reads" for number in sorted(numbers)]
 
 
 def part_of_batches(folder: str | os.PathLike, part: int, parts: int) -> list[Path]:
-    """The files of one of so many parts of a folder of batches, which have about as many files.
+    """Return the files of one of `parts` parts of a folder of batches, about as many in each.
 
-    `part` is from 1 to `parts`. A part has no file where there are fewer files than parts.
+    `part` is from 1 to `parts`. Parts are empty if there are fewer files than parts.
 
     Raises
     ------
@@ -148,25 +148,25 @@ def part_of_batches(folder: str | os.PathLike, part: int, parts: int) -> list[Pa
 
 
 def has_tags(folder: str | os.PathLike) -> bool:
-    """Whether the comments of the reads of a folder of batches are tags of BAM or CRAM."""
+    """Return whether the comments of reads in a folder of batches are tags of BAM or CRAM."""
     with open_chunk_file(part_of_batches(folder, 1, 1)[0], "reads") as reader:
         return reader.holds.get("has_tags", False)
 
 
 def read_groups_in(folder: str | os.PathLike) -> list[str]:
-    """The @RG lines of the files that the reads of a folder of batches were in."""
+    """Return the @RG lines of the input files of a folder of batches."""
     with open_chunk_file(part_of_batches(folder, 1, 1)[0], "reads") as reader:
         return reader.holds.get("read_groups", [])
 
 
 def first_template_of(path: str | os.PathLike) -> int:
-    """The number, within its unit, of the first template in a file of reads."""
+    """Return the number of the first template of a file of reads in its unit."""
     with open_chunk_file(path, "reads") as reader:
         return next((chunk.first_template for chunk in stored_reads(reader)), 0)
 
 
 def reads_of_files(paths: Sequence[str | os.PathLike], reads: int) -> Iterator[ReadChunk]:
-    """The reads of files, in chunks of up to `reads` reads, or as many as a stored chunk has."""
+    """Yield the reads of files in chunks of up to `reads` reads, or in larger stored chunks."""
     waiting: list[ReadChunk] = []
     for path in paths:
         with open_chunk_file(path, "reads") as reader:
@@ -182,12 +182,12 @@ def reads_of_files(paths: Sequence[str | os.PathLike], reads: int) -> Iterator[R
 
 
 def _kind(chunk: ReadChunk) -> tuple[int, bool, bool]:
-    """What chunks that are joined have in common."""
+    """Return the properties that joined chunks must share."""
     return chunk.ends, chunk.qualities is None, chunk.comments is None
 
 
 def _joined(chunks: list[ReadChunk]) -> ReadChunk:
-    """Consecutive chunks as one."""
+    """Join consecutive chunks."""
     if len(chunks) == 1:
         return chunks[0]
     shifts = _offsets([chunk.text.size for chunk in chunks])[:-1]
@@ -218,7 +218,7 @@ def _joined(chunks: list[ReadChunk]) -> ReadChunk:
 
 
 def chunk_tag(chunk: ReadChunk) -> np.ndarray:
-    """What identifies a chunk: its first template, and checksums of its bases and lengths."""
+    """Return the identity of a chunk: its first template, and checksums of bases and lengths."""
     sums = crc32(chunk.codes), crc32(chunk.offsets)
     return np.array([chunk.ends, chunk.first_template, *sums], np.int64)
 

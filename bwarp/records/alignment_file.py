@@ -1,4 +1,4 @@
-"""SAM, BAM, CRAM or PAF of mapped reads, sorted or not, with duplicates marked or not."""
+"""Write mapped reads as SAM, BAM, CRAM or PAF, optionally sorted and with marked duplicates."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -54,16 +54,16 @@ _INDEX_ENDINGS = (".bai", ".csi", ".crai")
 
 @dataclass(frozen=True)
 class RecordWriter:
-    """How records are written: in two steps, of which the first may be done by many threads.
+    """Writes records in two steps, the first of which may run in many threads.
 
     Attributes
     ----------
     encode : function of (ReadChunk, ndarray, AlignmentRecords)
-        The records of a chunk as they will stand in the file; `ndarray` holds both strands.
+        Return the records of a chunk in the form of the file; `ndarray` holds both strands.
     write : function of what `encode` returned
-        Takes the chunks in their order.
+        Write the records of the next chunk, in order.
     form : RecordForm or None
-        In which a GPU may write records itself; None where it may not (`may_write_on_gpu`).
+        The form in which a GPU may write records; None if it may not (`may_write_on_gpu`).
     """
 
     encode: Callable[[ReadChunk, np.ndarray, AlignmentRecords], list]
@@ -72,9 +72,9 @@ class RecordWriter:
 
 
 def files_of(path: str) -> list[str]:
-    """The files that a file of alignments may consist of: itself and its indexes.
+    """Return the files that a file of alignments may consist of: the file and its indexes.
 
-    An index that an older file of the name had is removed where the new one has none.
+    An old index of the same name is removed if the new file has none.
     """
     return [path] if path == "-" else [path, *(f"{path}{ending}" for ending in _INDEX_ENDINGS)]
 
@@ -100,7 +100,7 @@ def _check(output: AlignmentOutput) -> None:
     if output.mark_duplicates and not output.sort:
         raise UsageError("--mark-duplicates looks for reads at the same position: add --sort")
     if output.barcode_tag and not output.mark_duplicates:
-        raise UsageError("--barcode-tag tells duplicates apart: add --mark-duplicates")
+        raise UsageError("--barcode-tag requires --mark-duplicates")
     for name, given in (
         ("--reference", output.reference_file), ("--cram-version", output.cram_version),
     ):  # fmt: skip
@@ -117,10 +117,10 @@ def alignment_file(
     threads: int,
     count_duplicates: Callable[[int], None],
 ) -> Iterator[RecordWriter]:
-    """Yield what writes the records of chunks, under a header with a @PG record, `program`.
+    """Yield a writer of the records of chunks, under a header with the @PG record `program`.
 
     Nothing appears under the final names before it is complete. `count_duplicates` is called with
-    the number of marked duplicates, if they were to be marked.
+    the number of marked duplicates, if duplicates are marked.
     """
     _check(output)
     order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
@@ -138,7 +138,7 @@ def alignment_file(
 
 @contextmanager
 def _unsorted_sam(output, text: bytes, reference, genome) -> Iterator[RecordWriter]:
-    """SAM in the order of the reads."""
+    """Write SAM in the order of the reads."""
     names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[np.ndarray]:
@@ -165,7 +165,7 @@ def _paf(output, reference, genome) -> Iterator[RecordWriter]:
 def _bam_or_sorted(
     output, text: bytes, reference, genome, threads: int, count_duplicates
 ) -> Iterator[RecordWriter]:
-    """BAM, and whatever is sorted."""
+    """Write BAM, or any sorted format."""
     header = bam_header(text, reference)
     names = Names.of(reference.names)
 
@@ -236,7 +236,7 @@ def _tags(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags:
 
 
 def bam_header(text: bytes, reference: Reference) -> BamHeader:
-    """That of BAM, which has no contigs without bases."""
+    """Return the header of BAM, which omits contigs without bases."""
     lengths = np.diff(reference.contig_starts)
     contigs = np.flatnonzero(lengths)
     names = tuple(reference.names[contig].encode() for contig in contigs)
@@ -244,7 +244,7 @@ def bam_header(text: bytes, reference: Reference) -> BamHeader:
 
 
 def put_in_place(made: Path, final: str) -> None:
-    """Give a file and its index their final names; an older file's index goes."""
+    """Give a file and its index their final names; remove the index of an older file."""
     with naming_outputs():
         for ending in _INDEX_ENDINGS:
             if os.path.exists(f"{made}{ending}"):
@@ -255,20 +255,20 @@ def put_in_place(made: Path, final: str) -> None:
 
 
 # --------------------------------------------------------------------------------------------------
-# The end of a run of mapping: what is mapped is encoded and counted in threads, and written.
+# The last stage of mapping: encode and count mapped reads in threads, and write them.
 
 
 class EncodedChunk(NamedTuple):
-    """The records of some reads, and what became of these.
+    """The records of some reads, and their statistics.
 
     Attributes
     ----------
     records : object
-        As the writer of the file takes them.
+        In the form that the writer of the file accepts.
     counts : dict
         See statistics.py.
     reads : ndarray, shape=(n_records,), dtype=int64
-        The number of each record's read in its chunk; empty where nobody asks.
+        The number of each record's read in its chunk; empty if not requested.
     """
 
     records: object
@@ -285,16 +285,15 @@ def write_mapped(
     report: Callable[[int, str], None],
     threads: int = 1,
 ) -> dict:
-    """Write mapped chunks; returns the counts of what became of their reads.
+    """Write mapped chunks; return the statistics of their reads.
 
     Parameters
     ----------
     mapped_chunks : function
-        Called with a function of a `MappedChunk`, ``then=``, and with the form of records that a
-        GPU may write, ``form=``; gives the `EncodedChunk` of each chunk, in order.
+        Called with a function of a `MappedChunk`, ``then=``, and with the form of records that
+        a GPU may write, ``form=``; yields the `EncodedChunk` of each chunk, in order.
     report : function
-        Called with the number of reads that are done, and what else there is to say, after every
-        chunk.
+        Called after every chunk with the number of reads done and further text.
     """
     statistics = empty_statistics()
 

@@ -1,6 +1,7 @@
-"""The records of an output as a table, a row a record, whatever the format of the file.
+"""The records of an output as a table with one row per record, for any file format.
 
-A chunk of pairs, of which the second end of the first is split and the second pair is unmapped:
+Example: a chunk of two pairs, in which the second end of the first pair is split and the second
+pair is unmapped:
 
     row    read   flags             mates   first_rows
     0      0      first             1       0 -.  read 0: row 0
@@ -9,9 +10,10 @@ A chunk of pairs, of which the second end of the first is split and the second p
     3      2      first, unmapped   4
     4      3      last, unmapped    3
 
-A read's secondary records, if hits get any, come after its supplementary ones; SA names none.
+Secondary records of a read, if requested, follow its supplementary ones; SA does not list them.
 
-`record_writer` turns rows into text or bytes; it counts edits (NM, MD), too, as it has the bases.
+`record_writer` converts rows to text or bytes; it also counts edits (NM, MD), because it has the
+bases.
 """
 
 from dataclasses import dataclass
@@ -28,12 +30,12 @@ SECONDARY, SUPPLEMENTARY = 256, 2048
 
 @dataclass(frozen=True)
 class Supplementary:
-    """Alignments of other parts of split reads, which get records of their own.
+    """Alignments of other parts of split reads, which get supplementary records.
 
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int64
-        The records of a read come in this order, after its primary one.
+        The records of a read are in this order, after its primary record.
     alignments : MappedReads
         Row i is of read ``reads[i]``.
     qualities : ndarray, shape=(n,), dtype=uint8
@@ -42,7 +44,7 @@ class Supplementary:
     soft : ndarray, shape=(n,), dtype=bool
         Whether the record keeps its clipped bases.
     hits : ndarray, shape=(n,), dtype=int64
-        The index of the hit that each is.
+        The index of the hit of each alignment.
     """
 
     reads: np.ndarray
@@ -55,16 +57,16 @@ class Supplementary:
 
 @dataclass(frozen=True)
 class SecondaryHits:
-    """Secondary hits of mapped reads, which one of their records names: XA.
+    """Secondary hits of mapped reads, listed in the tag XA of one of their records.
 
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int64
-        A record's are named in this order.
+        The hits of a record are listed in this order.
     alignments : MappedReads
         Row i is of read ``reads[i]``.
     named_by : ndarray, shape=(n,), dtype=int64
-        The row of `Supplementary` whose record names it; -1 for the read's primary record.
+        The row of `Supplementary` whose record lists the hit; -1 for the read's primary record.
     """
 
     reads: np.ndarray
@@ -74,12 +76,12 @@ class SecondaryHits:
 
 @dataclass(frozen=True)
 class SecondaryRecords:
-    """Secondary hits of mapped reads that get records of their own.
+    """Secondary hits of mapped reads that get secondary records.
 
     Attributes
     ----------
     reads : ndarray, shape=(n,), dtype=int64
-        The records of a read come in this order, after its supplementary ones.
+        The records of a read are in this order, after its supplementary records.
     alignments : MappedReads
         Row i is of read ``reads[i]``.
     """
@@ -89,7 +91,7 @@ class SecondaryRecords:
 
 
 class AlignmentRecords(NamedTuple):
-    """A row a record, in the order of the output: reads in order, each read's primary record first.
+    """One row per record, in output order: read by read, the primary record first.
 
     Attributes
     ----------
@@ -98,32 +100,32 @@ class AlignmentRecords(NamedTuple):
     flags : ndarray, shape=(n,), dtype=uint16
         As in SAM.
     contigs : ndarray, shape=(n,), dtype=int64
-        Number of the contig at which the record stands, or -1.
+        Number of the record's contig, or -1.
     positions : ndarray, shape=(n,), dtype=int64
-        Genome position of the first aligned base; of the mate's, for an unmapped read; or -1.
+        Genome position of the first aligned base, or the mate's for an unmapped read, or -1.
     spans : ndarray, shape=(n,), dtype=int64
-        Reference bases that are aligned; 0 for an unmapped read.
+        Number of aligned reference bases; 0 for an unmapped read.
     mapping_qualities : ndarray, shape=(n,), dtype=uint8
     cigar_offsets : ndarray, shape=(n + 1,), dtype=int64
     cigar : ndarray, dtype=uint32
-        ``length << 4 | operation`` as in BAM, clips included: S in primary records, H in others
-        unless these were to be soft-clipped.
+        ``length << 4 | operation`` as in BAM, clips included: S in primary records, H in
+        others, unless soft clips were requested.
     mates : ndarray, shape=(n,), dtype=int64
         The row of the mate's primary record; -1 for single reads.
     template_lengths : ndarray, shape=(n,), dtype=int64
     scores, suboptimal : ndarray, shape=(n,), dtype=int32
         AS and XS.
     alt_shares : ndarray, shape=(n,), dtype=int64
-        Thousandths of the score of a better hit on an ALT contig; 0 where there is none: pa.
+        Score in thousandths of the score of a better hit on an ALT contig (tag pa); 0 without one.
     first_rows : ndarray, shape=(n_reads + 1,), dtype=int64
-        The rows of a read.
+        First row of each read.
     split_ends : ndarray, shape=(n_reads,), dtype=int64
-        Where those of its rows end that are primary or supplementary; the others are secondary.
+        End of the primary and supplementary rows of each read; the rest are secondary.
     secondary_offsets : ndarray, shape=(n + 1,), dtype=int64
-        Where the hits that a row names in XA begin in the following.
+        Start of the hits listed in XA of a row in the following arrays.
     secondary_strands, secondary_positions : ndarray, dtype=uint8, int64
     secondary_cigar_offsets, secondary_cigar : ndarray, dtype=int64, uint32
-        Clips included, all S.
+        With clips, all S.
     """
 
     reads: np.ndarray
@@ -153,7 +155,7 @@ class AlignmentRecords(NamedTuple):
 
 
 def selected_rows(records: AlignmentRecords, kept: np.ndarray) -> AlignmentRecords:
-    """Those rows that `kept` (bool, one a row) marks: all of a template, or none."""
+    """Return the rows marked in `kept` (bool per row): all rows of a template, or none."""
     rows = np.flatnonzero(kept)
     before = np.concatenate([[0], np.cumsum(kept)])
     mates = records.mates[rows]
@@ -180,14 +182,14 @@ def selected_rows(records: AlignmentRecords, kept: np.ndarray) -> AlignmentRecor
 
 
 def _stretches(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The offsets that the items of some rows get, and the items' numbers."""
+    """Return the new offsets of the items of some rows, and the items' numbers."""
     counts = np.diff(offsets)[rows]
     out = np.concatenate([[0], np.cumsum(counts)])
     return out, np.repeat(offsets[:-1][rows] - out[:-1], counts) + np.arange(out[-1])
 
 
 def joined_alignments(one: MappedReads, two: MappedReads) -> MappedReads:
-    """The rows of both, one after the other."""
+    """Concatenate the rows of both."""
     fields = ("positions", "strands", "read_starts", "read_ends", "scores", "cigar")
     joined = {name: np.concatenate([getattr(one, name), getattr(two, name)]) for name in fields}
     offsets = np.concatenate([one.cigar_offsets, two.cigar_offsets[1:] + one.cigar_offsets[-1]])

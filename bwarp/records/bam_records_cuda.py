@@ -1,14 +1,14 @@
-"""BAM records of plain reads written on the GPU: the bytes that bam_records gives of them.
+"""Write BAM records of plain reads on the GPU, byte-identical to those of bam_records.
 
-A plain read has one record, or is the unmapped mate of one; the records of the others come from the
-host, and are copied to where they belong, so that all stand in the order of the reads:
+A plain read has one record, or is the unmapped mate of one. The host writes the records of all
+other reads, which are copied to their positions, so that records are in the order of the reads:
 
     read       0         1         2 (host)            3
     records    | plain   | plain   | host    | host    | plain  |
     starts      0         1         2         3         4        5
 
-How long a record is comes first: it is written into an empty array. Then a thread writes what
-differs from read to read, and a warp the bases and qualities, which are most of a record.
+The length of a record is computed first by writing it into an empty array. Then one thread writes
+the fields and tags of a record, and one warp its bases and qualities, which are most of it.
 """
 
 from typing import NamedTuple
@@ -43,17 +43,17 @@ from bwarp.records.alignment_records import (
 from bwarp.runtime.threads import offsets_of
 
 # --------------------------------------------------------------------------------------------------
-# What the kernels that write records of plain reads read: tables on the GPU, and their types.
+# Tables on the GPU that the kernels read, and their types.
 #
 # RecordConstants     genome, contigs, read group       the same for all chunks
 # ReadTables          bases, names, qualities, hits     of the reads of a chunk
-# SecondaryOfReads    hits that XA names                of these reads, too
-# HostRecords         records that the host has made    of those that are not plain
-# RecordNumbers       where both stand                  among the records of all
+# SecondaryOfReads    hits listed in XA                 of these reads
+# HostRecords         records written by the host       of reads that are not plain
+# RecordNumbers       positions of both                 among all records
 
 
 class RecordConstants(NamedTuple):
-    """What the records of all chunks have in common, on the GPU.
+    """Data shared by the records of all chunks, on the GPU.
 
     Attributes
     ----------
@@ -61,10 +61,10 @@ class RecordConstants(NamedTuple):
         Blocks of bases.
     contig_starts : device array, shape=(n_contigs + 1,), dtype=int64
     contig_numbers : device array, shape=(n_contigs,), dtype=int64
-        In the header, which has no contigs without bases.
+        Numbers in the header, which omits contigs without bases.
     contig_text : device array, dtype=uint8
     contig_bounds : device array, shape=(2 * n_contigs,), dtype=int64
-        Where the name of each contig begins and ends in the text.
+        Start and end of the name of each contig in the text.
     group : device array, dtype=uint8
         The read group; empty for none.
     """
@@ -83,10 +83,10 @@ class ReadTexts(NamedTuple):
     Attributes
     ----------
     names : device array, dtype=uint8
-        Of the templates, one after another.
+        Concatenated names of the templates.
     name_offsets : device array, shape=(n_templates + 1,), dtype=int64
     qualities : device array, dtype=uint8
-        As in FASTQ, where the bases are; empty for none.
+        As in FASTQ, at the offsets of the bases; empty for none.
     """
 
     names: uint8[::1]
@@ -95,7 +95,7 @@ class ReadTexts(NamedTuple):
 
 
 class ReadTables(NamedTuple):
-    """What the kernels read of each read: arrays of `DeviceReads`, `ReadTexts`, `DevicePrimary`."""
+    """Data per read: arrays of `DeviceReads`, `ReadTexts` and `DevicePrimary`."""
 
     codes: uint8[::1]
     blocks: uint32[::1]
@@ -110,13 +110,13 @@ class ReadTables(NamedTuple):
 
 
 class SecondaryOfReads(NamedTuple):
-    """Secondary hits that the records of reads name: XA.
+    """Secondary hits listed in the records of reads: XA.
 
     Attributes
     ----------
     offsets : device array, shape=(n_reads + 1,), dtype=uint32
     alignments : DeviceAlignments
-        A row a hit.
+        One row per hit.
     """
 
     offsets: object
@@ -124,7 +124,7 @@ class SecondaryOfReads(NamedTuple):
 
 
 class HostRecords(NamedTuple):
-    """Records that the host has made.
+    """Records written by the host.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class HostRecords(NamedTuple):
     starts : ndarray, shape=(n + 1,), dtype=int64
     keys : ndarray, shape=(n,), dtype=uint64
     reads : ndarray, shape=(n,), dtype=int64
-        The number of each record's read; they do not fall.
+        The number of each record's read, in ascending order.
     """
 
     data: np.ndarray
@@ -142,14 +142,14 @@ class HostRecords(NamedTuple):
 
 
 class RecordNumbers(NamedTuple):
-    """Where records stand among all of some reads.
+    """Numbers of records among all records of some reads.
 
     Attributes
     ----------
     firsts : ndarray, shape=(n_reads + 1,), dtype=uint32
         The number of each read's first record.
     of_host : ndarray, shape=(n,), dtype=int64
-        The numbers of the records that the host has made.
+        The numbers of the records written by the host.
     """
 
     firsts: np.ndarray
@@ -157,7 +157,7 @@ class RecordNumbers(NamedTuple):
 
 
 def record_numbers(by_host: HostRecords, marks: np.ndarray) -> RecordNumbers:
-    """Of the records of the host, and one of every read that is not marked."""
+    """Number the records of the host and one record per unmarked read."""
     of_host_before = offsets_of(by_host.reads, marks.size)
     plain_before = np.concatenate([[0], np.cumsum(marks == 0)])
     firsts = (of_host_before + plain_before).astype(np.uint32)
@@ -167,7 +167,7 @@ def record_numbers(by_host: HostRecords, marks: np.ndarray) -> RecordNumbers:
 def record_constants(
     genome: DeviceGenome, names: tuple[np.ndarray, np.ndarray], group: bytes
 ) -> RecordConstants:
-    """Of `bwarp.io.names.Names` of the contigs, and the ID of the read group."""
+    """Make the constants from the `Names` of the contigs and the ID of the read group."""
     text, bounds = names
     contig_starts = genome.contig_starts.copy_to_host()
     return RecordConstants(
@@ -188,7 +188,7 @@ def read_tables(reads: DeviceReads, texts: ReadTexts, primary: DevicePrimary) ->
 
 
 def array_on_gpu(values: np.ndarray):
-    """On the GPU; an empty one, too."""
+    """Copy an array, which may be empty, to the GPU."""
     there = cuda.device_array(max(1, values.size), values.dtype)
     if values.size:
         there[: values.size].copy_to_device(values)
@@ -196,11 +196,10 @@ def array_on_gpu(values: np.ndarray):
 
 
 # --------------------------------------------------------------------------------------------------
-# Parts of BAM records on the GPU: numbers, CIGARs, MD and tags, as record_text writes them.
+# Parts of BAM records on the GPU: numbers, CIGARs, MD and tags, as in record_text.
 #
-# The functions write into a byte array and return where they stopped. Into an empty array they
-# write
-# nothing, and so tell how long a part is.
+# The functions write into a byte array and return the end. Into an empty array they write nothing,
+# and thus compute the length of a part.
 
 
 _CARET = 94
@@ -233,7 +232,7 @@ def put_int32(out, at, number):
 
 @cuda.jit(device=True)
 def put_number(out, at, number):
-    """Write a number that is not negative, and has up to nine digits or ten, in decimal."""
+    """Write a non-negative number of up to nine or ten digits in decimal."""
     digits, power = int64(1), uint64(10)
     rest = uint64(number)
     while rest >= power:
@@ -252,7 +251,7 @@ def begin_tag(out, at, first, second, kind):
 
 @cuda.jit(device=True)
 def put_integer(out, at, first, second, number):
-    """A tag with a number in as few bytes as hold it, as samtools chooses them."""
+    """Write an integer tag of the smallest type that holds the number, as samtools does."""
     if number >= 0:
         if number < 1 << 8:
             return put_byte(out, begin_tag(out, at, first, second, 67), number)
@@ -268,7 +267,7 @@ def put_integer(out, at, first, second, number):
 
 @cuda.jit(device=True)
 def put_cigar(out, at, cigar, first, last, clip_before, clip_after):
-    """A CIGAR of M, I and D as text, with soft clips around it."""
+    """Write a CIGAR of M, I and D as text, with soft clips around it."""
     if clip_before > 0:
         at = put_byte(out, put_number(out, at, clip_before), 83)
     for i in range(first, last):
@@ -282,7 +281,7 @@ def put_cigar(out, at, cigar, first, last, clip_before, clip_after):
 
 @cuda.jit(device=True)
 def reference_span(cigar, first, last):
-    """Reference bases that the operations of a CIGAR from `first` to `last` align."""
+    """Return the number of reference bases of CIGAR operations `first` to `last`."""
     span = int64(0)
     for i in range(first, last):
         length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
@@ -293,7 +292,7 @@ def reference_span(cigar, first, last):
 
 @cuda.jit(device=True)
 def _differing(genome, position, both, base, n):
-    """Which of the next bases, 32 or n if that is less, differ; the first is the lowest bit."""
+    """Return a mask of the next min(32, n) bases that differ; the first is the lowest bit."""
     bits = int64(differing(genome, position, both, base))
     if n < WARP:
         bits &= (int64(1) << n) - 1
@@ -302,9 +301,9 @@ def _differing(genome, position, both, base, n):
 
 @cuda.jit(device=True)
 def count_edits(genome, position, both, base, cigar, first, last):
-    """Mismatched, inserted and deleted bases: NM.
+    """Return the number of mismatched, inserted and deleted bases: NM.
 
-    `base` is where the first aligned base is in `both`, the blocks of the reads.
+    `base` is the position of the first aligned base in `both`, the blocks of the reads.
     """
     edits = int64(0)
     for i in range(first, last):
@@ -326,7 +325,7 @@ def count_edits(genome, position, both, base, cigar, first, last):
 
 @cuda.jit(device=True)
 def _put_base(out, at, genome, position):
-    """A base of the genome: A, C, G, T or N."""
+    """Write a base of the genome: A, C, G, T or N."""
     low, high, ambiguous, _ = load_uint32x4(genome, uint64(4) * (uint64(position) >> uint64(5)))
     bit = uint32(position) & uint32(31)
     letter = int64(65)
@@ -341,9 +340,9 @@ def _put_base(out, at, genome, position):
 
 @cuda.jit(device=True)
 def put_md(out, at, genome, position, both, base, cigar, first, last):
-    """MD: the reference's bases at mismatches and deletions, with how many agree between them.
+    """Write MD: reference bases at mismatches and deletions, with numbers of matches between them.
 
-    Parameters as of `count_edits`.
+    Parameters are those of `count_edits`.
     """
     same = int64(0)
     for i in range(first, last):
@@ -373,27 +372,27 @@ def put_md(out, at, genome, position, both, base, cigar, first, last):
 
 
 # --------------------------------------------------------------------------------------------------
-# Tags of plain reads' records, written on the GPU.
+# Tags of plain reads' records on the GPU.
 #
-#     NM, MD      from the bases of the read and of the genome under it
+#     NM, MD      from the bases of the read and the genome
 #     MC, MQ      from the mate's alignment
 #     AS, XS      scores of this alignment and of the best other hit
 #     RG          the same for all
 #     XA          from further alignments of the read
 #
-# As in record_text_cuda, writing into an empty array tells how long they are.
+# Writing into an empty array computes the length.
 
 
 @cuda.jit(device=True)
 def _base_of(tables, alignments, row, read):
-    """Where the read on the strand of an alignment begins among the bases of both strands."""
+    """Return the start of the read on the strand of an alignment, in the bases of both strands."""
     base = tables.offsets[read]
     return base + tables.offsets[tables.offsets.size - 1] if alignments.strands[row] else base
 
 
 @cuda.jit(device=True)
 def _put_row_cigar(out, at, alignments, row, length):
-    """The CIGAR of a row as text, with its clips."""
+    """Write the CIGAR of a row as text, with its clips."""
     return put_cigar(
         out, at, alignments.cigar, int64(alignments.cigar_offsets[row]),
         int64(alignments.cigar_offsets[row + 1]), int64(alignments.read_starts[row]),
@@ -403,7 +402,7 @@ def _put_row_cigar(out, at, alignments, row, length):
 
 @cuda.jit(device=True)
 def edits_of(constants, tables, alignments, row, read):
-    """Mismatched, inserted and deleted bases of a row, an alignment of a read: NM."""
+    """Return the number of edits of a row, an alignment of a read: NM."""
     base = _base_of(tables, alignments, row, read) + alignments.read_starts[row]
     return count_edits(
         constants.genome, alignments.positions[row], tables.blocks, base, alignments.cigar,
@@ -413,7 +412,7 @@ def edits_of(constants, tables, alignments, row, read):
 
 @cuda.jit(device=True)
 def put_tags(out, at, constants, tables, alignments, other_offsets, others, read, ends, n_edits):
-    """All tags of a read's record."""
+    """Write all tags of a read's record."""
     position = alignments.positions[read]
     length = tables.offsets[read + 1] - tables.offsets[read]
     if position >= 0:
@@ -454,7 +453,7 @@ def put_tags(out, at, constants, tables, alignments, other_offsets, others, read
 
 @cuda.jit(device=True)
 def _put_secondary(out, at, constants, tables, others, row, read, length):
-    """A hit as contig,strand and position,CIGAR,NM;"""
+    """Write a hit as contig,strand and position,CIGAR,NM;"""
     position = others.positions[row]
     contig = contig_at(constants.contig_starts, position)
     begin, end = constants.contig_bounds[2 * contig], constants.contig_bounds[2 * contig + 1]
@@ -471,7 +470,7 @@ def _put_secondary(out, at, constants, tables, others, row, read, length):
 
 _NO_POSITION = int(NO_POSITION)
 
-#: Bytes of a record before the read's name, its size included.
+#: Bytes of a record before the read's name, including its size.
 _HEAD = 36
 
 
@@ -487,12 +486,12 @@ def plain_records(
     numbers: RecordNumbers,
     ends: int,
 ) -> tuple[DeviceRecords, object]:
-    """All records of some reads, in their order; and the edits of plain ones (NM), int32 a read.
+    """Return all records of some reads in order, and the edits (NM) of plain ones, int32 per read.
 
     Parameters
     ----------
     marks : device array, shape=(n_reads,), dtype=uint8
-        1 for the reads whose records `by_host` has; the two of a pair are marked alike.
+        1 for reads with records in `by_host`; both reads of a pair have the same mark.
     """
     n_records = int(numbers.firsts[-1])
     firsts = cuda.to_device(numbers.firsts)
@@ -514,7 +513,7 @@ def plain_records(
 
 
 def _sized_by_host(by_host: HostRecords, of_host: np.ndarray, sizes):
-    """Write the sizes of the host's records; returns their numbers and themselves on the GPU."""
+    """Write the sizes of the host's records; return their numbers and contents on the GPU."""
     if not of_host.size:
         return None, ()
     numbers = cuda.to_device(of_host)
@@ -525,7 +524,7 @@ def _sized_by_host(by_host: HostRecords, of_host: np.ndarray, sizes):
 
 @cuda.jit(device=True)
 def _cigar_count(alignments, row, length):
-    """Operations of a row's CIGAR with its clips."""
+    """Return the number of operations of a row's CIGAR, including clips."""
     first, last = int64(alignments.cigar_offsets[row]), int64(alignments.cigar_offsets[row + 1])
     if first == last:
         return int64(0)
@@ -536,7 +535,7 @@ def _cigar_count(alignments, row, length):
 
 @cuda.jit(device=True)
 def _bases_begin(tables, alignments, read, ends):
-    """Where the bases begin in a read's record; and its name, which has a byte at least."""
+    """Return the start of the bases in a read's record, and its name of at least one byte."""
     template = read // ends
     length = tables.offsets[read + 1] - tables.offsets[read]
     name = tables.name_offsets[template + 1] - tables.name_offsets[template]
@@ -549,9 +548,9 @@ def size_records(
     other_offsets: uint32[::1], others: DeviceAlignments, marks: uint8[::1], ends: int,
     firsts: uint32[::1], nothing: uint8[::1], edits: int32[::1], sizes: uint32[::1],
 ):  # fmt: skip
-    """The edits of plain reads and the sizes of their records. One thread a read.
+    """Compute the edits of plain reads and the sizes of their records. One thread per read.
 
-    It reads the bases and the genome under them; of a pair, the mate's CIGAR.
+    It reads the bases and the genome under them, and for pairs the mate's CIGAR.
     """
     read = int64(cuda.grid(1))
     if read >= marks.size or marks[read]:
@@ -574,7 +573,7 @@ def write_heads(
     firsts: uint32[::1], edits: int32[::1], starts: uint32[::1], data: uint8[::1],
     keys: uint64[::1],
 ):  # fmt: skip
-    """All of plain reads' records but bases and qualities; and the keys. One thread a read."""
+    """Write records of plain reads except bases and qualities, and keys. One thread per read."""
     read = int64(cuda.grid(1))
     if read >= marks.size or marks[read]:
         return
@@ -603,7 +602,7 @@ def write_heads(
             flag |= MATE_REVERSE
         mate_stands_at = mate_position
         if mate_position < 0:
-            # It stands where this one does.
+            # The unmapped mate gets this position.
             mate_stands_at = own_position
         if not is_mapped:
             stands_at = mate_position
@@ -611,7 +610,7 @@ def write_heads(
             mate_position >= constants.contig_starts[contig]
             and mate_position < constants.contig_starts[contig + 1]
         ):
-            # From the outermost base of the one read to that of the other.
+            # From the outermost base of one read to that of the other.
             template_length = mate_position - own_position
             if alignments.strands[mate]:
                 mate_span = reference_span(
@@ -664,7 +663,7 @@ def write_heads(
 
 @cuda.jit(device=True)
 def _stand(constants, stands_at):
-    """The number of the contig at a genome position, and the position in it; -1 for none."""
+    """Return the contig's number at a genome position and the position in it, or -1."""
     if stands_at < 0:
         return int64(-1), int64(-1)
     contig = contig_at(constants.contig_starts, stands_at)
@@ -676,7 +675,7 @@ def write_bases(
     tables: ReadTables, alignments: DeviceAlignments, marks: uint8[::1], ends: int,
     firsts: uint32[::1], starts: uint32[::1], data: uint8[::1],
 ):  # fmt: skip
-    """The bases and qualities of plain reads. One warp a read, a lane every 32nd byte."""
+    """Write the bases and qualities of plain reads. One warp per read, every 32nd byte per lane."""
     read = int64(cuda.grid(1)) // WARP
     if read >= marks.size or marks[read]:
         return
@@ -702,13 +701,13 @@ def write_bases(
 
 @cuda.jit(device=True)
 def _bit_of(code):
-    """A, C, G, T are a bit each, and N is all of them."""
+    """Return the BAM code: one bit for each of A, C, G and T, all bits for N."""
     return int64(1) << int64(code) if code < 4 else int64(15)
 
 
 @kernel
 def size_copies(data_starts: int64[::1], records: int64[::1], sizes: uint32[::1]):
-    """The sizes of the host's records. One thread a record."""
+    """Write the sizes of the host's records. One thread per record."""
     i = cuda.grid(1)
     if i < records.size:
         sizes[records[i]] = data_starts[i + 1] - data_starts[i]
@@ -719,7 +718,7 @@ def copy_records(
     source: uint8[::1], source_starts: int64[::1], source_keys: uint64[::1], records: int64[::1],
     starts: uint32[::1], data: uint8[::1], keys: uint64[::1],
 ):  # fmt: skip
-    """Copy the host's records to where they belong. One warp a record."""
+    """Copy the host's records to their positions. One warp per record."""
     i = int64(cuda.grid(1)) // WARP
     if i >= records.size:
         return

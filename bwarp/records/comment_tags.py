@@ -1,4 +1,4 @@
-"""Comments of FASTQ headers as tags: what follows the name must be SAM tags, as for bwa mem -C.
+"""Convert comments of FASTQ headers to SAM tags, as bwa mem -C does.
 
 @read1 BC:Z:ACGT<tab>XI:i:7          the records of read1 get the tags BC and XI
 """
@@ -19,11 +19,11 @@ from bwarp.reads.stored_reads import read_groups_in
 from bwarp.records.output_options import AlignmentOutput, parse_read_group
 from bwarp.runtime.compiled_code import compiled
 
-#: Tags that the records have anyway, and the lines of PAF.
+#: Tags that records, or lines of PAF, have anyway.
 _OURS = (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"pa", b"ms")
 _OF_PAF = (b"NM", b"AS", b"nn", b"tp", b"de", b"cg")
 
-# What the quick reader reports besides success.
+# Return codes of the fast converter other than success.
 _NOT_TAGS = 1
 _OURS_ALREADY = 2
 _RARE_KIND = 3
@@ -35,15 +35,15 @@ _ARRAY = re.compile(rb"([A-Za-z][A-Za-z0-9]):B:([cCsSiIf])((?:,%b)*)" % _NUMBER)
 
 @dataclass(frozen=True)
 class ReadTags:
-    """Further tags of every read.
+    """Further tags of each read.
 
     Attributes
     ----------
     text : ndarray, dtype=uint8
-        As in SAM; read i has those at ``text_offsets[i]``, with tabs between them.
+        Tab-separated tags in SAM format; those of read i start at ``text_offsets[i]``.
     text_offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     binary : ndarray, dtype=uint8
-        As in BAM.
+        Tags in BAM format.
     binary_offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     """
 
@@ -59,13 +59,13 @@ def no_tags(n_reads: int) -> ReadTags:
 
 
 def comment_tags(chunk: ReadChunk, has_group: bool, is_paf: bool = False) -> ReadTags:
-    """The tags that the comments of a chunk's reads are, for SAM and BAM or for PAF.
+    """Convert the comments of a chunk's reads to tags for SAM and BAM or for PAF.
 
     Raises
     ------
     InputError
-        If a comment is anything else, or holds a tag that the records have anyway; the read group
-        is one of those where the run has one.
+        If a comment is anything else, or holds a tag that records have anyway, including the
+        read group if the run has one.
     """
     lengths = chunk.comments[:, 1] - chunk.comments[:, 0]
     text_offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -74,7 +74,7 @@ def comment_tags(chunk: ReadChunk, has_group: bool, is_paf: bool = False) -> Rea
     _take(chunk.text, second, chunk.ends, chunk.comments, text_offsets, text)
     names = _OF_PAF if is_paf else (*_OURS, b"RG") if has_group else _OURS
     ours = np.frombuffer(b"".join(names), np.uint8)
-    # A tag takes at least four bytes of text, and at most one more here: the end of a text.
+    # A tag has at least four bytes of text, and at most one more in BAM: the end of a string.
     binary = np.empty(2 * text.size, np.uint8)
     offsets = np.zeros(lengths.size + 1, np.int64)
     read, problem = _convert(text, text_offsets, ours, binary, offsets)
@@ -114,7 +114,7 @@ def _error(chunk: ReadChunk, read: int, comment: bytes, problem: int) -> InputEr
 
 
 def _slowly(comment: bytes, ours: np.ndarray, room: np.ndarray) -> bytes | int:
-    """A read's tags as in BAM, or what is wrong with them: kinds f and B as well as the others."""
+    """Return a read's tags in BAM format, or an error code, for all types including f and B."""
     parts = []
     for tag in comment.split(b"\t") if comment else ():
         if found := _FLOAT.fullmatch(tag):
@@ -156,7 +156,7 @@ def _is_letter(byte):
 
 @compiled
 def _convert(text, text_offsets, ours, out, offsets):
-    """Tags of the kinds A, i, Z and H into BAM; returns the first read with a problem, and it."""
+    """Convert tags of types A, i, Z and H to BAM; return the first read with a problem, and it."""
     at = np.int64(0)
     for read in range(text_offsets.size - 1):
         start, end = text_offsets[read], text_offsets[read + 1]
@@ -166,7 +166,7 @@ def _convert(text, text_offsets, ours, out, offsets):
                 if text[stop] < 32 or text[stop] > 126:
                     return read, _NOT_TAGS
                 stop += 1
-            # A tab at the end would promise one more.
+            # A tab at the end would announce another tag.
             if stop - start < 5 or stop == end - 1:
                 return read, _NOT_TAGS
             first, second, kind = text[start], text[start + 1], text[start + 3]
@@ -219,13 +219,13 @@ def _convert(text, text_offsets, ours, out, offsets):
 
 
 # --------------------------------------------------------------------------------------------------
-# What mapped reads keep of the files without alignments that they are from: tags, read groups.
+# Tags and read groups of input files in BAM or CRAM.
 
 
 def with_tags_of(files: ReadFiles, output: AlignmentOutput) -> tuple[ReadFiles, AlignmentOutput]:
-    """The same with the tags of the reads, and their read groups if none was typed.
+    """Return the same with the tags of the reads, and their read groups if none was given.
 
-    Where there is one group, all reads are of it; of several, each read names its own.
+    If there is a single group, all reads belong to it; otherwise each read names its group.
 
     Raises
     ------
@@ -255,12 +255,12 @@ def with_tags_of(files: ReadFiles, output: AlignmentOutput) -> tuple[ReadFiles, 
 
 
 def with_tags_of_batches(folder: str | os.PathLike, output: AlignmentOutput) -> AlignmentOutput:
-    """The same of a folder of batches, whose reads do not name their groups.
+    """Do the same for a folder of batches, whose reads do not name their groups.
 
     Raises
     ------
     UsageError
-        If the reads are of several groups, and none was typed.
+        If the reads belong to several groups, and none was given.
     """
     output = replace(output, comments=True)
     if _has_group_or_none(output):
@@ -276,5 +276,5 @@ def with_tags_of_batches(folder: str | os.PathLike, output: AlignmentOutput) -> 
 
 
 def _has_group_or_none(output: AlignmentOutput) -> bool:
-    """Whether a group was typed, or the form of the output has none."""
+    """Return whether a group was given, or the output format has none."""
     return bool(output.read_group) or output.path.endswith((".paf", ".paf.gz"))

@@ -1,4 +1,4 @@
-"""What a run of mapping writes, as a user chooses it."""
+"""Options of the output of mapping: file, header, read group, CRAM reference and regions."""
 
 import hashlib
 import os
@@ -25,7 +25,7 @@ _TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")
 
 
 class RecordForm(NamedTuple):
-    """What a GPU needs to write BAM records itself.
+    """Data that a GPU needs to write BAM records.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class RecordForm(NamedTuple):
     group : bytes
         The ID of the read group; empty for none.
     stay_there : bool
-        The records stay on the GPU, where they are sorted.
+        Whether the records stay on the GPU, where they are sorted.
     """
 
     contigs: Names
@@ -43,43 +43,43 @@ class RecordForm(NamedTuple):
 
 @dataclass(frozen=True)
 class AlignmentOutput:
-    """What a run writes.
+    """The output of a run.
 
     Attributes
     ----------
     path : str
-        Its ending says the form; - is SAM to standard output.
+        The ending selects the format; - is SAM to standard output.
     sort_bytes : int
-        Records kept in memory while they are sorted; more go to disk, beside the output.
+        Memory for sorting records; more are written to disk, next to the output.
     paired : bool
-        There are pairs among the reads, which the @PG record tells.
+        Whether there are pairs among the reads, which the @PG record states.
     sort : bool
-        By position; a BAM or CRAM gets an index.
+        Sort by position; BAM and CRAM get an index.
     mark_duplicates : bool
-        Of sorted pairs and reads that are alike, flag all but the best, as samtools markdup does.
+        Flag all but the best of duplicate pairs and reads, as samtools markdup does.
     barcode_tag : str or None
-        Duplicates have the same value of this tag as well.
+        Duplicates must also have the same value of this tag.
     read_group : str or None
-        The @RG record of the header, or several, a line each.
+        The @RG record of the header, or several, one per line.
     read_group_id : bytes
-        The group that every read names; empty for none, and where the comments name the groups.
+        The read group of all reads; empty for none, or if comments name the groups.
     comments : bool
-        Keep the comments of the reads' headers as tags.
+        Copy the comments of the reads' headers as tags.
     soft_clip : bool
-        Clips of supplementary and secondary records are soft, too.
+        Soft-clip supplementary and secondary records, too.
     eqx : bool
-        CIGARs have = and X in place of M.
+        Write = and X in CIGARs instead of M.
     regions_file : str or None
-        BED: of reads that overlap none of its regions nothing is written.
+        BED; reads that overlap none of its regions are not written.
     reference_file : str or None
-        FASTA of the reference, for CRAM, which names it; the index does not keep IUPAC letters
-        other than N.
+        FASTA of the reference, which CRAM names; the index does not store IUPAC letters other
+        than N.
     cram_version : str or None
-        Of CRAM; None for the default.
+        Version of CRAM; None for the default.
     compression : Compression
-        Of BAM.
+        Compression of BAM.
     gpu_sort_bytes : int
-        Memory of the GPU for records that it has written, which are sorted there; 0 for none.
+        GPU memory to sort records written on the GPU; 0 for none.
     """
 
     path: str
@@ -101,9 +101,9 @@ class AlignmentOutput:
 
 
 def may_write_on_gpu(output: AlignmentOutput) -> bool:
-    """Whether a GPU may write the records: those of BAM, in their usual form, of all reads.
+    """Return whether a GPU may write the records: BAM records of all reads in the usual form.
 
-    SAM and CRAM that are sorted are made of records of BAM.
+    Sorted SAM and CRAM are converted from BAM records.
     """
     return (output.sort or output.path.endswith(".bam")) and not (
         output.comments or output.eqx or output.mark_duplicates or output.regions_file is not None
@@ -111,7 +111,7 @@ def may_write_on_gpu(output: AlignmentOutput) -> bool:
 
 
 def stays_on_gpu(output: AlignmentOutput) -> bool:
-    """Whether records that a GPU has written are sorted and compressed there."""
+    """Return whether records written by a GPU are sorted and compressed there."""
     return (
         may_write_on_gpu(output)
         and output.sort
@@ -121,7 +121,7 @@ def stays_on_gpu(output: AlignmentOutput) -> bool:
 
 
 def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> str:
-    """The @PG record of mapped reads: every option that decides what is written of a read."""
+    """Return the @PG record of mapped reads, with every option that affects the records."""
     most = parameters.secondary_records
     size = parameters.insert_size and ",".join(f"{part:.15g}" for part in parameters.insert_size)
     return program_record(
@@ -152,22 +152,22 @@ def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> s
 
 
 def default_sort_bytes(threads: int) -> int:
-    """Half a gigabyte a thread, but no more than a quarter of the machine's memory."""
+    """Return half a gigabyte per thread, but at most a quarter of the machine's memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(threads << 29, memory // 4)
 
 
 def parse_read_group(typed: str | None) -> tuple[str | None, bytes]:
-    """The @RG record of a read group and its ID; a typed \\t is a tab.
+    """Return the @RG record of a read group and its ID; a typed \\t is a tab.
 
     Raises
     ------
     UsageError
-        For anything that is not one header line, with each tag once and an ID among them.
+        If it is not a single header line with an ID and with each tag once.
     """
     if typed is None:
         return None, b""
-    # A typed line feed is one to bwa.
+    # bwa also converts a typed line feed.
     line = typed.replace("\\t", "\t").replace("\\n", "\n")
     fields = line.removeprefix("@RG\t").split("\t")
     tags = dict(
@@ -183,22 +183,22 @@ def parse_read_group(typed: str | None) -> tuple[str | None, bytes]:
 
 
 # --------------------------------------------------------------------------------------------------
-# The reference of a CRAM file: where its writer finds the sequences, and where readers do.
+# The reference of a CRAM file.
 #
-# The writer finds them in files named by their checksums, readers in the FASTA that the header
-# names.
+# The writer reads sequences from files named by their checksums, readers from the FASTA that the
+# header names.
 
 
 _LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
-#: IUPAC letters as upper case.
+#: Upper case of IUPAC letters.
 _UPPER_CASE = np.full(256, 255, np.uint8)
 for _letter in b"ABCDGHKMNRSTUVWY":
     _UPPER_CASE[_letter] = _UPPER_CASE[_letter + 32] = _letter
 
 
 def is_readable_by_samtools(fasta: str) -> bool:
-    """Whether a FASTA is a file that samtools can look up sequences in: plain text or BGZF."""
+    """Return whether samtools can look up sequences in a FASTA file: plain text or BGZF."""
     if not os.path.isfile(fasta) or not os.path.abspath(fasta).isprintable():
         return False
     with open(fasta, "rb") as file:
@@ -207,9 +207,9 @@ def is_readable_by_samtools(fasta: str) -> bool:
 
 
 def naming_reference(header: BamHeader, fasta: str | None) -> BamHeader:
-    """The header with the path of the FASTA in every @SQ record, as UR, if samtools can read it.
+    """Add the path of the FASTA to every @SQ record, as UR, if samtools can read the file.
 
-    samtools looks there for the sequences; nothing else in a header of bwarp names a folder.
+    samtools reads the sequences there; nothing else in a header of bwarp contains a path.
     """
     if fasta is None or not is_readable_by_samtools(fasta):
         return header
@@ -220,19 +220,19 @@ def naming_reference(header: BamHeader, fasta: str | None) -> BamHeader:
 
 
 def write_sequences(reference: Reference, fasta: str | None, folder: Path) -> None:
-    """Write every contig's letters to ``folder/MD5``.
+    """Write the letters of every contig to ``folder/MD5``.
 
     Parameters
     ----------
     reference : Reference
     fasta : str, optional
-        Where the letters are read from; otherwise they must all be A, C, G, T or N.
+        Source of the letters; without it, all must be A, C, G, T or N.
     folder : Path
 
     Raises
     ------
     InputError
-        If there are other letters, or the FASTA is of another reference.
+        If there are other letters, or the FASTA is another reference.
     """
     sequences = _from_packed(reference) if fasta is None else _from_fasta(fasta)
     waiting = dict(zip(reference.names, reference.md5, strict=True))
@@ -271,15 +271,14 @@ def _from_fasta(fasta: str) -> Iterator[tuple[str, np.ndarray]]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Which records are written where only some regions of the genome are wanted.
+# Selection of records that overlap given regions of the genome.
 #
-# A read and its mate stay together: all their records are kept if one of them overlaps a region,
-# so
-# that flags and mates' positions speak of records that are there.
+# A read and its mate stay together: all their records are kept if one of them overlaps a region, so
+# that flags and positions of mates refer to records in the file.
 
 
 def joined_regions(regions: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Regions in order, those that overlap or touch as one; shape=(n, 2), dtype=int64."""
+    """Sort regions and join those that overlap or touch; shape=(n, 2), dtype=int64."""
     table = np.array(sorted(regions), np.int64).reshape(-1, 2)
     reached = np.maximum.accumulate(table[:, 1])
     begins = np.append(True, table[1:, 0] > reached[:-1])
@@ -288,14 +287,14 @@ def joined_regions(regions: Sequence[tuple[int, int]]) -> np.ndarray:
 
 
 def in_regions(records: AlignmentRecords, ends: int, regions: np.ndarray) -> np.ndarray:
-    """Whether a record, or one of its read or of its mate, overlaps a region, a bool a row.
+    """Return per row whether a record of the read or of its mate overlaps a region.
 
     Parameters
     ----------
     ends : int
-        Reads of a template.
+        Reads per template.
     regions : ndarray, shape=(n, 2), dtype=int64
-        As of `joined_regions`.
+        Result of `joined_regions`.
     """
     is_mapped = records.flags & UNMAPPED == 0
     after = np.searchsorted(regions[:, 1], records.positions, side="right")
@@ -308,13 +307,13 @@ def in_regions(records: AlignmentRecords, ends: int, regions: np.ndarray) -> np.
 
 
 # --------------------------------------------------------------------------------------------------
-# The platform unit (PU) of a read group from the name of a read: flow cell and lane.
+# The platform unit (PU) of a read group, flow cell and lane, from the name of a read.
 #
 # @A00123:45:HXXXXDSXX:2:1101:1000:2000      HXXXXDSXX.2      Illumina and Element
 # @V350012345L1C001R00100000001              V350012345.1     MGI and DNBSEQ
 
 
-#: What a read group says whose platform unit is to be found.
+#: Text in a read group whose platform unit is to be taken from the reads.
 AUTO = "PU:auto"
 
 _NAMES = (
@@ -324,7 +323,7 @@ _NAMES = (
 
 
 def platform_unit(name: str) -> str | None:
-    """Flow cell and lane that a read's name tells, with a point between; None if it tells none."""
+    """Return flow cell and lane from a read's name, separated by a point, or None."""
     found = next(filter(None, (pattern.fullmatch(name) for pattern in _NAMES)), None)
     return found and f"{found['cell']}.{found['lane']}"
 
@@ -332,14 +331,14 @@ def platform_unit(name: str) -> str | None:
 def with_platform_unit(
     read_group: str, chunks: Iterator[ReadChunk]
 ) -> tuple[str, Iterator[ReadChunk]]:
-    """A read group with the platform unit of the first read, and the same chunks.
+    """Return a read group with the platform unit of the first read, and the same chunks.
 
-    Without reads the group has none.
+    Without reads the group has no platform unit.
 
     Raises
     ------
     InputError
-        If the read's name tells none.
+        If the name of the read does not contain a platform unit.
     """
     fields = read_group.split("\t")
     first = next(chunks, None)

@@ -1,9 +1,9 @@
-"""PAF of mapped reads: a line an alignment, with the columns and tags of minimap2 -c.
+"""PAF of mapped reads: one line per alignment, with the columns and tags of minimap2 -c.
 
     name length start end strand contig length start end matches columns quality NM AS nn tp de cg
 
-Reads that are not mapped have no line. Start and end in the read are on the strand it was read on.
-An ambiguous base counts in ``nn`` and in ``NM``, not as a column.
+Unmapped reads have no line. Start and end in the read are on the strand as sequenced. An ambiguous
+base counts in ``nn`` and in ``NM``, not as a column.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ _PRIMARY, _SECONDARY = np.frombuffer(b"PS", np.uint8)
 _TAGS = np.frombuffer(b"NM:i:AS:i:nn:i:tp:A:de:f:cg:Z:", np.uint8)
 _NM, _AS, _NN, _TP, _DE, _CG = range(0, 30, 5)
 
-#: Bytes of a line besides its name, contig, CIGAR and comment, and of an operation of its CIGAR.
+#: Bytes of a line without name, contig, CIGAR and comment, and per operation of its CIGAR.
 _FIXED, _OPERATION = 320, 12
 
 
@@ -37,7 +37,7 @@ def paf_lines(
     records: AlignmentRecords,
     tags: ReadTags,
 ) -> np.ndarray:
-    """The lines of the records that are mapped, in their order: bytes in an array."""
+    """Return the lines of mapped records in order, as an array of bytes."""
     templates = records.reads // chunk.ends
     room = np.diff(chunk.names).reshape(-1)[templates].sum()
     room += np.diff(tags.text_offsets)[records.reads].sum()
@@ -119,14 +119,14 @@ def _is_clip(operation):
 
 @compiled
 def _put_tag(out, at, tag):
-    """A tab, and the name and kind of a tag."""
+    """Write a tab, and the name and type of a tag."""
     out[at] = _TAB
     return put_bytes(out, at + 1, _TAGS, tag, tag + 5)
 
 
 @compiled
 def _put_share(out, at, part, whole):
-    """part / whole with four digits, rounded half up; 0 and 1 as they are."""
+    """Write part / whole with four digits, rounded half up; 0 and 1 without digits."""
     if part == 0 or part == whole:
         return put_number(out, at, np.int64(part > 0))
     digits = (2 * 10_000 * part + whole) // (2 * whole)
@@ -140,7 +140,7 @@ def _put_share(out, at, part, whole):
 
 @compiled
 def _counts(blocks, position, both, read, cigar, start, stop):
-    """Bases that agree, columns without an ambiguous base, the others, gaps and their bases."""
+    """Count matches, columns without ambiguous bases, the others, gaps, and bases in gaps."""
     same = columns = ambiguous = gaps = gap_bases = np.int64(0)
     for i in range(start, stop):
         length, operation = np.int64(cigar[i] >> 4), cigar[i] & 15

@@ -1,8 +1,7 @@
-"""The table of records of a chunk, from the alignments of its reads.
+"""Build the table of records of a chunk from the alignments of its reads.
 
-Columns are filled in one pass over the rows: one after another, whole arrays at a time, they take
-half as long again or more. A row's mate is the first row of the other read of its template, which
-is near.
+Columns are filled in one pass over the rows; filling one column after another takes at least half
+as long again. A row's mate is the first row of the other read of its template, which is near.
 """
 
 import numpy as np
@@ -34,7 +33,7 @@ from bwarp.runtime.uncounted import uncounted
 
 _SOFT_CLIP, _HARD_CLIP = 4, 5
 
-#: The columns that `_put_columns` fills, in its order.
+#: The columns that `_put_columns` fills, in order.
 _COLUMNS = {
     "flags": np.uint16,
     "contigs": np.int64,
@@ -59,23 +58,23 @@ def alignment_records(
     recorded: SecondaryRecords | None = None,
     soft_clip: bool = False,
 ) -> AlignmentRecords:
-    """The records of a chunk's reads.
+    """Return the records of a chunk's reads.
 
     Parameters
     ----------
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     chunk : ReadChunk
     mapped : MappedReads
-        The primary alignment of every read.
+        The primary alignment of each read.
     primary : PrimarySelection
     supplementary, secondary : optional
-        Further alignments of some of the reads that are mapped.
+        Further alignments of mapped reads.
     better_scores : ndarray, shape=(n_reads,), dtype=int64, optional
-        Of better hits of the reads on ALT contigs, 0 for none.
+        Scores of better hits on ALT contigs, 0 for none.
     recorded : optional
         Secondary hits that get records.
     soft_clip : bool
-        All records keep their clipped bases.
+        Soft-clip all records.
     """
     lengths = np.diff(chunk.offsets)
     reads, qualities, suboptimal = np.arange(chunk.n_reads), primary.qualities, primary.suboptimal
@@ -102,7 +101,7 @@ def alignment_records(
         reads = reads[order]
         soft = soft[order]
     if chunk.orphans is not None:
-        # The second read of an orphan is not there.
+        # The second read of an orphan does not exist.
         rows_of_read[1::2][chunk.orphans] = 0
         there = ~((reads % 2 == 1) & chunk.orphans[reads // 2])
         order, reads, soft = order[there], reads[there], soft[there]
@@ -163,7 +162,7 @@ def alignment_records(
 
 @compiled
 def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
-    """The CIGARs of the alignments in `order` with their clips, and the reference bases of each."""
+    """Return the CIGARs of alignments in `order` with clips, and their reference spans."""
     out_offsets = np.zeros(order.size + 1, np.int64)
     out = np.empty(cigar.size + 2 * order.size, np.uint32)
     spans = np.zeros(order.size, np.int64)
@@ -178,7 +177,7 @@ def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
             for at in range(offsets[source], offsets[source + 1]):
                 out[used] = cigar[at]
                 used += 1
-                # All but insertions lie on the reference.
+                # All operations except insertions consume the reference.
                 spans[row] += 0 if cigar[at] & 15 == 1 else cigar[at] >> 4
             if read_ends[source] < lengths[row]:
                 out[used] = (lengths[row] - read_ends[source]) << 4 | clip
@@ -189,7 +188,7 @@ def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
 
 @compiled(inline="always")
 def _contig_at(contig_starts, position):
-    """The number of the contig that holds a position; -1 for -1."""
+    """Return the number of the contig that contains a position; -1 for -1."""
     low, high = np.int64(0), contig_starts.size
     while low < high:
         middle = (low + high) >> 1
@@ -202,18 +201,18 @@ def _contig_at(contig_starts, position):
 
 @compiled
 def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, columns):
-    """Fill the columns that `alignment_records` makes of every row's alignment and its mate's.
+    """Fill the columns of each row from its alignment and its mate's.
 
     Parameters
     ----------
     alignments : tuple of ndarray
         Positions, strands and scores.
     selected : tuple of ndarray
-        The qualities and suboptimal scores of alignments; whether reads are in proper pairs.
+        Mapping qualities, suboptimal scores, and whether reads are in proper pairs.
     rows : tuple of ndarray
-        Reads, and the alignments and reference bases of rows; first rows and split ends of reads.
+        Reads, alignments and reference bases of rows; first rows and split ends of reads.
     orphans : ndarray, dtype=bool
-        Empty where there are none.
+        Empty if there are none.
     """
     positions, strands, all_scores = uncounted(alignments)
     qualities, all_suboptimal, proper = uncounted(selected)
@@ -246,10 +245,10 @@ def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, colum
             elif mate_reverse:
                 flag |= MATE_REVERSE
             if not is_mapped:
-                # It stands where its mate does, so that sorting keeps them together.
+                # It gets the position of its mate, so that sorting keeps them together.
                 stands_at, contig = mate_position, _contig_at(contig_starts, mate_position)
             elif contig_starts[contig] <= mate_position < contig_starts[contig + 1]:
-                # From the outermost base of the one read to that of the other.
+                # From the outermost base of one read to that of the other.
                 template_length = mate_position + mate_reverse * (spans[mate] - 1)
                 template_length -= position + reverse * (spans[row] - 1)
                 template_length += np.int64(template_length > 0) - np.int64(template_length < 0)

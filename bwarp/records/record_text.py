@@ -1,6 +1,6 @@
-"""Parts of SAM and BAM records that are text in both: CIGARs, MD, SA and XA; and NM.
+"""Parts of SAM and BAM records: CIGARs, MD, SA, XA, NM, tags, bases and qualities.
 
-The functions write into a byte array and return where they stopped; the array must be long enough.
+The functions write into a byte array and return the end; the array must be long enough.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
 
 @compiled(inline="always")
 def is_match(operation):
-    """Whether bases lie on bases, alike or not: M, = and X."""
+    """Return whether an operation aligns bases with bases: M, = and X."""
     return operation == 0 or operation > 6
 
 
@@ -36,10 +36,10 @@ def put_cigar(out, at, cigar, start, stop):
 
 @compiled
 def count_edits(blocks, position, both, read, cigar, start, stop):
-    """Mismatched, inserted and deleted bases: NM.
+    """Return the number of mismatched, inserted and deleted bases: NM.
 
-    `position` is that of the first aligned base in the genome's blocks; ``both[read]`` is the
-    read's first base on its strand, clipped ones included. An ambiguous base is a mismatch.
+    `position` is that of the first aligned base in the genome's blocks; ``both[read]`` is the first
+    base of the read on its strand, including clipped ones. An ambiguous base is a mismatch.
     """
     blocks, both, cigar = uncounted((blocks, both, cigar))
     edits = np.int64(0)
@@ -63,9 +63,9 @@ def count_edits(blocks, position, both, read, cigar, start, stop):
 
 @compiled
 def put_md(out, at, blocks, position, both, read, cigar, start, stop):
-    """MD: the reference's bases at mismatches and deletions, with how many agree between them.
+    """Write MD: reference bases at mismatches and deletions, with numbers of matches between them.
 
-    Parameters as of `count_edits`.
+    Parameters are those of `count_edits`.
     """
     out, blocks, both, cigar = uncounted((out, blocks, both, cigar))
     same = np.int64(0)
@@ -103,9 +103,9 @@ def put_md(out, at, blocks, position, both, read, cigar, start, stop):
 
 @compiled
 def put_supplementary(out, at, row, records, genome, contigs, both, base):
-    """SA: the other parts of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;
+    """Write SA: the other parts of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;
 
-    `base` is where `both` holds the read.
+    `base` is the start of the read in `both`.
     """
     out, records, genome, contigs = uncounted((out, records, genome, contigs))
     both, cigar, flags = uncounted(both), records.cigar, records.flags
@@ -122,7 +122,7 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
         out[at + 1] = _COMMA
         at += 2
         for i in range(begin, end):
-            # Whether the other record has its clipped bases does not matter here.
+            # Hard and soft clips of the other record are written alike.
             operation = cigar[i] & 15
             operation = _SOFT_CLIP if operation == _HARD_CLIP else operation
             at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[operation])
@@ -136,7 +136,7 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
 
 @compiled
 def put_secondary(out, at, row, records, genome, contigs, both, base):
-    """XA: the row's hits as contig,strand and position,CIGAR,NM; `base` as above."""
+    """Write XA: the row's hits as contig,strand and position,CIGAR,NM; `base` as above."""
     out, records, genome, contigs = uncounted((out, records, genome, contigs))
     both, cigar = uncounted(both), records.secondary_cigar
     contig_starts = genome.contig_starts
@@ -158,7 +158,7 @@ def put_secondary(out, at, row, records, genome, contigs, both, base):
 
 @compiled
 def _put_contig(out, at, contig, contigs):
-    """A contig's name and a comma."""
+    """Write a contig's name and a comma."""
     out, contigs = uncounted((out, contigs))
     at = put_bytes(out, at, contigs.text, contigs.bounds[contig, 0], contigs.bounds[contig, 1])
     out[at] = _COMMA
@@ -166,9 +166,9 @@ def _put_contig(out, at, contig, contigs):
 
 
 # --------------------------------------------------------------------------------------------------
-# Tags of records, in the form of SAM or of BAM.
+# Tags of records in SAM or BAM format.
 #
-# NM:i:3     a tab and the text, in SAM         NM C 3 in BAM
+# NM:i:3     text after a tab in SAM            NM C 3 in BAM
 
 
 _INTEGER = ord("i")
@@ -177,8 +177,8 @@ _TAB, _COLON = b"\t:"
 
 @compiled(inline="always")
 def begin_tag(out, at, tag, kind, is_binary):
-    """The name and kind of a tag: such as NM:i: after a tab, in text."""
-    # Every tag and kind would be a type of its own, and a function compiled for it.
+    """Write the name and type of a tag, such as NM:i: after a tab in SAM."""
+    # As literals, each tag would be a type of its own, with a function compiled for it.
     name = np.int64(tag[0]), np.int64(tag[1])
     return _put_tag_name(out, at, name, np.int64(kind), np.bool_(is_binary))
 
@@ -225,7 +225,7 @@ def _put_integer_of(out, at, name, number, is_binary):
 
 @compiled
 def put_thousandths(out, at, number, is_binary):
-    """A number between 0 and 1: with three digits at most, or the bits of a float32."""
+    """Write a number between 0 and 1, with up to three digits or as the bits of a float32."""
     out = uncounted(out)
     if is_binary:
         return put_int32(out, at, np.int64(np.float32(number / 1000).view(np.int32)))
@@ -238,14 +238,14 @@ def put_thousandths(out, at, number, is_binary):
 
 
 # --------------------------------------------------------------------------------------------------
-# Bases and qualities of records, on either strand: letters of SAM, and the nibbles of BAM.
+# Bases and qualities of records on either strand, as letters in SAM and nibbles in BAM.
 #
-# Loops over bytes have unsigned indexes: only those does LLVM turn into loops over vectors.
+# Loops over bytes have unsigned indices, because LLVM vectorises only those.
 
 
 @compiled
 def put_letters(out, at, codes, start, stop):
-    """Codes as A, C, G, T and N; sums of comparisons, for those are made in vectors."""
+    """Write codes as A, C, G, T and N, by sums of comparisons, which are vectorised."""
     out, codes = uncounted((out, codes))
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64(stop - start)):
@@ -257,7 +257,7 @@ def put_letters(out, at, codes, start, stop):
 
 @compiled
 def put_turned(out, at, source, start, stop):
-    """Bytes from the last to the first."""
+    """Write bytes from the last to the first."""
     out, source = uncounted((out, source))
     to, last = np.uint64(at), np.uint64(stop - 1)
     for i in range(np.uint64(stop - start)):
@@ -267,13 +267,13 @@ def put_turned(out, at, source, start, stop):
 
 @compiled(inline="always")
 def _nibble(code):
-    """A, C, G, T are a bit each, and N is all of them."""
+    """Return the BAM code: one bit for each of A, C, G and T, all bits for N."""
     return min(np.uint8(1) << code, np.uint8(15))
 
 
 @compiled
 def put_nibbles(out, at, both, start, stop):
-    """Two bases a byte, the first in the upper half."""
+    """Write two bases per byte, the first in the upper half."""
     out, both = uncounted((out, both))
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64((stop - start) // 2)):
@@ -289,7 +289,7 @@ def put_nibbles(out, at, both, start, stop):
 
 @compiled
 def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
-    """The qualities of ``[start, stop)`` of a read at ``[first, last)``, seen on its strand."""
+    """Write the qualities of ``[start, stop)``, on its strand, of a read at ``[first, last)``."""
     out, qualities = uncounted((out, qualities))
     to, length = np.uint64(at), np.uint64(stop - start)
     if qualities.size == 0:
@@ -307,7 +307,7 @@ def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
 
 
 # --------------------------------------------------------------------------------------------------
-# CIGARs that tell matches from mismatches: = and X in place of M.
+# CIGARs that distinguish matches from mismatches: = and X instead of M.
 #
 # read       ACGTNACGT
 # genome     ACCTAACGT          9M -> 2=1X1=1X4=      an ambiguous base is a mismatch
@@ -319,7 +319,7 @@ _SAME, _DIFFERENT = 7, 8
 def with_mismatches(
     records: AlignmentRecords, genome: Genome, offsets: np.ndarray, both: np.ndarray
 ) -> AlignmentRecords:
-    """The records, and the hits they name, with = and X in their CIGARs.
+    """Return the records, and the hits that they list, with = and X in their CIGARs.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def with_mismatches(
 
 @compiled
 def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
-    """Count the operations that every row gets, and write them where `out` has room."""
+    """Count the operations of each row, and write them if `out` has room."""
     blocks, both = uncounted((blocks, both))
     used = np.int64(0)
     for row in range(starts.size):
@@ -367,7 +367,7 @@ def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
                 if out.size:
                     out[used] = cigar[at]
                 used += 1
-                # Clips, soft or hard, are bases of the read here.
+                # Soft and hard clips are bases of the read here.
                 read += 0 if operation == 2 else length
                 position += length if operation == 2 else 0
                 continue
@@ -378,7 +378,7 @@ def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
                 done = np.int64(0)
                 while done < n:
                     differs = np.int64(bits & np.uint64(1))
-                    # The bases that are as this one is: the zeros, or ones, at the lower end.
+                    # The run of equal bases: the zeros, or ones, at the lower end.
                     others = ~bits if differs else bits
                     here = np.int64(population_count(~others & (others - np.uint64(1))))
                     here = min(here, n - done)

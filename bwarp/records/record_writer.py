@@ -1,9 +1,9 @@
-"""SAM and BAM records of mapped reads, written straight into bytes by one function.
+"""Write SAM and BAM records of mapped reads directly to bytes, with one function for both.
 
-Two passes over the rows of a range: one bounds how long the records can be, one writes them.
+There are two passes over a range of rows: one bounds the length of the records, one writes them.
 
     SAM    name, flag, contig, position, MAPQ, CIGAR, mate's contig, mate's position, template
-           length, bases, qualities, tags                                       a tab between them
+           length, bases, qualities, tags                            separated by tabs
     BAM    size | contig, position | name length, MAPQ, bin | CIGAR length, flag | bases | mate's
            contig, position | template length | name\0 | CIGAR | bases, 4 bits each | qualities |
            tags
@@ -61,7 +61,7 @@ _HARD_CLIP = 5
 
 
 class _Reads(NamedTuple):
-    """The arrays of a chunk of reads, and their further tags."""
+    """Arrays of a chunk of reads, and their further tags."""
 
     ends: int
     offsets: np.ndarray
@@ -87,22 +87,22 @@ def written_records(
     is_binary: bool,
     threads: int,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The bytes of all records, in parts, and where each record of a part begins and the last ends.
+    """Return the bytes of all records, in parts, and the offsets of the records of each part.
 
     Parameters
     ----------
     both : ndarray, dtype=uint8
         The reads, then their reverse complements, as codes.
     read_group : bytes
-        Empty for none.
+        ID of the read group; empty for none.
     quality_sums : ndarray, dtype=int64
-        Of the reads, which their mates' primary records hold (ms); empty where none does.
+        Quality sums of the reads, written to their mates' primary records (ms); empty for none.
     tags : tuple of ndarray, dtype=uint8, int64
-        Further tags in the form of the output, end to end, and the offsets of each read's.
+        Further tags in the format of the output, concatenated, and the offsets per read.
     contig_numbers : ndarray, dtype=int64
-        The number of every contig in the header of BAM.
+        Number of each contig in the header of BAM.
     is_binary : bool
-        BAM, or else SAM.
+        Write BAM instead of SAM.
     """
     group = np.frombuffer(read_group, np.uint8)
     qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
@@ -123,15 +123,15 @@ def written_records(
     return for_each_range(write, records.n_rows, threads)
 
 
-#: How many records ahead the genome is fetched.
+#: Number of records by which the genome is prefetched ahead.
 _AHEAD = 12
 
 
 @compiled
 def _most_bytes(first, last, of_reads, fixed, records):
-    """More bytes than the records of some rows can take, of which so many in every record.
+    """Return an upper bound of the size of the records of some rows, with `fixed` bytes for each.
 
-    A number takes 20 at most, an operation of a CIGAR 12, a contig's name no more than `fixed`.
+    A number takes at most 20 bytes, an operation of a CIGAR 12, a contig's name at most `fixed`.
     """
     ends, offsets, names, tag_offsets = (
         of_reads.ends, of_reads.offsets, of_reads.names, of_reads.tag_offsets
@@ -146,7 +146,7 @@ def _most_bytes(first, last, of_reads, fixed, records):
         read, mate = reads[row], mates[row]
         template = read // ends
         total += names[template, 1] - names[template, 0] + fixed + 300
-        # Bases and qualities, and an MD that at worst names every base with a number before it.
+        # Bases, qualities, and an MD that at worst lists every base after a number.
         total += 5 * (offsets[read + 1] - offsets[read])
         total += tag_offsets[read + 1] - tag_offsets[read]
         for at in range(cigar_offsets[row], cigar_offsets[row + 1]):
@@ -178,7 +178,7 @@ def _write_records(
 ):  # fmt: skip
     out, of_reads, genome = uncounted((out, of_reads, genome))
     contigs, group, records = uncounted((contigs, group, records))
-    # Taken out of the tuples before the loop: read within it they take twice the time.
+    # Unpack the tuples before the loop: unpacking inside takes twice the time.
     ends, offsets, text, names, qualities, both, tags, tag_offsets = of_reads
     blocks, contig_starts = genome
     contig_text, contig_bounds = contigs
@@ -329,14 +329,14 @@ def _write_records(
 
 
 def sam_header(reference: Reference, program: str, read_group: str | None, order: str) -> bytes:
-    """@HD, @SQ with lengths and checksums (ALT contigs with AH), @RG and @PG.
+    """Return @HD, @SQ with lengths and checksums (ALT contigs with AH), @RG and @PG.
 
-    `program` is the @PG record; `order` is what @HD says of it, such as ``SO:coordinate``.
+    `program` is the @PG record; `order` is the order stated in @HD, such as ``SO:coordinate``.
 
     Raises
     ------
     InputError
-        If a contig has a name that SAM does not allow.
+        If SAM does not allow the name of a contig.
     """
     for name in reference.names:
         if not is_contig_name(name):
@@ -351,7 +351,7 @@ def sam_header(reference: Reference, program: str, read_group: str | None, order
     ):
         # SAM has no empty sequences; no read maps to one.
         if length:
-            # AH: an alternate locus, of which one does not matter here.
+            # AH marks an alternate locus; the primary locus is not stated.
             locus = "\tAH:*" if number in alt else ""
             lines.append(f"@SQ\tSN:{name}\tLN:{length}{locus}\tM5:{md5}")
     if read_group:
@@ -370,7 +370,7 @@ def sam_records(
     tags: ReadTags,
     threads: int = 1,
 ) -> list[np.ndarray]:
-    """The records in order, as arrays of bytes to write one after another."""
+    """Return the records in order, as arrays of bytes to write one after another."""
     none = np.empty(0, np.int64)
     parts = written_records(
         genome, contigs, chunk, both, records, read_group, none, (tags.text, tags.text_offsets),
@@ -380,17 +380,17 @@ def sam_records(
 
 
 # --------------------------------------------------------------------------------------------------
-# BAM records of mapped reads: the bytes that samtools makes of our SAM records.
+# BAM records of mapped reads, byte-identical to those that samtools converts from SAM.
 
 
-#: Lower qualities do not count when the best of duplicates is chosen, as in samtools.
+#: Lower qualities do not count when the best duplicate is selected, as in samtools.
 _LEAST_QUALITY = 15
 
 
 def quality_sums(chunk: ReadChunk) -> np.ndarray:
-    """The sum of every read's qualities of 15 and more, by which duplicates are chosen, int64."""
+    """Return the sum of each read's qualities of at least 15, which ranks duplicates, int64."""
     if chunk.qualities is None:
-        # samtools takes missing qualities for 255.
+        # samtools treats missing qualities as 255.
         return 255 * np.diff(chunk.offsets)
     sums = np.empty(chunk.n_reads, np.int64)
     _sum_qualities(chunk.qualities, chunk.offsets, sums)
@@ -418,11 +418,11 @@ def bam_records(
     tags: ReadTags,
     threads: int = 1,
 ) -> list[Records]:
-    """The records in order, in parts that lie one after another.
+    """Return the records in order, in consecutive parts.
 
-    If `quality_sums` of the reads are given, their mates' primary records hold them (ms).
+    If `quality_sums` of the reads are given, they are written to their mates' primary records (ms).
     """
-    # The header has no contigs without bases.
+    # The header omits contigs without bases.
     numbers = np.cumsum(np.diff(genome.contig_starts) > 0) - 1
     keys = sort_keys(records.positions, records.flags & REVERSE != 0)
     parts = written_records(

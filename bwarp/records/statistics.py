@@ -1,4 +1,4 @@
-"""Counts of what became of the reads; they add up."""
+"""Statistics of mapped reads as counts that can be summed over chunks and units."""
 
 import json
 import os
@@ -23,22 +23,21 @@ from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
-# What alignments say of bases: how many are aligned, inserted and edited, and the depth.
+# Counts of aligned, inserted and edited bases, and the depth.
 #
-# The depth is that of some positions of the reference, evenly spaced: enough to know how many
-# bases
-# have which depth, and counts that add up, where those of a whole genome would be large.
+# The depth is sampled at evenly spaced positions of the reference. That suffices for a histogram,
+# and yields counts that can be summed and stay small.
 #
 # depth_step 4     ACGTACGTACGTACGT       depths 1 2 1 0
 #                  |   ----|---
 #                  ------- |
 
 
-#: Positions whose depth is counted, or fewer: the share of bases of a depth is known to 0.5 %.
+#: Maximum number of positions with a depth: the fraction of bases at a depth is known to 0.5 %.
 DEPTH_POSITIONS = 10_000
 
 
-#: How many alignments ahead the genome is prefetched.
+#: Number of alignments by which the genome is prefetched ahead.
 _AHEAD = 12
 
 
@@ -48,12 +47,12 @@ class BaseCounts(NamedTuple):
     Attributes
     ----------
     aligned : int
-        Bases of reads aligned with bases of the reference.
+        Bases of reads aligned to bases of the reference.
     inserted : int
     edits : int
-        Mismatches, inserted and deleted bases: the sum of the tags NM.
+        Mismatched, inserted and deleted bases: the sum of the tags NM.
     spans : ndarray, shape=(n,), dtype=int64
-        The bases of the reference that each alignment takes up; 0 for none.
+        Number of reference bases that each alignment spans; 0 for none.
     """
 
     aligned: int
@@ -63,7 +62,7 @@ class BaseCounts(NamedTuple):
 
 
 def depth_step(reference_bases: int) -> int:
-    """The distance of the positions whose depth is counted; the first is that of the first base."""
+    """Return the distance between positions with a depth; the first position is the first base."""
     return max(1, -(-reference_bases // DEPTH_POSITIONS))
 
 
@@ -85,7 +84,7 @@ def count_bases(
     reads : ndarray, shape=(n,), dtype=int64
         The read of each alignment.
     depths : ndarray, dtype=int64
-        Of every `depth_step`-th position.
+        Depths of every `depth_step`-th position.
     """
     reverse = alignments.strands.astype(np.int64) * (both.size // 2)
     starts = offsets[reads] + reverse + alignments.read_starts
@@ -133,20 +132,20 @@ def _count(blocks, both, starts, positions, offsets, cigar, step, depths, spans)
     return aligned, inserted, edits
 
 
-#: Bases a bin of `insert_sizes`, and how many bins there are; the last has all that is longer.
+#: Bases per bin of `insert_sizes`, and number of bins; the last bin contains all larger sizes.
 INSERT_BIN, INSERT_BINS = 10, 201
 
-#: What counts were called by the first programs, whose files may be merged with newer ones.
+#: Former names of counts, because older files may be merged with newer ones.
 _RENAMED = {
     "places scored": "hits scored",
     "places with gaps": "hits with gaps",
     "deviation": "standard_deviation",
 }
 
-#: A smaller share of mapped reads than this is as that of another species.
+#: Below this fraction of mapped reads, the reads may be from another species.
 FEW_MAPPED = 0.2
 
-#: What is no sum of what chunks, or units, have.
+#: Counts that are not sums over chunks or units.
 _NO_SUMS = ("duplicates", "insert_size", "reference_bases", "depths")
 
 STAGES = (
@@ -162,14 +161,14 @@ STAGES = (
 
 
 def empty_statistics() -> dict:
-    """Counts of no reads.
+    """Return the counts of no reads.
 
-    `mapping_qualities` has one count of reads a quality from 0 to 60, and `insert_sizes` one of
-    proper pairs for every `INSERT_BIN` bases from the first base of a pair to its last. `stages`
-    has what there was after each stage, in their order. `paired` counts reads that came in pairs;
-    `duplicates` is None where nobody looked for them. `aligned_bases`, `inserted_bases` and `edits`
-    are of primary and supplementary records, and so is the depth of some positions, `depths`: none
-    before the reference is known.
+    `mapping_qualities` has the number of reads per quality from 0 to 60, and `insert_sizes` the
+    number of proper pairs per `INSERT_BIN` bases from the first base of a pair to its last.
+    `stages` has counts after each stage, in order. `paired` counts reads in pairs; `duplicates` is
+    None if duplicates were not searched. `aligned_bases`, `inserted_bases`, `edits` and the sampled
+    depths, `depths`, cover primary and supplementary records; `depths` is empty before the
+    reference is known.
     """
     return {
         "reads": 0,
@@ -195,7 +194,7 @@ def empty_statistics() -> dict:
 
 
 def counts_of(done: MappedChunk, genome: Genome) -> dict:
-    """The counts of a chunk's reads."""
+    """Return the counts of a chunk's reads."""
     chunk, mapped, primary = done.chunk, done.mapped, done.primary
     is_mapped = mapped.positions >= 0
     n_mapped = int(np.count_nonzero(is_mapped))
@@ -222,7 +221,7 @@ def counts_of(done: MappedChunk, genome: Genome) -> dict:
 
 
 def size_counts(insert: InsertSize) -> dict | None:
-    """What the counts say of the insert size; None where it is not known."""
+    """Return the entry of the insert size, or None if it is unknown."""
     if not insert.highest:
         return None
     return {
@@ -235,7 +234,7 @@ def size_counts(insert: InsertSize) -> dict | None:
 
 
 def _bases(done: MappedChunk, genome: Genome) -> tuple[dict, np.ndarray]:
-    """Counts of the bases of primary and supplementary records, and the spans of primary ones."""
+    """Count bases of primary and supplementary records; also return the spans of primary ones."""
     chunk, split = done.chunk, done.supplementary
     n_bases = int(genome.contig_starts[-1])
     depths = np.zeros(-(-n_bases // depth_step(n_bases)), np.int64)
@@ -259,11 +258,11 @@ def _bases(done: MappedChunk, genome: Genome) -> tuple[dict, np.ndarray]:
 
 
 def add_counts(statistics: dict, counts: dict) -> None:
-    """Add the counts of a chunk to those of the others of its run, in place."""
+    """Add the counts of a chunk to those of its run, in place."""
     sums = {key: statistics[key] for key in statistics if key not in _NO_SUMS}
     _add(sums, counts)
     statistics |= sums
-    # That of the run; a chunk of single reads has none.
+    # It is the same for the run; a chunk of single reads has none.
     statistics["insert_size"] = statistics["insert_size"] or counts["insert_size"]
     statistics["reference_bases"] = counts["reference_bases"]
     statistics["depths"] = _depths([statistics, counts])
@@ -279,7 +278,7 @@ def _stages(done: MappedChunk, n_mapped: int) -> dict[str, int]:
 
 
 def _add(counts: dict, more: dict) -> None:
-    """Add to every count, to those of lists and dictionaries one by one."""
+    """Add counts, elementwise for lists and dictionaries."""
     for key, value in counts.items():
         if isinstance(value, dict):
             _add(value, more[key])
@@ -290,23 +289,23 @@ def _add(counts: dict, more: dict) -> None:
 
 
 def _depths(parts: Iterable[dict]) -> np.ndarray:
-    """The sums of depths; there are none where nothing was mapped."""
+    """Return the sums of depths, which are empty if nothing was mapped."""
     some = [counts["depths"] for counts in parts if len(counts["depths"])]
     return sum(map(np.asarray, some), np.int64(0)) if some else np.empty(0, np.int64)
 
 
 def _insert_sizes(positions: np.ndarray, spans: np.ndarray, proper: np.ndarray) -> np.ndarray:
-    """How many proper pairs there are of every insert size."""
+    """Return the number of proper pairs per bin of insert sizes."""
     starts = positions.reshape(-1, 2)[proper[::2]]
     stops = starts + spans.reshape(-1, 2)[proper[::2]]
-    # Column by column: along an axis of two it takes ten times as long.
+    # By columns, because a reduction along an axis of two takes ten times as long.
     sizes = np.maximum(stops[:, 0], stops[:, 1]) - np.minimum(starts[:, 0], starts[:, 1])
     bins = np.minimum(sizes // INSERT_BIN, INSERT_BINS - 1)
     return np.bincount(bins, minlength=INSERT_BINS)
 
 
 def statistics_sentence(statistics: dict) -> str:
-    """The counts in a line; single reads are in no pairs, and duplicates only where looked for."""
+    """Return the counts as a sentence, with pairs and duplicates if they apply."""
     parts = [counted(statistics["reads"], "read"), f"{statistics['mapped']:,} mapped"]
     if statistics["paired"]:
         parts.append(f"{statistics['properly_paired']:,} properly paired")
@@ -316,7 +315,7 @@ def statistics_sentence(statistics: dict) -> str:
 
 
 def few_mapped(reads: int, mapped: int) -> str | None:
-    """A warning where so few reads are mapped that they may be of another genome."""
+    """Return a warning if so few reads are mapped that they may be from another genome, or None."""
     if mapped >= FEW_MAPPED * reads:
         return None
     share = 100 * mapped / reads
@@ -332,7 +331,7 @@ def write_statistics(path: str | os.PathLike, statistics: dict) -> None:
 
 
 def statistics_text(statistics: dict) -> str:
-    """The counts as JSON, each list in a line."""
+    """Return the counts as JSON, with each list on one line."""
     text = json.dumps(statistics, indent=1, default=np.ndarray.tolist)
     return (
         re.sub(r"\[[^][{}]*\]", lambda found: "[" + " ".join(found[0][1:-1].split()) + "]", text)
@@ -341,10 +340,10 @@ def statistics_text(statistics: dict) -> str:
 
 
 def parse_statistics(text: str | bytes):
-    """The content of a file of counts, with what was renamed under its name of today."""
+    """Parse a file of counts, and convert former names to current ones."""
 
     def renamed(counts: dict) -> dict:
-        # Units may have any name, and are dictionaries.
+        # Units may have any name, and their values are dictionaries.
         return {
             name if isinstance(value, dict) else _RENAMED.get(name, name): value
             for name, value in counts.items()
@@ -354,12 +353,12 @@ def parse_statistics(text: str | bytes):
 
 
 def read_statistics(path: str | os.PathLike) -> dict:
-    """The counts that `map_reads.py --stats` wrote.
+    """Read the counts that `map_reads.py --stats` wrote.
 
     Raises
     ------
     InputError
-        For a file of anything else.
+        If the file is something else.
     """
     with open(path, "rb") as file:
         content = file.read()
@@ -374,7 +373,7 @@ def read_statistics(path: str | os.PathLike) -> dict:
 
 
 def _alike(value, like) -> bool:
-    """Whether a count is one, and a list or dictionary has the same ones; sizes may be none."""
+    """Return whether a value has the type and keys of another; insert sizes may be None."""
     if isinstance(like, list):
         whole = not like or len(value) == len(like)
         return whole and all(type(count) is int for count in value)
@@ -384,7 +383,7 @@ def _alike(value, like) -> bool:
 
 
 def statistics_of_parts(parts: list[dict]) -> dict:
-    """The counts of a unit that was mapped in parts; nobody has looked for its duplicates yet."""
+    """Return the counts of a unit mapped in parts, before its duplicates are searched."""
     if len(parts) == 1:
         return parts[0]
     unit = empty_statistics()
@@ -394,11 +393,11 @@ def statistics_of_parts(parts: list[dict]) -> dict:
 
 
 def merged_statistics(units: dict[str, dict], duplicates: int | None) -> dict:
-    """The sums of the units' counts, and under `units` each by itself; insert sizes are theirs.
+    """Return the sums of the units' counts, and under `units` the counts of each unit.
 
-    Depths are those of the sum alone: they are many.
+    Insert sizes are given per unit, and depths, which are many, only for the sum.
 
-    `duplicates` are those found among all units, None where only the units' own are marked.
+    `duplicates` is the number found among all units, or None if only those within units are marked.
     """
     merged = {key: none for key, none in empty_statistics().items() if key not in _NO_SUMS}
     for statistics in units.values():

@@ -1,4 +1,4 @@
-"""Counts of what became of plain reads, made on the GPU, as statistics.py has them."""
+"""Count the statistics of plain reads on the GPU, as in statistics.py."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from bwarp.records.statistics import (
     size_counts,
 )
 
-#: Where each sum stands among those of `count_reads`.
+#: Index of each sum of `count_reads`.
 _SUMS = 9
 (
     _MAPPED, _BOTH_MAPPED, _PROPER, _CONFIDENT, _ALIGNED, _INSERTED, _EDITS, _HITS, _GAPPED,
@@ -32,7 +32,7 @@ _SUMS = 9
 
 
 class CountBegins(NamedTuple):
-    """Where each kind of counts begins: `_edges`."""
+    """Start of each kind of counts, from `_edges`."""
 
     qualities: int
     sizes: int
@@ -48,12 +48,12 @@ def count_plain(
     marks,
     ends: int,
 ) -> np.ndarray:
-    """What `counts_of_plain` is made of, counted on the GPU; dtype=int64.
+    """Count the data of `counts_of_plain` on the GPU; dtype=int64.
 
     Parameters
     ----------
     marks : device array, shape=(n_reads,), dtype=uint8
-        1 for the reads that are not counted.
+        1 for reads that are not counted.
     """
     edges = _edges(genome.n_bases)
     there = zeros(edges[-1], np.int64)
@@ -71,14 +71,14 @@ def counts_of_plain(
     ends: int,
     searched: np.ndarray,
 ) -> dict:
-    """The counts of the reads that are not marked; `searched` (as of `ScoredChunk`) is of all.
+    """Return the counts of unmarked reads; `searched` (of `ScoredChunk`) covers all reads.
 
     Parameters
     ----------
     counted : ndarray, dtype=int64
-        As of `count_plain`.
+        Result of `count_plain`.
     n_bases : int
-        Of the genome.
+        Number of bases of the genome.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     marks : ndarray, shape=(n_reads,), dtype=uint8
     """
@@ -112,8 +112,8 @@ def counts_of_plain(
 
 
 def _edges(n_bases: int) -> list[int]:
-    """Where the sums, the reads of every quality, the pairs of every size and the depths begin in
-    one array to bring back, and where it ends."""
+    """Return the offsets of sums, qualities, insert sizes and depths in one array to copy to the
+    host, and its size."""
     n_depths = -(-n_bases // depth_step(n_bases))
     parts = _SUMS, len(empty_statistics()["mapping_qualities"]), INSERT_BINS, n_depths
     return np.cumsum([0, *parts]).tolist()
@@ -121,7 +121,7 @@ def _edges(n_bases: int) -> list[int]:
 
 @cuda.jit(device=True)
 def _stop_of(alignments, row):
-    """Where an alignment ends on the reference."""
+    """Return the end of an alignment on the reference."""
     span = reference_span(
         alignments.cigar,
         int64(alignments.cigar_offsets[row]),
@@ -135,7 +135,7 @@ def count_reads(
     hits: DeviceScoredHits, alignments: DeviceAlignments, primary: DevicePrimary, edits: int32[::1],
     marks: uint8[::1], ends: int, step: int, begins: CountBegins, counts: int64[::1],
 ):  # fmt: skip
-    """Add what became of each read to the counts. One thread a read, an atomic addition a count."""
+    """Add each read to the counts. One thread per read, one atomic addition per count."""
     read = int64(cuda.grid(1))
     if read >= marks.size or marks[read]:
         return

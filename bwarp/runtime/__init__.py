@@ -1,1 +1,1 @@
-"""The machine that runs it: the engine, threads, compiled code, vector operations."""
+"""The runtime: engine selection, threads, compiled code, vector operations, progress."""

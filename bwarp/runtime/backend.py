@@ -1,4 +1,4 @@
-"""Which engine runs a step: the one file that asks whether there is a GPU."""
+"""Choose the engine that runs a step; the only module that checks for a GPU."""
 
 import os
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from typing import TypeVar
 from bwarp.errors import GpuMemoryError, UsageError
 from bwarp.options.common import BACKEND
 
-#: What the driver is talked to through: on Linux, in Windows' subsystem for it, on Jetson boards.
+#: Device files of the driver: on Linux, in the Windows Subsystem for Linux, on Jetson boards.
 _CONTROLS = ("nvidiactl", "dxg", "nvhost-gpu", "nvgpu")
 
 Result = TypeVar("Result")
 
-#: Libraries that numba-cuda compiles with; it can be installed without them.
+#: Libraries that numba-cuda needs to compile; it can be installed without them.
 _COMPILER = ("nvvm", "nvrtc")
 
 _NO_GPU = "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
@@ -20,15 +20,15 @@ _INSTALL = "run pip install 'bwarp[gpu-cu13]', or gpu-cu12 for an older driver"
 
 
 def choose_backend(requested: str) -> str:
-    """The engine to use, ``"cpu"`` or ``"cuda"``, for a requested backend.
+    """Return the engine to use, ``"cpu"`` or ``"cuda"``, for a requested backend.
 
     Parameters
     ----------
     requested : str
-        ``"auto"`` takes the GPU where one can be used, ``"cuda"`` insists on it.
+        ``"auto"`` uses a GPU if possible, ``"cuda"`` requires one.
     """
     BACKEND.check(requested)
-    # Asking CUDA itself means importing it, for a quarter of a second.
+    # Importing CUDA takes a quarter of a second.
     if requested == "cpu" or (requested == "auto" and not may_have_gpu()):
         return "cpu"
     problem = gpu_problem() or _starting_problem()
@@ -40,13 +40,13 @@ def choose_backend(requested: str) -> str:
 
 
 def may_have_gpu() -> bool:
-    """Whether a driver is loaded, which is quickly asked and does not tell that it works."""
+    """Return whether a driver is loaded: a quick check, which does not prove that it works."""
     simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
     return simulated or any(os.path.exists(f"/dev/{name}") for name in _CONTROLS)
 
 
 def gpu_problem() -> str | None:
-    """Why no GPU can be used, as half a sentence, or None where one can."""
+    """Return the reason why no GPU can be used, as half a sentence, or None."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
         return None
     try:
@@ -54,14 +54,14 @@ def gpu_problem() -> str | None:
 
         from bwarp.gpu.cuda import cuda
     except ImportError:
-        # To install it would not help where there is nothing to use it with.
+        # Installing it would not help without a GPU.
         return f"numba-cuda is not installed: {_INSTALL}" if may_have_gpu() else _NO_GPU
     if not _has_driver():
         return _NO_GPU
     if not _has_compiler():
         return f"the CUDA compiler is not installed: {_INSTALL}"
     try:
-        # Of the first one that is visible, which is the one that is used; asked without a context.
+        # The first visible GPU is the one in use; this query needs no context.
         capability = cuda.gpus[0].compute_capability
     except Exception as error:
         return f"the GPU does not answer ({error})"
@@ -71,7 +71,7 @@ def gpu_problem() -> str | None:
 
 
 def gpu_capability() -> tuple[int, int] | None:
-    """The compute capability of the GPU that is in use; None where one is simulated."""
+    """Return the compute capability of the GPU in use, or None if it is simulated."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
         return None
     from bwarp.gpu.cuda import cuda
@@ -80,7 +80,7 @@ def gpu_capability() -> tuple[int, int] | None:
 
 
 def _starting_problem() -> str | None:
-    """Begin to use the GPU as this package does; why that fails, or None."""
+    """Initialise the GPU; return the reason for a failure, or None."""
     if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
         return None
     from bwarp.gpu.cuda import config, cuda
@@ -89,7 +89,7 @@ def _starting_problem() -> str | None:
 
     use_pool()
     load_in_turn()
-    # Small inputs launch small grids, which is no news to a user.
+    # Small inputs launch small grids; users need no warning about that.
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     try:
         sleep_while_waiting()
@@ -102,10 +102,9 @@ def _starting_problem() -> str | None:
 def or_on_cpu(
     requested: str, backend: str, work: Callable[[str], Result], say: Callable[[str], None]
 ) -> tuple[str, Result]:
-    """The engine that did some work, and what ``work(backend)`` returned.
+    """Return the engine that did some work, and the result of ``work(backend)``.
 
-    Where the GPU's memory is too small for it, and was not insisted on (`requested` is ``"auto"``),
-    that is said and the CPU does it.
+    If the GPU's memory is too small and `requested` is ``"auto"``, print a message and use the CPU.
     """
     try:
         return backend, work(backend)
@@ -118,7 +117,7 @@ def or_on_cpu(
 
 
 def _has_driver() -> bool:
-    """Whether CUDA can be initialised; numba's cuda.is_available() asks for a compiler as well."""
+    """Return whether CUDA can be initialised; cuda.is_available() also requires a compiler."""
     from bwarp.gpu.cuda import CudaSupportError, driver_calls
 
     try:
@@ -128,7 +127,7 @@ def _has_driver() -> bool:
 
 
 def _has_compiler() -> bool:
-    """Whether what numba-cuda compiles kernels with is here: of the wheels, or of a toolkit."""
+    """Return whether the compiler libraries exist, from wheels or a toolkit."""
     from cuda.pathfinder import DynamicLibNotFoundError, load_nvidia_dynamic_lib
 
     try:
@@ -140,8 +139,8 @@ def _has_compiler() -> bool:
 
 
 def is_gpu_memory_error(error: Exception) -> bool:
-    """Whether an error says that the memory of the GPU is used up."""
+    """Return whether an error means that the GPU is out of memory."""
     if isinstance(error, GpuMemoryError):
         return True
-    # numba-cuda's own class can be imported only where numba-cuda is installed.
+    # The error class of numba-cuda can be imported only if numba-cuda is installed.
     return type(error).__name__ == "CudaAPIError" and "OUT_OF_MEMORY" in str(error)

@@ -1,17 +1,17 @@
-"""Functions are compiled once: their code is kept between runs, a file per function and types.
+"""Store compiled code between runs, one file per function and argument types.
 
-A file is named by a digest of all that decides about the code: the module of the function and what
-that imports of this package, the types, the processor, the versions of Numba and Python. So an edit
-compiles again what it can have changed and nothing else, no file is ever changed, and programs that
-compile the same function at the same time write the same file.
+The name of a file is a digest of everything that determines the code: the module of the function
+and the modules of this package that it imports, the types, the processor, and the versions of Numba
+and Python. Therefore an edit recompiles only what it may have changed, files are never modified,
+and programs that compile the same function at the same time write identical files.
 
-    bwarp/__pycache__/compiled/    beside the package, where that can be written
-    ~/.cache/bwarp/                where it cannot, as in a container ($XDG_CACHE_HOME)
-    $NUMBA_CACHE_DIR/bwarp/        where this is set
+    bwarp/__pycache__/compiled/    next to the package, if writable
+    ~/.cache/bwarp/                otherwise, as in a container ($XDG_CACHE_HOME)
+    $NUMBA_CACHE_DIR/bwarp/        if this variable is set
 
-The code is run, so it is read and written only where nobody but the user and root can write.
-Numba's own cache does not look at that. It also goes on using a function when another one that was
-compiled into it has changed, and mixes up types when two programs save one function at a time.
+Because stored code is executed, it is read and written only where nobody except the user and root
+can write. Numba's own cache does not check that. It also reuses a function when another one
+compiled into it has changed, and mixes up types when two programs save a function at the same time.
 """
 
 import contextlib
@@ -39,32 +39,33 @@ _PACKAGE = Path(__file__).parent.parent
 
 _BESIDE = _PACKAGE / "__pycache__" / "compiled"
 
-#: Seconds: the time of a file says when it was last used, to a day; after 30 days it is removed.
+#: In seconds: the time of a file is that of its last use, to a day; unused for 30 days, it is
+#: removed.
 _DAY, _UNUSED = 86_400, 30 * 86_400
 
 
 def compiled(function: Callable | None = None, **options):
-    """A function in Numba's nopython mode, without Python's lock, whose code is kept.
+    """Compile a function in Numba's nopython mode, without the GIL, and store its code.
 
     Parameters
     ----------
     function : callable
         The Python function.
     **options
-        Those of `numba.njit`.
+        Options of `numba.njit`.
     """
     if function is None:
         return functools.partial(compiled, **options)
-    # The entry for callers in C, which there are not, would be a fifth of what LLVM compiles.
+    # The entry point for C callers, which is not used, would be a fifth of the compiled code.
     dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     dispatcher._cache = KeptCode(function, "", reduced, rebuilt)
     return dispatcher
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
-    """The same array as one that may not be written, as those of files are not.
+    """Return the same array as read-only, like arrays mapped from files.
 
-    For a function that is given both kinds Numba would compile two.
+    A function that gets both kinds would be compiled twice.
     """
     view = array.view()
     view.setflags(write=False)
@@ -72,18 +73,18 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 class KeptCode:
-    """The compiled forms of one function: the part of Numba's cache that its dispatchers call.
+    """The stored code of one function, with the interface of Numba's cache for its dispatchers.
 
     Parameters
     ----------
     function : callable
         The Python function.
     version : str
-        That of the compiler, beyond those of Numba and LLVM.
+        Version of the compiler, in addition to those of Numba and LLVM.
     reduced : callable
-        Makes bytes of what was compiled, or None if it cannot be kept.
+        Convert a compile result to bytes, or return None if it cannot be stored.
     rebuilt : callable
-        Makes that of bytes again, given the compiler's context and the bytes.
+        Convert bytes to a compile result, given the compiler's context and the bytes.
     """
 
     def __init__(self, function: Callable, version: str, reduced: Callable, rebuilt: Callable):
@@ -107,7 +108,7 @@ class KeptCode:
         return kept(*self._words(types, context.codegen())) is not None
 
     def flush(self) -> None:
-        """Nothing: Numba calls this before it compiles again what is in memory."""
+        """Do nothing; Numba calls this before it recompiles functions in memory."""
 
     def _words(self, signature, codegen) -> tuple[str, ...]:
         code, closure = self.function.__code__, self.function.__closure__ or ()
@@ -118,19 +119,19 @@ class KeptCode:
             _digest_of(code.co_filename),
             cells.hexdigest(),
             str(tuple(getattr(signature, "args", signature))),
-            # As JSON: a GPU's compute capability is a tuple of this kind or that.
+            # As JSON, because a compute capability may be a tuple of different types.
             json.dumps(codegen.magic_tuple()),
         )
 
 
 def _digest_of(source: str) -> str:
-    """The digest of a module and all that it imports of the package."""
+    """Return the digest of a module and all that it imports from the package."""
     return _digests().get(source) or program_digest(Path(source), _PACKAGE)
 
 
 @functools.cache
 def _digests() -> dict[str, str]:
-    """Those of all modules. They are kept: reading all files takes as long as a small run."""
+    """Return the digests of all modules, stored because reading all files is slow."""
     content = kept("digests", package_state())
     if content is None:
         sources = _PACKAGE.rglob("*.py")
@@ -142,31 +143,31 @@ def _digests() -> dict[str, str]:
 
 
 def package_state() -> str:
-    """A digest of the times and sizes of the package's sources."""
+    """Return a digest of the times and sizes of the package's sources."""
     return files_digest(_PACKAGE)
 
 
 def kept(*words: str) -> bytes | None:
-    """What was kept under some words, for these versions of Numba and Python; None if nothing."""
+    """Return what is stored under a key for these versions of Numba and Python, or None."""
     name = _name_of(words)
     contents = (_read(folder / name) for folder in _folders())
     return next((content for content in contents if content is not None), None)
 
 
 def keep(content: bytes, *words: str) -> None:
-    """Keep something under some words; if the disk is full, for example, it is not kept."""
+    """Store bytes under a key; do nothing if that fails, for example because the disk is full."""
     if code_folder() is not None:
         with contextlib.suppress(OSError):
             _write(code_folder() / _name_of(words), content)
 
 
 def code_folder() -> Path | None:
-    """The folder in which code is kept; None where there is no safe one that can be written."""
+    """Return the folder for compiled code, or None if no safe one is writable."""
     return _own_folder()
 
 
 def remove_unused() -> None:
-    """Remove what no run has used for 30 days: mostly code of sources that have changed since."""
+    """Remove files unused for 30 days, mostly code of sources that have changed since."""
     with contextlib.suppress(OSError):
         for path in code_folder().iterdir():
             if path.name[0] != "." and time.time() - path.stat().st_mtime > _UNUSED:
@@ -182,7 +183,7 @@ def _name_of(words: tuple[str, ...]) -> str:
 
 
 def _read(path: Path) -> bytes | None:
-    """The content of a file that can be trusted and is whole."""
+    """Return the content of a file if it is trusted and complete."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -202,7 +203,7 @@ def _write(path: Path, content: bytes) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        # Nobody else may write it, whatever the umask.
+        # Only the user may write it, whatever the umask.
         with open(os.open(part, flags, 0o644), "wb") as file:
             file.write(hashlib.sha256(content).digest() + content)
         part.replace(path)
@@ -213,7 +214,7 @@ def _write(path: Path, content: bytes) -> None:
 
 @functools.cache
 def _folders() -> tuple[Path, ...]:
-    """Where code is looked for."""
+    """Return the folders to search for code."""
     folders = [code_folder()]
     with contextlib.suppress(OSError):
         if not _distrust(_BESIDE.lstat()):
@@ -223,7 +224,7 @@ def _folders() -> tuple[Path, ...]:
 
 @functools.cache
 def _own_folder() -> Path | None:
-    """The folder that is wanted, if it is safe, or one that this user alone can write."""
+    """Return the preferred folder if it is safe, else one that only this user can write."""
     wanted = _wanted_folder()
     problem = _problem_with(wanted, 0o755)
     if problem is None:
@@ -243,14 +244,14 @@ def _wanted_folder() -> Path:
 
 
 def _private_folders() -> list[Path]:
-    """The user's cache, and what is left to a user without a home."""
+    """Return the user's cache folder, and one for users without a home."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     users = [Path(cache, "bwarp")] if os.path.isabs(cache) else []
     return [*users, Path(tempfile.gettempdir(), f"bwarp-{os.geteuid()}")]
 
 
 def _problem_with(folder: Path, mode: int) -> str | None:
-    """Why no code can be kept in a folder, as half a sentence. One that is not there is made."""
+    """Return why a folder cannot hold code, as half a sentence; create it if it is missing."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
@@ -259,7 +260,7 @@ def _problem_with(folder: Path, mode: int) -> str | None:
         problem = _distrust(status) if stat.S_ISDIR(status.st_mode) else "is not a folder"
         for parent in folder.resolve().parents:
             status = parent.stat()
-            # In a folder with the sticky bit, as /tmp, nobody can exchange what belongs to others.
+            # In a folder with the sticky bit, such as /tmp, users cannot replace others' files.
             if status.st_mode & 0o002 and not status.st_mode & 0o1000:
                 problem = problem or "could be exchanged by others, who may write where it is"
     except OSError as error:
@@ -270,7 +271,7 @@ def _problem_with(folder: Path, mode: int) -> str | None:
 
 
 def _distrust(status: os.stat_result) -> str | None:
-    """Why something may be of others, as half a sentence; None if the user or root wrote it."""
+    """Return why a file may be from another user, as half a sentence, or None."""
     if status.st_uid not in (0, os.geteuid()):
         return "belongs to another user"
     if status.st_mode & 0o022:

@@ -1,4 +1,4 @@
-"""How much memory this process may still take: what is free, and what its job was given."""
+"""Determine the memory still available to this process: free memory and limits of its job."""
 
 import os
 import re
@@ -15,24 +15,24 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def available_bytes(root: Path = Path("/")) -> int:
-    """The least of what the machine has free and of what limits leave to this process.
+    """Return the minimum of the machine's free memory and the limits of this process, in bytes.
 
     Parameters
     ----------
     root : Path
-        Where the files of Linux lie, for tests.
+        Root of the system's files, for tests.
     """
     return max(0, min(_limits(root), default=1 << 62))
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a size written as 16G, 800M or 1.5g.
+    """Parse a size such as 16G, 800M or 1.5g to bytes.
 
     Raises
     ------
     ValueError
-        For anything else; a number without a unit is bytes to some programs and megabytes to
-        others.
+        For anything else. A number without a unit is rejected, because programs disagree
+        whether it means bytes or megabytes.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT])i?B?", text.strip(), re.IGNORECASE)
     if not found:
@@ -46,7 +46,7 @@ def _limits(root: Path) -> Iterator[int]:
         yield int(found[1]) * 1024
     elif hasattr(os, "sysconf"):
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    # A job's group, and every group around it: version 2 of control groups, then version 1.
+    # The job's control group and all its parents: version 2, then version 1.
     groups = re.findall(r"^\d+:(.*?):(.*)$", _text_of(root / "proc/self/cgroup"), re.MULTILINE)
     for controllers, path in groups:
         if controllers and "memory" not in controllers.split(","):

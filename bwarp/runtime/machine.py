@@ -1,7 +1,7 @@
-"""What this machine has that bwarp can use, which engine will run, and what to type for more.
+"""Report what bwarp can use on this machine, which engine will run, and how to install more.
 
-`gather` looks, `diagnose` judges: facts in, findings out, so that every kind of machine can be
-tried without being there.
+`gather` collects facts and `diagnose` turns them into findings, so that tests can diagnose any kind
+of machine.
 """
 
 import importlib.metadata
@@ -17,16 +17,16 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parent.parent
 
-#: The oldest driver, by its first number, for the CUDA parts of each version.
+#: The minimum major version of the driver for each major version of CUDA.
 OLDEST_DRIVER = {13: 580, 12: 525}
 
-#: The least compute capability of a GPU: Turing.
+#: The minimum compute capability of a GPU: Turing.
 LEAST_CAPABILITY = (7, 5)
 
-#: NVIDIA's number among makers of PCI devices, and how kinds for graphics and computing begin.
+#: PCI vendor number of NVIDIA, and prefix of the device classes for graphics and computing.
 _NVIDIA, _DISPLAY = "0x10de", "0x03"
 
-#: Packages whose versions matter: what they are needed for, and the extra that brings them.
+#: Packages whose versions matter, with their purpose and the extra that installs them.
 PACKAGES = {
     "numpy": ("every program", ""),
     "numba": ("every program", ""),
@@ -45,7 +45,7 @@ _VECTORS = ("avx512bw", "avx2", "sse4.2", "sve", "neon")
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU as nvidia-smi lists it; `capability` is empty where its version does not say."""
+    """A GPU as listed by nvidia-smi; `capability` is empty if its version does not report it."""
 
     name: str
     memory_mb: int
@@ -55,31 +55,31 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """What `gather` found.
+    """Facts about a machine, collected by `gather`.
 
     Attributes
     ----------
     cores, all_cores : int
-        That this process may use, and that exist.
+        Cores that this process may use, and all cores.
     memory, free_memory, free_disk : int
-        Bytes; the disk is that of the folder one is in.
+        In bytes; the disk is that of the current folder.
     vectors : str
-        The best vector instructions, empty for none that is known.
+        The best supported vector instructions; empty if none is known.
     packages : dict
-        Versions by name, of those that are installed.
+        Versions of the installed packages by name.
     cuda_parts : int or None
-        Which CUDA the compiler wheels are of, 12 or 13.
+        CUDA version of the compiler wheels, 12 or 13.
     nvidia_gpus : int
-        GPUs by NVIDIA in the slots, with or without a driver.
+        Number of NVIDIA GPUs in the slots, with or without a driver.
     driver : str or None
         Version of the loaded driver.
     denied : tuple of str
-        The GPUs' files that this user may not open.
+        Device files of GPUs that this user may not open.
     visible : str or None
         CUDA_VISIBLE_DEVICES.
     gpus : tuple of Gpu
     problem : str or None
-        Why no GPU can be used, as the programs find it.
+        Why programs cannot use a GPU.
     by_make : bool
         Whether `make` installed the packages, in .venv of the checkout.
     """
@@ -103,7 +103,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: what was looked at, what is there, and what to do, empty where nothing is."""
+    """One line of the report: the item, its state, and advice, empty if there is none."""
 
     what: str
     found: str
@@ -117,19 +117,19 @@ def gather(
     environment: Mapping[str, str] = os.environ,
     run: Callable[[Sequence[str]], str] | None = None,
 ) -> Machine:
-    """Look at this machine.
+    """Collect facts about this machine.
 
     Parameters
     ----------
     problem : str or None
-        What `bwarp.runtime.backend.gpu_problem` says.
+        Result of `bwarp.runtime.backend.gpu_problem`.
     features : mapping of str to bool
-        What the processor can, as LLVM calls it.
+        Features of the processor under LLVM's names.
     root : Path
-        Where /proc, /sys and /dev begin.
+        Parent folder of /proc, /sys and /dev.
     environment : mapping
     run : function of a command
-        Returns what the command prints, and nothing where it fails.
+        Return the output of a command, empty if it fails.
     """
     run = run or _run
     memory = dict(re.findall(r"^(\w+):\s+(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE))
@@ -160,7 +160,7 @@ def gather(
 
 
 def diagnose(machine: Machine) -> list[Finding]:
-    """What is there and what to do about it; the last finding says which engine will run."""
+    """Return findings with advice; the last one names the engine that will run."""
     findings = [
         Finding("python", f"{platform.python_version()} ({sys.executable})"),
         *_packages(machine),
@@ -196,7 +196,7 @@ def _packages(machine: Machine) -> list[Finding]:
 
 
 def _installing(machine: Machine, name: str, extra: str | None) -> str:
-    """What to type to install a package."""
+    """Return the command that installs a package."""
     if extra is None:
         return f"{_pip(machine)} {name}"
     if extra == "gpu-cu13":
@@ -211,7 +211,7 @@ def _pip(machine: Machine) -> str:
 
 
 def _cuda_command(machine: Machine, cuda: int) -> str:
-    """What to type to install the packages of a version of CUDA."""
+    """Return the command that installs the packages for a version of CUDA."""
     return f"make run CUDA={cuda}" if machine.by_make else f"pip install 'bwarp[gpu-cu{cuda}]'"
 
 
@@ -226,7 +226,7 @@ def _processor_advice(machine: Machine) -> str:
 
 
 def _gpu(machine: Machine) -> list[Finding]:
-    """Findings from the GPU up: each is of use only where those before it are well."""
+    """Return findings about the GPU; each matters only if the ones before it are fine."""
     if machine.driver is None and not machine.gpus:
         if machine.nvidia_gpus == 0:
             return [Finding("gpu", "no NVIDIA GPU, and no driver")]
@@ -278,7 +278,7 @@ def _driver_advice(machine: Machine) -> str:
 
 
 def _cuda_finding(machine: Machine) -> Finding:
-    """Whether the CUDA parts are there and not too new for the driver."""
+    """Report whether the CUDA packages are installed and not too new for the driver."""
     number = _numbers(machine.driver)[0] if machine.driver else 0
     fitting = next((cuda for cuda, least in OLDEST_DRIVER.items() if number >= least), 12)
     if machine.cuda_parts is None or "numba-cuda" not in machine.packages:
@@ -294,7 +294,7 @@ def _cuda_finding(machine: Machine) -> Finding:
 
 
 def _gpus(run) -> tuple[Gpu, ...]:
-    """The GPUs of nvidia-smi; old ones do not know the compute capability."""
+    """Return the GPUs of nvidia-smi; old versions do not report the compute capability."""
     for fields in ("name,memory.total,memory.free,compute_cap", "name,memory.total,memory.free"):
         lines = run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
         gpus = [line.split(", ") for line in lines.splitlines() if line.count(", ") >= 2]
@@ -335,7 +335,7 @@ def _version(name: str) -> str | None:
 
 
 def _cuda_parts() -> int | None:
-    """The version of the bindings, where the compiler that they call is installed beside them."""
+    """Return the CUDA version of the bindings if the compiler that they call is installed."""
     version = _version("cuda-bindings")
     if version is None:
         return None

@@ -1,8 +1,9 @@
-"""Compiled functions for the CPU as bytes, and from bytes, without setting Numba up.
+"""Convert compiled CPU functions to bytes and back without initialising Numba's compiler.
 
-Numba's own `CompileResult._rebuild` parses LLVM's code of each function and sets the compiler up,
-which takes more than half a second of the start of `bwarp map`. Here LLVM's code is parsed when a
-function is compiled with the loaded one, and Numba is set up where something has to be compiled.
+Numba's `CompileResult._rebuild` parses the LLVM code of each function and initialises the compiler,
+which takes more than half a second of the start of `bwarp map`. Here LLVM code is parsed only when
+another function is compiled with a loaded one, and Numba is initialised only to compile. The module
+also skips machine code of inner functions when compiling ahead, and provides `uncounted` arrays.
 """
 
 import io
@@ -20,35 +21,32 @@ from numba.core.runtime import nrt
 from numba.core.serialize import dumps
 
 # --------------------------------------------------------------------------------------------------
-# Functions that are compiled only to become part of others, in a process that calls none.
+# Inner functions in a process that only compiles.
 #
-# Numba optimises every function that another one calls by itself, and makes machine code of it
-# and
-# of an entry from Python, before it does all that again with the caller, where its code is put
-# in.
-# A process that compiles ahead for programs needs the last of these only: the callers' code.
-# There
-# an inner function is left as Numba wrote it, and the caller is optimised as a whole.
+# Numba optimises each function called by another one on its own, and generates machine code and a
+# Python entry point for it, before it does this again for the caller with the function inlined. A
+# process that compiles ahead needs only the callers' code. It leaves inner functions unoptimised,
+# and optimises each caller as a whole.
 
 
 def leave_inner_functions_to_callers() -> None:
-    """From now on no function that another one calls can be called from Python.
+    """Generate no code for functions called by others, which then cannot be called from Python.
 
-    For a process that calls none: its calls would go astray.
+    Only for a process that calls no such functions.
     """
     codegen = cpu_target.target_context.codegen()
     codegen._library_class = _Library
     set_environment = codegen.set_env
 
     def set_env(name: str, environment) -> None:
-        # That of an inner function is in the code of its caller.
+        # The variable of an inner function is in the code of its caller.
         if codegen._engine.get_global_value_address(name):
             set_environment(name, environment)
 
     codegen.set_env = set_env
 
     def flags_of(self, flags):
-        # Entries from Python and C.
+        # Entry points from Python and C.
         flags.no_cpython_wrapper = flags.no_cpython_wrapper or _within_another()
         flags.no_cfunc_wrapper = True
         return flags
@@ -57,17 +55,17 @@ def leave_inner_functions_to_callers() -> None:
 
 
 def is_inner(library) -> bool:
-    """Whether this is the code of a function that became part of another only."""
+    """Return whether this is the code of a function that exists only as part of others."""
     return isinstance(library, _Library) and library.inner
 
 
 def _within_another() -> bool:
-    """Whether the types of a function are being found, which the one now compiled is called by."""
+    """Return whether the function now compiled is called by one whose types are being inferred."""
     return len(cpu_target.typing_context.callstack) > 0
 
 
 class _Library(JITCodeLibrary):
-    """The code of a function; of an inner one not for the processor."""
+    """The code of a function; inner functions get no machine code."""
 
     def __init__(self, codegen, name: str):
         super().__init__(codegen, name)
@@ -90,7 +88,7 @@ class _Library(JITCodeLibrary):
 
 
 def reduced(result: CompileResult) -> bytes | None:
-    """What was compiled, or None if it cannot be kept."""
+    """Convert a compile result to bytes, or return None if it cannot be stored."""
     library = result.library
     if result.lifted or library.has_dynamic_globals or is_inner(library):
         return None
@@ -99,20 +97,20 @@ def reduced(result: CompileResult) -> bytes | None:
 
 
 def rebuilt(context, content: bytes) -> CompileResult:
-    """What `reduced` made bytes of."""
+    """Convert the bytes of `reduced` to a compile result."""
     try:
         called, parts = _Unpickler(io.BytesIO(content)).load()
         _make_available(called, context)
         return _loaded(context, parts)
     except (AttributeError, TypeError, ValueError):
-        # Another version of Numba may differ inside: take its own loader, which is slower.
+        # Unknown Numba internals: fall back to Numba's loader, which is slower.
         context.refresh()
         _, parts = pickle.loads(content)
         return CompileResult._rebuild(context, *parts)
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads what was kept, and imports nothing of Numba for what is compiled in."""
+    """An unpickler that does not import modules of Numba for functions compiled in."""
 
     def find_class(self, module: str, name: str):
         if (module, name) == ("numba.core.environment", "_rebuild_env"):
@@ -121,15 +119,15 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _environment(module: str, constants: list, name: str) -> Environment:
-    """What Numba's `_rebuild_env` makes, without importing the module.
+    """Return what Numba's `_rebuild_env` returns, without importing the module.
 
-    Machine code takes nothing but constants from there. The modules of Numba's own functions, of
-    NumPy's say, take a tenth of a second, and are imported where one is compiled.
+    Machine code uses only constants from it. The modules of functions of Numba and NumPy, for
+    example, take a tenth of a second to import, and are needed only to compile.
     """
     made = Environment._memo.get(name)
     if made is None:
         imported = sys.modules.get(module)
-        # What is compiled with this one later is kept under the module's name.
+        # Functions compiled with this one later are stored under the module's name.
         made = Environment(vars(imported) if imported else {"__name__": module})
         made.consts[:] = constants
         made.env_name = name
@@ -137,14 +135,14 @@ def _environment(module: str, constants: list, name: str) -> Environment:
     return made
 
 
-#: Names of functions in C that are known to be there.
+#: Names of C functions that are known to be available.
 _available: set[str] = set()
 
 
 def _make_available(called: Sequence[str], context) -> None:
-    """See that the functions in C which a compiled one calls are there: where not, set Numba up.
+    """Make the C functions available that a compiled function calls; initialise Numba if necessary.
 
-    Numba always does, for it may have to compile, and takes a sixth of a second.
+    Numba always initialises, because it may have to compile, which takes a sixth of a second.
     """
     missing = {name for name in called if not name.startswith("llvm.")} - _available
     if not all(map(llvmlite.binding.address_of_symbol, missing)):
@@ -155,17 +153,17 @@ def _make_available(called: Sequence[str], context) -> None:
 
 
 def _show_runtime() -> None:
-    """Show LLVM the functions in C of Numba's runtime, which count references to arrays.
+    """Register the C functions of Numba's runtime, which count references to arrays, with LLVM.
 
-    Numba's `rtsys.initialize` begins so, and compiles more of them, which takes 40 ms: machine code
-    from the file has those in it. Numba calls that before it compiles.
+    Numba's `rtsys.initialize` begins like this, then compiles more functions, which takes 40 ms.
+    Machine code from files contains those, and Numba calls it itself before it compiles.
     """
     for name, address in nrt._nrt.c_helpers.items():
         llvmlite.binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 class _LoadedLibrary(JITCodeLibrary):
-    """Machine code from the file. LLVM's code is read where a function is compiled with it."""
+    """Machine code from a file; its LLVM code is parsed when a function is compiled with it."""
 
     def _get_module_for_linking(self):
         if self._shared_module is None:
@@ -175,7 +173,7 @@ class _LoadedLibrary(JITCodeLibrary):
 
 
 def _loaded(context, reduced: tuple) -> CompileResult:
-    """What `CompileResult._rebuild` makes, without reading LLVM's code of the function."""
+    """Return what `CompileResult._rebuild` returns, without parsing the function's LLVM code."""
     library_data, description, environment, signature, *rest = reduced
     object_mode, lifted, annotation, to_begin_with, environments = rest
     for begin in to_begin_with:
@@ -186,7 +184,7 @@ def _loaded(context, reduced: tuple) -> CompileResult:
     library.enable_object_caching()
     library._set_compiled_object(machine_code)
     library._finalize_final_module()
-    # The functions that Numba would have found in LLVM's code.
+    # Numba would find these functions in the LLVM code.
     library.codegen._engine._defined_symbols |= {
         description.llvm_func_name,
         description.llvm_cpython_wrapper_name,

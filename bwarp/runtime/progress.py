@@ -1,9 +1,9 @@
-"""How far a program is, on standard error: a line rewritten on a terminal, now and then in a log.
+"""Report progress on standard error: a line rewritten on a terminal, occasional lines in a log.
 
     1,310,720 reads done, 512,400 a second, 98.7 % mapped, 3 min 20 s left
 
-The time left is known where the number of items is, or where the input files have a size: how far
-a file has been read is asked of the system, so that no reader has to tell.
+The time left is estimated from the number of items or, if unknown, from the sizes of the input
+files: the operating system knows how far a file has been read, so readers need not report it.
 """
 
 import os
@@ -19,10 +19,10 @@ from typing import TextIO
 
 from bwarp.counted import counted
 
-#: Seconds between two reports.
+#: Seconds between reports.
 ON_A_TERMINAL, IN_A_LOG = 1.0, 10.0
 
-#: Compiling for fewer seconds than this is not worth a line.
+#: Compiling for fewer seconds than this is not reported.
 LONG_TO_COMPILE = 1.0
 
 _ANNOUNCEMENT = (
@@ -30,23 +30,23 @@ _ANNOUNCEMENT = (
     "(bwarp compile does it for all programs and options at once)"
 )
 
-#: At the end of a program; the seconds are no part of what its work takes.
+#: Printed at the end of a program; these seconds are not part of its work.
 _TOOK = "compiling for this machine, which later runs need not, took {:.1f} s"
 
-#: Seconds that compilers have taken in this process, by what they call their work.
+#: Seconds spent compiling in this process, by kind of event.
 _compiling: dict[str, float] = {}
 
-#: To the line's start, and all of it wiped out.
+#: Return to the start of the line and erase it.
 _WIPE = "\r\x1b[K"
 
 
-#: Whether only warnings and errors are written.
+#: Whether only warnings and errors are printed.
 _quiet = False
 
 
 @contextmanager
 def quietly(quiet: bool = True) -> Iterator[None]:
-    """Write no progress within the block, only warnings and errors; or all as ever."""
+    """Print only warnings and errors within the block, or everything if `quiet` is false."""
     global _quiet
     before, _quiet = _quiet, quiet
     try:
@@ -56,15 +56,15 @@ def quietly(quiet: bool = True) -> Iterator[None]:
 
 
 def say(message: str, stream: TextIO | None = None) -> None:
-    """Write one line of progress, or a warning, to standard error at once."""
+    """Print a line of progress or a warning to standard error without buffering."""
     if not _quiet or message.startswith("warning: "):
         write_line(message, stream)
 
 
 def write_line(message: str, stream: TextIO | None = None) -> None:
-    """Write a message to standard error at once, in place of a line of progress.
+    """Print a message to standard error without buffering, replacing a line of progress.
 
-    Names of files and sequences may hold escape sequences of terminals: these are shown, not sent.
+    Escape sequences in names of files and sequences are shown, not sent to the terminal.
     """
     stream = stream or sys.stderr
     wipe = _WIPE if on_terminal(stream) else ""
@@ -72,7 +72,7 @@ def write_line(message: str, stream: TextIO | None = None) -> None:
 
 
 def _escaped(message: str) -> str:
-    """A message with the characters that a terminal would act on as Python writes them."""
+    """Return a message with control characters escaped as in Python."""
     return "".join(
         letter
         if letter.isprintable() or letter == "\n"
@@ -82,7 +82,7 @@ def _escaped(message: str) -> str:
 
 
 def on_terminal(stream: TextIO) -> bool:
-    """Whether somebody looks at a stream, on something that can wipe out a line."""
+    """Return whether the stream is a terminal that can erase a line."""
     return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
@@ -90,9 +90,9 @@ def on_terminal(stream: TextIO) -> bool:
 def status_line(
     stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[Callable[[float], str]], None]]:
-    """Yield a function that shows a line where the last one was shown long enough ago.
+    """Yield a function that prints a line if the last one was printed long enough ago.
 
-    It is given a function that makes the line from the seconds since the beginning.
+    The function takes a function that formats the line from the seconds since the start.
     """
     stream = stream or sys.stderr
     terminal = on_terminal(stream)
@@ -123,27 +123,27 @@ def progress(
     stream: TextIO | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Callable[[int, str], None]]:
-    """Yield a function that says how much is done, where the last time is long enough ago.
+    """Yield a function that reports progress if the last report was long enough ago.
 
     Parameters
     ----------
     item : str
-        What is counted, in the singular.
+        Name of the items, in the singular.
     total : int, optional
-        How many there are.
+        Number of items.
     files : sequence of str
-        The input, where `total` is not known.
+        Input files, if `total` is not known.
 
     Examples
     --------
     >>> with progress("read", files=["reads.fq.gz"]) as report:
-    ...     report(65_536, "98.7 % mapped")  # says something if it is time to
+    ...     report(65_536, "98.7 % mapped")  # prints if it is time
     """
     first = None
 
     def estimate(done: int) -> None:
-        # Readers are ahead of what is done by about as much all the time, so it is the items
-        # between two looks that tell how many a file has.
+        # Readers are always ahead by about the same amount, so the number of items in a file is
+        # estimated from the items between two reports.
         nonlocal total, first
         part = part_read(files)
         if part is not None:
@@ -158,7 +158,7 @@ def progress(
             def line(seconds: float) -> str:
                 if files:
                     estimate(done)
-                # Compiling tells nothing of how long the rest takes.
+                # Time spent compiling does not count towards the estimate.
                 worked = seconds - (seconds_of_compiling() - compiling)
                 return progress_line(item, done, more, total, worked if worked > 0 else seconds)
 
@@ -171,13 +171,13 @@ def progress(
 def steps(
     stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[str], None]]:
-    """Yield a function that says which step of long work is done, and how long that took."""
+    """Yield a function that reports finished steps of long work and the time so far."""
     with status_line(stream, clock) as show:
         yield lambda step: show(lambda seconds: f"{step}: done after {duration(seconds)}")
 
 
 def progress_line(item: str, done: int, more: str, total: int | None, seconds: float) -> str:
-    """What `progress` says when so many items, of so many, were done in some seconds."""
+    """Return the line that `progress` prints for `done` of `total` items after some seconds."""
     speed = done / seconds
     parts = [f"{counted(done, item)} done", f"{speed:,.{0 if speed >= 10 else 1}f} a second"]
     if more:
@@ -188,7 +188,7 @@ def progress_line(item: str, done: int, more: str, total: int | None, seconds: f
 
 
 def part_read(files: Sequence[str]) -> float | None:
-    """Which part of the bytes of some open files has been read; None where that is unknown."""
+    """Return the fraction of the bytes of open files that has been read, or None if unknown."""
     try:
         sizes = {os.path.realpath(name): os.stat(name).st_size for name in files}
         read = dict.fromkeys(sizes, 0)
@@ -199,14 +199,14 @@ def part_read(files: Sequence[str]) -> float | None:
                 read[name] = max(read[name], int(at))
     except OSError:
         return None
-    # A file that is not open has been read, or will be after the others: one cannot tell.
+    # A file that is not open may have been read already or not yet.
     if not sizes or not sum(sizes.values()) or not all(read.values()):
         return None
     return min(1.0, sum(read.values()) / sum(sizes.values()))
 
 
 def duration(seconds: float) -> str:
-    """A time for people: 50 s, 3 min 20 s, 2 h 05 min."""
+    """Format a duration as 50 s, 3 min 20 s or 2 h 05 min."""
     seconds = round(seconds)
     if seconds < 60:
         return f"{seconds} s"
@@ -216,12 +216,12 @@ def duration(seconds: float) -> str:
 
 
 def compiling_took(seconds: float) -> str:
-    """What a program says at its end if it has compiled for some seconds."""
+    """Return the line that a program prints at its end about the time spent compiling."""
     return _TOOK.format(seconds)
 
 
 def seconds_of_compiling(log: str | None = None) -> float:
-    """The seconds in which this process has compiled, or the program did that wrote a log."""
+    """Return the seconds that this process, or the program that wrote a log, spent compiling."""
     if log is None:
         return sum(_compiling.values())
     before, after = map(re.escape, _TOOK.split("{:.1f}"))
@@ -231,21 +231,21 @@ def seconds_of_compiling(log: str | None = None) -> float:
 def announce_compilation(
     events: ModuleType, kind: str = "numba:compile", write: Callable[[str], None] = say
 ) -> None:
-    """Say once in this process that functions are being compiled, while that takes its time.
+    """Print once per process that functions are being compiled, if that takes long.
 
-    Compiled functions are kept between runs, so most runs say nothing. A later one may: another
-    option, or longer reads, may take a way that no run has taken before.
+    Compiled functions are stored, so most runs print nothing. A later run may compile functions for
+    another option or for longer reads.
 
     Parameters
     ----------
     events : module
-        Where the compiler says what it does: ``numba.core.event``, or ``numba.cuda.core.event``
+        Events of the compiler: ``numba.core.event``, or ``numba.cuda.core.event``
         for kernels.
     kind : str
-        What it calls its work there.
+        Kind of the event.
     """
     _compiling[kind] = 0.0
-    started: list[float] = []  # of functions that are compiled because others call them, too
+    started: list[float] = []  # including functions compiled because others call them
     announcement: threading.Timer | None = None
 
     class Announcer(events.Listener):

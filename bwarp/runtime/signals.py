@@ -1,9 +1,9 @@
-"""Ctrl-C, a scheduler's SIGTERM and a closed terminal end a program at once, and leave nothing.
+"""End a program at once at Ctrl-C, SIGTERM or a closed terminal, and leave no partial files.
 
-Python raises an exception in the main thread for them. That comes late where the thread is deep in
-compiled code; where it comes up in a function that C code has called back, or in a destructor, it
-is printed and forgotten, and the program runs on to its end. So here a thread waits for signals.
-It undoes what is half done and ends the process itself:
+Python raises an exception in the main thread for signals. That comes late if the thread is in
+compiled code, and is printed and ignored in callbacks from C code or in destructors, so that the
+program continues. Therefore a separate thread waits for signals, undoes unfinished work and ends
+the process:
 
     with undone_if_ended(remove_part):
         with not_ended():               what is made ...
@@ -22,10 +22,10 @@ from contextlib import contextmanager
 
 from bwarp.runtime.progress import write_line
 
-#: Where nobody catches them, the shell calls the ends by these 129, 130 and 143.
+#: The shell reports these signals as the exit codes 129, 130 and 143.
 _SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
-#: Held while what may be undone changes, and for ever by who ends the process.
+#: Held while the list of undo functions changes, and for ever by the thread that ends the process.
 _lock = threading.RLock()
 _to_undo: list[Callable[[], object]] = []
 _has_outputs = False
@@ -35,7 +35,7 @@ _has_outputs = False
 def undone_if_ended(undo: Callable[[], object]) -> Iterator[None]:
     """Call `undo` if a signal ends the process within the block.
 
-    It is called in another thread, while those of the program go on.
+    It is called in another thread while the threads of the program continue.
     """
     with _lock:
         _to_undo.append(undo)
@@ -48,14 +48,14 @@ def undone_if_ended(undo: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def not_ended() -> Iterator[None]:
-    """Let signals wait for the end of the block."""
+    """Delay signals until the end of the block."""
     with _lock:
         yield
 
 
 @contextmanager
 def naming_outputs() -> Iterator[None]:
-    """`not_ended` for a block that gives outputs their final names."""
+    """Like `not_ended`, for a block that gives outputs their final names."""
     global _has_outputs
     with _lock:
         yield
@@ -64,9 +64,10 @@ def naming_outputs() -> Iterator[None]:
 
 @contextmanager
 def ended_by_signals(program: str) -> Iterator[None]:
-    """Within the block, which the main thread is in, signals end the process with 128 and theirs.
+    """End the process at signals within the block, with exit code 128 plus the signal's number.
 
-    A signal that the process was started to ignore, as `nohup` does, is ignored.
+    Call it in the main thread. Signals that the process ignores from its start, as under `nohup`,
+    are ignored.
     """
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -84,7 +85,7 @@ def ended_by_signals(program: str) -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
         signal.set_wakeup_fd(before_fd)
-        # The thread reads what came before first: no signal is lost.
+        # The thread reads earlier signals first, so none is lost.
         os.write(writing, b"\0")
         thread.join()
         os.close(reading)
@@ -92,7 +93,7 @@ def ended_by_signals(program: str) -> Iterator[None]:
 
 
 def _wait(reading: int, program: str) -> None:
-    """End the process at the first signal; return at a zero."""
+    """End the process at the first signal; return when a zero is read."""
     number = os.read(reading, 1)[0]
     while number and number not in _SIGNALS:
         number = os.read(reading, 1)[0]
@@ -104,8 +105,8 @@ def _wait(reading: int, program: str) -> None:
             undo()
     outcome = "interrupted; no output was written under its final name"
     if _has_outputs:
-        outcome = "interrupted; of the outputs those are there that were whole"
+        outcome = "interrupted; completed outputs were kept"
     with contextlib.suppress(OSError, ValueError):
         write_line(f"{program}: error: {outcome}")
-    # Threads deep in compiled code would be waited for.
+    # A normal exit would wait for threads in compiled code.
     os._exit(128 + number)

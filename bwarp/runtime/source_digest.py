@@ -1,8 +1,8 @@
-"""A short digest of the code that a program or module runs.
+"""Compute a short digest of the source code that a program or module runs.
 
-Only the file itself and the modules of this package that it imports, directly or through others,
-count. The workflow runs a program again when its digest changes, and an edit to the alignment code
-does not build the index again; functions compiled of a module are kept under its digest.
+It covers the file and the modules of this package that it imports, directly or indirectly. The
+workflow reruns a program when its digest changes, so that an edit to the alignment code does not
+rebuild the index; compiled functions are stored under the digest of their module.
 """
 
 import functools
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-#: A quick look for imports: parsing every module would be felt at each start of a program.
+#: A quick search for imports: parsing all modules would slow down the start of programs.
 _IMPORT = re.compile(
     rb"^[ \t]*(?:import[ \t]+([\w.,\t ]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]+))",
     re.MULTILINE,
@@ -21,11 +21,10 @@ _IMPORT = re.compile(
 
 @functools.cache
 def files_digest(package: Path) -> str:
-    """A digest of the version, and the times and sizes, of a package's sources: it takes 6 ms.
+    """Return a digest of the version, times and sizes of the sources of a package, in 6 ms.
 
-    Edits after the first call do not count: the sources are loaded by then.
-
-    The version counts because files of an installation may all have the same time.
+    Edits after the first call do not count, because the sources are loaded by then. The version is
+    included because all files of an installation may have the same time.
     """
     states = []
     for folder, _, names in os.walk(package):
@@ -38,15 +37,15 @@ def files_digest(package: Path) -> str:
 
 
 def imported_sources(program: Path, package: Path) -> list[Path]:
-    """The source file `program` and what it imports of the folder `package`, sorted by name.
+    """Return the source file `program` and what it imports from the folder `package`, sorted.
 
-    Imports inside functions count too, so the code of every engine is included.
+    Imports inside functions count, so the code of all engines is included.
     """
     return sorted(map(Path, _imported(program, package)))
 
 
 def program_digest(program: Path, package: Path) -> str:
-    """The digest of a program's `imported_sources`."""
+    """Return the digest of a program's `imported_sources`."""
     found = _imported(program, package)
     folder = _folder(package)
     digest = hashlib.sha256()
@@ -58,12 +57,12 @@ def program_digest(program: Path, package: Path) -> str:
 
 
 def _folder(package: Path) -> str:
-    """Paths are text below: the digests of all programs are made at each start of the workflow."""
+    """Return the folder as a string; strings are faster than paths at the start of the workflow."""
     return os.path.join(package, "")
 
 
 def _imported(program: Path, package: Path) -> dict[str, str]:
-    """A program's file and what it imports of a package, and the digest of each alone."""
+    """Return a program's file and the files that it imports from a package, with their digests."""
     folder = _folder(package)
     waiting, found = [str(program)], {}
     while waiting:
@@ -77,19 +76,19 @@ def _imported(program: Path, package: Path) -> dict[str, str]:
 
 @functools.cache
 def _read(source: str, folder: str, mtime_ns: int, size: int) -> tuple[str, tuple[str, ...]]:
-    """The digest of one file and the files it imports; a file that changed is read again."""
+    """Return the digest of a file and the files that it imports; reread a changed file."""
     text = Path(source).read_bytes()
     return hashlib.sha256(text).hexdigest(), tuple(dict.fromkeys(_imported_files(text, folder)))
 
 
 def _imported_files(source: bytes, folder: str) -> Iterator[str]:
-    """The files of a package that a Python source imports, packages' __init__.py included."""
+    """Yield the files of a package that a Python source imports, including __init__.py files."""
     package = os.path.basename(os.path.dirname(folder))
     for plain, module, names in _IMPORT.findall(source):
         if plain:
             wanted = [part.split()[0] for part in plain.decode().split(",") if part.strip()]
         else:
-            # `from package import name`: the name may be a module or something inside one.
+            # `from package import name`: the name may be a module or one of its members.
             words = re.findall(r"(\w+)(?:[ \t]+as[ \t]+\w+)?", names.decode())
             wanted = [f"{module.decode()}.{word}" for word in words]
         for name in wanted:
@@ -100,7 +99,7 @@ def _imported_files(source: bytes, folder: str) -> Iterator[str]:
 
 @functools.cache
 def _files_of(folder: str, name: str) -> tuple[str, ...]:
-    """The files of a module of a package, and of the packages that it lies in."""
+    """Return the files of a module and of its parent packages."""
     files = []
     for part in ("__init__", *filter(None, name.split("."))):
         file = os.path.join(folder, f"{part}.py")

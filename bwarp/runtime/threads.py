@@ -1,8 +1,9 @@
-"""CPU threads: how many this process may use, and running a function over ranges in them.
+"""CPU threads: their number, functions called on ranges of items, and ordered parallel pipelines.
 
-The Numba functions of the CPU engine release the GIL and work on a range of items, so plain
-Python threads are enough: one code path, no second compilation for `parallel=True`, and results
-that cannot depend on the number of threads because every item is computed by itself.
+The Numba functions of the CPU engine release the GIL and process a range of items, so plain Python
+threads suffice: one code path, no second compilation for `parallel=True`, and results that cannot
+depend on the number of threads, because each item is computed independently. Searches are also
+distributed over several GPUs here, with one thread each.
 """
 
 import collections
@@ -24,7 +25,7 @@ from bwarp.runtime.timeline import on_timeline, span
 
 
 def available_threads() -> int:
-    """The CPU cores this process may run on (a scheduler may have given it fewer than exist)."""
+    """Return the number of CPU cores that this process may use, as limited by a scheduler."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
@@ -33,8 +34,8 @@ def for_each_range(
 ) -> list:
     """Call ``function(start, stop)`` on ranges that cover ``n_items``, in `threads` threads.
 
-    Ranges are several a thread, so that uneven work evens out, and never below `smallest` items.
-    Results come back in the order of the ranges.
+    There are several ranges per thread to balance uneven work, each of at least `smallest` items.
+    Results are in the order of the ranges.
     """
     if n_items <= 0:
         return []
@@ -47,9 +48,9 @@ def for_each_range(
 
 
 def run_together(functions: Sequence[Callable[[], object]], threads: int) -> list:
-    """The results of several functions without arguments, run in up to `threads` threads.
+    """Return the results of functions without arguments, run in up to `threads` threads.
 
-    Even a single one runs beside the main thread, which alone hears Ctrl-C and leaves at once.
+    Even a single function runs in another thread than the main one, which handles Ctrl-C at once.
     """
     pool = ThreadPoolExecutor(threads)
     try:
@@ -67,13 +68,12 @@ def run_together(functions: Sequence[Callable[[], object]], threads: int) -> lis
 def in_order(
     function: Callable, items: Iterator, threads: int, waiting: int | None = None
 ) -> Iterator:
-    """``function(item)`` for every item, in order, while up to `threads` of them are worked on.
+    """Yield ``function(item)`` for every item, in order, with up to `threads` running at a time.
 
-    Items are asked for, and results handed on, in the caller's thread. Besides those worked on,
-    `waiting` items wait for a thread, or for one before them to be done: if it is not given half as
-    many as there are threads, and two at least, so that none is idle while an item takes longer
-    than those behind it. What comes before an item that cannot be had is handed on, or fails,
-    first.
+    Items are requested, and results yielded, in the caller's thread. In addition to the running
+    items, `waiting` items wait for a thread or for an earlier item; by default half the number of
+    threads, at least two, so that no thread is idle while one item takes longer. If the next item
+    raises an error, results of earlier items are yielded, or fail, first.
     """
     if threads == 1:
         yield from map(function, items)
@@ -97,7 +97,7 @@ def in_order(
         if failure is not None:
             raise failure
     except BaseException as error:
-        # Ctrl-C leaves at once, an error when what runs has ended, and so does a caller's own.
+        # Ctrl-C exits at once; other errors wait until running items have ended.
         pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
         raise
     pool.shutdown()
@@ -109,17 +109,17 @@ def _waited_for(future: Future):
 
 
 def read_ahead(items: Iterator, most: int = 2) -> Iterator:
-    """The same items, made by a thread of their own, up to `most` before they are asked for.
+    """Yield the same items, produced by a separate thread up to `most` items ahead.
 
-    The thread begins at once, and ends soon after nobody holds the iterator any more.
+    The thread starts at once, and ends soon after the iterator is no longer referenced.
     """
     return _begun(items, most, _handed_on)
 
 
 def read_ahead_in_lists(items: Iterator, most: int) -> Iterator[list]:
-    """The same items, as lists of all that have been made by the time that one is asked for.
+    """Yield the same items in lists of all items that are ready when a list is requested.
 
-    A list has up to `most` items; one is waited for where there is none.
+    A list has up to `most` items; if none is ready, wait for one.
     """
     return _begun(items, most, partial(_handed_on_in_lists, most=most))
 
@@ -149,7 +149,7 @@ def _begun(items: Iterator, most: int, handed_on: Callable) -> Iterator:
 
     threading.Thread(target=make, daemon=True).start()
     ahead = handed_on(made, is_wanted)
-    # Where nobody ever asks for an item, the generator does not begin, and has no end to reach.
+    # If no item is ever requested, the generator does not start and cannot clean up.
     weakref.finalize(ahead, is_wanted.clear)
     return ahead
 
@@ -185,19 +185,19 @@ def _handed_on_in_lists(made: queue.Queue, is_wanted: threading.Event, most: int
 
 
 # --------------------------------------------------------------------------------------------------
-# Searches of item after item, shared among several GPUs, with their results in order.
+# Searches distributed over several GPUs, with results in the order of the items.
 
 
 Index = TypeVar("Index")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Results of an item that wait on the host for those of the items before it.
+#: Maximum number of results of an item that wait for those of earlier items.
 MOST_WAITING = 4
 
 
 def on_each_gpu(prepare: Callable[[], Index], backend: str, gpus: int = 1) -> list[Index]:
-    """What ``prepare()`` returns: with ``"cuda"`` on each of up to so many GPUs, else once."""
+    """Return the results of ``prepare()``: with ``"cuda"`` one per GPU, up to `gpus`, else one."""
     if backend != "cuda":
         return [prepare()]
     from bwarp.gpu.several_gpus import on_each
@@ -210,19 +210,19 @@ def in_turns(
     indexes: Sequence[Index],
     items: Iterable[Item],
 ) -> Iterator[tuple[Item, Iterator[Result]]]:
-    """Every item with what ``search(index, item)`` yields, in order.
+    """Yield each item with the results of ``search(index, item)``, in order.
 
     Parameters
     ----------
     search : function
-        Its results are on the host, and do not depend on the index.
+        Its results must be on the host and not depend on the index.
     indexes : sequence
-        What `on_each_gpu` has prepared. Items go to several GPUs in turn, each of which works in a
-        thread of its own, a few results ahead of those that are asked for.
+        Results of `on_each_gpu`. Items are assigned to the GPUs in turn; each GPU has its own
+        thread, which runs a few results ahead.
 
     Notes
     -----
-    All results of an item are to be taken before the next item is asked for.
+    Take all results of an item before requesting the next item.
     """
     if len(indexes) == 1:
         for item in items:
@@ -243,7 +243,7 @@ def in_turns(
 
     def make(gpu: int, item: Item, made: queue.Queue) -> None:
         try:
-            # Closed in this thread, which has the GPU.
+            # Close it in this thread, which uses the GPU.
             with closing(on_gpu(gpu, search, indexes[gpu], item)) as results:
                 for result in results:
                     hand_on(made, result, None)
@@ -260,7 +260,7 @@ def in_turns(
             gpu, made = number % len(indexes), queue.Queue(MOST_WAITING)
             pools[gpu].submit(make, gpu, item, made)
             under_way.append((item, made))
-            # Each GPU works on one item, and has one to go on with.
+            # Each GPU has one running and one waiting item.
             if len(under_way) == 2 * len(indexes):
                 item, made = under_way.popleft()
                 yield item, _taken(made)
@@ -269,7 +269,7 @@ def in_turns(
             yield item, _taken(made)
     except BaseException as error:
         is_wanted.clear()
-        # Ctrl-C leaves at once.
+        # Ctrl-C exits at once.
         for pool in pools:
             pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
         raise
@@ -288,18 +288,18 @@ def _taken(made: queue.Queue) -> Iterator:
 
 
 # --------------------------------------------------------------------------------------------------
-# Ranges of items: those of owners in order, and of a bounded size, as memory allows.
+# Ranges of items with a bounded size, and offsets of the items of owners.
 
 
 def bounded_ranges(offsets: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
-    """Consecutive ranges of items, each as long as its items have at most a size together.
+    """Yield consecutive ranges of items, each as long as possible within a total size.
 
     Parameters
     ----------
     offsets : ndarray, shape=(n_items + 1,)
-        Where each item begins when they lie end to end, and where the last one ends.
+        Start of each item when they are concatenated, and the end of the last one.
     most : int
-        A larger item is a range of its own.
+        Maximum total size; a larger item forms its own range.
 
     Yields
     ------
@@ -314,37 +314,37 @@ def bounded_ranges(offsets: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
 
 
 def offsets_of(owners: np.ndarray, count: int) -> np.ndarray:
-    """Where the items of each of `count` owners begin, and the last one's end.
+    """Return where the items of each of `count` owners begin, and where the last ones end.
 
     Parameters
     ----------
     owners : ndarray, shape=(n_items,), dtype=int32 or int64
-        The owner of every item, in order.
+        Owner of each item, sorted.
 
     Returns
     -------
     offsets : ndarray, shape=(count + 1,), dtype=int64
     """
     offsets = np.zeros(count + 1, np.int64)
-    # Counted in a tenth of the time that searching every owner takes.
+    # Ten times as fast as a binary search per owner.
     np.cumsum(np.bincount(owners, minlength=count), out=offsets[1:])
     return offsets
 
 
 @compiled
 def joined_stretches(values, starts, offsets):
-    """Stretches of bytes (uint8), one after another.
+    """Concatenate stretches of bytes (uint8).
 
     Parameters
     ----------
     starts : ndarray, shape=(n,), dtype=int64
-        Where each begins in `values`.
+        Start of each stretch in `values`.
     offsets : ndarray, shape=(n + 1,), dtype=int64
-        Where each is to begin, and the last one ends.
+        Start of each stretch in the result, and the end of the last one.
     """
     out = np.empty(offsets[-1], np.uint8)
     for i in range(starts.size):
-        # Only unsigned indexes let LLVM copy in vectors.
+        # LLVM vectorises the copy only for unsigned indices.
         to, begin = np.uint64(offsets[i]), np.uint64(starts[i])
         for at in range(np.uint64(offsets[i + 1] - offsets[i])):
             out[to + at] = values[begin + at]

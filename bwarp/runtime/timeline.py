@@ -1,4 +1,4 @@
-"""When each step of a run was at work, and in which thread.
+"""Record when each step of a run was active, and in which thread.
 
     @on_timeline("score candidates")       a call of the function is a span, and so is
     def extend(...):                       each item of a generator
@@ -6,7 +6,7 @@
     thread 1   | read | read |             | read |
     thread 2          | find seeds | score candidates | make records |
 
-Nothing is recorded until `record` is entered; until then a call costs one comparison more.
+Nothing is recorded outside `record`; a call then costs one extra comparison.
 """
 
 import functools
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A step that was at work: nanoseconds since the recording began."""
+    """An active step, in nanoseconds since the start of the recording."""
 
     name: str
     thread: int
@@ -27,13 +27,13 @@ class Span(NamedTuple):
     end: int
 
 
-#: The spans so far, and when they began; None while nothing is recorded.
+#: The spans so far and the start time; None while nothing is recorded.
 _recording: tuple[list[Span], int] | None = None
 
 
 @contextmanager
 def record() -> Iterator[list[Span]]:
-    """Record what runs in all threads; the list grows until the block ends."""
+    """Record the steps of all threads; the list grows until the block ends."""
     global _recording
     spans: list[Span] = []
     _recording = spans, time.perf_counter_ns()
@@ -45,7 +45,7 @@ def record() -> Iterator[list[Span]]:
 
 @contextmanager
 def span(name: str) -> Iterator[None]:
-    """Record a block, waiting for something, for example."""
+    """Record a block, for example while waiting."""
     recording, start = _recording, time.perf_counter_ns()
     try:
         yield
@@ -57,7 +57,7 @@ def span(name: str) -> Iterator[None]:
 
 
 def on_timeline(name: str) -> Callable:
-    """A decorator: calls of the function, or the making of a generator's items, are recorded."""
+    """Decorate a function to record its calls, or a generator to record each item."""
 
     def decorate(function: Callable) -> Callable:
         if inspect.isgeneratorfunction(function):

@@ -1,11 +1,10 @@
-"""Arrays in compiled code whose references nobody counts.
+"""Arrays without reference counts in compiled code.
 
-Numba counts the references to an array by atomic operations: wherever one is taken out of a tuple,
-or handed to a function that is compiled into its caller. It leaves out what it can prove to be
-pairs, but not across a loop: every step of a search counted six times, and took three times as
-long as its work.
+Numba counts references to an array with atomic operations whenever it is taken from a tuple or
+passed to an inlined function. It removes pairs of counts that it can match, but not across loops:
+each step of a search counted six times, and took three times as long as its work.
 
-The caller of a compiled function holds its arguments, so nobody needs to count them within.
+The caller of a compiled function holds its arguments, so counting within it is unnecessary.
 """
 
 from bwarp.runtime.simd.compiler import cgutils, intrinsic, types

@@ -106,7 +106,7 @@ def test_what_has_no_rows_is_warned_of(given):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"edits": "x"}, "'x' is neither a whole number nor a share such as 3%"),
+        ({"edits": "x"}, "'x' is neither a whole number nor a percentage such as 3%"),
         ({"edits": 2, "report": "some"}, "'some' is not all, best, or strata:1 and the like"),
         ({"edits": 2, "gaps": 3}, "--gaps 3 is more than --edits 2"),
         ({"edits": 2, "match": 2}, "match is a score: it is for the extension semiglobal or local"),

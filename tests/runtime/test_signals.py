@@ -135,7 +135,7 @@ def test_outputs_that_take_their_names_together_do_so(start, tmp_path):
         "    time.sleep(1)\n"
     )
     done = end(start(statements), signal.SIGTERM)
-    said = "prog.py: error: interrupted; of the outputs those are there that were whole\n"
+    said = "prog.py: error: interrupted; completed outputs were kept\n"
     assert done == (143, "", said)
     assert names(tmp_path) == ["a", "b", "prog.py"]
 

@@ -191,7 +191,7 @@ def test_parts_with_mismatches_need_the_reverse(copy):
          "\n"),
         ("allmap: {edits: 60%}\n",
          "  mine.yaml line 3, allmap.edits: '60%' cannot be used; write a whole number from 0 to "
-         '31, or a share of the length in quotes, such as "3%"\n'),
+         '31, or a percentage in quotes, such as "3%"\n'),
         ("allmap: {edits: 2, filter: off}\n",
          "  mine.yaml line 3, allmap.filter: false cannot be used; write auto, or on or off in "
          "quotes\n"),

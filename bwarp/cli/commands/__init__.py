@@ -1,1 +1,1 @@
-"""The programs that users call."""
+"""The main programs, called by users."""

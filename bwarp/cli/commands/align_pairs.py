@@ -1,12 +1,13 @@
-"""Align pairs of sequences: query i with reference i, with score, position and CIGAR.
+"""Align pairs of sequences, query i to reference i, and report score, position and CIGAR.
 
-A gap of n bases costs gap-open + n * gap-extend; costs are positive numbers. TSV positions are
-where the alignment starts in the reference, from 0; query bases outside it are S in the CIGAR.
-Among equally good alignments the answer is the one with the smallest reference end, then query
-end, and with gaps as far left as they go.
+A gap of n bases costs gap-open + n * gap-extend; costs are positive numbers. Positions in TSV are
+0-based starts in the reference; query bases outside the alignment are S in the CIGAR. Among equally
+good alignments, the one with the smallest reference end, then the smallest query end is reported,
+with gaps placed leftmost.
 
---mode gatk is GATK's SmithWatermanJavaAligner, base for base (GATK's alternate is the query). Its
-gap costs follow GATK: the first base of a gap costs gap-open, each further one gap-extend.
+--mode gatk reproduces GATK's SmithWatermanJavaAligner base for base (GATK's alternate is the
+query). Its gap costs follow GATK: the first base of a gap costs gap-open, each further base
+gap-extend.
 """
 
 from bwarp.alignment.pair_aligner import pair_aligner, read_pair_table, read_paired_files
@@ -127,7 +128,7 @@ def header_of(options, output_format, scoring) -> str:
 
 
 def program_of(options, scoring) -> str:
-    """The @PG record, with all options that decide what is written of a pair."""
+    """Return the @PG record, with all options that affect the records."""
     ends = options.free_ends and options.free_ends.split(",")
     match, mismatch = scoring.matrix[0, :2]
     return program_record(

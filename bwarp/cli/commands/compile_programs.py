@@ -1,10 +1,10 @@
-"""Compile all functions that programs call, in as many processes as there are threads: those of all
-programs and options, or those of the programs that are named. What is compiled already is left.
+"""Compile the functions of all programs, or of the named ones, with one process per thread.
+Functions that are compiled already are skipped.
 
-Without it, a program compiles what it needs when it is first used, which takes up to half a minute,
-and a run with rare options compiles a little more. Compiled code is kept beside the package where
-that can be written, else in the user's cache, or where NUMBA_CACHE_DIR says. It serves machines
-with the same kind of processor, and of GPU.
+Otherwise a program compiles its functions at first use, which takes up to half a minute, and
+rare options compile a few more. Compiled code is stored next to the package if that folder is
+writable, else in the user's cache, or in NUMBA_CACHE_DIR. It works on machines with the same kind
+of processor and GPU.
 """
 
 from bwarp.cli.first_use.compiling import compile_missing
@@ -24,7 +24,7 @@ bwarp compile index map
 bwarp compile --backend cpu
 """
 
-#: The kinds of run that `make run` consists of.
+#: The kinds of run in `make run`.
 DEMO = (
     "simulate-genome", "index both", "simulate-reads", "map pairs local bam", "merge",
     "seeds exact tsv",
@@ -38,7 +38,7 @@ def parse_options():
         help=f"any of {', '.join(programs_of_table())} (default: all)",
     )  # fmt: skip
     parser.add_argument(
-        "--demo", action="store_true", help="only what the demo's programs call on a CPU"
+        "--demo", action="store_true", help="compile only what the demo calls on a CPU"
     )
     return parser
 

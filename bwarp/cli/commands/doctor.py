@@ -1,5 +1,5 @@
-"""Say what this machine has that bwarp can use: GPU, driver, packages, cores, memory; which engine
-will run, and why; and what to type to install what is missing."""
+"""Report what bwarp can use on this machine (GPU, driver, packages, cores, memory), which engine
+it will run and why, and how to install what is missing."""
 
 from bwarp.cli.program import program_parser
 from bwarp.runtime.backend import gpu_problem

@@ -1,4 +1,4 @@
-"""Find every locus where reads align with at most so many edits: none is missed."""
+"""Find every locus where reads align with at most the given number of edits; none is missed."""
 
 from bwarp.bam.compression import WHILE_MAPPING, compression_for
 from bwarp.cli.locus_options import (
@@ -54,7 +54,7 @@ def main(options):
     chunks = chunks_of_files(files, size, options.threads)
     chunks = read_ahead(pairs_alone(options.first[0], chunks))
     index = load_index(options.index)
-    # Before anything else compiles what it calls.
+    # Compile in parallel before anything compiles on its own.
     compile_first(backend, options, *files.names)
     backend, (genome, kept) = or_on_cpu(
         options.backend,

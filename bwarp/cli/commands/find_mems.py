@@ -1,17 +1,17 @@
-"""Find maximal exact matches between queries and a reference, and write them as MUMmer 3 does.
+"""Find maximal exact matches between queries and a reference, in the format of MUMmer 3.
 
-A match is maximal when it cannot be made longer at either end. Matches never hold an ambiguous
-base and never cross a contig's border. Of all matches of at least --min-length bases the output
-lists all (maxmatch), those that are unique in the reference (mumreference), or those that are
-unique in the reference and in their query's strand (mum).
+A match is maximal if it cannot be extended at either end. Matches contain no ambiguous bases and do
+not cross the borders of contigs. Of the matches of at least --min-length bases, the output lists
+all (maxmatch), those unique in the reference (mumreference), or those unique in the reference and
+in the strand of the query (mum).
 
-The output is what MUMmer prints with -n: a line "> query" for every query, "> query Reverse" for
-its reverse complement, and under it the matches: position in the reference, position in the
-query, length, all counted from 1. Positions on the reverse strand count along the reverse
-complement. A name that ends in .tsv, .paf or .parquet chooses that format, which have 0-based
-positions on the forward strands; .gz compresses.
+The output is that of MUMmer with -n: a line "> query" per query, "> query Reverse" for its reverse
+complement, followed by its matches: position in the reference, position in the query, and length,
+with 1-based positions. Positions on the reverse strand count along the reverse complement. Names
+that end in .tsv, .paf or .parquet choose that format, with 0-based positions on the forward
+strands; .gz compresses.
 
-For one comparison of genomes the reference can be given as FASTA, without an index.
+For a single comparison of genomes, the reference can be given as FASTA, without an index.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -51,10 +51,10 @@ scripts/find_mems.py --index genome.index --queries assembly.fa -o assembly.paf 
 scripts/find_mems.py --reference MG1655.fa --queries DH1.fa -o DH1.mums --kind maxmatch
 """
 
-#: What endings say; all others are for MUMmer's format.
+#: Endings that choose a format; all others mean MUMmer's.
 FORMATS = (".tsv", ".paf", ".parquet")
 
-#: Endings that would promise another format than MUMmer's.
+#: Endings of other formats, which are rejected.
 OTHER_FORMATS = (".bam", ".bed", ".csv", ".sam")
 
 
@@ -75,7 +75,7 @@ def main(options):
         match_writer(file, output_format, options, reference, strands) as write,
         progress("query", files=[options.queries]) as report,
     ):
-        # Indexing the chunks of the reference costs much: once for many queries.
+        # Indexing the chunks of the reference is slow, so search many queries at once.
         at_once = 1 << 30 if options.chunk_bases else CHUNK_BYTES
         batches = read_sequences(options.queries, chunk_bytes=at_once)
 
@@ -119,7 +119,7 @@ def format_of(options) -> str:
 
 
 def searcher(options):
-    """A function from an index and a query text to its matches, the indexes, and the reference."""
+    """Return a function that finds the matches of a query text, the indexes, and the reference."""
     length, kind, threads = options.min_length, options.kind, options.threads
     alone = options.reference and not options.chunk_bases
     if alone and options.backend == "cuda":
@@ -166,7 +166,7 @@ def searcher(options):
 
 @contextmanager
 def match_writer(file, output_format, options, reference, strands):
-    """A function that writes a batch's matches as they come, and passes them on."""
+    """Return a function that writes the matches of a batch and passes them on."""
     with ExitStack() as stack:
         if output_format == "parquet":
             from bwarp.io.parquet_rows import ParquetRows

@@ -1,14 +1,14 @@
 """Find every site of CRISPR guides in a genome, with mismatches and bulges, and score them.
 
-No site within the limits is missed: a site is where a PAM stands, and has one row, its best
+No site within the limits is missed. A site lies next to a PAM, and has one row with its best
 alignment. OUT.tsv has the columns guide, guide_aligned, site_aligned, pam, contig, start, end,
 strand, cut, mismatches, dna_bulge, rna_bulge, seed_mismatches, cfd and mit. Positions are 0-based;
-start and end are of the protospacer, without the PAM. In site_aligned a small letter is a mismatch
-and - a bulge. CFD and MIT scores are empty where they are not defined: with bulges, and for other
-guides than those of SpCas9 with 20 bases.
+start and end are those of the protospacer, without the PAM. In site_aligned, lower case marks a
+mismatch and - a bulge. CFD and MIT scores are empty where they are not defined: for sites with
+bulges, and for guides other than 20-base SpCas9 guides.
 
-OUT.guides.tsv counts the sites of every guide by mismatches and kind of bulge, without a limit, and
-has its specificities on the scales of the scores: cfd_specificity from 0 to 1, and mit_specificity
+OUT.guides.tsv counts the sites of each guide by mismatches and kind of bulge, without a limit, and
+lists its specificity on the scales of both scores: cfd_specificity from 0 to 1, and mit_specificity
 from 0 to 100.
 """
 
@@ -83,7 +83,7 @@ def main(options):
 
 
 def layout_of(options) -> str:
-    """The columns to write, by --format or the ending of the output."""
+    """Return the column layout, chosen by --format or the ending of the output."""
     name = options.output.removesuffix(".gz")
     if options.format != "auto":
         return options.format

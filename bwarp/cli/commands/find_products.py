@@ -1,12 +1,12 @@
 """In-silico PCR: find the products of primer pairs in a genome.
 
-A line of the table of pairs has a name, the forward and the reverse primer, from 5' to 3', IUPAC
-letters included. A primer binds with up to --mismatches substitutions, none of them among its last
-bases at the 3' end (--last). OUT.tsv has the columns pair, contig, start, end, length, strand,
-left, right, left_mismatches and right_mismatches; positions are 0-based and half-open, and the
-strand is + where the forward primer is the left one.
+The table of pairs has a line per pair: name, forward primer and reverse primer, 5' to 3', IUPAC
+letters included. A primer binds with up to --mismatches substitutions, none among the last bases
+at its 3' end (--last). OUT.tsv has the columns pair, contig, start, end, length, strand, left,
+right, left_mismatches and right_mismatches. Positions are 0-based and half-open; the strand is + if
+the forward primer is on the left.
 
-OUT.pairs.tsv says of every pair where its primers bind, how often, and how many products it has.
+OUT.pairs.tsv lists for each pair how often its primers bind, and its number of products.
 """
 
 from bwarp.cli.program import choose_engine, compile_first, program_parser

@@ -1,15 +1,15 @@
-"""Find every hit of k-mers and their reverse complements in a reference, with a given number of
-mismatches at any position.
+"""Find every hit of k-mers and their reverse complements in a reference, with up to a given number
+of mismatches at any position.
 
-Queries are searched whole (8 to 64 bases each), or cut into k-mers with -k. A whole query may have
-IUPAC letters such as R, Y and N: a site has one row, with the fewest mismatches. The table has the
-columns query, kmer_start, strand, contig, position and mismatches. Positions are 0-based, and of
-the hit's leftmost base on the forward strand. Rows are in the order of queries, k-mer starts,
-strands (forward first), contigs and positions.
+Queries are searched whole (8 to 64 bases each), or cut into k-mers with -k. A whole query may
+contain IUPAC letters such as R, Y and N; each site has one row, with the fewest mismatches. The
+table has the columns query, kmer_start, strand, contig, position and mismatches. Positions are
+0-based, of the leftmost base of the hit on the forward strand. Rows are sorted by query, k-mer
+start, strand (forward first), contig and position.
 
-OUT.over.tsv lists the k-mers with more than --max-hits hits, which have no rows, and
-OUT.skipped.tsv what was not searched: k-mers with an ambiguous base, queries that are too short
-or too long, or stand for too many sequences.
+OUT.over.tsv lists k-mers with more than --max-hits hits, which have no rows. OUT.skipped.tsv lists
+what was not searched: k-mers with an ambiguous base, and queries that are too short, too long, or
+match too many sequences.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Index a reference for every other program of bwarp."""
+"""Build the index of a reference that all other programs use."""
 
 import argparse
 from dataclasses import replace
@@ -49,8 +49,8 @@ def parse_options():
     )  # fmt: skip
     parser.add_argument(
         "--memory", type=size, metavar="SIZE",
-        help="memory that indexing on the CPU may take, such as 16G; with less it takes longer "
-        "(default: what is free)",
+        help="memory limit for indexing on the CPU, such as 16G; with less it takes longer "
+        "(default: the free memory)",
     )  # fmt: skip
     return parser
 
@@ -68,7 +68,7 @@ def main(options):
         )
     if options.verify:
         say("verifying ...")
-        # What was built is proved as it is on the disk.
+        # Verify the index as written to disk.
         verify_index(load_index(options.output), options.threads)
         spelling = "both BWTs spell" if index.has_reverse else "the BWT spells"
         say(f"verified: {spelling} the text, and the tables agree with it")
@@ -76,7 +76,7 @@ def main(options):
 
 
 def build(options):
-    # Wrong options, and a folder that cannot be written, are found before any work is done.
+    # Report wrong options and an unwritable folder before any work is done.
     choose_parameters(1, options.occ_rate, options.sa_rate, options.prefix_length)
     check_outputs([], [options.reference], options.output)
     backend = choose_engine(options.backend)

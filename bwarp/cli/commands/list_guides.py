@@ -1,9 +1,9 @@
-"""List the CRISPR guides of a sequence: every protospacer beside a PAM, on both strands.
+"""List the CRISPR guides of a sequence: every protospacer next to a PAM, on both strands.
 
-Sequences are those of a FASTA file, or of an index; of these all, or the regions that are named by
---region or --bed. A guide is listed if it lies with its PAM in one of them and holds no ambiguous
-base. Names say where: chr20:1000-1020:+ is the protospacer from base 1000 up to 1020, 0-based and
-half-open as in the tables of find_offtargets.py, which takes what is written here as --guides.
+Sequences come from a FASTA file or an index, either all or only the regions given by --region or
+--bed. A guide is listed if it lies in a region together with its PAM and has no ambiguous base. Its
+name is its position: chr20:1000-1020:+ is the protospacer from base 1000 to 1020, 0-based and
+half-open as in the tables of find_offtargets.py, which accepts the output as --guides.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ scripts/list_guides.py --index genome.index --bed exons.bed -o guides.txt --pam 
     --length 23
 """
 
-#: Endings of a table without a header; all others are FASTA.
+#: Endings of tables without a header; all others mean FASTA.
 TABLES = (".txt", ".tsv")
 
 

@@ -1,4 +1,4 @@
-"""Map reads of up to 10,000 bases to an indexed reference: FASTQ or BAM in; SAM, BAM or PAF out."""
+"""Map reads of up to 10,000 bases to an indexed reference: FASTQ or BAM to SAM, BAM or PAF."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -74,21 +74,21 @@ def main(options):
     size = reads_a_chunk(backend, options.threads)
     chunks, names = reads_to_map(options, files, size)
     if options.batches is not None:
-        # Of all parts, that of the first read.
+        # The first read of all parts decides.
         first = next(reads_of_files(part_of_batches(options.batches, 1, 1)[:1], 1), None)
         output = replace(output, paired=first is not None and first.ends == 2)
         if has_tags(options.batches):
             output = with_tags_of_batches(options.batches, output)
     index = load_index(options.index)
-    # Before anything else compiles what it calls.
+    # Compile in parallel before anything compiles on its own.
     compile_first(backend, options, *names)
-    # The first chunks are read while the genome is loaded.
+    # Read the first chunks while the genome is loaded.
     chunks = read_ahead(chunks)
     if output.read_group_id and AUTO in output.read_group.split("\t"):
         if options.batches is None:
             group, chunks = with_platform_unit(output.read_group, chunks)
         else:
-            # Of all parts, that of the first read.
+            # The first read of all parts decides.
             first = reads_of_files(part_of_batches(options.batches, 1, 1)[:1], 1)
             group, _ = with_platform_unit(output.read_group, first)
         output = replace(output, read_group=group)
@@ -127,34 +127,29 @@ def main(options):
 
 
 def reads_to_map(options, files: ReadFiles, size: int) -> tuple[Iterator[ReadChunk], list]:
-    """The reads of files, or of a part of the batches, in chunks; and the names of the files."""
+    """Return chunks of the reads of files or of a part of the batches, and the file names."""
     if options.batches is None:
         if not files.first:
             raise UsageError("no reads are given: give them with -1, or a folder with --batches")
         if options.part:
-            raise UsageError("--part is of --batches: give a folder of batches, or leave it out")
+            raise UsageError("--part requires --batches")
         return chunks_of_files(files, size, options.threads), files.names
     if files.names or options.interleaved:
-        raise UsageError(
-            "--batches has reads and their pairs: leave -1, -2, --single and --interleaved out"
-        )
+        raise UsageError("--batches cannot be combined with -1, -2, --single or --interleaved")
     names = part_of_batches(options.batches, *(options.part or (1, 1)))
     return reads_of_files(names, size), names
 
 
 def estimated_insert_size(options) -> InsertSize | None:
-    """What was estimated before."""
+    """Return the insert size estimated earlier, or None."""
     if options.estimated_insert_size is None:
         return None
     if options.insert_size or options.hic:
-        raise UsageError(
-            "--estimated-insert-size says how far the ends of pairs are apart: leave --insert-size "
-            "and --hic out"
-        )
+        raise UsageError("--estimated-insert-size cannot be combined with --insert-size or --hic")
     insert = read_insert_size(options.estimated_insert_size)
     if options.orientation not in (None, ORIENTATIONS[insert.orientation]):
         raise UsageError(
-            f"{options.estimated_insert_size}: was estimated of pairs that lie "
-            f"{ORIENTATIONS[insert.orientation]}, not {options.orientation}: give one orientation"
+            f"{options.estimated_insert_size}: was estimated from pairs in orientation "
+            f"{ORIENTATIONS[insert.orientation]}, not {options.orientation}"
         )
     return insert

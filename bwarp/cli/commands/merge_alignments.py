@@ -1,4 +1,4 @@
-"""Merge the sorted BAM files of a sample's units to BAM or CRAM, and the statistics beside them."""
+"""Merge the sorted BAM files of a sample's units into BAM or CRAM, and sum their statistics."""
 
 import os
 from functools import partial
@@ -41,13 +41,14 @@ scripts/merge_alignments.py 1.bam 2.bam other.bam --units lane1 lane1 lane2 -o s
 
 def parse_options():
     parser = program_parser(
-        __doc__ + " Every X.bam has its X.stats.json beside it, as map_reads.py --stats writes "
-        "it; the output gets their sum and an index beside it.",
+        __doc__
+        + " Every X.bam has its statistics in X.stats.json, written by map_reads.py --stats; "
+        "the output gets their sum and an index.",
         EXAMPLES,
-        output("OUT.bam|OUT.cram", "sorted file to write, with an index beside it"),
+        output("OUT.bam|OUT.cram", "sorted file to write, with its index"),
         INDEX_FOLDER._replace(
             required=False,
-            help="for CRAM, the index that the units were mapped to: it has the reference",
+            help="for CRAM: the index that the units were mapped to, which contains the reference",
         ),
         REFERENCE_OF_CRAM,
         CRAM_VERSION,
@@ -57,8 +58,8 @@ def parse_options():
     parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
     parser.add_argument(
         "--units", dest="names", nargs="+", metavar="NAME",
-        help="the unit that each file is of; those of one unit are its parts, in order (default: "
-        "every file is a unit, with the file's name)",
+        help="the unit of each file; files of the same unit are its parts, in order (default: each "
+        "file is a unit with the name of the file)",
     )  # fmt: skip
     return parser
 
@@ -96,7 +97,7 @@ def main(options):
                 if len(files) == 1:
                     merged += files
                     continue
-                # What is marked in a part says nothing of the others.
+                # Duplicates marked within a part ignore the other parts.
                 merged.append(folder.absolute() / f"unit{number}.bam")
                 merge_files(files, merged[-1], options.threads, options.output, open_file)
                 statistics[name]["duplicates"] = duplicates.pop()
@@ -120,7 +121,7 @@ def main(options):
 
 
 def check_format(options) -> None:
-    """Refuse outputs that are not BAM or CRAM, and options that do not go with them."""
+    """Reject outputs that are not BAM or CRAM, and options that do not apply."""
     ending = Path(options.output).suffix
     if ending not in (".bam", ".cram"):
         raise UsageError(f"{options.output}: the output must end in .bam or .cram")
@@ -132,11 +133,11 @@ def check_format(options) -> None:
             "them out"
         )
     if options.barcode_tag and not options.mark_duplicates:
-        raise UsageError("--barcode-tag tells duplicates apart: add --mark-duplicates")
+        raise UsageError("--barcode-tag requires --mark-duplicates")
 
 
 def files_of_units(options) -> dict[str, list[str]]:
-    """The files of every unit, by its name."""
+    """Return the files of each unit by its name."""
     units = {}
     if options.names is None:
         for file in options.units:

@@ -1,9 +1,9 @@
-"""Find every window whose base counts are like a query's: all queries against all references.
+"""Find every window whose base counts are similar to a query's: all queries, all references.
 
 A window of the query's length is a hit if 1 - D / length >= S, where D is the sum over A, C, G and
-T of the differences between the counts of query and window. U counts as T; ambiguous bases are
-counted in no bin, so each one in a window or query adds to D. Only the forward strand is scanned.
-Positions are 0-based.
+T of the differences between the counts of query and window. U counts as T. Ambiguous bases are not
+counted, so each one in a window or query adds to D. Only the forward strand is scanned. Positions
+are 0-based.
 """
 
 import math
@@ -73,7 +73,7 @@ def main(options):
     groups = group_queries(counts, lengths)
     scan = Scan(references, similarity, options.algorithm, backend, options.threads)
     describe(references, names, groups)
-    total = None  # with --best, and of regions
+    total = None  # with --best or --regions
     if options.best:
         blocks = scan_best(scan, groups, options.best)
     else:
@@ -120,7 +120,7 @@ def describe(references, names, groups):
 
 
 def refuse_too_many(options, output_format, total, names, references):
-    """Say what a long list will cost, and stop where it is too long for the disk or the user."""
+    """Report the size of a long list, and stop if it exceeds the disk or --max-hits."""
     if output_format == "parquet":
         row = BYTES_OF_PARQUET_ROW
     else:
@@ -147,7 +147,7 @@ def refuse_too_many(options, output_format, total, names, references):
 
 
 def shown(size: float) -> str:
-    """A number of bytes for people: 1.2 GB."""
+    """Format a number of bytes as 1.2 GB."""
     units = ("bytes", "kB", "MB", "GB", "TB", "PB")
     power = min(int(math.log10(max(size, 1))) // 3, len(units) - 1)
     return f"{size / 1000**power:.{min(power, 1)}f} {units[power]}"
@@ -184,7 +184,7 @@ def write_rows(options, output_format, names, references, blocks, total) -> int:
 
 @contextmanager
 def row_writer(file, output_format, options, queries, references):
-    """A function that writes rows to an open file in the format asked for."""
+    """Return a function that writes rows to an open file in the requested format."""
     if output_format == "parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -1,10 +1,10 @@
-"""Search a database of proteins or nucleotides: exact Smith-Waterman scores, the best hits.
+"""Search a database of proteins or nucleotides for the best hits by exact Smith-Waterman scores.
 
-A gap of n residues costs gap-open + n * gap-extend, as BLAST counts it. The table has the hits of
-query after query, the best first, with their scores and the ends of the alignment in query and
-target. Hits of equal score are in the order of the database; of equal alignments the first end in
-the target counts.
-Selenocysteine U is scored as C, pyrrolysine O as X, J by the mean of I and L, as NCBI does.
+A gap of n residues costs gap-open + n * gap-extend, as in BLAST. The table lists the hits query by
+query, best first, with their scores and the ends of the alignment in query and target. Hits of
+equal score are in the order of the database; of equal alignments, the first end in the target is
+reported. Selenocysteine U is scored as C, pyrrolysine O as X, and J by the mean of I and L, as in
+BLAST.
 """
 
 from pathlib import Path

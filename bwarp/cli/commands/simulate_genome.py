@@ -1,4 +1,4 @@
-"""Simulate a genome with the repeats and gaps of a real one.
+"""Simulate a genome with repeats and gaps like those of a real one.
 
 It has several contigs of uneven length with dispersed repeat families, segmental duplications,
 microsatellites, satellite arrays and runs of N. The same options and seed give the same file.
@@ -24,22 +24,22 @@ scripts/simulate_genome.py -o plain.fa --length 50000 --repeat-fraction 0 --tand
 """
 
 FRACTIONS = {
-    "gc": "the part of the unique sequence that is G or C",
-    "repeat-fraction": "the part that is transposons: 300 b, 1.5 kb and 6 kb families",
-    "tandem-fraction": "the part that is microsatellites and satellite arrays",
-    "duplication-fraction": "the part that is segmental duplications",
-    "n-fraction": "the part that is runs of N",
+    "gc": "the fraction of the unique sequence that is G or C",
+    "repeat-fraction": "the fraction that is transposons: 300 b, 1.5 kb and 6 kb families",
+    "tandem-fraction": "the fraction that is microsatellites and satellite arrays",
+    "duplication-fraction": "the fraction that is segmental duplications",
+    "n-fraction": "the fraction that is runs of N",
 }
 
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES, output("OUT.fa[.gz]", "FASTA file to write"))
     for flag, least, most, meaning in (
-        ("--length", 1, 2**40, "bases of all contigs together"),
+        ("--length", 1, 2**40, "total length of all contigs"),
         ("--contigs", 1, 10**7, "number of contigs; the first is five times as long as the last"),
-        ("--seed", 0, 2**63 - 1, "another seed gives another genome"),
-        ("--iupac-letters", 0, 2**40, "single bases that become ambiguous letters like R"),
-        ("--line-width", 1, 10**6, "bases a line"),
+        ("--seed", 0, 2**63 - 1, "seed of the random numbers"),
+        ("--iupac-letters", 0, 2**40, "number of bases replaced by ambiguous letters like R"),
+        ("--line-width", 1, 10**6, "bases per line"),
     ):
         parser.add_argument(flag, **Whole(least, most).argument(), help=meaning)
     for name, meaning in FRACTIONS.items():

@@ -1,7 +1,7 @@
 """Simulate sequencing reads of a reference, with the truth in their names.
 
 An individual with two haplotypes is made from the reference by substitutions and short indels;
-reads are drawn from it and get sequencing errors. A read's name says where it is from:
+reads are drawn from it with sequencing errors. The name of a read states its origin:
 NUMBER:CONTIG:START:STOP:STRAND:VARIANTS:ERRORS, the last five again for read 2 of a pair, or
 NUMBER:* for random sequence (docs/simulate.md). The same options and seed give the same reads.
 """
@@ -28,7 +28,7 @@ scripts/simulate_reads.py --reference demo.fa -1 exact.fq --reads 5000 --variant
     --error-rate-start 0 --error-rate-end 0 --random-fraction 0
 """
 
-#: Reads made at once, both ends together; what is written does not depend on it.
+#: Reads simulated at once, both ends together; the output does not depend on it.
 CHUNK_READS = 1 << 17
 
 
@@ -44,31 +44,35 @@ def parse_options():
         "-2", dest="output2", metavar="R2.fq[.gz]", help="FASTQ file of read 2, with --pairs"
     )
     how_many = parser.add_mutually_exclusive_group(required=True)
-    how_many.add_argument("--pairs", **Whole(0, 2**40).argument(), help="make N pairs of reads")
-    how_many.add_argument("--reads", **Whole(0, 2**40).argument(), help="make N single reads")
+    how_many.add_argument(
+        "--pairs", **Whole(0, 2**40).argument(), help="number of pairs to simulate"
+    )
+    how_many.add_argument(
+        "--reads", **Whole(0, 2**40).argument(), help="number of single reads to simulate"
+    )
     parser.add_argument(
-        "--vcf", metavar="OUT.vcf[.gz]", help="write the individual's variants as well"
+        "--vcf", metavar="OUT.vcf[.gz]", help="also write the variants of the individual"
     )
     parser.add_argument(
         "--seed", **Whole(0, 2**63 - 1).argument(), default=1,
-        help="another seed gives another individual and other reads",
+        help="seed of the random numbers",
     )  # fmt: skip
     parser.add_argument(
         "--read-length",
         **Whole(1, 50_000).argument(),
         default=ReadParameters.length,
-        help="bases a read",
+        help="bases per read",
     )
     for option, default, what in (
         ("insert-mean", ReadParameters.insert_mean, "mean insert size, both reads included"),
         ("insert-sd", ReadParameters.insert_sd, "standard deviation of the insert size"),
-        ("variant-rate", VariantParameters.rate, "variants a base of the reference"),
-        ("indel-fraction", VariantParameters.indel_fraction, "the part of variants that is indels"),
-        ("error-rate-start", ReadParameters.error_rate_start, "errors a base, first cycle"),
-        ("error-rate-end", ReadParameters.error_rate_end, "errors a base, last cycle"),
+        ("variant-rate", VariantParameters.rate, "variants per base of the reference"),
+        ("indel-fraction", VariantParameters.indel_fraction, "the fraction of indels in variants"),
+        ("error-rate-start", ReadParameters.error_rate_start, "errors per base, first cycle"),
+        ("error-rate-end", ReadParameters.error_rate_end, "errors per base, last cycle"),
         ("error-indel-fraction", ReadParameters.error_indel_fraction,
-         "the part of the errors that inserts or deletes a base"),
-        ("random-fraction", ReadParameters.random_fraction, "the part of the reads that is random"),
+         "the fraction of indels in the errors"),
+        ("random-fraction", ReadParameters.random_fraction, "the fraction of random reads"),
     ):  # fmt: skip
         parser.add_argument(f"--{option}", type=float, default=default, metavar="F", help=what)
     return parser
@@ -108,7 +112,7 @@ def main(options):
         )
         if vcf is not None:
             vcf.writelines(line.encode() for line in vcf_lines(codes, offsets, names, variants))
-        # One thread compresses and writes each file while the next reads are made.
+        # One thread per file compresses and writes while the next reads are simulated.
         writers = [stack.enter_context(ThreadPoolExecutor(1)) for _ in files]
         pending = []
         chunk = CHUNK_READS // ends

@@ -1,1 +1,1 @@
-"""Compiling what programs need, side by side, when they are first used on a machine."""
+"""Parallel compilation of the functions of a program at its first use on a machine."""

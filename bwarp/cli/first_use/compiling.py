@@ -1,11 +1,10 @@
-"""Compiling the listed functions of programs side by side, in processes, before they are needed.
+"""Compile the listed functions of programs in parallel processes before they are called.
 
-Numba compiles in one thread at a time. So worker processes each compile one function after
-another, first those that take longest, and keep the code (`bwarp.runtime.compiled_code`); the
-program that waits for them finds it there. Where no code can be kept, each program compiles what
-it calls.
+Numba compiles in one thread at a time. Therefore worker processes compile one function after the
+other, the slowest first, and store the code (`bwarp.runtime.compiled_code`), where the waiting
+program finds it. If no code can be stored, each program compiles what it calls.
 
-Where there is a GPU, kernels are compiled in the same way, by workers that do not use it
+With a GPU, kernels are compiled in the same way by workers that do not use the GPU
 (`bwarp.gpu.compile_ahead`).
 """
 
@@ -34,23 +33,23 @@ from bwarp.runtime.signals import not_ended, undone_if_ended
 
 _COMPILING = "compiling for this machine, once"
 
-#: First uses that take fewer seconds compile what they call: workers take half a second to begin.
+#: Below this number of seconds, programs compile on their own: workers take 0.5 s to start.
 WORTH_IT = 3.0
 
 Job = tuple[float, list]
 
 
 def compile_once(kind: str, processes: int, capability: tuple[int, int] | None = None) -> None:
-    """Compile what a kind of run needs, unless that was done for this version and processor.
+    """Compile what a kind of run needs, unless done already for this version and processor.
 
     Parameters
     ----------
     kind : str
         The kind of run (`bwarp.cli.first_use.listed_functions`).
     processes : int
-        How many to compile in.
+        Number of worker processes.
     capability : tuple of int, optional
-        The compute capability of the GPU that it will use.
+        Compute capability of the GPU that the run uses.
     """
     words = ("done", package_state(), kind, str(capability))
     if kept(*words) is None and code_folder() is not None:
@@ -66,12 +65,12 @@ def compile_missing(
     capability: tuple[int, int] | None = None,
     worth: float = 0,
 ) -> None:
-    """Compile functions, and on a GPU the kernels of programs, that are not kept yet.
+    """Compile functions, and kernels of programs for a GPU, whose code is not stored yet.
 
-    Functions that take fewer seconds in all than `worth` are left to those who call them.
+    If the functions take fewer seconds in total than `worth`, leave them to their callers.
     """
     with _one_at_a_time():
-        # Another program may have compiled them meanwhile.
+        # Another program may have compiled them in the meantime.
         missing = [one for one in functions if _is_missing(one)]
         jobs = [(one.seconds, ["function", one.function, one.types]) for one in missing]
         notes = [_note_of_kernels(name, capability) for name in programs if capability]
@@ -81,7 +80,7 @@ def compile_missing(
                 job = ["kernel", module, number, capability]
                 jobs.append((KERNEL_SECONDS.get(module, 0), job))
         if jobs and (notes or sum(seconds for seconds, _ in jobs) >= worth):
-            # What takes longest comes first, or all would wait for it in the end.
+            # Start with the slowest, so that it does not delay the end.
             _compile(sorted(jobs, key=lambda job: -job[0]), processes)
             for words in notes:
                 keep(b"", *words)
@@ -98,7 +97,7 @@ def _source_of(program: str) -> Path:
 
 
 def _compile(jobs: Sequence[Job], processes: int) -> None:
-    """Have workers take one job after the other."""
+    """Let workers process the jobs one after the other."""
     # Kernels of several programs are one job.
     seconds = {json.dumps(job): max(taken, 0.1) for taken, job in jobs}
     processes = min(processes, len(seconds))
@@ -114,7 +113,7 @@ def _compile(jobs: Sequence[Job], processes: int) -> None:
             worker.kill()
 
     def feed(worker: subprocess.Popen) -> None:
-        # A worker that fails or is killed leaves the rest to others, or to who calls the function.
+        # If a worker fails or is killed, other workers or the callers compile the rest.
         with suppress(OSError):
             while (line := next(left, None)) is not None:
                 worker.stdin.write(f"{line}\n")
@@ -129,7 +128,7 @@ def _compile(jobs: Sequence[Job], processes: int) -> None:
         status_line() as show,
         ThreadPoolExecutor(processes) as pool,
     ):
-        # Before the threads are waited for, which wait for the workers.
+        # End the workers before the threads that wait for them are joined.
         try:
             for _ in range(processes):
                 with not_ended():
@@ -143,14 +142,14 @@ def _compile(jobs: Sequence[Job], processes: int) -> None:
 
 
 def _progress(seconds: dict[str, float], done: Sequence[str], passed: float) -> str:
-    """How many functions are left, and how long they take at the speed of those that are done."""
+    """Return a line with the number of functions left and the estimated time."""
     taken = sum(seconds[line] for line in done)
     time_left = duration(passed / taken * (sum(seconds.values()) - taken))
     return f"{_COMPILING}: {len(seconds) - len(done)} functions left, about {time_left}"
 
 
 def _worker(environment: dict[str, str]) -> subprocess.Popen:
-    """A process that compiles what it reads of, until it is killed."""
+    """Start a process that compiles the jobs that it reads, until it is killed."""
     return subprocess.Popen(
         [sys.executable, "-m", __spec__.name],
         env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -162,7 +161,7 @@ def _worker(environment: dict[str, str]) -> subprocess.Popen:
 def _one_at_a_time():
     """Wait while another program compiles for the same folder."""
     lock = None
-    with suppress(OSError, TypeError):  # where no code can be kept there is nothing to wait for
+    with suppress(OSError, TypeError):  # no code can be stored
         lock = os.open(code_folder() / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         if lock is not None:
@@ -180,7 +179,7 @@ def _dispatcher(function: str):
 
 
 def _is_missing(one: ListedFunction) -> bool:
-    """Whether a function is not kept. A table that is out of date names some that are not there."""
+    """Return whether a function exists and its code is not stored; the table may be outdated."""
     try:
         dispatcher = _dispatcher(one.function)
         types = types_of_text(one.types)
@@ -190,21 +189,21 @@ def _is_missing(one: ListedFunction) -> bool:
 
 
 def _work(lines: Iterable[str]) -> None:
-    """What a worker does: compile what it reads of, and say when each is done."""
-    # Much is made, and little of it in circles: collecting takes a fifth of the time.
+    """Compile the functions read from the input, and report each when done."""
+    # Compiling allocates much and leaves few cycles: collecting would take a fifth of the time.
     gc.set_threshold(1_000_000)
     leave_inner_functions_to_callers()
     compilers = {"function": _compile_function, "kernel": _compile_kernel}
     for line in lines:
         what, *words = json.loads(line)
-        with suppress(Exception):  # the program that calls it will say what is wrong
+        with suppress(Exception):  # the program that calls it reports the error
             compilers[what](*words)
         print(flush=True)
 
 
 def _compile_function(function: str, text: str) -> None:
     dispatcher, types = _dispatcher(function), types_of_text(text)
-    # As part of another function it has no code of its own.
+    # Compiled as part of another function, it has no code of its own.
     dispatcher.overloads.pop(types, None)
     dispatcher.compile(types)
 

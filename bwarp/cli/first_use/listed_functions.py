@@ -1,11 +1,13 @@
-"""The functions that programs need, in the order of what they take: the table functions.tsv.
+"""The table functions.tsv: the compiled functions of each kind of run, the slowest first.
 
-    kinds       of run that call it, with commas between: `bwarp.cli.first_use.listed_functions`
-    seconds     that compiling took, by itself, where the table was made
+    kinds       comma-separated kinds of run that call the function
+    seconds     compile time of the function alone, where the table was made
     function    module and name
-    types       of its arguments (`bwarp.cli.first_use.listed_functions`)
+    types       types of its arguments
 
-`python -m tests.helpers.first_use.recording` makes it; a test says when that is due.
+A kind is the name of a program and the options that decide which functions it calls, such as ``map
+pairs sorted``. `python -m tests.helpers.first_use.recording` writes the table; a test says when
+that is due.
 """
 
 import argparse
@@ -19,7 +21,7 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import as_dtype, from_dtype
 
-#: After the name of a program, stands for its runs with options that do not make a kind.
+#: Kind of the runs of a program with other options, after the program's name.
 FURTHER_KIND = "further"
 
 TABLE = Path(__file__).parent / "functions.tsv"
@@ -35,7 +37,7 @@ class ListedFunction(NamedTuple):
 
 
 def listed_functions() -> list[ListedFunction]:
-    """All functions, first what takes longest."""
+    """Return all functions, the slowest first."""
     rows = [line.rstrip("\n").split("\t") for line in TABLE.read_text().splitlines()[1:]]
     return [
         ListedFunction(tuple(kinds.split(",")), float(seconds), function, types)
@@ -44,18 +46,18 @@ def listed_functions() -> list[ListedFunction]:
 
 
 def programs_of_table() -> list[str]:
-    """The programs that call compiled functions."""
+    """Return the programs that call compiled functions."""
     return sorted({kind.split()[0] for one in listed_functions() for kind in one.kinds})
 
 
 def functions_of_programs(programs: Iterable[str]) -> list[ListedFunction]:
-    """What programs may need, whatever their options."""
+    """Return the functions that programs may call, with any options."""
     wanted = set(programs)
     return [one for one in listed_functions() if wanted & {kind.split()[0] for kind in one.kinds}]
 
 
 def functions_of_kind(kind: str) -> list[ListedFunction]:
-    """What a kind of run needs; if the table does not know it, what those of its program do."""
+    """Return the functions of a kind of run, or those of its program if the kind is unknown."""
     program = kind.split()[0]
     listed = functions_of_programs([program])
     further = f"{program} {FURTHER_KIND}"
@@ -65,7 +67,7 @@ def functions_of_kind(kind: str) -> list[ListedFunction]:
 
 
 def write_table(listed: Iterable[ListedFunction]) -> None:
-    """Write the table anew."""
+    """Write the table."""
     lines = ["kinds\tseconds\tfunction\ttypes"]
     for one in sorted(listed, key=lambda one: (-one.seconds, one.function, one.types)):
         lines.append(f"{','.join(one.kinds)}\t{one.seconds:.1f}\t{one.function}\t{one.types}")
@@ -73,19 +75,15 @@ def write_table(listed: Iterable[ListedFunction]) -> None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Kinds of run: what of a program's options decides which functions it calls.
-#
-# A kind is the program's name and a few words, such as ``map pairs sorted``. The table of
-# functions
-# (`bwarp.cli.first_use.listed_functions`) says which kinds call a function.
+# Kinds of run.
 
 
-#: An output in none of these formats is SAM, or a text that differs in nothing of weight.
+#: Formats that compile their own functions; others are SAM or compile the same functions.
 _ENDINGS = ("bam", "bed", "cram", "paf", "parquet", "sam", "tsv")
 
 
 def kind_of(program: str, options: argparse.Namespace) -> str:
-    """The kind of a run of a program with these options."""
+    """Return the kind of a run of a program with these options."""
     words = _WORDS.get(program)
     return " ".join([program, *(words(options) if words else ())])
 
@@ -148,23 +146,23 @@ _WORDS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
 
 
 # --------------------------------------------------------------------------------------------------
-# Numba's types as text that a person can read, and back.
+# Numba types as readable text.
 #
 # uint8[::1]                          an array, contiguous as in C
-# uint8[:]                            one with any strides
-# readonly(uint8[::1])                one that may not be written
-# records([('start', '<i8'), ...], 1) an array of records, with one dimension
+# uint8[:]                            an array with any strides
+# readonly(uint8[::1])                a read-only array
+# records([('start', '<i8'), ...], 1) a one-dimensional array of records
 # (int64, float64)                    a tuple
-# named('bwarp.io.names.Names', ...)  a named tuple, and the types of its fields
+# named('bwarp.io.names.Names', ...)  a named tuple with the types of its fields
 
 
 def text_of_types(found: tuple[types.Type, ...]) -> str:
-    """The types of a function's arguments as text; ValueError for one that has none."""
+    """Return the types of a function's arguments as text; raise ValueError if unsupported."""
     return f"({''.join(f'{_text(one)}, ' for one in found)})"
 
 
 def types_of_text(text: str) -> tuple[types.Type, ...]:
-    """The types that `text_of_types` wrote."""
+    """Parse the types that `text_of_types` wrote."""
     return tuple(map(_type, ast.parse(text, mode="eval").body.elts))
 
 
@@ -192,7 +190,7 @@ def _text(one: types.Type) -> str:
 
 
 def _type(node: ast.expr) -> types.Type:
-    """The type that is written so."""
+    """Return the type that an expression describes."""
     match node:
         case ast.Name(name):
             return getattr(types, name)

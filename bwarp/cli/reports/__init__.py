@@ -1,1 +1,1 @@
-"""The programs that say what became of the reads."""
+"""The programs that report on results."""

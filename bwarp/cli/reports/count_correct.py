@@ -1,7 +1,7 @@
 """Count how many simulated reads are mapped correctly, by mapping quality.
 
-A read is correct within 20 bases of the origin in its name. Reads are those of simulate_reads.py,
-or of dwgsim.
+A read is correct if mapped within 20 bases of the origin in its name. Reads must be from
+simulate_reads.py or dwgsim.
 """
 
 import json

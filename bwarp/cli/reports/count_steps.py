@@ -1,7 +1,7 @@
-"""Write a table of what every step of the chain made of a sample's reads, and of its time.
+"""Write a table of the counts and the time of each step of the chain for a sample.
 
-A row has the step, what is counted, the number, and the seconds of the step's jobs, those of all
-batches together, as Snakemake has measured them, without the seconds in which they compiled.
+A row has the step, the quantity counted, the number, and the seconds of the step's jobs over all
+batches as measured by Snakemake, without the time spent compiling.
 """
 
 import os
@@ -18,7 +18,7 @@ scripts/count_steps.py results/allmap/demo.stats.json -o demo.steps.tsv \\
     --times logs/*/demo/1.benchmark.tsv logs/*/demo/1/*.benchmark.tsv
 """
 
-#: Step, what it leaves, and what the certificate calls that.
+#: Step, quantity, and its key in the certificate.
 ROWS = (
     ("batch_reads", "reads", "reads"),
     ("seed_reads", "parts of reads searched", "parts"),
@@ -40,8 +40,8 @@ def parse_options():
     parser.add_argument("stats", metavar="SAMPLE.stats.json", help="of find_alignments.py or merge")
     parser.add_argument(
         "--times", nargs="*", default=[], metavar="BENCHMARK.tsv",
-        help="what Snakemake measured of jobs, under a folder named after each step, with the logs "
-        "of the jobs beside it",
+        help="Snakemake's benchmark files of the jobs, in folders named after the steps, with the "
+        "logs of the jobs next to them",
     )  # fmt: skip
     return parser
 
@@ -59,17 +59,17 @@ def main(options):
 
 
 def seconds_of(paths: list[str | os.PathLike]) -> dict[str, float]:
-    """The seconds of every step, under the folder of whose name the files of its jobs lie."""
+    """Return the seconds of each step; the files of its jobs are in a folder of that name."""
     steps = {step for step, _, _ in ROWS if step}
     times: dict[str | None, float] = {}
     for path in map(Path, paths):
-        # A job that ran in parts of a second has a line as well; one that was cut off has none.
+        # Even a job of less than a second has a line; an interrupted one has none.
         rows = path.read_text().splitlines()[1:]
         seconds = sum(float(row.split("\t")[0]) for row in rows)
         log = path.with_name(path.name.replace(".benchmark.tsv", ".log"))
         if log.exists():
             seconds = max(0.0, seconds - seconds_of_compiling(log.read_text(errors="replace")))
-        # A sample may have the name of a step, too.
+        # A sample may have the same name as a step.
         step = next((part for part in path.parts if part in steps), None)
         times[step] = times.get(step, 0.0) + seconds
     return times

@@ -1,10 +1,10 @@
 """Plot the statistics of mapped reads, and write the sections of a MultiQC report.
 
 The statistics of map_reads.py and merge_alignments.py give plots of mapping qualities, insert sizes
-and stages; the table of index_reference.py gives one of its sizes, and the counts of
-count_correct.py one of correct and incorrect reads. Plots without data are left out. The folder has
-a file NAME.svg a plot, NAME_mqc.yaml a section, and SAMPLE.samtools_stats.txt the numbers of a
-sample under the names that samtools stats has for them, which MultiQC reads as well.
+and stages, the table of index_reference.py a plot of its sizes, and the counts of count_correct.py
+a plot of correct and incorrect reads. Plots without data are omitted. The output folder has a file
+NAME.svg per plot, NAME_mqc.yaml per section, and SAMPLE.samtools_stats.txt with the numbers of a
+sample under the names of samtools stats, which MultiQC also reads.
 """
 
 import os
@@ -33,14 +33,14 @@ scripts/draw_report.py --statistics demo.stats.json --truth demo.json --index-si
     -o plots
 """
 
-#: How tables end that have the names of samtools stats.
+#: Ending of tables with the names of samtools stats.
 SAMTOOLS = ".samtools_stats.txt"
 
 PLOTS = ("mapping_quality", "depth", "insert_size", "stages", "truth", "index_sizes")
-#: MultiQC knows it by its name.
+#: MultiQC recognises this file by its name.
 VERSIONS = "bwarp_mqc_versions.yml"
 
-#: What the front page of the workflow's report shows.
+#: Table on the front page of the workflow's report.
 TABLE = "samples.rst"
 
 FILES = (
@@ -56,10 +56,14 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     parser.add_argument(
         "--statistics", nargs="+", required=True, metavar="SAMPLE.stats.json",
-        help="a file a sample, which is named as the file is",
+        help="one file per sample, named after the sample",
     )  # fmt: skip
     parser.add_argument(
-        "--truth", nargs="*", default=[], metavar="SAMPLE.json", help="of simulated samples"
+        "--truth",
+        nargs="*",
+        default=[],
+        metavar="SAMPLE.json",
+        help="counts of correct reads of simulated samples",
     )
     parser.add_argument("--index-sizes", metavar="INDEX.txt", help="sizes of the index's parts")
     parser.add_argument("-o", "--output", required=True, metavar="FOLDER")
@@ -108,7 +112,7 @@ def main(options):
 
 
 def other_tables(folder: str) -> list[str]:
-    """Tables of samples that an earlier run has left in the folder."""
+    """Return tables of samples that an earlier run left in the folder."""
     return [path.name for path in Path(folder).glob(f"*{SAMTOOLS}")]
 
 
@@ -118,7 +122,7 @@ def name_of(path: str) -> str:
 
 
 def read(path: str, key: str) -> dict:
-    """The counts in a file, which must hold one of this name."""
+    """Read the counts in a JSON file, which must contain this key."""
     try:
         counts = parse_statistics(Path(path).read_text())
     except ValueError as error:

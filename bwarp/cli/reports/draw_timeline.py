@@ -1,6 +1,7 @@
-"""Draw the timeline of a run: a row a thread, a colour a step.
+"""Draw the timeline of a run, with one row per thread and one colour per step.
 
-Every program writes one with --timeline. The legend has the seconds of each step, over all threads.
+Every program writes a timeline with --timeline. The legend lists the seconds of each step over all
+threads.
 """
 
 from pathlib import Path

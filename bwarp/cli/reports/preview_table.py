@@ -1,4 +1,4 @@
-"""Write the first rows of a table of results, and how many there are, as a small HTML page."""
+"""Write the first rows of a table of results, and its number of rows, as a small HTML page."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""Write what a run was made of as JSON: checksums of its files, versions, parameters."""
+"""Write a manifest of a run as JSON: checksums of its files, versions, parameters."""
 
 import json
 
@@ -15,7 +15,7 @@ scripts/write_manifest.py --inputs genome.fa R1.fq.gz R2.fq.gz --outputs sample.
 
 def parse_options():
     parser = program_parser(
-        __doc__ + " Every file is read once: checksums are those of md5sum.",
+        __doc__ + " Checksums are MD5; every file is read once.",
         EXAMPLES,
         output("OUT.json", "file to write"),
     )
@@ -26,7 +26,7 @@ def parse_options():
         "--outputs", nargs="*", default=[], metavar="FILE", help="files, or folders of files"
     )
     parser.add_argument(
-        "--parameters", default="{}", metavar="JSON", help="what else to keep (default: nothing)"
+        "--parameters", default="{}", metavar="JSON", help="further entries (default: none)"
     )
     return parser
 

@@ -1,1 +1,1 @@
-"""The programs of the chain, one a step, each through a file."""
+"""The programs of the chain, one per step, with files between them."""

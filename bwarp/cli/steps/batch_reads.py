@@ -1,8 +1,8 @@
-"""Cut reads into batches, a file each, that can be worked on side by side, on as many machines.
+"""Split reads into batches, one file each, that can be processed in parallel on many machines.
 
-The first of six steps that together do what scripts/find_alignments.py does in one; and
-scripts/map_reads.py maps some of the batches with --batches and --part. The output is a folder of
-chunk files 0.reads, 1.reads and so on.
+The first of six steps that together do the work of scripts/find_alignments.py; scripts/map_reads.py
+also maps batches, with --batches and --part. The output is a folder of chunk files 0.reads, 1.reads
+and so on.
 """
 
 from itertools import count, islice
@@ -23,7 +23,7 @@ EXAMPLES = """
 scripts/batch_reads.py -1 R1.fq.gz -2 R2.fq.gz -o batches --batch-size 1000000
 """
 
-#: Reads that the next steps work on at a time: their hits are in memory together.
+#: Reads per chunk; the next steps hold the hits of a chunk in memory.
 _READS_A_CHUNK = 1 << 13
 
 
@@ -41,7 +41,7 @@ def parse_options():
 def main(options):
     files = read_files(options)
     check_outputs([], files.names, options.output)
-    # As many chunks, of even numbers of reads, as come nearest to the size.
+    # The number of chunks, each with an even number of reads, nearest to the size.
     n_chunks = -(-options.batch_size // _READS_A_CHUNK)
     reads_a_chunk = max(2, -(-options.batch_size // (2 * n_chunks)) * 2)
     chunks = chunks_of_files(files, reads_a_chunk, options.threads)
@@ -55,7 +55,7 @@ def main(options):
     ):
         for number in count():
             first = next(chunks, None)
-            # Of no reads at all there is one batch.
+            # Without reads, write one empty batch.
             if first is None and number:
                 break
             path = folder / f"{number}.reads"
@@ -71,5 +71,5 @@ def main(options):
 
 
 def own_files(folder) -> list[str]:
-    """What a folder of batches may hold, the first of which every one has."""
+    """Return patterns of the files of a folder of batches; the first matches in every one."""
     return list(dict.fromkeys(["0.reads", *batches_in(folder)]))

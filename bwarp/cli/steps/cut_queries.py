@@ -1,9 +1,9 @@
-"""Cut the queries of a search into parts, a file each, that can be searched on as many machines.
+"""Split the queries of a search into parts, one file each, to search them on many machines.
 
-The output is a folder of files 1.fa, 2.fa and so on, with the records as they are and about as many
-bytes in each. merge_tables.py makes one table of what is found of each. The records stand in the
-order of the rows of that table: for scan the shortest first, for the other searches as they are.
-What the search would refuse is refused here, before any part is searched.
+The output is a folder of files 1.fa, 2.fa and so on, with unchanged records and about the same
+number of bytes in each. merge_tables.py merges the resulting tables into one. Records are in the
+order of the rows of that table: for scan the shortest first, for other searches unchanged. Queries
+that the search would reject are rejected here, before any part is searched.
 """
 
 from functools import partial
@@ -34,7 +34,7 @@ def check_names(path, batches):
         names_of(path, batch)
 
 
-#: Of each search, what refuses queries, and what cuts them.
+#: Functions per search that check queries and that cut them.
 SEARCHES = {
     "seeds": (check_names, write_parts),
     "mems": (check_names, write_parts),
@@ -50,17 +50,17 @@ def parse_options():
         sequence_file("queries", "Q.fa", required=True),
         output("FOLDER", "folder of parts to make"),
         PARTS._replace(help="number of parts to make", default=None, required=True),
-        SEARCH["matrix"]._replace(help="for search: its substitution matrix", unset=""),
-        SEARCH["match"]._replace(help="for search: its score of a match", unset=""),
+        SEARCH["matrix"]._replace(help="for search: the substitution matrix", unset=""),
+        SEARCH["match"]._replace(help="for search: the score of a match", unset=""),
     )
     parser.add_argument(
-        "--for", dest="search", choices=SEARCHES, required=True, help="the search they are for"
+        "--for", dest="search", choices=SEARCHES, required=True, help="the search program"
     )
     return parser
 
 
 def main(options):
-    # A named pipe would be waited for the second time.
+    # The second read of a named pipe would block.
     if options.queries == "-" or Path(options.queries).is_fifo():
         raise UsageError(f"{options.queries}: queries are read twice to be cut: give a file")
     if options.search != "search" and (options.matrix or options.match is not None):

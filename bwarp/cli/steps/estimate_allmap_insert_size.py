@@ -1,8 +1,8 @@
 """Estimate the insert size of pairs from the loci of the first batches.
 
-Once for all batches of a unit, after scripts/extend_candidates.py and before
-scripts/write_alignments.py. The output is JSON: mean, standard deviation, the bounds of proper
-pairs, and their orientation; - is standard output.
+Run it once for all batches of a unit, after scripts/extend_candidates.py and before
+scripts/write_alignments.py. The output is JSON: mean, standard deviation, bounds of proper pairs,
+and orientation; - is standard output.
 """
 
 from bwarp.cli.program import program_parser
@@ -33,14 +33,14 @@ def parse_options():
         Option(
             "reads",
             File("READS"),
-            f"first files that bwarp batch-reads wrote, as many as hold {FIRST_PAIRS:,} pairs",
+            f"first files that bwarp batch-reads wrote, enough to contain {FIRST_PAIRS:,} pairs",
             required=True,
             many=True,
         ),
         Option(
             "loci",
             File("LOCI"),
-            "what bwarp extend-candidates wrote of each",
+            "files that bwarp extend-candidates wrote for them",
             required=True,
             many=True,
         ),

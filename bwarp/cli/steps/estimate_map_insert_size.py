@@ -1,7 +1,7 @@
-"""Estimate the insert size of pairs from the best hits of the first ones, as map_reads.py does.
+"""Estimate the insert size from the best hits of the first pairs, as map_reads.py does.
 
-Once for a unit that is mapped in parts, with the same scores as these. The output is JSON: mean,
-standard deviation, the bounds of proper pairs, and their orientation; - is standard output.
+Run it once per unit that is mapped in parts, with the same scores. The output is JSON: mean,
+standard deviation, bounds of proper pairs, and orientation; - is standard output.
 """
 
 from bwarp.cli.program import program_parser

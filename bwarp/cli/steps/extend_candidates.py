@@ -1,6 +1,6 @@
-"""Verify candidates: the loci where reads align with at most so many edits.
+"""Verify candidates: find the loci where reads align with at most the given number of edits.
 
-The fifth step of the chain, after scripts/filter_candidates.py, or at once after
+The fifth step of the chain, after scripts/filter_candidates.py, or directly after
 scripts/locate_seeds.py. The output is a chunk file; - is standard output.
 """
 

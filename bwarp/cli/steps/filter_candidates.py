@@ -1,7 +1,7 @@
-"""Drop hits whose reads have too many edits there, as a bound proves.
+"""Drop candidates that a lower bound proves to have too many edits.
 
-The fourth step of the chain, after scripts/locate_seeds.py, and one that may be left out: results
-are the same. The output is a chunk file; - is standard output.
+The fourth step of the chain, after scripts/locate_seeds.py. It may be omitted; the results are the
+same. The output is a chunk file; - is standard output.
 """
 
 from bwarp.cli.program import choose_engine, program_parser

@@ -1,4 +1,4 @@
-"""Look up the positions of what scripts/seed_reads.py found, in the suffix array.
+"""Look up the positions of the hits of scripts/seed_reads.py in the suffix array.
 
 The third step of the chain; it runs on the CPU. The output is a chunk file; - is standard output.
 """

@@ -1,8 +1,7 @@
 """Merge the loci of batches, as scripts/write_alignments.py wrote them: BAM, TSV or PAF.
 
-Beside every file lie its tables .over.tsv and .skipped.tsv and its counts .stats.json, and so do
-they beside the output, joined and summed. The same bytes as scripts/find_alignments.py writes of
-all reads in one.
+The tables .over.tsv and .skipped.tsv and the counts .stats.json of the batches are merged as well.
+The output is byte-identical to that of scripts/find_alignments.py with all reads.
 """
 
 import gzip
@@ -97,7 +96,7 @@ def main(options):
 
 
 def stats_of(path: str) -> Path:
-    """The counts beside a file of loci."""
+    """Return the path of the counts of a file of loci."""
     return sibling(path, "stats").with_suffix(".json")
 
 
@@ -106,7 +105,7 @@ def beside(path: str) -> list[Path]:
 
 
 def join(file: IO[bytes], parts: list[tuple[Path, bytes]]) -> None:
-    """Write tables one after another, their header once."""
+    """Concatenate tables, with one header."""
     for number, (path, header) in enumerate(parts):
         with opened(path) as part:
             skip_header(part, path, header)
@@ -116,7 +115,7 @@ def join(file: IO[bytes], parts: list[tuple[Path, bytes]]) -> None:
 
 
 def join_loci(file: IO[bytes], paths: list[Path]) -> None:
-    """Write tables of loci one after another: beside those of pairs, single reads are of pair 0."""
+    """Concatenate tables of loci; if some have pairs, single reads get pair 0."""
     headers = [header_of(path) for path in paths]
     if len(set(headers)) == 1:
         join(file, list(zip(paths, headers, strict=True)))
@@ -138,7 +137,7 @@ def join_loci(file: IO[bytes], paths: list[Path]) -> None:
 
 
 def header_of(path: Path) -> bytes:
-    """The first line of a table of loci; of any other file what such a table begins with."""
+    """Return the first line of a table of loci; for other files, the start of such a line."""
     with opened(path) as part:
         line = part.readline()
     return line if line in LOCI_HEADERS else LOCI_HEADERS[0]

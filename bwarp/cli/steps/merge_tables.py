@@ -1,7 +1,7 @@
-"""Merge the tables of parts of queries, in order: those of find_seeds.py, find_mems.py,
+"""Merge the tables of parts of queries, in order: tables of find_seeds.py, find_mems.py,
 scan_composition.py and search_database.py, as .tsv or in MUMmer's format.
 
-The same bytes as the program writes of all queries in one.
+The output is byte-identical to that of a single run with all queries.
 """
 
 import shutil
@@ -18,7 +18,7 @@ EXAMPLES = """
 scripts/merge_tables.py 1.tsv 2.tsv 3.tsv -o probes.tsv
 """
 
-#: Whether tables that end so begin with a line that names their columns.
+#: Whether tables with this ending begin with a header line.
 HAS_HEADER = {".tsv": True, ".mums": False}
 
 

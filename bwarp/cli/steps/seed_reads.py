@@ -1,11 +1,12 @@
 """Cut the reads of a batch into parts and search these in an index.
 
-The second step of the chain, after scripts/batch_reads.py: every read is cut into as many parts as
-miss no locus, and from every SA row of a part LF steps lead to a sampled one (Liu and Schmidt's j
-and t), which scripts/locate_seeds.py looks up. The output is a chunk file; - is standard output.
+The second step of the chain, after scripts/batch_reads.py. Each read is cut into as many parts as
+are needed to miss no locus. LF steps lead from each SA row of a part to a sampled one (Liu and
+Schmidt's j and t), which scripts/locate_seeds.py looks up. The output is a chunk file; - is
+standard output.
 
-Where only loci near the best are wanted, there are two rounds: the first allows few edits, and the
-second takes, with --after, the reads that it left open.
+If only loci near the best are requested, there are two rounds: the first allows few edits, and the
+second, with --after, searches the reads that it left unresolved.
 """
 
 from contextlib import ExitStack
@@ -58,7 +59,8 @@ def parse_options():
         Option(
             "after",
             File("LOCI"),
-            "file that bwarp extend-candidates wrote of the first round: search what it left open",
+            "file that bwarp extend-candidates wrote in the first round: search the unresolved "
+            "reads",
         ),
         *ALLMAP.only(*LOCI_SEARCHED),
         output("SEEDS", "file to write"),

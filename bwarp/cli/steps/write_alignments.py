@@ -1,9 +1,9 @@
 """Write the loci of a batch, with their CIGARs: BAM, TSV or PAF.
 
-The last step of the chain but for scripts/merge_loci.py, after scripts/extend_candidates.py. The
-same bytes as scripts/find_alignments.py writes of these reads. Ends of pairs are reported one by
-one, or, with --insert-size or --estimated-insert-size, by their proper pairs: for these
-seed_reads.py must have searched all loci.
+The last step of the chain except scripts/merge_loci.py, after scripts/extend_candidates.py. The
+output is byte-identical to that of scripts/find_alignments.py for these reads. Ends of pairs are
+reported independently or, with --insert-size or --estimated-insert-size, as proper pairs; this
+requires that seed_reads.py has searched all loci.
 """
 
 from contextlib import ExitStack
@@ -135,12 +135,11 @@ def main(options):
 
 
 def _insert_size(options) -> InsertSize | None:
-    """The insert size that was given or estimated; None to pair nothing."""
+    """Return the given or estimated insert size, or None for unpaired reads."""
     if options.estimated_insert_size:
         if options.insert_size or options.orientation:
             raise UsageError(
-                "--estimated-insert-size says how pairs lie: leave --insert-size and "
-                "--orientation out"
+                "--estimated-insert-size cannot be combined with --insert-size or --orientation"
             )
         return read_insert_size(options.estimated_insert_size)
     if options.insert_size:
@@ -148,7 +147,6 @@ def _insert_size(options) -> InsertSize | None:
         return given_insert_size(mapping_parameters(**sizes))
     if options.orientation or options.report != ALL:
         raise UsageError(
-            "--orientation and --report are for proper pairs: give --insert-size or "
-            "--estimated-insert-size, or leave them out"
+            "--orientation and --report require --insert-size or --estimated-insert-size"
         )
     return None

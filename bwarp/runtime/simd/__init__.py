@@ -1,15 +1,15 @@
-"""Vector operations of the CPU for Numba: many lanes of one small integer, one instruction each.
+"""Vector operations of the CPU for Numba: many lanes of a small integer type per instruction.
 
-Numba's own loops over lanes are seldom vectorised, so the kernels say what they mean in vectors.
-A vector is a value like any other in jitted code: a local variable that LLVM keeps in a register.
-LLVM makes every operation correct on any processor, splitting what is too wide; `VECTOR_BYTES`
-is the width that is fastest here. Beside each operation stands its meaning in plain Python, where
-a vector is a list of numbers and a mask is a list of truth values.
+Numba's loops over lanes are rarely vectorised, so the kernels use explicit vectors. A vector is an
+ordinary value in jitted code: a local variable that LLVM keeps in a register. LLVM makes every
+operation correct on any processor by splitting vectors that are too wide; `VECTOR_BYTES` is the
+fastest width on this machine. The docstring of each operation gives its meaning in plain Python,
+with a vector as a list of numbers and a mask as a list of truth values.
 
-    vector          the type, and how it comes from memory and goes there
-    lanes           each lane by itself: sums, extremes, comparisons, selections
-    shuffles        lanes moved: turned round, turned as a square, looked up in a table
-    instructions    prefetch and counts of bits, which are not on vectors
+    types           the vector type, loads and stores
+    lanes           operations per lane: sums, extremes, comparisons, selections
+    shuffles        operations that move lanes: reversal, transposition, table lookup
+    instructions    prefetch and bit counts, which do not use vectors
 """
 
 from bwarp.runtime.simd.vector import (

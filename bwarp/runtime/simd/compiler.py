@@ -1,5 +1,5 @@
-"""What the CPU's functions use of the interiors of Numba and LLVM: the only module that names them
-for intrinsics and vectors."""
+"""The Numba and LLVM internals that the CPU code uses; no other module imports them for
+intrinsics and vectors."""
 
 from llvmlite import binding, ir
 from numba.core import cgutils, types

@@ -1,4 +1,4 @@
-"""A vector as a type of jitted code, and how it comes from memory and goes there."""
+"""Vectors as a type of jitted code: loads, stores, and operations on and between lanes."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from bwarp.runtime.simd.compiler import (
 
 
 def _target_features() -> set[str]:
-    """What Numba compiles for, such as {"avx2", "avx512bw"}: the host unless set otherwise."""
+    """Return the target features, such as {"avx2", "avx512bw"}; by default those of the host."""
     features = getattr(cpu_target.target_context.codegen(), "_tm_features", None)
     if features is None:
         return {name for name, has in binding.get_host_cpu_features().items() if has}
@@ -31,7 +31,7 @@ VECTOR_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 1
 
 
 def lanes_of(dtype) -> int:
-    """The lanes a vector of this element type has here."""
+    """Return the number of lanes of a vector of this element type on this machine."""
     return VECTOR_BYTES // np.dtype(dtype).itemsize
 
 
@@ -51,13 +51,13 @@ class _VectorModel(models.PrimitiveModel):
 
 
 def llvm_type(vector: VectorType) -> ir.VectorType:
-    """What LLVM calls the vector."""
+    """Return the LLVM type of the vector."""
     bits = 1 if vector.element == types.boolean else vector.element.bitwidth
     return ir.VectorType(ir.IntType(bits), vector.lanes)
 
 
 def address(context, builder, array_type, array, index, element):
-    """The address of array[index], as a pointer to `element`. No bounds are checked."""
+    """Return the address of array[index] as a pointer to `element`, without a bounds check."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), element.as_pointer())
 
@@ -67,7 +67,7 @@ def _natural_lanes(element) -> int:
 
 
 def is_flat(array) -> bool:
-    """Whether a Numba type is that of an array of neighbouring elements."""
+    """Return whether a Numba type is a contiguous array."""
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
 
 
@@ -75,7 +75,7 @@ def is_flat(array) -> bool:
 def load(typing_context, array, index):
     """[array[index + lane] for lane in range(lanes)] of a contiguous 1-d array.
 
-    As many lanes as a vector of `VECTOR_BYTES` has of the array's type.
+    The number of lanes is that of a vector of `VECTOR_BYTES` of the array's type.
     """
     if not is_flat(array):
         return None
@@ -162,7 +162,7 @@ def _fill(result, *like):
 
 
 # --------------------------------------------------------------------------------------------------
-# Operations on each lane by itself: sums, extremes, comparisons, selections.
+# Operations per lane: sums, extremes, comparisons, selections.
 
 
 def _call(builder, name, vector, *operands):
@@ -181,7 +181,7 @@ def _alike(a, b) -> bool:
 
 
 def _of_two(a, b, build, is_mask: bool = False):
-    """Typing and code of an operation on two vectors of one type."""
+    """Return typing and code of an operation on two vectors of the same type."""
     if not _alike(a, b):
         return None
 
@@ -192,7 +192,7 @@ def _of_two(a, b, build, is_mask: bool = False):
 
 
 def _signed(a, name: str):
-    """An operation that LLVM has for signed and for unsigned lanes."""
+    """Choose the LLVM operation for signed or unsigned lanes."""
     return lambda builder, *pair: _call(
         builder, ("s" if a.element.signed else "u") + name, a, *pair
     )
@@ -210,7 +210,7 @@ def _sum_of_two(a, b, name: str):
 def add(typing_context, a, b):
     """[clip(x + y, lowest, highest) for x, y in zip(a, b)] of 8- and 16-bit lanes.
 
-    Those stop at the ends of their type; wider lanes wrap around, for want of an instruction.
+    8- and 16-bit lanes saturate; wider lanes wrap around, because there is no instruction for that.
     """
     return _sum_of_two(a, b, "add")
 
@@ -266,7 +266,7 @@ def select(typing_context, mask, a, b):
 def mask_bits(typing_context, mask):
     """sum(m << lane for lane, m in enumerate(mask)), for at most 64 lanes.
 
-    An unsigned integer of as many bits as lanes, of 8 at least.
+    The result is an unsigned integer with as many bits as lanes, at least 8.
     """
     if not isinstance(mask, VectorType) or mask.element != types.boolean:
         return None
@@ -302,7 +302,7 @@ def mask_of(typing_context, bits, vector):
 
 @intrinsic
 def extend(typing_context, vector, like):
-    """The same numbers in the wider (or equal) element type of the vector `like`."""
+    """Convert the numbers to the wider (or equal) element type of the vector `like`."""
     if not isinstance(vector, VectorType) or not isinstance(like, VectorType):
         return None
     if vector.lanes != like.lanes or vector.element.bitwidth > like.element.bitwidth:
@@ -318,7 +318,7 @@ def extend(typing_context, vector, like):
 
 
 # --------------------------------------------------------------------------------------------------
-# Operations that move lanes: turning round, turning a square, looking up in a table.
+# Operations that move lanes: reversal, transposition, table lookup.
 
 
 @intrinsic
@@ -340,7 +340,7 @@ def reverse(typing_context, vector):
 
 @intrinsic
 def transpose(typing_context, codes, starts, first, out, at, stride):
-    """Turn a 16 by 16 square of bytes: 16 loads, 64 shuffles in registers, 16 stores.
+    """Transpose a 16 by 16 square of bytes: 16 loads, 64 shuffles in registers, 16 stores.
 
     for k in range(16): for r in range(16): out[at + r * stride + k] = codes[starts[k] + first + r]
     """
@@ -363,7 +363,7 @@ def transpose(typing_context, codes, starts, first, out, at, stride):
             rows.append(builder.load(source))
             rows[-1].align = 1
         orders = [ir.Constant(ir.VectorType(ir.IntType(32), 16), order) for order in (low, high)]
-        # Weaving row k with row k + 8 four times over exchanges the bits of row and column.
+        # Interleaving row k with row k + 8 four times exchanges the bits of row and column.
         for _ in range(4):
             rows = [
                 builder.shuffle_vector(rows[k], rows[k + 8], order)
@@ -389,9 +389,9 @@ def _literal(value) -> int:
 def lookup(typing_context, table, start, size, indices):
     """[table[start + i] for i in indices] of a table of bytes, for indices below `size`.
 
-    `size` is a constant, 32, 64 or 128; all of table[start : start + size] must exist. With AVX-512
-    VBMI this is one instruction whatever the indices are; elsewhere it is a shuffle for each
-    16 bytes of the table, or a load for each lane.
+    `size` is a constant, 32, 64 or 128, and table[start : start + size] must exist. With AVX-512
+    VBMI this is a single instruction; otherwise it is one shuffle per 16 bytes of the table, or one
+    load per lane.
     """
     if not is_flat(table) or table.dtype.bitwidth != 8 or not isinstance(indices, VectorType):
         return None
@@ -411,7 +411,7 @@ def lookup(typing_context, table, start, size, indices):
 
 
 def _lookup_bytes(builder, base, entries, indices, lanes):
-    """Emit a table lookup: whole-register permutes, 16-byte shuffles, or one load a lane."""
+    """Emit a table lookup: whole-register permutes, 16-byte shuffles, or one load per lane."""
     registers = {16: 128, 32: 256, 64: 512}
     wide = lanes in registers
     bits = registers.get(lanes)
@@ -484,7 +484,7 @@ def _x86(builder, name, lanes, *operands):
 
 
 def _choose_piece(builder, pieces, indices, entries_a_piece, lanes):
-    """The piece that each index falls in: pieces[index // entries_a_piece], by a chain."""
+    """Select the piece of each index, pieces[index // entries_a_piece], by a chain."""
     result = pieces[0]
     for number, piece in enumerate(pieces[1:], 1):
         here = builder.icmp_unsigned(">=", indices, _constant(lanes, number * entries_a_piece))
@@ -493,12 +493,12 @@ def _choose_piece(builder, pieces, indices, entries_a_piece, lanes):
 
 
 # --------------------------------------------------------------------------------------------------
-# What a processor and its compiler offer and Numba does not, besides vectors.
+# Compiler and processor features that Numba lacks, other than vectors.
 
 
 @intrinsic
 def stand_alone(typing_context):
-    """Keep the function that this stands in out of its callers, which then compile faster."""
+    """Prevent inlining of the enclosing function, so that its callers compile faster."""
 
     def codegen(context, builder, signature, arguments):
         builder.function.attributes.add("noinline")
@@ -509,7 +509,7 @@ def stand_alone(typing_context):
 
 @intrinsic
 def prefetch(typing_context, array, index):
-    """Ask for the cache line of array[index]; reads nothing, and may point anywhere."""
+    """Prefetch the cache line of array[index], which may be any address."""
     signature = types.void(array, types.intp)
 
     def codegen(context, builder, signature, arguments):
@@ -529,7 +529,7 @@ def prefetch(typing_context, array, index):
 
 @intrinsic
 def population_count(typing_context, word):
-    """The number of set bits: int.bit_count(word)."""
+    """Return the number of set bits: int.bit_count(word)."""
     if not isinstance(word, types.Integer):
         return None
 
@@ -541,7 +541,7 @@ def population_count(typing_context, word):
 
 @intrinsic
 def leading_zeros(typing_context, word):
-    """How many bits lie above the highest set one: its width - int.bit_length(word)."""
+    """Return the number of leading zero bits: width - int.bit_length(word)."""
     if not isinstance(word, types.Integer):
         return None
 

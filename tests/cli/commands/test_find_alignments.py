@@ -531,7 +531,7 @@ def test_reads_that_cannot_be_searched_are_listed(given, tmp_path):
          "--gaps 3 is more than --edits 2: every gap letter is an edit: use 0 to 2"),
         (("-o", "o.tsv", "-e", 2, "--seed-mismatches", 5),
          "argument --seed-mismatches: '5' is not a whole number from 0 to 4, or auto"),
-        (("-o", "o.tsv", "-e", "x"), "'x' is neither a whole number nor a share such as 3%"),
+        (("-o", "o.tsv", "-e", "x"), "'x' is neither a whole number nor a percentage such as 3%"),
         (("-o", "o.tsv", "-e", 2, "--report", "some"),
          "'some' is not all, best, or strata:1 and the like"),
         (("-o", "o.tsv", "-e", 2, "--seed-mismatches", "x"),

@@ -190,12 +190,12 @@ def test_proper_pairs(folder, pairs, tmp_path, report, written, ending, batch_si
 @pytest.mark.parametrize(
     ("searched", "written", "message"),
     [
-        ((), ("--report", "best"), "--orientation and --report are for proper pairs: give"),
-        ((), ("--orientation", "FR"), "--orientation and --report are for proper pairs: give"),
+        ((), ("--report", "best"), "--orientation and --report require --insert-size"),
+        ((), ("--orientation", "FR"), "--orientation and --report require --insert-size"),
         ((), ("--insert-size", "9,1", "--estimated-insert-size", "s"),
-         "--estimated-insert-size says how pairs lie: leave --insert-size and --orientation out"),
+         "--estimated-insert-size cannot be combined with --insert-size or --orientation"),
         ((), ("--orientation", "FR", "--estimated-insert-size", "s"),
-         "--estimated-insert-size says how pairs lie: leave --insert-size and --orientation out"),
+         "--estimated-insert-size cannot be combined with --insert-size or --orientation"),
         (("--report", "best"), ("--insert-size", "160,8"), "use seed_reads.py --report all"),
     ],
 )  # fmt: skip

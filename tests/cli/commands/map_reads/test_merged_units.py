@@ -89,7 +89,7 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
         ),
         (
             ("-o", "s.bam", "--barcode-tag", "RX"),
-            "--barcode-tag tells duplicates apart: add --mark-duplicates",
+            "--barcode-tag requires --mark-duplicates",
         ),
         (
             ("-o", "s.bam", "--mark-duplicates", "--barcode-tag", "RXX"),

@@ -171,19 +171,17 @@ ESTIMATE = {"mean": 250.0, "standard_deviation": 20.0, "lowest": 170, "highest":
     ("arguments", "rc", "message"),
     [
         ("", 2, "no reads are given: give them with -1, or a folder with --batches"),
-        ("-1 r.fq --part 1/2", 2, "--part is of --batches: give a folder of batches, or leave it "
-         "out"),
-        ("--batches b -1 r.fq", 2, "--batches has reads and their pairs: leave -1, -2, "
-         "--single and --interleaved out"),
+        ("-1 r.fq --part 1/2", 2, "--part requires --batches"),
+        ("--batches b -1 r.fq", 2, "--batches cannot be combined with -1, -2, --single or "
+         "--interleaved"),
         ("--batches b", 1, "b: no folder of reads: make one with scripts/batch_reads.py"),
         ("--batches c", 1, "c: no such file or folder: check the path"),
-        ("--batches b --part 3/2", 2, "argument --part: '3/2': write which part, and of how many, "
-         "such as 3/20 (see map_reads.py --help)"),
+        ("--batches b --part 3/2", 2, "argument --part: '3/2': write the part and the number of "
+         "parts, such as 3/20 (see map_reads.py --help)"),
         ("--batches b --estimated-insert-size s.json --insert-size 200,20", 2,
-         "--estimated-insert-size says how far the ends of pairs are apart: leave --insert-size "
-         "and --hic out"),
+         "--estimated-insert-size cannot be combined with --insert-size or --hic"),
         ("--batches b --estimated-insert-size s.json --orientation RF", 2,
-         "s.json: was estimated of pairs that lie FR, not RF: give one orientation"),
+         "s.json: was estimated from pairs in orientation FR, not RF"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_mapped(folder, tmp_path, monkeypatch, arguments, rc, message):

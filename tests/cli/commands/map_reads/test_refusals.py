@@ -220,8 +220,8 @@ def test_scores_and_pairs_as_given(map_reads, folder, tmp_path):
     [
         (
             ("--insert-size", "400"),
-            "argument -I/--insert-size: '400': write mean and standard deviation with a comma "
-            "between, such as 400,60 (see map_reads.py --help)\n",
+            "argument -I/--insert-size: '400': write mean and standard deviation separated by "
+            "a comma, such as 400,60 (see map_reads.py --help)\n",
         ),
         (
             ("--mismatch", "4"),
