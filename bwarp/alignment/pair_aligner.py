@@ -55,7 +55,7 @@ def pair_aligner(
     parameters: str | None = None,
     algorithm: str = "band",
 ) -> PairAligner:
-    """Return the aligner for the options of align_pairs.py; None selects a default.
+    """Return the aligner for the options of bwarp pairs; None selects a default.
 
     Parameters
     ----------

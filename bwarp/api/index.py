@@ -47,7 +47,7 @@ class Index:
 
     @classmethod
     def open(cls, folder: str | os.PathLike) -> "Index":
-        """Open the index in a folder written by `save` or index_reference.py."""
+        """Open the index in a folder written by `save` or bwarp index."""
         return cls(load_index(folder))
 
     @classmethod
@@ -101,7 +101,7 @@ class Index:
         """Build the BWT of the reversed text if the index lacks it.
 
         Searches with mismatches and for unique matches need it. It is added in memory: `save`
-        writes it with the index, and ``index_reference.py --with-reverse`` adds it to a folder.
+        writes it with the index, and ``bwarp index --with-reverse`` adds it to a folder.
         """
         index, threads = self.fm_index, threads_or_all(threads)
         if index.has_reverse:

@@ -1,4 +1,4 @@
-"""bwarp.find_loci: every locus of reads with few edits, as find_alignments.py finds them."""
+"""bwarp.find_loci: every locus of reads with few edits, as bwarp allmap finds them."""
 
 import os
 import warnings
@@ -68,7 +68,7 @@ def find_loci(
         Alignment at each locus: with the fewest edits, or by scores, of the whole read or of
         its best-scoring part.
     match, mismatch, gap_open, gap_extend : int, optional
-        Scores for extension "semiglobal" and "local"; by default those of find_alignments.py.
+        Scores for extension "semiglobal" and "local"; by default those of bwarp allmap.
     backend : {"auto", "cpu", "cuda"}
         Engine to use.
     threads : int, optional
@@ -79,7 +79,7 @@ def find_loci(
     loci : DataFrame
         Columns query, strand, contig, start, end, distance, mismatches, insertions, deletions
         and cigar; with scores also score and locus_edits, and for pairs also pair. Rows are
-        those of OUT.tsv of find_alignments.py, in the same order.
+        those of OUT.tsv of bwarp allmap, in the same order.
 
     Warns
     -----

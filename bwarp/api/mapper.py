@@ -1,4 +1,4 @@
-"""bwarp.Mapper: map reads in memory or in files, with the same records as map_reads.py.
+"""bwarp.Mapper: map reads in memory or in files, with the same records as bwarp map.
 
 mapper = bwarp.Mapper("genome.index")
 records = mapper.map(["ACGTTGCA...", "TTGACC..."])
@@ -98,7 +98,7 @@ class Mapper:
     mode : {"local", "end-to-end"}
         Whether ends of reads may be clipped.
     match, mismatch, gap_open, gap_extend, clip : int, optional
-        Scores and costs; by default those of map_reads.py, which scale with `match`.
+        Scores and costs; by default those of bwarp map, which scale with `match`.
     min_score : int, optional
         Minimum score of a reported alignment; by default 30 times `match`.
     insert_size : (float, float), optional

@@ -1,4 +1,4 @@
-"""bwarp.find_mems: maximal exact matches, as find_mems.py finds them."""
+"""bwarp.find_mems: maximal exact matches, as bwarp mems finds them."""
 
 import os
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def find_mems(
     -------
     matches : DataFrame
         Columns query, query_start, strand, contig, position and length, as in OUT.tsv of
-        find_mems.py, 0-based and on the forward strands.
+        bwarp mems, 0-based and on the forward strands.
     """
     min_length = MEMS["min_length"].check(min_length)
     MEMS["kind"].check(kind)

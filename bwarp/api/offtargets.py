@@ -1,4 +1,4 @@
-"""bwarp.find_offtargets: every site of CRISPR guides, as find_offtargets.py finds them."""
+"""bwarp.find_offtargets: every site of CRISPR guides, as bwarp offtargets finds them."""
 
 import os
 import warnings
@@ -42,7 +42,7 @@ def find_offtargets(
     ----------
     index : Index, or the folder of one
     guides : path, or sequences in memory
-        15 to 40 bases each without their PAMs; files in the formats of find_offtargets.py.
+        15 to 40 bases each without their PAMs; files in the formats of bwarp offtargets.
     pam : str, default: "NGG"
         PAM in IUPAC letters, several separated by commas, or "none".
     pam_side : {3, 5}
@@ -62,7 +62,7 @@ def find_offtargets(
     Returns
     -------
     sites : DataFrame
-        Columns and rows of OUT.tsv of find_offtargets.py, in the same order. `cut` is -1
+        Columns and rows of OUT.tsv of bwarp offtargets, in the same order. `cut` is -1
         without a PAM; `cfd` and `mit` are NaN where they are not defined.
     """
     searched = parse_pam(pam, OFFTARGETS["pam_side"].check(pam_side))

@@ -1,4 +1,4 @@
-"""bwarp.align_pairs: align query i to reference i, as align_pairs.py does."""
+"""bwarp.align_pairs: align query i to reference i, as bwarp pairs does."""
 
 from collections.abc import Sequence
 
@@ -42,7 +42,7 @@ def align_pairs(
     free_ends : str or sequence of str, optional
         With "semiglobal", the ends that are free; by default all.
     match, mismatch, gap_open, gap_extend : int, optional
-        Scores; by default those of align_pairs.py.
+        Scores; by default those of bwarp pairs.
     matrix : str, optional
         Substitution matrix instead of `match` and `mismatch`.
     overhang : str, optional
@@ -60,7 +60,7 @@ def align_pairs(
     -------
     alignments : DataFrame
         Columns pair, reference, query, score, position and cigar, as in OUT.tsv of
-        align_pairs.py, with one row per pair; position is the 0-based start in the reference.
+        bwarp pairs, with one row per pair; position is the 0-based start in the reference.
     """
     costs = {"match": match, "mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
     costs = {name: PAIRS[name].check(value) for name, value in costs.items()}

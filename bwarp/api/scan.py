@@ -1,4 +1,4 @@
-"""bwarp.scan: find windows with base counts similar to a query's, as scan_composition.py does."""
+"""bwarp.scan: find windows with base counts similar to a query's, as bwarp scan does."""
 
 from collections.abc import Iterator
 from fractions import Fraction

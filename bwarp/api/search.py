@@ -1,4 +1,4 @@
-"""bwarp.search: find the best hits of queries in a database, as search_database.py does."""
+"""bwarp.search: find the best hits of queries in a database, as bwarp search does."""
 
 import os
 
@@ -52,7 +52,7 @@ def search(
     ----------
     queries : path, or sequences in memory
     database : path, or sequences in memory
-        A FASTA file, a folder that search_database.py --prepare wrote, or sequences.
+        A FASTA file, a folder that bwarp search --prepare wrote, or sequences.
     matrix : str, optional
         Substitution matrix.
     match, mismatch : int, optional

@@ -1,4 +1,4 @@
-"""bwarp.find_seeds: find every hit of k-mers or whole queries, as find_seeds.py does."""
+"""bwarp.find_seeds: find every hit of k-mers or whole queries, as bwarp seeds does."""
 
 import os
 import warnings

@@ -2,7 +2,7 @@
 
 .tsv, .tsv.gz     recognised by the names in the first line; off-targets also in the columns of
                   Cas-OFFinder and CRISPOR
-.txt, .tsv        guides of list_guides.py, without a header
+.txt, .tsv        guides of bwarp guides, without a header
 .bed, .bed.gz     contig, start, end, name, score, strand
 .paf, .paf.gz     the columns of PAF, and one column per tag
 .mums             matches as printed by MUMmer, with 1-based positions
@@ -104,7 +104,7 @@ def _of_loci(path: str | os.PathLike) -> pd.DataFrame:
         return pd.DataFrame([asdict(Certificate.read(path))])
     except InputError:
         raise InputError(
-            f"{path}: not the statistics of map_reads.py or find_alignments.py: read other JSON "
+            f"{path}: not the statistics of bwarp map or bwarp allmap: read other JSON "
             "with json.load"
         ) from None
 
@@ -150,7 +150,7 @@ _WITHOUT_HEADER = {
 #: Columns of OUT.guides.tsv that count sites by mismatches and kind of bulge.
 _SITES_OF_GUIDE = re.compile(r"n\d+(_dna|_rna|_both)?")
 
-#: A line of list_guides.py: the position as name, and the guide.
+#: A line of bwarp guides: the position as name, and the guide.
 _GUIDE_LINE = re.compile(rb"[^\t]+:\d+-\d+:[+-]\t[ACGT]+\n")
 
 #: Columns whose cells may be empty, and the values of empty cells.

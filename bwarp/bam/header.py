@@ -48,7 +48,7 @@ def split_header(path, blocks: Iterator[bytes]) -> tuple[BamHeader, Iterator[byt
     """The header at the start of a stream of bytes, and the stream after it."""
     stream = _Stream(path, blocks)
     if stream.take(4) != b"BAM\1":
-        raise InputError(f"{path}: not a BAM file: give one that map_reads.py --sort has written")
+        raise InputError(f"{path}: not a BAM file: give one that bwarp map --sort has written")
     text = stream.take(stream.take_number())
     names, lengths = [], []
     for _ in range(stream.take_number()):
@@ -74,7 +74,7 @@ def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
                 "map all units to the same reference"
             )
         if b"\tSO:coordinate" not in header.text.partition(b"\n")[0]:
-            raise InputError(f"{path}: is not sorted: write it with map_reads.py --sort")
+            raise InputError(f"{path}: is not sorted: write it with bwarp map --sort")
         for line in header.text.splitlines():
             if line.startswith(b"@RG\t"):
                 name = next((part for part in line.split(b"\t") if part.startswith(b"ID:")), b"")

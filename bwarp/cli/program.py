@@ -19,7 +19,7 @@ from bwarp.cli.first_use.compiling import compile_once
 from bwarp.cli.first_use.listed_functions import kind_of
 from bwarp.cli.main import NEGATIVE_NUMBER, unknown_option
 from bwarp.cli.starting import begin_work, leave
-from bwarp.cli.subcommands import as_called, subcommand_name
+from bwarp.cli.subcommands import subcommand_name
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
 from bwarp.gpu.device import claim_gpu, give_up_cuda, release_gpu
@@ -75,11 +75,6 @@ class _Parser(argparse.ArgumentParser):
                 words.append(word)
         return words
 
-    def format_help(self) -> str:
-        for action in self._actions:
-            action.help = action.help and as_called(action.help)
-        return super().format_help()
-
     def error(self, message: str):
         message = unknown_option(self._words, self._option_string_actions) or message
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -95,7 +90,6 @@ def program_parser(
     *declared : Option or Task
         Further options, or a task with all its options for programs.
     """
-    description, examples = as_called(description), as_called(examples)
     parser = _Parser(
         prog=os.path.basename(sys.argv[0]),
         description="\n\n".join(
@@ -196,7 +190,7 @@ def run_program(
             flush_standard_output()
         except OSError:  # it may be what failed
             drop_standard_output()
-        write_line(f"{parser.prog}: error: {as_called(message)}")
+        write_line(f"{parser.prog}: error: {message}")
         sys.exit(code)
     finally:
         release_gpu()

@@ -1,7 +1,6 @@
 """The subcommands of `bwarp`, grouped by purpose. This module imports nothing slow."""
 
 import os
-import re
 import sys
 from typing import NamedTuple
 
@@ -98,7 +97,6 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
 SUBCOMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 _OF_PROGRAM = {command.program: name for name, command in SUBCOMMANDS.items()}
-_PROGRAM = re.compile(rf"(?<![\w/.-])(?:scripts/)?({'|'.join(_OF_PROGRAM)})\.py\b")
 
 
 def subcommand_name() -> str | None:
@@ -107,13 +105,3 @@ def subcommand_name() -> str | None:
     if typed.startswith("bwarp "):
         return typed.removeprefix("bwarp ")
     return _OF_PROGRAM.get(typed.removesuffix(".py"))
-
-
-def as_called(text: str) -> str:
-    """Return a text with program names as users type them: `bwarp map` for scripts/map_reads.py.
-
-    If the user called the file in scripts/, return the text unchanged.
-    """
-    if not sys.argv[0].startswith("bwarp "):
-        return text
-    return _PROGRAM.sub(lambda match: f"bwarp {_OF_PROGRAM[match[1]]}", text)

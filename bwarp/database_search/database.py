@@ -157,7 +157,7 @@ def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(
             f"{folder}: not a prepared database, for it has no database.json: make one with "
-            f"scripts/search_database.py --database D.fa --prepare {folder}"
+            f"bwarp search --database D.fa --prepare {folder}"
         ) from None
     except (ValueError, KeyError, TypeError):
         raise InputError(

@@ -47,7 +47,7 @@ def parsed_description(path: Path, text: bytes) -> dict:
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise InputError(
             f"{path}: not a bwarp index, or a damaged one: "
-            f"make one with scripts/index_reference.py REF.fa -o {path.parent}"
+            f"make one with bwarp index REF.fa -o {path.parent}"
         )
     version = description.get("version")
     if not _is_whole(version) or version not in FORMAT_VERSIONS:

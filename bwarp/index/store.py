@@ -207,11 +207,10 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
         except (FileNotFoundError, NotADirectoryError):
             if folder.exists() and not folder.is_dir():
                 raise InputError(
-                    f"{folder}: is a file; an index is a folder that index_reference.py makes"
+                    f"{folder}: is a file; an index is a folder that bwarp index makes"
                 ) from None
             raise InputError(
-                f"{folder}: no such index: make it with scripts/index_reference.py REF.fa -o "
-                f"{folder}"
+                f"{folder}: no such index: make it with bwarp index REF.fa -o {folder}"
             ) from None
         try:
             text = map_file(folder / "index.json", opened)
@@ -235,7 +234,7 @@ def _description(folder: Path, text: np.ndarray | None) -> dict:
     if text is None:
         raise InputError(
             f"{folder}: not a bwarp index, for it has no index.json: "
-            f"make one with scripts/index_reference.py REF.fa -o {folder}"
+            f"make one with bwarp index REF.fa -o {folder}"
         )
     return parsed_description(folder / "index.json", text.tobytes())
 
@@ -350,7 +349,7 @@ def require_reverse(index: FMIndex | StoredIndex, search: str) -> None:
         folder = index.folder
         raise UsageError(
             f"{folder} has no reverse BWT, which {search} needs: add it with: "
-            f"scripts/index_reference.py -o {shlex.quote(str(folder))} --with-reverse"
+            f"bwarp index -o {shlex.quote(str(folder))} --with-reverse"
         )
     raise UsageError(
         f"the index has no reverse BWT, which {search} needs: build it with with_reverse=True, "

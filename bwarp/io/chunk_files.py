@@ -364,11 +364,11 @@ class ChunkFileReader:
 
 #: Possible contents of files, and the programs that write them.
 _MADE_BY = {
-    "reads": "batch_reads.py",
-    "seeds": "seed_reads.py",
-    "hits": "locate_seeds.py",
-    "candidates": "filter_candidates.py",
-    "loci": "extend_candidates.py",
+    "reads": "bwarp batch-reads",
+    "seeds": "bwarp seed-reads",
+    "hits": "bwarp locate-seeds",
+    "candidates": "bwarp filter-candidates",
+    "loci": "bwarp extend-candidates",
 }
 
 

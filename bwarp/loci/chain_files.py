@@ -97,7 +97,7 @@ def check_all_loci(reader: ChunkFileReader) -> None:
     if options_of_file(reader).strata != ALL:
         raise UsageError(
             f"--loci {reader.path}: proper pairs may have any locus of their ends: use "
-            "seed_reads.py --report all"
+            "bwarp seed-reads --report all"
         )
 
 

@@ -142,7 +142,7 @@ def part_of_batches(folder: str | os.PathLike, part: int, parts: int) -> list[Pa
     os.stat(folder)
     names = batches_in(folder)
     if not names:
-        raise InputError(f"{folder}: no folder of reads: make one with scripts/batch_reads.py")
+        raise InputError(f"{folder}: no folder of reads: make one with bwarp batch-reads")
     first, last = ((part - 1 + end) * len(names) // parts for end in (0, 1))
     return [Path(folder, name) for name in names[first:last]]
 

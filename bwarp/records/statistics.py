@@ -353,7 +353,7 @@ def parse_statistics(text: str | bytes):
 
 
 def read_statistics(path: str | os.PathLike) -> dict:
-    """Read the counts that `map_reads.py --stats` wrote.
+    """Read the counts that `bwarp map --stats` wrote.
 
     Raises
     ------
@@ -368,7 +368,7 @@ def read_statistics(path: str | os.PathLike) -> dict:
     except (ValueError, TypeError, KeyError):
         whole = False
     if not whole:
-        raise InputError(f"{path}: not the counts that map_reads.py writes: map these reads again")
+        raise InputError(f"{path}: not the counts that bwarp map writes: map these reads again")
     return statistics
 
 

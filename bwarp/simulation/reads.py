@@ -416,7 +416,7 @@ variants=1, errors=0),))
     except ValueError:
         raise InputError(
             f"read name {name!r} does not hold the truth: "
-            "only reads that simulate_reads.py made can be scored"
+            "only reads that bwarp simulate-reads made can be scored"
         ) from None
 
 

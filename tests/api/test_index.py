@@ -41,7 +41,7 @@ def test_the_reverse_made_at_once_and_added(genome, tmp_path):
     for index, message in (
         (one, f"the index {needed}build it with with_reverse=True, or add it with its "
          "add_reverse()"),
-        (opened, f"{tmp_path}/forward {needed}add it with: scripts/index_reference.py -o "
+        (opened, f"{tmp_path}/forward {needed}add it with: bwarp index -o "
          f"'{tmp_path}/forward' --with-reverse".replace("'", "")),
     ):  # fmt: skip
         with pytest.raises(UsageError) as error:

@@ -1,4 +1,4 @@
-"""bwarp.find_loci gives what find_alignments.py writes."""
+"""bwarp.find_loci gives what bwarp allmap writes."""
 
 import random
 

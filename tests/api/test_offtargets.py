@@ -1,4 +1,4 @@
-"""bwarp.find_offtargets gives what find_offtargets.py writes."""
+"""bwarp.find_offtargets gives what bwarp offtargets writes."""
 
 import random
 

@@ -191,7 +191,7 @@ def test_units_of_other_options_keep_program_records_of_their_own():
 
 def test_what_is_no_bam():
     for data, message in (
-        (b"@HD\tVN:1.6\n", "x: not a BAM file: give one that map_reads.py --sort has written"),
+        (b"@HD\tVN:1.6\n", "x: not a BAM file: give one that bwarp map --sort has written"),
         (b"", "x: the file ends within its header: write it again"),
         (b"BAM\1\0\0\0\0\1\0\0", "x: the file ends within its header: write it again"),
     ):

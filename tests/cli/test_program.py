@@ -247,7 +247,7 @@ def test_descriptions_are_wrapped_and_examples_are_not():
 
 @pytest.fixture
 def reads_parser():
-    """A parser with an option that looks like a number, as that of map_reads.py."""
+    """A parser with an option that looks like a number, as that of bwarp map."""
     parser = program_parser("Map.", "map.py -1 R1.fq")
     parser.add_argument("-1", dest="first")
     parser.add_argument("--interleaved", action="store_true")

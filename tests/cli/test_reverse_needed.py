@@ -44,7 +44,7 @@ def test_the_one_command_to_type_is_named(folder, monkeypatch, program, search, 
     assert done.rc == 2
     assert done.last_line == (
         f"{program}.py: error: genome.index has no reverse BWT, which {search} needs: add it "
-        "with: scripts/index_reference.py -o genome.index --with-reverse"
+        "with: bwarp index -o genome.index --with-reverse"
     )
     assert sorted(os.listdir(folder)) == before
 

@@ -222,7 +222,7 @@ def test_a_foreign_description(tmp_path, text):
         load_index(folder)
     assert str(error.value) == (
         f"{folder / 'index.json'}: not a bwarp index, or a damaged one: "
-        f"make one with scripts/index_reference.py REF.fa -o {folder}"
+        f"make one with bwarp index REF.fa -o {folder}"
     )
 
 
@@ -231,20 +231,20 @@ def test_what_is_no_index(tmp_path):
     with pytest.raises(InputError) as error:
         load_index(folder)
     assert str(error.value) == (
-        f"{folder}: no such index: make it with scripts/index_reference.py REF.fa -o {folder}"
+        f"{folder}: no such index: make it with bwarp index REF.fa -o {folder}"
     )
     folder.mkdir()
     with pytest.raises(InputError) as error:
         load_index(folder)
     assert str(error.value) == (
         f"{folder}: not a bwarp index, for it has no index.json: "
-        f"make one with scripts/index_reference.py REF.fa -o {folder}"
+        f"make one with bwarp index REF.fa -o {folder}"
     )
     (folder / "file").write_text("text")
     with pytest.raises(InputError) as error:
         load_index(folder / "file")
     assert str(error.value) == (
-        f"{folder / 'file'}: is a file; an index is a folder that index_reference.py makes"
+        f"{folder / 'file'}: is a file; an index is a folder that bwarp index makes"
     )
 
 

@@ -82,7 +82,7 @@ def test_names_without_the_truth(name):
         parse_read_name(name)
     assert str(error.value) == (
         f"read name {name!r} does not hold the truth: "
-        "only reads that simulate_reads.py made can be scored"
+        "only reads that bwarp simulate-reads made can be scored"
     )
 
 

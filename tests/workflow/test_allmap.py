@@ -32,7 +32,7 @@ def copy(make_copy):
 
 
 def in_one(copy, reads, group, ending, *limits):
-    """What find_alignments.py writes of a unit, by the endings of its files."""
+    """What bwarp allmap writes of a unit, by the endings of its files."""
     folder = copy / "one"
     folder.mkdir(exist_ok=True)
     for path in folder.iterdir():

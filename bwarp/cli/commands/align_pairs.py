@@ -23,12 +23,12 @@ from bwarp.runtime.progress import progress, say
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """
-scripts/align_pairs.py --references R.fa --queries Q.fa -o alignments.tsv
-scripts/align_pairs.py --references R.fa --queries Q.fq.gz -o alignments.sam --mode fitting
-scripts/align_pairs.py --pairs pairs.tsv -o alignments.paf --mode local --matrix BLOSUM62
-scripts/align_pairs.py --references windows.fa --queries reads.fa -o alignments.tsv \\
+bwarp pairs --references R.fa --queries Q.fa -o alignments.tsv
+bwarp pairs --references R.fa --queries Q.fq.gz -o alignments.sam --mode fitting
+bwarp pairs --pairs pairs.tsv -o alignments.paf --mode local --matrix BLOSUM62
+bwarp pairs --references windows.fa --queries reads.fa -o alignments.tsv \\
     --free-ends reference-start,reference-end --match 2 --mismatch -3 --gap-open 5 --gap-extend 2
-scripts/align_pairs.py --references haplotypes.fa --queries reads.fa -o gatk.tsv --mode gatk \\
+bwarp pairs --references haplotypes.fa --queries reads.fa -o gatk.tsv --mode gatk \\
     --parameters alignment-to-best-haplotype --overhang softclip
 """
 

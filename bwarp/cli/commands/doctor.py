@@ -7,7 +7,7 @@ from bwarp.runtime.machine import diagnose, gather
 from bwarp.runtime.simd.compiler import binding
 
 EXAMPLES = """
-scripts/doctor.py
+bwarp doctor
 """
 
 

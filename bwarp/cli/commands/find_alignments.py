@@ -26,12 +26,12 @@ from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import read_ahead
 
 EXAMPLES = """
-scripts/find_alignments.py --index genome.index -1 reads.fq.gz -o loci.tsv --edits 4
-scripts/find_alignments.py --index genome.index -1 reads.fq.gz -o loci.tsv --edits 3% \\
+bwarp allmap --index genome.index -1 reads.fq.gz -o loci.tsv --edits 4
+bwarp allmap --index genome.index -1 reads.fq.gz -o loci.tsv --edits 3% \\
     --report best
-scripts/find_alignments.py --index genome.index -1 probes.fa -o probes.tsv --edits 3 --gaps 0 \\
+bwarp allmap --index genome.index -1 probes.fa -o probes.tsv --edits 3 --gaps 0 \\
     --max-places 1000
-scripts/find_alignments.py --index genome.index -1 reads.fq.gz -o loci.bam --edits 4 \\
+bwarp allmap --index genome.index -1 reads.fq.gz -o loci.bam --edits 4 \\
     --extension local
 """
 

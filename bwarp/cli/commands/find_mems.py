@@ -45,10 +45,10 @@ from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import in_turns, on_each_gpu
 
 EXAMPLES = """
-scripts/find_mems.py --index genome.index --queries reads.fq.gz -o reads.mums --strands both
-scripts/find_mems.py --index genome.index --queries assembly.fa -o assembly.paf --kind mum \\
+bwarp mems --index genome.index --queries reads.fq.gz -o reads.mums --strands both
+bwarp mems --index genome.index --queries assembly.fa -o assembly.paf --kind mum \\
     --min-length 50 --strands both
-scripts/find_mems.py --reference MG1655.fa --queries DH1.fa -o DH1.mums --kind maxmatch
+bwarp mems --reference MG1655.fa --queries DH1.fa -o DH1.mums --kind maxmatch
 """
 
 #: Endings that choose a format; all others mean MUMmer's.
@@ -123,9 +123,7 @@ def searcher(options):
     length, kind, threads = options.min_length, options.kind, options.threads
     alone = options.reference and not options.chunk_bases
     if alone and options.backend == "cuda":
-        raise UsageError(
-            "--backend cuda needs --index, made with index_reference.py, or --chunk-bases"
-        )
+        raise UsageError("--backend cuda needs --index, made with bwarp index, or --chunk-bases")
     gpus = options.gpus if options.index else 1
     backend = "cpu" if alone else choose_engine(options.backend, gpus)
     if options.reference:

@@ -27,12 +27,12 @@ from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
-scripts/find_offtargets.py --index genome.index --guides guides.fa -o sites.tsv
-scripts/find_offtargets.py --index genome.index --guides guides.txt -o sites.tsv --pam NGG,NAG \\
+bwarp offtargets --index genome.index --guides guides.fa -o sites.tsv
+bwarp offtargets --index genome.index --guides guides.txt -o sites.tsv --pam NGG,NAG \\
     --mismatches 4 --dna-bulges 1 --rna-bulges 1 --annotation genes.gff3
-scripts/find_offtargets.py --index genome.index --guides crispor_23mers.txt -o sites.tsv \\
+bwarp offtargets --index genome.index --guides crispor_23mers.txt -o sites.tsv \\
     --guides-have-pam
-scripts/find_offtargets.py --index genome.index --guides cas12a.fa -o sites.bed --pam TTTV \\
+bwarp offtargets --index genome.index --guides cas12a.fa -o sites.bed --pam TTTV \\
     --pam-side 5
 """
 

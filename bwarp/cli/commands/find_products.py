@@ -29,10 +29,10 @@ from bwarp.seeding.find import prepare
 from bwarp.seeding.hits import SeedOptions
 
 EXAMPLES = """
-scripts/find_products.py --index genome.index --pairs primers.tsv -o products.tsv
-scripts/find_products.py --index genome.index --pairs primers.tsv -o products.fa --mismatches 3 \\
+bwarp primers --index genome.index --pairs primers.tsv -o products.tsv
+bwarp primers --index genome.index --pairs primers.tsv -o products.fa --mismatches 3 \\
     --last 5 --max-product 1000
-scripts/find_products.py --index genome.index --pairs primers.tsv -o products.bed --with-itself
+bwarp primers --index genome.index --pairs primers.tsv -o products.bed --with-itself
 """
 
 

@@ -35,13 +35,13 @@ from bwarp.seeding.seed_tables import (
 )
 
 EXAMPLES = """
-scripts/find_seeds.py --index genome.index --queries primers.fa -o hits.tsv --mismatches 2
-scripts/find_seeds.py --index genome.index --queries reads.fq.gz -o hits.tsv.gz -k 20 --step 10
-scripts/find_seeds.py --index genome.index --queries guides.fa -o hits.bed --mismatches 4 \\
+bwarp seeds --index genome.index --queries primers.fa -o hits.tsv --mismatches 2
+bwarp seeds --index genome.index --queries reads.fq.gz -o hits.tsv.gz -k 20 --step 10
+bwarp seeds --index genome.index --queries guides.fa -o hits.bed --mismatches 4 \\
     --max-hits 0
-scripts/find_seeds.py --index genome.index --queries probes.fa -o counts.tsv --mismatches 1 \\
+bwarp seeds --index genome.index --queries probes.fa -o counts.tsv --mismatches 1 \\
     --count-only
-zcat reads.fq.gz | scripts/find_seeds.py --index genome.index --queries - -o - -k 24 | head
+zcat reads.fq.gz | bwarp seeds --index genome.index --queries - -o - -k 24 | head
 """
 
 

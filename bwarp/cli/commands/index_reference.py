@@ -26,11 +26,11 @@ from bwarp.runtime.host_memory import available_bytes, parse_size
 from bwarp.runtime.progress import say, steps
 
 EXAMPLES = """
-scripts/index_reference.py genome.fa.gz -o genome.index
-scripts/index_reference.py genome.fa -o genome.index --sa-rate 1 --prefix-length 12
-scripts/index_reference.py genome.fa -o genome.index --with-reverse    for seeds with mismatches
-scripts/index_reference.py -o genome.index --with-reverse    the same, of an existing index
-scripts/index_reference.py --verify -o genome.index    prove an existing index
+bwarp index genome.fa.gz -o genome.index
+bwarp index genome.fa -o genome.index --sa-rate 1 --prefix-length 12
+bwarp index genome.fa -o genome.index --with-reverse    for seeds with mismatches
+bwarp index -o genome.index --with-reverse    the same, of an existing index
+bwarp index --verify -o genome.index    prove an existing index
 """
 
 

@@ -3,7 +3,7 @@
 Sequences come from a FASTA file or an index, either all or only the regions given by --region or
 --bed. A guide is listed if it lies in a region together with its PAM and has no ambiguous base. Its
 name is its position: chr20:1000-1020:+ is the protospacer from base 1000 to 1020, 0-based and
-half-open as in the tables of find_offtargets.py, which accepts the output as --guides.
+half-open as in the tables of bwarp offtargets, which accepts the output as --guides.
 """
 
 import numpy as np
@@ -22,10 +22,10 @@ from bwarp.runtime.progress import say
 from bwarp.sequence import decode
 
 EXAMPLES = """
-scripts/list_guides.py --fasta gene.fa -o guides.fa
-scripts/list_guides.py --index genome.index --region chr20:1,000,001-1,010,000 -o guides.fa \\
+bwarp guides --fasta gene.fa -o guides.fa
+bwarp guides --index genome.index --region chr20:1,000,001-1,010,000 -o guides.fa \\
     --min-gc 30 --max-gc 80 --without-tttt
-scripts/list_guides.py --index genome.index --bed exons.bed -o guides.txt --pam TTTV --pam-side 5 \\
+bwarp guides --index genome.index --bed exons.bed -o guides.txt --pam TTTV --pam-side 5 \\
     --length 23
 """
 

@@ -36,15 +36,15 @@ from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import read_ahead
 
 EXAMPLES = """
-scripts/map_reads.py --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o sample.bam --sort
-scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.sam
-scripts/map_reads.py --index genome.index -1 reads.fq.gz -o sample.paf --all --eqx
-scripts/map_reads.py --index genome.index -1 both.fq --interleaved -o sample.bam \\
+bwarp map --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o sample.bam --sort
+bwarp map --index genome.index -1 reads.fq.gz -o sample.sam
+bwarp map --index genome.index -1 reads.fq.gz -o sample.paf --all --eqx
+bwarp map --index genome.index -1 both.fq --interleaved -o sample.bam \\
     --read-group '@RG\\tID:1\\tSM:sample'
-scripts/map_reads.py --index genome.index -1 unaligned.bam -o sample.bam --sort
-scripts/map_reads.py --index genome.index -1 L1_R1.fq.gz L2_R1.fq.gz -2 L1_R2.fq.gz L2_R2.fq.gz \\
+bwarp map --index genome.index -1 unaligned.bam -o sample.bam --sort
+bwarp map --index genome.index -1 L1_R1.fq.gz L2_R1.fq.gz -2 L1_R2.fq.gz L2_R2.fq.gz \\
     -U merged.fq.gz -o sample.bam --sort
-scripts/map_reads.py --index genome.index --batches batches --part 3/20 -o 3.bam --sort \\
+bwarp map --index genome.index --batches batches --part 3/20 -o 3.bam --sort \\
     --estimated-insert-size insert_size.json --stats 3.stats.json
 """
 

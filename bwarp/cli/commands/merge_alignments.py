@@ -33,16 +33,15 @@ from bwarp.records.statistics import (
 from bwarp.runtime.progress import say
 
 EXAMPLES = """
-scripts/merge_alignments.py lane1.bam lane2.bam -o sample.bam
-scripts/merge_alignments.py lane1.bam lane2.bam -o sample.cram --index genome.index
-scripts/merge_alignments.py 1.bam 2.bam other.bam --units lane1 lane1 lane2 -o sample.bam
+bwarp merge lane1.bam lane2.bam -o sample.bam
+bwarp merge lane1.bam lane2.bam -o sample.cram --index genome.index
+bwarp merge 1.bam 2.bam other.bam --units lane1 lane1 lane2 -o sample.bam
 """
 
 
 def parse_options():
     parser = program_parser(
-        __doc__
-        + " Every X.bam has its statistics in X.stats.json, written by map_reads.py --stats; "
+        __doc__ + " Every X.bam has its statistics in X.stats.json, written by bwarp map --stats; "
         "the output gets their sum and an index.",
         EXAMPLES,
         output("OUT.bam|OUT.cram", "sorted file to write, with its index"),

@@ -41,13 +41,13 @@ from bwarp.options.finding import SCAN
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
-scripts/scan_composition.py --reference hairpin.fa.gz --queries mature.fa.gz -o hits.tsv \\
+bwarp scan --reference hairpin.fa.gz --queries mature.fa.gz -o hits.tsv \\
     --similarity 0.95
-scripts/scan_composition.py --reference chr20.fa --queries guides.fa -o hits.bed \\
+bwarp scan --reference chr20.fa --queries guides.fa -o hits.bed \\
     --similarity 19/20 --regions
-scripts/scan_composition.py --reference chr20.fa --queries reads.fq.gz -o best.parquet \\
+bwarp scan --reference chr20.fa --queries reads.fq.gz -o best.parquet \\
     --similarity 0.9 --best 10
-scripts/scan_composition.py --reference chr20.fa --queries reads.fq.gz -o counts.tsv \\
+bwarp scan --reference chr20.fa --queries reads.fq.gz -o counts.tsv \\
     --similarity 0.9 --count-only
 """
 

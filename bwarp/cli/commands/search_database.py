@@ -38,11 +38,11 @@ from bwarp.options.aligning import SEARCH
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
-scripts/search_database.py --queries Q.fa --database D.fa.gz -o hits.tsv
-scripts/search_database.py --queries Q.fa --database D.fa -o hits.tsv --evalue --top 50 \\
+bwarp search --queries Q.fa --database D.fa.gz -o hits.tsv
+bwarp search --queries Q.fa --database D.fa -o hits.tsv --evalue --top 50 \\
     --alignments hits.m8
-scripts/search_database.py --database D.fa --prepare D.database    then use it as --database
-scripts/search_database.py --queries Q.fa --database contigs.fa -o hits.tsv --match 2 \\
+bwarp search --database D.fa --prepare D.database    then use it as --database
+bwarp search --queries Q.fa --database contigs.fa -o hits.tsv --match 2 \\
     --mismatch -3 --gap-open 5 --gap-extend 2
 """
 

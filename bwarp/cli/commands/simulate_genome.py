@@ -17,9 +17,9 @@ from bwarp.runtime.progress import say
 from bwarp.simulation.genome import GenomeParameters, fasta_pieces, simulate_genome
 
 EXAMPLES = """
-scripts/simulate_genome.py -o demo.fa --length 1000000 --contigs 4 --seed 7
-scripts/simulate_genome.py -o human_like.fa.gz --length 3100000000 --contigs 24
-scripts/simulate_genome.py -o plain.fa --length 50000 --repeat-fraction 0 --tandem-fraction 0 \\
+bwarp simulate-genome -o demo.fa --length 1000000 --contigs 4 --seed 7
+bwarp simulate-genome -o human_like.fa.gz --length 3100000000 --contigs 24
+bwarp simulate-genome -o plain.fa --length 50000 --repeat-fraction 0 --tandem-fraction 0 \\
     --duplication-fraction 0 --n-fraction 0
 """
 

@@ -21,10 +21,10 @@ from bwarp.simulation.reads import ReadParameters, encode_contig_names, fastq_pi
 from bwarp.simulation.variants import VariantParameters, simulate_variants, vcf_lines
 
 EXAMPLES = """
-scripts/simulate_reads.py --reference demo.fa -1 R1.fq.gz -2 R2.fq.gz --pairs 10000
-scripts/simulate_reads.py --reference demo.fa -1 single.fq --reads 5000 --read-length 100 \\
+bwarp simulate-reads --reference demo.fa -1 R1.fq.gz -2 R2.fq.gz --pairs 10000
+bwarp simulate-reads --reference demo.fa -1 single.fq --reads 5000 --read-length 100 \\
     --vcf truth.vcf
-scripts/simulate_reads.py --reference demo.fa -1 exact.fq --reads 5000 --variant-rate 0 \\
+bwarp simulate-reads --reference demo.fa -1 exact.fq --reads 5000 --variant-rate 0 \\
     --error-rate-start 0 --error-rate-end 0 --random-fraction 0
 """
 

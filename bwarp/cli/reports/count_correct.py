@@ -1,7 +1,7 @@
 """Count how many simulated reads are mapped correctly, by mapping quality.
 
 A read is correct if mapped within 20 bases of the origin in its name. Reads must be from
-simulate_reads.py or dwgsim.
+bwarp simulate-reads or dwgsim.
 """
 
 import json
@@ -14,7 +14,7 @@ from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.runtime.progress import say
 
 EXAMPLES = """
-scripts/count_correct.py sample.bam -o truth.json
+bwarp count-correct sample.bam -o truth.json
 """
 
 

@@ -14,7 +14,7 @@ from bwarp.options.common import output
 from bwarp.runtime.progress import seconds_of_compiling
 
 EXAMPLES = """
-scripts/count_steps.py results/allmap/demo.stats.json -o demo.steps.tsv \\
+bwarp count-steps results/allmap/demo.stats.json -o demo.steps.tsv \\
     --times logs/*/demo/1.benchmark.tsv logs/*/demo/1/*.benchmark.tsv
 """
 
@@ -37,7 +37,7 @@ ROWS = (
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES, output("OUT.tsv", "table to write"))
-    parser.add_argument("stats", metavar="SAMPLE.stats.json", help="of find_alignments.py or merge")
+    parser.add_argument("stats", metavar="SAMPLE.stats.json", help="of bwarp allmap or merge")
     parser.add_argument(
         "--times", nargs="*", default=[], metavar="BENCHMARK.tsv",
         help="Snakemake's benchmark files of the jobs, in folders named after the steps, with the "

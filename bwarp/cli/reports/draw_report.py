@@ -1,7 +1,7 @@
 """Plot the statistics of mapped reads, and write the sections of a MultiQC report.
 
-The statistics of map_reads.py and merge_alignments.py give plots of mapping qualities, insert sizes
-and stages, the table of index_reference.py a plot of its sizes, and the counts of count_correct.py
+The statistics of bwarp map and bwarp merge give plots of mapping qualities, insert sizes
+and stages, the table of bwarp index a plot of its sizes, and the counts of bwarp count-correct
 a plot of correct and incorrect reads. Plots without data are omitted. The output folder has a file
 NAME.svg per plot, NAME_mqc.yaml per section, and SAMPLE.samtools_stats.txt with the numbers of a
 sample under the names of samtools stats, which MultiQC also reads.
@@ -28,8 +28,8 @@ from bwarp.report.multiqc_sections import (
 )
 
 EXAMPLES = """
-scripts/draw_report.py --statistics results/map/*.stats.json -o plots
-scripts/draw_report.py --statistics demo.stats.json --truth demo.json --index-sizes demo.txt \\
+bwarp draw-report --statistics results/map/*.stats.json -o plots
+bwarp draw-report --statistics demo.stats.json --truth demo.json --index-sizes demo.txt \\
     -o plots
 """
 

@@ -13,9 +13,9 @@ from bwarp.options.common import output
 from bwarp.report.figures import parse_timeline, picture
 
 EXAMPLES = """
-scripts/map_reads.py --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o out.bam --sort \\
+bwarp map --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o out.bam --sort \\
     --timeline t.json
-scripts/draw_timeline.py t.json -o t.svg --title "map, 16 threads"
+bwarp draw-timeline t.json -o t.svg --title "map, 16 threads"
 """
 
 

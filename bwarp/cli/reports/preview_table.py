@@ -9,8 +9,8 @@ from bwarp.options.common import output
 from bwarp.report.manifest import preview_page
 
 EXAMPLES = """
-scripts/preview_table.py results/seeds/primers.tsv -o primers.html
-scripts/preview_table.py results/mems/reads.mums -o reads.html --no-header
+bwarp preview-table results/seeds/primers.tsv -o primers.html
+bwarp preview-table results/mems/reads.mums -o reads.html --no-header
 """
 
 

@@ -9,7 +9,7 @@ from bwarp.options.common import output
 from bwarp.report.manifest import manifest
 
 EXAMPLES = """
-scripts/write_manifest.py --inputs genome.fa R1.fq.gz R2.fq.gz --outputs sample.bam -o manifest.json
+bwarp write-manifest --inputs genome.fa R1.fq.gz R2.fq.gz --outputs sample.bam -o manifest.json
 """
 
 

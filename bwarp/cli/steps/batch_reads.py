@@ -1,6 +1,6 @@
 """Split reads into batches, one file each, that can be processed in parallel on many machines.
 
-The first of six steps that together do the work of scripts/find_alignments.py; scripts/map_reads.py
+The first of six steps that together do the work of bwarp allmap; bwarp map
 also maps batches, with --batches and --part. The output is a folder of chunk files 0.reads, 1.reads
 and so on.
 """
@@ -20,7 +20,7 @@ from bwarp.reads.stored_reads import batches_in, write_reads
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
-scripts/batch_reads.py -1 R1.fq.gz -2 R2.fq.gz -o batches --batch-size 1000000
+bwarp batch-reads -1 R1.fq.gz -2 R2.fq.gz -o batches --batch-size 1000000
 """
 
 #: Reads per chunk; the next steps hold the hits of a chunk in memory.

@@ -1,7 +1,7 @@
 """Split the queries of a search into parts, one file each, to search them on many machines.
 
 The output is a folder of files 1.fa, 2.fa and so on, with unchanged records and about the same
-number of bytes in each. merge_tables.py merges the resulting tables into one. Records are in the
+number of bytes in each. bwarp merge-tables merges the resulting tables into one. Records are in the
 order of the rows of that table: for scan the shortest first, for other searches unchanged. Queries
 that the search would reject are rejected here, before any part is searched.
 """
@@ -24,8 +24,8 @@ from bwarp.runtime.progress import say
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """
-scripts/cut_queries.py --queries probes.fa.gz -o probes.parts --parts 20 --for seeds
-scripts/cut_queries.py --queries proteins.fa -o proteins.parts --parts 4 --for search
+bwarp cut-queries --queries probes.fa.gz -o probes.parts --parts 20 --for seeds
+bwarp cut-queries --queries proteins.fa -o proteins.parts --parts 4 --for search
 """
 
 

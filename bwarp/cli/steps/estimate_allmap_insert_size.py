@@ -1,7 +1,7 @@
 """Estimate the insert size of pairs from the loci of the first batches.
 
-Run it once for all batches of a unit, after scripts/extend_candidates.py and before
-scripts/write_alignments.py. The output is JSON: mean, standard deviation, bounds of proper pairs,
+Run it once for all batches of a unit, after bwarp extend-candidates and before
+bwarp write-alignments. The output is JSON: mean, standard deviation, bounds of proper pairs,
 and orientation; - is standard output.
 """
 
@@ -20,7 +20,7 @@ from bwarp.options.mapping import ALL
 from bwarp.options.option import File, Option
 
 EXAMPLES = """
-scripts/estimate_allmap_insert_size.py --index genome.index \\
+bwarp allmap-insert-size --index genome.index \\
     --reads batches/0.reads batches/1.reads --loci 0.loci 1.loci -o insert_size.json
 """
 

@@ -1,4 +1,4 @@
-"""Estimate the insert size from the best hits of the first pairs, as map_reads.py does.
+"""Estimate the insert size from the best hits of the first pairs, as bwarp map does.
 
 Run it once per unit that is mapped in parts, with the same scores. The output is JSON: mean,
 standard deviation, bounds of proper pairs, and orientation; - is standard output.
@@ -16,7 +16,7 @@ from bwarp.options.mapping import ALIGNMENT, BATCHES, MAP
 from bwarp.reads.stored_reads import part_of_batches, reads_of_files
 
 EXAMPLES = """
-scripts/estimate_map_insert_size.py --index genome.index --batches batches -o insert_size.json
+bwarp map-insert-size --index genome.index --batches batches -o insert_size.json
 """
 
 

@@ -1,7 +1,7 @@
 """Verify candidates: find the loci where reads align with at most the given number of edits.
 
-The fifth step of the chain, after scripts/filter_candidates.py, or directly after
-scripts/locate_seeds.py. The output is a chunk file; - is standard output.
+The fifth step of the chain, after bwarp filter-candidates, or directly after
+bwarp locate-seeds. The output is a chunk file; - is standard output.
 """
 
 from bwarp.cli.program import choose_engine, program_parser
@@ -23,7 +23,7 @@ from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
-scripts/extend_candidates.py --index genome.index --reads batches/0.reads \\
+bwarp extend-candidates --index genome.index --reads batches/0.reads \\
     --candidates 0.candidates -o 0.loci
 """
 

@@ -1,6 +1,6 @@
 """Drop candidates that a lower bound proves to have too many edits.
 
-The fourth step of the chain, after scripts/locate_seeds.py. It may be omitted; the results are the
+The fourth step of the chain, after bwarp locate-seeds. It may be omitted; the results are the
 same. The output is a chunk file; - is standard output.
 """
 
@@ -25,7 +25,7 @@ from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
-scripts/filter_candidates.py --index genome.index --reads batches/0.reads --hits 0.hits \\
+bwarp filter-candidates --index genome.index --reads batches/0.reads --hits 0.hits \\
     -o 0.candidates
 """
 

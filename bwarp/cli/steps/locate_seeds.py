@@ -1,4 +1,4 @@
-"""Look up the positions of the hits of scripts/seed_reads.py in the suffix array.
+"""Look up the positions of the hits of bwarp seed-reads in the suffix array.
 
 The third step of the chain; it runs on the CPU. The output is a chunk file; - is standard output.
 """
@@ -15,7 +15,7 @@ from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
-scripts/locate_seeds.py --index genome.index --seeds 0.seeds -o 0.hits
+bwarp locate-seeds --index genome.index --seeds 0.seeds -o 0.hits
 """
 
 

@@ -1,7 +1,7 @@
-"""Merge the loci of batches, as scripts/write_alignments.py wrote them: BAM, TSV or PAF.
+"""Merge the loci of batches, as bwarp write-alignments wrote them: BAM, TSV or PAF.
 
 The tables .over.tsv and .skipped.tsv and the counts .stats.json of the batches are merged as well.
-The output is byte-identical to that of scripts/find_alignments.py with all reads.
+The output is byte-identical to that of bwarp allmap with all reads.
 """
 
 import gzip
@@ -31,7 +31,7 @@ from bwarp.runtime.progress import say
 from bwarp.seeding.seed_tables import sibling
 
 EXAMPLES = """
-scripts/merge_loci.py 0.bam 1.bam 2.bam -o sample.bam
+bwarp merge-loci 0.bam 1.bam 2.bam -o sample.bam
 """
 
 
@@ -145,7 +145,7 @@ def header_of(path: Path) -> bytes:
 
 def skip_header(part: IO[bytes], path: Path, header: bytes) -> None:
     if part.read(len(header)) != header:
-        raise InputError(f"{path}: not a table that write_alignments.py wrote: write it again")
+        raise InputError(f"{path}: not a table that bwarp write-alignments wrote: write it again")
 
 
 @contextmanager

@@ -1,5 +1,5 @@
-"""Merge the tables of parts of queries, in order: tables of find_seeds.py, find_mems.py,
-scan_composition.py and search_database.py, as .tsv or in MUMmer's format.
+"""Merge the tables of parts of queries, in order: tables of bwarp seeds, bwarp mems,
+bwarp scan and bwarp search, as .tsv or in MUMmer's format.
 
 The output is byte-identical to that of a single run with all queries.
 """
@@ -15,7 +15,7 @@ from bwarp.options.common import output
 from bwarp.runtime.progress import say
 
 EXAMPLES = """
-scripts/merge_tables.py 1.tsv 2.tsv 3.tsv -o probes.tsv
+bwarp merge-tables 1.tsv 2.tsv 3.tsv -o probes.tsv
 """
 
 #: Whether tables with this ending begin with a header line.

@@ -1,8 +1,8 @@
 """Cut the reads of a batch into parts and search these in an index.
 
-The second step of the chain, after scripts/batch_reads.py. Each read is cut into as many parts as
+The second step of the chain, after bwarp batch-reads. Each read is cut into as many parts as
 are needed to miss no locus. LF steps lead from each SA row of a part to a sampled one (Liu and
-Schmidt's j and t), which scripts/locate_seeds.py looks up. The output is a chunk file; - is
+Schmidt's j and t), which bwarp locate-seeds looks up. The output is a chunk file; - is
 standard output.
 
 If only loci near the best are requested, there are two rounds: the first allows few edits, and the
@@ -44,8 +44,8 @@ from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
-scripts/seed_reads.py --index genome.index --reads batches/0.reads -o 0.seeds --edits 4
-scripts/seed_reads.py --index genome.index --reads batches/0.reads --after 0.loci -o 0.2.seeds \\
+bwarp seed-reads --index genome.index --reads batches/0.reads -o 0.seeds --edits 4
+bwarp seed-reads --index genome.index --reads batches/0.reads --after 0.loci -o 0.2.seeds \\
     --edits 4 --report best
 """
 

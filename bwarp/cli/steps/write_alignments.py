@@ -1,9 +1,9 @@
 """Write the loci of a batch, with their CIGARs: BAM, TSV or PAF.
 
-The last step of the chain except scripts/merge_loci.py, after scripts/extend_candidates.py. The
-output is byte-identical to that of scripts/find_alignments.py for these reads. Ends of pairs are
+The last step of the chain except bwarp merge-loci, after bwarp extend-candidates. The
+output is byte-identical to that of bwarp allmap for these reads. Ends of pairs are
 reported independently or, with --insert-size or --estimated-insert-size, as proper pairs; this
-requires that seed_reads.py has searched all loci.
+requires that bwarp seed-reads has searched all loci.
 """
 
 from contextlib import ExitStack
@@ -38,11 +38,11 @@ from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
-scripts/write_alignments.py --index genome.index --reads batches/0.reads --loci 0.loci -o 0.bam \\
+bwarp write-alignments --index genome.index --reads batches/0.reads --loci 0.loci -o 0.bam \\
     --stats 0.stats.json
-scripts/write_alignments.py --index genome.index --reads batches/0.reads --loci 0.1.loci 0.2.loci \\
+bwarp write-alignments --index genome.index --reads batches/0.reads --loci 0.1.loci 0.2.loci \\
     -o 0.tsv
-scripts/write_alignments.py --index genome.index --reads batches/1.reads --loci 1.loci -o 1.bam \\
+bwarp write-alignments --index genome.index --reads batches/1.reads --loci 1.loci -o 1.bam \\
     --estimated-insert-size insert_size.json --report best
 """
 

@@ -1,4 +1,4 @@
-"""scripts/find_alignments.py: its files, the same bytes in every way, its refusals."""
+"""bwarp allmap: its files, the same bytes in every way, its refusals."""
 
 import csv
 import gzip

@@ -179,7 +179,7 @@ def test_errors(genomes, run_program, tmp_path):
         (["--queries", queries, "-o", tmp_path / "x.parquet.gz", "--index", index], 2,
          f"{tmp_path}/x.parquet.gz: Parquet is compressed already: leave out .gz"),
         ([*base, "--reference", reference, "--backend", "cuda"], 2,
-         "--backend cuda needs --index, made with index_reference.py, or --chunk-bases"),
+         "--backend cuda needs --index, made with bwarp index, or --chunk-bases"),
         (["--queries", nameless, "-o", output, "--index", index], 1,
          f"{nameless}: record 2 has no name: write one after its > or @"),
         ([*base, "--index", tmp_path / "none"], 1, f"{tmp_path}/none: no such index"),

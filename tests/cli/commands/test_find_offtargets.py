@@ -1,4 +1,4 @@
-"""scripts/find_offtargets.py: its tables in every format, its refusals; and CRISPOR's guides."""
+"""bwarp offtargets: its tables in every format, its refusals; and CRISPOR's guides."""
 
 import csv
 import gzip

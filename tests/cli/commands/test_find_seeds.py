@@ -1,4 +1,4 @@
-"""scripts/find_seeds.py: its tables, its ways in and out, its refusals; and real guides."""
+"""bwarp seeds: its tables, its ways in and out, its refusals; and real guides."""
 
 import csv
 import gzip
@@ -227,7 +227,7 @@ def test_files_that_are_not_there(refused, index, queries, tmp_path):
     assert refused("--index", tmp_path / "x", "--queries", queries, *run) == (
         1,
         f"find_seeds.py: error: {tmp_path}/x: no such index: "
-        f"make it with scripts/index_reference.py REF.fa -o {tmp_path}/x\n",
+        f"make it with bwarp index REF.fa -o {tmp_path}/x\n",
     )
     assert refused("--index", index, "--queries", tmp_path / "no.fa", *run) == (
         1,

@@ -1,4 +1,4 @@
-"""scripts/index_reference.py as it is used: what it prints, refuses, and leaves behind."""
+"""bwarp index as it is used: what it prints, refuses, and leaves behind."""
 
 import gc
 import gzip
@@ -212,7 +212,7 @@ def test_bad_references(index_reference, tmp_path, content, message):
         (["r.fa", "-o", "r.fa"], 2, "r.fa is taken by another file of this run: every "
          "file needs a name of its own"),
         (["r.fa", "-o", "."], 2, None),
-        (["-o", "i", "--verify"], 1, "i: no such index: make it with scripts/index_reference.py "
+        (["-o", "i", "--verify"], 1, "i: no such index: make it with bwarp index "
          "REF.fa -o i"),
     ],
 )  # fmt: skip

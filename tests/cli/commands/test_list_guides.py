@@ -1,4 +1,4 @@
-"""scripts/list_guides.py: every protospacer beside a PAM, against looking at every position."""
+"""bwarp guides: every protospacer beside a PAM, against looking at every position."""
 
 import itertools
 import re

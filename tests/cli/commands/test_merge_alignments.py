@@ -1,4 +1,4 @@
-"""scripts/merge_alignments.py: units become a sample, with every read and count."""
+"""bwarp merge: units become a sample, with every read and count."""
 
 import json
 import os

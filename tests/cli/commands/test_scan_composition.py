@@ -1,4 +1,4 @@
-"""scripts/scan_composition.py: its formats, its options, and its one-line errors."""
+"""bwarp scan: its formats, its options, and its one-line errors."""
 
 import gzip
 from fractions import Fraction

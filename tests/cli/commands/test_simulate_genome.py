@@ -1,4 +1,4 @@
-"""scripts/simulate_genome.py: its files, its examples and its refusals."""
+"""bwarp simulate-genome: its files, its examples and its refusals."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""scripts/simulate_reads.py: its files, its examples and its refusals."""
+"""bwarp simulate-reads: its files, its examples and its refusals."""
 
 import gzip
 import hashlib

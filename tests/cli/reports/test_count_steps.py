@@ -1,4 +1,4 @@
-"""scripts/count_steps.py: the certificate of loci as a table, with the seconds of steps."""
+"""bwarp count-steps: the certificate of loci as a table, with the seconds of steps."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The programs of the chain: together they write what find_alignments.py does, byte for byte."""
+"""The programs of the chain: together they write what bwarp allmap does, byte for byte."""
 
 import json
 import random
@@ -196,7 +196,7 @@ def test_proper_pairs(folder, pairs, tmp_path, report, written, ending, batch_si
          "--estimated-insert-size cannot be combined with --insert-size or --orientation"),
         ((), ("--orientation", "FR", "--estimated-insert-size", "s"),
          "--estimated-insert-size cannot be combined with --insert-size or --orientation"),
-        (("--report", "best"), ("--insert-size", "160,8"), "use seed_reads.py --report all"),
+        (("--report", "best"), ("--insert-size", "160,8"), "use bwarp seed-reads --report all"),
     ],
 )  # fmt: skip
 def test_what_does_not_pair(folder, pairs, tmp_path, searched, written, message):
@@ -276,7 +276,7 @@ def test_the_estimate_is_of_the_first_pairs_alone(folder, pairs, tmp_path, monke
          "0.0.loci: these loci are of other reads than those of b/1.reads: give the file of reads "
          "that was searched"),
         ("pairs", (*LIMITS, "--report", "best"), ("--reads", "b/0.reads", "--loci", "0.0.loci"), 2,
-         "--loci 0.0.loci: proper pairs may have any locus of their ends: use seed_reads.py "
+         "--loci 0.0.loci: proper pairs may have any locus of their ends: use bwarp seed-reads "
          "--report all"),
         ("single", LIMITS, ("--reads", "b/0.reads", "--loci", "0.0.loci"), 2,
          "--reads b/0.reads: has no pairs: give batches of pairs"),
@@ -321,7 +321,7 @@ def test_a_file_that_is_no_insert_size_is_refused(steps, tmp_path, text):
     assert (done.rc, done.left) == (1, ["size.json"])
     assert done.last_line == (
         f"write_alignments.py: error: {tmp_path}/size.json: not an insert size that "
-        "estimate_map_insert_size.py or estimate_allmap_insert_size.py wrote: make it again"
+        "bwarp map-insert-size or bwarp allmap-insert-size wrote: make it again"
     )
 
 
@@ -373,7 +373,7 @@ SEEDS = ("--reads", "b/0.reads", "--edits", "4")
     ("name", "arguments", "rc", "message"),
     [
         ("seed_reads", ("--index", "i", "--reads", "0.0.seeds", "--edits", "4"), 1,
-         "0.0.seeds: not a file of reads: make one with scripts/batch_reads.py"),
+         "0.0.seeds: not a file of reads: make one with bwarp batch-reads"),
         ("seed_reads", ("--index", "i", *SEEDS, "--after", "0.0.loci", "--report", "best"), 2,
          "--after 0.0.loci: the first round was searched with other limits: give the same "
          "--edits, --gaps, --report and --seed-mismatches"),
@@ -382,14 +382,14 @@ SEEDS = ("--reads", "b/0.reads", "--edits", "4")
          "0.0.loci: these loci are of other reads than those of other/0.reads: give the file of "
          "reads that was searched"),
         ("locate_seeds", ("--index", "i", "--seeds", "0.0.hits"), 1,
-         "0.0.hits: not a file of seeds: make one with scripts/seed_reads.py"),
+         "0.0.hits: not a file of seeds: make one with bwarp seed-reads"),
         ("locate_seeds", ("--index", "index", "--seeds", "0.0.seeds"), 1,
          "0.0.seeds: these seeds were found in another index than index: give that one, or find "
-         "them again with scripts/seed_reads.py"),
+         "them again with bwarp seed-reads"),
         ("extend_candidates", ("--index", "i", "--reads", "b/0.reads", "--candidates",
                                "0.0.seeds"), 1,
          "0.0.seeds: not a file of candidates or hits: make one with "
-         "scripts/filter_candidates.py"),
+         "bwarp filter-candidates"),
         ("filter_candidates", ("--index", "i", "--reads", "other/0.reads", "--hits",
                                "0.0.hits"), 1,
          "0.0.hits: these hits are of other reads than those of other/0.reads: give the file of "
@@ -446,7 +446,7 @@ def test_a_table_of_another_kind_is_not_merged(steps, monkeypatch, tmp_path):
     assert done.rc == 1
     assert "o.bam" not in done.left
     assert done.last_line == (
-        f"merge_loci.py: error: {tmp_path}/0.over.tsv: not a table that write_alignments.py "
+        f"merge_loci.py: error: {tmp_path}/0.over.tsv: not a table that bwarp write-alignments "
         "wrote: write it again"
     )
 

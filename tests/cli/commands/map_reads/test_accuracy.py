@@ -1,4 +1,4 @@
-"""scripts/map_reads.py: where reads are mapped to."""
+"""bwarp map: where reads are mapped to."""
 
 import json
 from collections import Counter

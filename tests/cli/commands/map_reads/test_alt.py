@@ -1,4 +1,4 @@
-"""scripts/map_reads.py: a genome with ALT contigs, mapped by the rules of bwa mem."""
+"""bwarp map: a genome with ALT contigs, mapped by the rules of bwa mem."""
 
 import re
 import shutil

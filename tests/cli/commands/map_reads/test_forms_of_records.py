@@ -1,4 +1,4 @@
-"""scripts/map_reads.py: secondary records, soft clips, = and X, PAF, regions and tags of comments.
+"""bwarp map: secondary records, soft clips, = and X, PAF, regions and tags of comments.
 
 What bwa mem and minimap2 wrote for the same reads is in golden/.
 """

@@ -1,4 +1,4 @@
-"""scripts/map_reads.py --hic: pairs over ligations, as bwa mem -5SP maps them."""
+"""bwarp map --hic: pairs over ligations, as bwa mem -5SP maps them."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""scripts/map_reads.py: reads of up to 10,000 bases, such as contigs and amplicons."""
+"""bwarp map: reads of up to 10,000 bases, such as contigs and amplicons."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""scripts/map_reads.py: odd reads, odd contigs, and nothing at all."""
+"""bwarp map: odd reads, odd contigs, and nothing at all."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""scripts/map_reads.py --interleaved: pairs and orphans in one file, as bwa mem -p takes them."""
+"""bwarp map --interleaved: pairs and orphans in one file, as bwa mem -p takes them."""
 
 import json
 import re

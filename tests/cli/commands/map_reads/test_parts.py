@@ -174,7 +174,7 @@ ESTIMATE = {"mean": 250.0, "standard_deviation": 20.0, "lowest": 170, "highest":
         ("-1 r.fq --part 1/2", 2, "--part requires --batches"),
         ("--batches b -1 r.fq", 2, "--batches cannot be combined with -1, -2, --single or "
          "--interleaved"),
-        ("--batches b", 1, "b: no folder of reads: make one with scripts/batch_reads.py"),
+        ("--batches b", 1, "b: no folder of reads: make one with bwarp batch-reads"),
         ("--batches c", 1, "c: no such file or folder: check the path"),
         ("--batches b --part 3/2", 2, "argument --part: '3/2': write the part and the number of "
          "parts, such as 3/20 (see map_reads.py --help)"),

@@ -1,4 +1,4 @@
-"""scripts/map_reads.py: valid SAM and BAM, the same bytes however it runs."""
+"""bwarp map: valid SAM and BAM, the same bytes however it runs."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""scripts/map_reads.py: what it refuses, and what an end in mid-work leaves behind."""
+"""bwarp map: what it refuses, and what an end in mid-work leaves behind."""
 
 import gzip
 import json

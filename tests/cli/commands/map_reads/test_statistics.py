@@ -1,4 +1,4 @@
-"""scripts/map_reads.py --stats: what is counted while mapping is what others count in the file."""
+"""bwarp map --stats: what is counted while mapping is what others count in the file."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""scripts/map_reads.py on BAM and CRAM without alignments: as on FASTQ with tags for comments."""
+"""bwarp map on BAM and CRAM without alignments: as on FASTQ with tags for comments."""
 
 import json
 import shutil
