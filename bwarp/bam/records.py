@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bwarp.bam.fields import FIXED_BYTES, INT8, INT16, INT32, SIZE_BYTES, UINT8, UINT16, UINT32
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.machine_code import uncounted
-
-#: A record without its size, name, CIGAR, bases, qualities and tags: no record is shorter.
-FIXED_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -78,37 +76,43 @@ def put_int64(out, at, number):
 
 
 @compiled(inline="always")
-def put_tag(out, at, first, second, kind):
-    out[at] = first
-    out[at + 1] = second
-    out[at + 2] = kind
-    return at + 3
+def put_tag(out, at, tag, kind):
+    """The name of a tag (see `bwarp.bam.fields`), and its kind."""
+    at = put_int16(out, at, tag)
+    out[at] = kind
+    return at + 1
 
 
 @compiled(inline="always")
-def put_integer_tag(out, at, first, second, number):
+def put_integer_tag(out, at, tag, number):
     """A tag with a number in as few bytes as hold it, as samtools chooses them."""
-    return _put_integer_tag(out, at, np.int64(first), np.int64(second), np.int64(number))
+    return _put_integer_tag(out, at, np.int64(tag), np.int64(number))
 
 
 @compiled
-def _put_integer_tag(out, at, first, second, number):
+def _put_integer_tag(out, at, tag, number):
     out = uncounted(out)
     if number >= 0:
         if number < 1 << 8:
-            at = put_tag(out, at, first, second, 67)
+            at = put_tag(out, at, tag, UINT8)
             out[at] = number
             return at + 1
         if number < 1 << 16:
-            return put_int16(out, put_tag(out, at, first, second, 83), number)
-        return put_int32(out, put_tag(out, at, first, second, 73), number)
+            return put_int16(out, put_tag(out, at, tag, UINT16), number)
+        return put_int32(out, put_tag(out, at, tag, UINT32), number)
     if number >= -(1 << 7):
-        at = put_tag(out, at, first, second, 99)
+        at = put_tag(out, at, tag, INT8)
         out[at] = number
         return at + 1
     if number >= -(1 << 15):
-        return put_int16(out, put_tag(out, at, first, second, 115), number)
-    return put_int32(out, put_tag(out, at, first, second, 105), number)
+        return put_int16(out, put_tag(out, at, tag, INT16), number)
+    return put_int32(out, put_tag(out, at, tag, INT32), number)
+
+
+@compiled(inline="always")
+def get_int16(data, at):
+    """The number at ``data[at:at + 2]``, which is not negative."""
+    return np.int64(data[at]) | np.int64(data[at + 1]) << 8
 
 
 @compiled(inline="always")
@@ -145,15 +149,15 @@ def record_starts(data):
     -------
     starts : ndarray, shape=(n + 1,), dtype=int64
     """
-    starts = np.empty(data.size // (4 + FIXED_BYTES) + 1, np.int64)
+    starts = np.empty(data.size // (SIZE_BYTES + FIXED_BYTES) + 1, np.int64)
     starts[0] = 0
     count = 0
     at = np.int64(0)
-    while at + 4 <= data.size:
+    while at + SIZE_BYTES <= data.size:
         size = get_int32(data, at)
-        if size < FIXED_BYTES or at + 4 + size > data.size:
+        if size < FIXED_BYTES or at + SIZE_BYTES + size > data.size:
             break
-        at += 4 + size
+        at += SIZE_BYTES + size
         count += 1
         starts[count] = at
     return starts[: count + 1].copy()

@@ -10,6 +10,31 @@ import numpy as np
 
 from bwarp.bam.compression import ON_HOST, WHEN_MAPPED, Compression
 from bwarp.bam.external_sort import RecordSorter, sort_keys
+from bwarp.bam.fields import (
+    AS,
+    FIRST,
+    HI,
+    LAST,
+    MATE_REVERSE,
+    MATE_UNMAPPED,
+    MD,
+    NH,
+    NM,
+    PAIRED,
+    PROPER,
+    REVERSE,
+    RG,
+    SECONDARY,
+    SIZE_BYTES,
+    TEXT,
+    UNMAPPED,
+    X0,
+    X1,
+    XA,
+    XD,
+    XE,
+    XO,
+)
 from bwarp.bam.records import (
     Records,
     first_bin,
@@ -26,16 +51,6 @@ from bwarp.loci.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipped
 from bwarp.loci.options import FoundLoci
 from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.records.alignment_file import bam_header, put_in_place
-from bwarp.records.alignment_records import (
-    FIRST,
-    LAST,
-    MATE_REVERSE,
-    MATE_UNMAPPED,
-    PAIRED,
-    PROPER,
-    REVERSE,
-    UNMAPPED,
-)
 from bwarp.records.record_text import put_cigar, put_md, put_nibbles, put_raw_qualities
 from bwarp.records.record_writer import sam_header
 from bwarp.reference import Reference
@@ -177,9 +192,7 @@ def _hash(numbers: np.ndarray) -> np.ndarray:
 #     Xo            1 for a read with more loci than the limit, which are not listed
 
 
-SECONDARY = 256
-
-_TEXT, _STAR = 90, 42  # Z, *
+_STAR = 42
 # As numbers of one type: for each literal number Numba would compile a function again.
 _COMMA, _SEMICOLON, _PLUS, _MINUS = np.frombuffer(b",;+-", np.uint8)
 
@@ -363,7 +376,9 @@ def _write(
         first, last = offsets[read], offsets[read + 1]
         turned = flag & REVERSE != 0
         base = first + (both.size // 2 if turned else 0)
-        at = put_int32(out, at + 4, contig_numbers[contig] if contig >= 0 else np.int64(-1))
+        at = put_int32(
+            out, at + SIZE_BYTES, contig_numbers[contig] if contig >= 0 else np.int64(-1)
+        )
         at = put_int32(out, at, position)
         out[at] = max(name_end - name_begin, 1) + 1
         out[at + 1] = mapping_qualities[row]
@@ -387,19 +402,19 @@ def _write(
             at = put_nibbles(out, at, both, base, base + length)
             at = put_raw_qualities(out, at, qualities, 0, length, first, last, turned)
         if locus >= 0:
-            at = put_integer_tag(out, at, 78, 77, distances[locus])
-            at = put_tag(out, at, 77, 68, _TEXT)
+            at = put_integer_tag(out, at, NM, distances[locus])
+            at = put_tag(out, at, MD, TEXT)
             at = put_md(out, at, genome, starts[locus], both, base, cigar, begin, end)
             out[at] = 0
-            at = put_integer_tag(out, at + 1, 65, 83, scores[locus])
-            at = put_integer_tag(out, at, 78, 72, n_loci[read])
-            at = put_integer_tag(out, at, 72, 73, numbers[row])
-            at = put_integer_tag(out, at, 88, 48, best[read])
-            at = put_integer_tag(out, at, 88, 49, others[read])
+            at = put_integer_tag(out, at + 1, AS, scores[locus])
+            at = put_integer_tag(out, at, NH, n_loci[read])
+            at = put_integer_tag(out, at, HI, numbers[row])
+            at = put_integer_tag(out, at, X0, best[read])
+            at = put_integer_tag(out, at, X1, others[read])
             if locus_edits[locus] != distances[locus]:
-                at = put_integer_tag(out, at, 88, 100, locus_edits[locus])
+                at = put_integer_tag(out, at, XD, locus_edits[locus])
             if tag_offsets[read] < tag_offsets[read + 1]:
-                at = put_tag(out, at, 88, 65, _TEXT)
+                at = put_tag(out, at, XA, TEXT)
                 for i in range(tag_offsets[read], tag_offsets[read + 1]):
                     other = tag_loci[i]
                     start = starts[other]
@@ -417,16 +432,16 @@ def _write(
                 out[at] = 0
                 at += 1
         elif n_loci[read]:
-            at = put_integer_tag(out, at, 78, 72, n_loci[read])
-            at = put_integer_tag(out, at, 88, 111, np.int64(1))
+            at = put_integer_tag(out, at, NH, n_loci[read])
+            at = put_integer_tag(out, at, XO, np.int64(1))
         if searched[read] >= 0:
-            at = put_integer_tag(out, at, 88, 101, np.int64(searched[read]))
+            at = put_integer_tag(out, at, XE, np.int64(searched[read]))
         if group.size:
-            at = put_tag(out, at, 82, 71, _TEXT)
+            at = put_tag(out, at, RG, TEXT)
             at = put_bytes(out, at, group, 0, group.size)
             out[at] = 0
             at += 1
-        put_int32(out, begin_of_record, at - begin_of_record - 4)
+        put_int32(out, begin_of_record, at - begin_of_record - SIZE_BYTES)
     begins[reads.size] = at
 
 

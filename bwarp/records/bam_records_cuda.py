@@ -17,6 +17,34 @@ import numpy as np
 
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
 from bwarp.bam.external_sort import NO_POSITION
+from bwarp.bam.fields import (
+    AS,
+    FIRST,
+    FIXED_BYTES,
+    INT8,
+    INT16,
+    INT32,
+    LAST,
+    MATE_REVERSE,
+    MATE_UNMAPPED,
+    MC,
+    MD,
+    MQ,
+    NM,
+    NO_QUALITY,
+    PAIRED,
+    PROPER,
+    REVERSE,
+    RG,
+    SIZE_BYTES,
+    TEXT,
+    UINT8,
+    UINT16,
+    UINT32,
+    UNMAPPED,
+    XA,
+    XS,
+)
 from bwarp.bam.records import first_bin
 from bwarp.bam.sorted_blocks_cuda import DeviceRecords
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
@@ -30,16 +58,6 @@ from bwarp.mapping.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import differing
 from bwarp.reads.device_reads_cuda import DeviceReads
-from bwarp.records.alignment_records import (
-    FIRST,
-    LAST,
-    MATE_REVERSE,
-    MATE_UNMAPPED,
-    PAIRED,
-    PROPER,
-    REVERSE,
-    UNMAPPED,
-)
 from bwarp.runtime.threads import offsets_of
 
 # --------------------------------------------------------------------------------------------------
@@ -246,24 +264,25 @@ def put_number(out, at, number):
 
 
 @cuda.jit(device=True)
-def begin_tag(out, at, first, second, kind):
-    return put_byte(out, put_byte(out, put_byte(out, at, first), second), kind)
+def put_tag(out, at, tag, kind):
+    """The name of a tag (see `bwarp.bam.fields`), and its kind."""
+    return put_byte(out, put_int16(out, at, tag), kind)
 
 
 @cuda.jit(device=True)
-def put_integer(out, at, first, second, number):
+def put_integer_tag(out, at, tag, number):
     """A tag with a number in as few bytes as hold it, as samtools chooses them."""
     if number >= 0:
         if number < 1 << 8:
-            return put_byte(out, begin_tag(out, at, first, second, 67), number)
+            return put_byte(out, put_tag(out, at, tag, UINT8), number)
         if number < 1 << 16:
-            return put_int16(out, begin_tag(out, at, first, second, 83), number)
-        return put_int32(out, begin_tag(out, at, first, second, 73), number)
+            return put_int16(out, put_tag(out, at, tag, UINT16), number)
+        return put_int32(out, put_tag(out, at, tag, UINT32), number)
     if number >= -(1 << 7):
-        return put_byte(out, begin_tag(out, at, first, second, 99), number)
+        return put_byte(out, put_tag(out, at, tag, INT8), number)
     if number >= -(1 << 15):
-        return put_int16(out, begin_tag(out, at, first, second, 115), number)
-    return put_int32(out, begin_tag(out, at, first, second, 105), number)
+        return put_int16(out, put_tag(out, at, tag, INT16), number)
+    return put_int32(out, put_tag(out, at, tag, INT32), number)
 
 
 @cuda.jit(device=True)
@@ -417,8 +436,8 @@ def put_tags(out, at, constants, tables, alignments, other_offsets, others, read
     position = alignments.positions[read]
     length = tables.offsets[read + 1] - tables.offsets[read]
     if position >= 0:
-        at = put_integer(out, at, 78, 77, n_edits)  # NM
-        at = begin_tag(out, at, 77, 68, 90)  # MD
+        at = put_integer_tag(out, at, NM, n_edits)
+        at = put_tag(out, at, MD, TEXT)
         begin = int64(alignments.cigar_offsets[read])
         end = int64(alignments.cigar_offsets[read + 1])
         if n_edits > 0:
@@ -433,19 +452,19 @@ def put_tags(out, at, constants, tables, alignments, other_offsets, others, read
     mate = read ^ 1
     if ends == 2 and alignments.positions[mate] >= 0:
         mate_length = tables.offsets[mate + 1] - tables.offsets[mate]
-        at = begin_tag(out, at, 77, 67, 90)  # MC
+        at = put_tag(out, at, MC, TEXT)
         at = put_byte(out, _put_row_cigar(out, at, alignments, mate, mate_length), 0)
-        at = put_integer(out, at, 77, 81, int64(tables.mapping_qualities[mate]))  # MQ
+        at = put_integer_tag(out, at, MQ, int64(tables.mapping_qualities[mate]))
     if position >= 0:
-        at = put_integer(out, at, 65, 83, int64(alignments.scores[read]))  # AS
-        at = put_integer(out, at, 88, 83, int64(tables.suboptimal[read]))  # XS
+        at = put_integer_tag(out, at, AS, int64(alignments.scores[read]))
+        at = put_integer_tag(out, at, XS, int64(tables.suboptimal[read]))
     if constants.group.size > 0:
-        at = begin_tag(out, at, 82, 71, 90)  # RG
+        at = put_tag(out, at, RG, TEXT)
         at = put_bytes(out, at, constants.group, 0, constants.group.size)
         at = put_byte(out, at, 0)
     first, last = int64(other_offsets[read]), int64(other_offsets[read + 1])
     if first < last:
-        at = begin_tag(out, at, 88, 65, 90)  # XA
+        at = put_tag(out, at, XA, TEXT)
         for row in range(first, last):
             at = _put_secondary(out, at, constants, tables, others, row, read, length)
         at = put_byte(out, at, 0)
@@ -472,7 +491,7 @@ def _put_secondary(out, at, constants, tables, others, row, read, length):
 _NO_POSITION = int(NO_POSITION)
 
 #: Bytes of a record before the read's name, its size included.
-_HEAD = 36
+_HEAD = SIZE_BYTES + FIXED_BYTES
 
 
 def plain_records(
@@ -631,7 +650,7 @@ def write_heads(
     n_operations = _cigar_count(alignments, read, length)
     template = read // ends
     name_begin, name_end = tables.name_offsets[template], tables.name_offsets[template + 1]
-    at = put_int32(data, at, size - 4)
+    at = put_int32(data, at, size - SIZE_BYTES)
     at = put_int32(data, at, number)
     at = put_int32(data, at, position)
     at = put_byte(data, at, max(name_end - name_begin, int64(1)) + 1)
@@ -693,7 +712,7 @@ def write_bases(
         data[at + i] = two
     at += (length + 1) // 2
     for i in range(lane, length, WARP):
-        quality = int64(255)
+        quality = int64(NO_QUALITY)
         if tables.qualities.size > 0:
             source = first + length - 1 - i if is_turned else first + i
             quality = int64(tables.qualities[source]) - 33

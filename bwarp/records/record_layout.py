@@ -7,10 +7,8 @@ is near.
 
 import numpy as np
 
-from bwarp.mapping.final_alignments import MappedReads
-from bwarp.mapping.primary_hits_cpu import PrimarySelection
-from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import (
+from bwarp.alignment.pairs import HARD_CLIP, INSERTION, SOFT_CLIP
+from bwarp.bam.fields import (
     FIRST,
     LAST,
     MATE_REVERSE,
@@ -21,6 +19,11 @@ from bwarp.records.alignment_records import (
     SECONDARY,
     SUPPLEMENTARY,
     UNMAPPED,
+)
+from bwarp.mapping.final_alignments import MappedReads
+from bwarp.mapping.primary_hits_cpu import PrimarySelection
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_records import (
     AlignmentRecords,
     SecondaryHits,
     SecondaryRecords,
@@ -31,8 +34,6 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
-
-_SOFT_CLIP, _HARD_CLIP = 4, 5
 
 #: The columns that `_put_columns` fills, in its order.
 _COLUMNS = {
@@ -170,7 +171,7 @@ def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
     used = 0
     for row in range(order.size):
         source = order[row]
-        clip = _SOFT_CLIP if soft[row] else _HARD_CLIP
+        clip = SOFT_CLIP if soft[row] else HARD_CLIP
         if offsets[source] < offsets[source + 1]:
             if read_starts[source] > 0:
                 out[used] = read_starts[source] << 4 | clip
@@ -179,7 +180,7 @@ def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
                 out[used] = cigar[at]
                 used += 1
                 # All but insertions lie on the reference.
-                spans[row] += 0 if cigar[at] & 15 == 1 else cigar[at] >> 4
+                spans[row] += 0 if cigar[at] & 15 == INSERTION else cigar[at] >> 4
             if read_ends[source] < lengths[row]:
                 out[used] = (lengths[row] - read_ends[source]) << 4 | clip
                 used += 1

@@ -5,25 +5,26 @@ The functions write into a byte array and return where they stopped; the array m
 
 import numpy as np
 
-from bwarp.bam.records import put_int32, put_integer_tag, put_tag
+from bwarp.alignment.pairs import DELETION, EQUAL, HARD_CLIP, INSERTION, MATCH, SOFT_CLIP
+from bwarp.bam.fields import INTEGER, NO_QUALITY, REVERSE
+from bwarp.bam.records import put_int16, put_int32, put_integer_tag, put_tag
 from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.reads.base_bits_cpu import base_at, differing
-from bwarp.records.alignment_records import REVERSE, AlignmentRecords
+from bwarp.records.alignment_records import AlignmentRecords
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count
 
 _BASES = np.frombuffer(b"ACGTN", np.uint8)
 _OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
-_SOFT_CLIP, _HARD_CLIP = 4, 5
 _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
 
 
 @compiled(inline="always")
 def is_match(operation):
     """Whether bases lie on bases, alike or not: M, = and X."""
-    return operation == 0 or operation > 6
+    return operation == MATCH or operation >= EQUAL
 
 
 @compiled
@@ -52,11 +53,11 @@ def count_edits(blocks, position, both, read, cigar, start, stop):
                 edits += population_count(differing(blocks, position + at, both, read + at, n))
             read += length
             position += length
-        elif operation == 2:
+        elif operation == DELETION:
             edits += length
             position += length
         else:
-            edits += length if operation == 1 else 0
+            edits += length if operation == INSERTION else 0
             read += length
     return edits
 
@@ -87,7 +88,7 @@ def put_md(out, at, blocks, position, both, read, cigar, start, stop):
             same += length - done
             read += length
             position += length
-        elif operation == 2:
+        elif operation == DELETION:
             at = put_number(out, at, same)
             out[at] = 94
             at += 1
@@ -124,7 +125,7 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
         for i in range(begin, end):
             # Whether the other record has its clipped bases does not matter here.
             operation = cigar[i] & 15
-            operation = _SOFT_CLIP if operation == _HARD_CLIP else operation
+            operation = SOFT_CLIP if operation == HARD_CLIP else operation
             at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[operation])
         out[at] = _COMMA
         at = put_field(out, at + 1, records.mapping_qualities[other], _COMMA)
@@ -171,27 +172,23 @@ def _put_contig(out, at, contig, contigs):
 # NM:i:3     a tab and the text, in SAM         NM C 3 in BAM
 
 
-_INTEGER = ord("i")
 _TAB, _COLON = b"\t:"
 
 
 @compiled(inline="always")
 def begin_tag(out, at, tag, kind, is_binary):
     """The name and kind of a tag: such as NM:i: after a tab, in text."""
-    # Every tag and kind would be a type of its own, and a function compiled for it.
-    name = np.int64(tag[0]), np.int64(tag[1])
-    return _put_tag_name(out, at, name, np.int64(kind), np.bool_(is_binary))
+    return _put_tag_name(out, at, np.int64(tag), np.int64(kind), np.bool_(is_binary))
 
 
 @compiled
-def _put_tag_name(out, at, name, kind, is_binary):
+def _put_tag_name(out, at, tag, kind, is_binary):
     out = uncounted(out)
     if is_binary:
-        at = put_tag(out, at, name[0], name[1], kind)
+        at = put_tag(out, at, tag, kind)
     else:
         out[at] = _TAB
-        out[at + 1] = name[0]
-        out[at + 2] = name[1]
+        put_int16(out, at + 1, tag)
         out[at + 3] = _COLON
         out[at + 4] = kind
         out[at + 5] = _COLON
@@ -209,17 +206,16 @@ def end_text(out, at, is_binary):
 
 @compiled(inline="always")
 def put_integer(out, at, tag, number, is_binary):
-    name = np.int64(tag[0]), np.int64(tag[1])
-    return _put_integer_of(out, at, name, np.int64(number), is_binary)
+    return _put_integer_of(out, at, np.int64(tag), np.int64(number), is_binary)
 
 
 @compiled
-def _put_integer_of(out, at, name, number, is_binary):
+def _put_integer_of(out, at, tag, number, is_binary):
     out = uncounted(out)
     if is_binary:
-        at = put_integer_tag(out, at, name[0], name[1], number)
+        at = put_integer_tag(out, at, tag, number)
     else:
-        at = put_number(out, _put_tag_name(out, at, name, np.int64(_INTEGER), False), number)
+        at = put_number(out, _put_tag_name(out, at, tag, np.int64(INTEGER), False), number)
     return at
 
 
@@ -294,7 +290,7 @@ def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
     to, length = np.uint64(at), np.uint64(stop - start)
     if qualities.size == 0:
         for i in range(length):
-            out[to + i] = 255
+            out[to + i] = NO_QUALITY
     elif turned:
         begin = np.uint64(last - 1 - start)
         for i in range(length):
@@ -311,9 +307,6 @@ def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
 #
 # read       ACGTNACGT
 # genome     ACCTAACGT          9M -> 2=1X1=1X4=      an ambiguous base is a mismatch
-
-
-_SAME, _DIFFERENT = 7, 8
 
 
 def with_mismatches(
@@ -368,8 +361,8 @@ def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
                     out[used] = cigar[at]
                 used += 1
                 # Clips, soft or hard, are bases of the read here.
-                read += 0 if operation == 2 else length
-                position += length if operation == 2 else 0
+                read += 0 if operation == DELETION else length
+                position += length if operation == DELETION else 0
                 continue
             last, run = np.int64(-1), np.int64(0)
             for begin in range(0, length, 64):
@@ -386,13 +379,13 @@ def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
                         run += here
                     else:
                         if run and out.size:
-                            out[used] = run << 4 | (_SAME + last)
+                            out[used] = run << 4 | (EQUAL + last)
                         used += run > 0
                         last, run = differs, here
                     done += here
                     bits = bits >> np.uint64(here) if here < 64 else np.uint64(0)
             if run and out.size:
-                out[used] = run << 4 | (_SAME + last)
+                out[used] = run << 4 | (EQUAL + last)
             used += run > 0
             read += length
             position += length
