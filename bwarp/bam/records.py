@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bwarp.bam.fields import FIXED_BYTES, INT8, INT16, INT32, SIZE_BYTES, UINT8, UINT16, UINT32
+from bwarp.bam.fields import FIXED_BYTES, SIZE_BYTES
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.machine_code import uncounted
 
@@ -73,40 +73,6 @@ def _put_int32(out, at, number):
 @compiled(inline="always")
 def put_int64(out, at, number):
     return put_int32(out, put_int32(out, at, number), number >> 32)
-
-
-@compiled(inline="always")
-def put_tag(out, at, tag, kind):
-    """The name of a tag (see `bwarp.bam.fields`), and its kind."""
-    at = put_int16(out, at, tag)
-    out[at] = kind
-    return at + 1
-
-
-@compiled(inline="always")
-def put_integer_tag(out, at, tag, number):
-    """A tag with a number in as few bytes as hold it, as samtools chooses them."""
-    return _put_integer_tag(out, at, np.int64(tag), np.int64(number))
-
-
-@compiled
-def _put_integer_tag(out, at, tag, number):
-    out = uncounted(out)
-    if number >= 0:
-        if number < 1 << 8:
-            at = put_tag(out, at, tag, UINT8)
-            out[at] = number
-            return at + 1
-        if number < 1 << 16:
-            return put_int16(out, put_tag(out, at, tag, UINT16), number)
-        return put_int32(out, put_tag(out, at, tag, UINT32), number)
-    if number >= -(1 << 7):
-        at = put_tag(out, at, tag, INT8)
-        out[at] = number
-        return at + 1
-    if number >= -(1 << 15):
-        return put_int16(out, put_tag(out, at, tag, INT16), number)
-    return put_int32(out, put_tag(out, at, tag, INT32), number)
 
 
 @compiled(inline="always")

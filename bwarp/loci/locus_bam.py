@@ -37,11 +37,8 @@ from bwarp.bam.fields import (
 )
 from bwarp.bam.records import (
     Records,
-    first_bin,
     put_int16,
     put_int32,
-    put_integer_tag,
-    put_tag,
 )
 from bwarp.bam.sorted_file import sorted_file
 from bwarp.io.atomic_output import atomic_files, private_folder
@@ -51,7 +48,15 @@ from bwarp.loci.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipped
 from bwarp.loci.options import FoundLoci
 from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.records.alignment_file import bam_header, put_in_place
-from bwarp.records.record_text import put_cigar, put_md, put_nibbles, put_raw_qualities
+from bwarp.records.record_parts import record_bin
+from bwarp.records.record_text import (
+    put_cigar,
+    put_integer_tag,
+    put_md,
+    put_nibbles,
+    put_raw_qualities,
+    put_tag,
+)
 from bwarp.records.record_writer import sam_header
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled, read_only
@@ -382,7 +387,7 @@ def _write(
         at = put_int32(out, at, position)
         out[at] = max(name_end - name_begin, 1) + 1
         out[at + 1] = mapping_qualities[row]
-        at = put_int16(out, at + 2, first_bin(position, position + span))
+        at = put_int16(out, at + 2, record_bin(position, span))
         at = put_int16(out, at, end - begin)
         at = put_int16(out, at, flag)
         at = put_int32(out, at, last - first if has_bases else np.int64(0))

@@ -34,13 +34,13 @@ from bwarp.bam.fields import (
     XS,
 )
 from bwarp.bam.fields import tag as tag_number
-from bwarp.bam.records import put_integer_tag, put_tag
 from bwarp.errors import InputError, UsageError
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.reads.read_files import ReadFiles
 from bwarp.reads.record_files import holds_records, read_groups
 from bwarp.reads.stored_reads import read_groups_in
 from bwarp.records.output_options import AlignmentOutput, parse_read_group
+from bwarp.records.record_text import put_integer_tag, put_tag
 from bwarp.runtime.compiled_code import compiled
 
 #: Tags that the records have anyway, and the lines of PAF.

@@ -29,7 +29,8 @@ from bwarp.reads.base_bits_cpu import base_at, differing
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import AlignmentRecords
 from bwarp.records.comment_tags import ReadTags
-from bwarp.records.record_text import begin_tag, is_match, put_cigar, put_integer
+from bwarp.records.record_parts import is_match
+from bwarp.records.record_text import begin_tag, put_cigar, put_integer
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count

@@ -9,12 +9,6 @@ import numpy as np
 
 from bwarp.alignment.pairs import HARD_CLIP, INSERTION, SOFT_CLIP
 from bwarp.bam.fields import (
-    FIRST,
-    LAST,
-    MATE_REVERSE,
-    MATE_UNMAPPED,
-    PAIRED,
-    PROPER,
     REVERSE,
     SECONDARY,
     SUPPLEMENTARY,
@@ -30,6 +24,7 @@ from bwarp.records.alignment_records import (
     Supplementary,
     joined_alignments,
 )
+from bwarp.records.record_parts import pair_flags, template_length
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.threads import offsets_of
@@ -234,27 +229,21 @@ def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, colum
             flag |= SECONDARY
         elif row > first_rows[read]:
             flag |= SUPPLEMENTARY
-        mate, template_length, stands_at = np.int64(-1), np.int64(0), position
+        mate, length, stands_at = np.int64(-1), np.int64(0), position
         contig = _contig_at(contig_starts, position)
         if ends == 2 and not (orphans.size and orphans[read >> 1]):
             mate = first_rows[read ^ 1]
             mate_position = positions[order[mate]]
             mate_reverse = np.int64(strands[order[mate]])
-            flag |= PAIRED | (LAST if read & 1 else FIRST)
-            flag |= PROPER if proper[read] else 0
-            if mate_position < 0:
-                flag |= MATE_UNMAPPED
-            elif mate_reverse:
-                flag |= MATE_REVERSE
+            flag |= pair_flags(read & 1, proper[read], mate_position, mate_reverse)
             if not is_mapped:
                 # It stands where its mate does, so that sorting keeps them together.
                 stands_at, contig = mate_position, _contig_at(contig_starts, mate_position)
             elif contig_starts[contig] <= mate_position < contig_starts[contig + 1]:
-                # From the outermost base of the one read to that of the other.
-                template_length = mate_position + mate_reverse * (spans[mate] - 1)
-                template_length -= position + reverse * (spans[row] - 1)
-                template_length += np.int64(template_length > 0) - np.int64(template_length < 0)
+                length = template_length(
+                    position, reverse, spans[row], mate_position, mate_reverse, spans[mate]
+                )
         flags[row], contigs[row], own_positions[row] = flag, contig, stands_at
         mapping_qualities[row] = qualities[source] if is_mapped else 0
-        mates[row], template_lengths[row] = mate, template_length
+        mates[row], template_lengths[row] = mate, length
         scores[row], suboptimal[row] = all_scores[source], all_suboptimal[source]

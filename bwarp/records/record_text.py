@@ -3,103 +3,61 @@
 The functions write into a byte array and return where they stopped; the array must be long enough.
 """
 
+import numba
 import numpy as np
 
-from bwarp.alignment.pairs import DELETION, EQUAL, HARD_CLIP, INSERTION, MATCH, SOFT_CLIP
+from bwarp.alignment.pairs import DELETION, EQUAL, HARD_CLIP, SOFT_CLIP
 from bwarp.bam.fields import INTEGER, NO_QUALITY, REVERSE
-from bwarp.bam.records import put_int16, put_int32, put_integer_tag, put_tag
+from bwarp.bam.records import put_int16, put_int32
 from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.reads.base_bits_cpu import base_at, differing
 from bwarp.records.alignment_records import AlignmentRecords
+from bwarp.records.record_parts import is_match, nibble, part_functions
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.machine_code import uncounted
 from bwarp.runtime.simd import population_count
 
-_BASES = np.frombuffer(b"ACGTN", np.uint8)
-_OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
 _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
 
 
-@compiled(inline="always")
-def is_match(operation):
-    """Whether bases lie on bases, alike or not: M, = and X."""
-    return operation == MATCH or operation >= EQUAL
+# Compiled into the functions below by LLVM, and into those of `bwarp.records.record_writer`.
+_inlined = numba.njit(nogil=True, forceinline=True)
+
+
+@_inlined
+def _put_byte(out, at, byte):
+    out[at] = byte
+    return at + 1
+
+
+_functions = part_functions(
+    _inlined, _put_byte, put_int16, put_int32, put_number, differing, base_at, population_count, 64
+)
+put_tag = _functions.put_tag
+_put_operation, _put_cigar = _functions.put_operation, _functions.put_cigar
+_put_integer_tag = _functions.put_integer_tag
+_count_edits, _put_md = _functions.count_edits, _functions.put_md
 
 
 @compiled
 def put_cigar(out, at, cigar, start, stop):
     out, cigar = uncounted((out, cigar))
-    for i in range(start, stop):
-        at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[cigar[i] & 15])
-    return at
+    return _put_cigar(out, at, cigar, start, stop)
 
 
 @compiled
 def count_edits(blocks, position, both, read, cigar, start, stop):
-    """Mismatched, inserted and deleted bases: NM.
-
-    `position` is that of the first aligned base in the genome's blocks; ``both[read]`` is the
-    read's first base on its strand, clipped ones included. An ambiguous base is a mismatch.
-    """
+    """NM, with the read's first base at ``both[read]`` on its strand, clipped ones included."""
     blocks, both, cigar = uncounted((blocks, both, cigar))
-    edits = np.int64(0)
-    for i in range(start, stop):
-        length = np.int64(cigar[i] >> 4)
-        operation = cigar[i] & 15
-        if is_match(operation):
-            for at in range(0, length, 64):
-                n = min(np.int64(64), length - at)
-                edits += population_count(differing(blocks, position + at, both, read + at, n))
-            read += length
-            position += length
-        elif operation == DELETION:
-            edits += length
-            position += length
-        else:
-            edits += length if operation == INSERTION else 0
-            read += length
-    return edits
+    return _count_edits(blocks, position, both, read, cigar, start, stop)
 
 
 @compiled
 def put_md(out, at, blocks, position, both, read, cigar, start, stop):
-    """MD: the reference's bases at mismatches and deletions, with how many agree between them.
-
-    Parameters as of `count_edits`.
-    """
+    """MD. Parameters as of `count_edits`."""
     out, blocks, both, cigar = uncounted((out, blocks, both, cigar))
-    same = np.int64(0)
-    for i in range(start, stop):
-        length = np.int64(cigar[i] >> 4)
-        operation = cigar[i] & 15
-        if is_match(operation):
-            done = np.int64(0)
-            for first in range(0, length, 64):
-                n = min(np.int64(64), length - first)
-                bits = differing(blocks, position + first, both, read + first, n)
-                while bits:
-                    found = first + np.int64(population_count(~bits & (bits - np.uint64(1))))
-                    bits &= bits - np.uint64(1)
-                    at = put_number(out, at, same + found - done)
-                    out[at] = _BASES[base_at(blocks, position + found)]
-                    at += 1
-                    same, done = np.int64(0), found + 1
-            same += length - done
-            read += length
-            position += length
-        elif operation == DELETION:
-            at = put_number(out, at, same)
-            out[at] = 94
-            at += 1
-            for j in range(length):
-                out[at] = _BASES[base_at(blocks, position + j)]
-                at += 1
-            same = np.int64(0)
-            position += length
-        else:
-            read += length
-    return put_number(out, at, same)
+    return _put_md(out, at, blocks, position, both, read, cigar, start, stop)
 
 
 @compiled
@@ -126,7 +84,7 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
             # Whether the other record has its clipped bases does not matter here.
             operation = cigar[i] & 15
             operation = SOFT_CLIP if operation == HARD_CLIP else operation
-            at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[operation])
+            at = _put_operation(out, at, cigar[i] >> 4, operation)
         out[at] = _COMMA
         at = put_field(out, at + 1, records.mapping_qualities[other], _COMMA)
         on_strand = base + (both.size // 2 if reverse else 0)
@@ -213,10 +171,16 @@ def put_integer(out, at, tag, number, is_binary):
 def _put_integer_of(out, at, tag, number, is_binary):
     out = uncounted(out)
     if is_binary:
-        at = put_integer_tag(out, at, tag, number)
+        at = _put_integer_tag(out, at, tag, number)
     else:
         at = put_number(out, _put_tag_name(out, at, tag, np.int64(INTEGER), False), number)
     return at
+
+
+@compiled(inline="always")
+def put_integer_tag(out, at, tag, number):
+    """A tag of BAM with a number in as few bytes as hold it."""
+    return put_integer(out, at, tag, number, True)
 
 
 @compiled
@@ -261,12 +225,6 @@ def put_turned(out, at, source, start, stop):
     return at + stop - start
 
 
-@compiled(inline="always")
-def _nibble(code):
-    """A, C, G, T are a bit each, and N is all of them."""
-    return min(np.uint8(1) << code, np.uint8(15))
-
-
 @compiled
 def put_nibbles(out, at, both, start, stop):
     """Two bases a byte, the first in the upper half."""
@@ -275,10 +233,10 @@ def put_nibbles(out, at, both, start, stop):
     for i in range(np.uint64((stop - start) // 2)):
         two = begin + i + i
         high, low = both[two], both[two + np.uint64(1)]
-        out[to + i] = _nibble(high) << np.uint8(4) | _nibble(low)
+        out[to + i] = nibble(high) << np.uint8(4) | nibble(low)
     at += (stop - start) // 2
     if (stop - start) % 2:
-        out[at] = _nibble(both[stop - 1]) << np.uint8(4)
+        out[at] = nibble(both[stop - 1]) << np.uint8(4)
         at += 1
     return at
 

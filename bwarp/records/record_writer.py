@@ -38,7 +38,7 @@ from bwarp.bam.fields import (
     XS,
 )
 from bwarp.bam.header import is_contig_name
-from bwarp.bam.records import Records, first_bin, put_int16, put_int32
+from bwarp.bam.records import Records, put_int16, put_int32
 from bwarp.errors import InputError
 from bwarp.io.names import Names, put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
@@ -46,6 +46,7 @@ from bwarp.reads.base_bits_cpu import prefetch_bases
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import AlignmentRecords
 from bwarp.records.comment_tags import ReadTags
+from bwarp.records.record_parts import record_bin
 from bwarp.records.record_text import (
     begin_tag,
     count_edits,
@@ -232,7 +233,7 @@ def _write_records(
             at = put_int32(out, at, position)
             out[at] = max(name_end - name_begin, 1) + 1
             out[at + 1] = mapping_qualities[row]
-            at = put_int16(out, at + 2, first_bin(position, position + max(spans[row], 1)))
+            at = put_int16(out, at + 2, record_bin(position, spans[row]))
             at = put_int16(out, at, end - begin)
             at = put_int16(out, at, flag)
             at = put_int32(out, at, stop - start)
