@@ -42,7 +42,7 @@ from bwarp.bam.records import (
 )
 from bwarp.bam.sorted_file import sorted_file
 from bwarp.io.atomic_output import atomic_files, private_folder
-from bwarp.io.names import Names, put_bytes, put_field
+from bwarp.io.names import Names, put_bytes
 from bwarp.loci.find import Certificate, FoundChunk
 from bwarp.loci.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipped_lines
 from bwarp.loci.options import FoundLoci
@@ -50,10 +50,10 @@ from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.records.alignment_file import bam_header, put_in_place
 from bwarp.records.record_parts import record_bin
 from bwarp.records.record_text import (
-    put_cigar,
     put_integer_tag,
     put_md,
     put_nibbles,
+    put_other_hit,
     put_raw_qualities,
     put_tag,
 )
@@ -198,8 +198,6 @@ def _hash(numbers: np.ndarray) -> np.ndarray:
 
 
 _STAR = 42
-# As numbers of one type: for each literal number Numba would compile a function again.
-_COMMA, _SEMICOLON, _PLUS, _MINUS = np.frombuffer(b",;+-", np.uint8)
 
 
 class _Reads(NamedTuple):
@@ -229,8 +227,7 @@ class _Others(NamedTuple):
 
     offsets: np.ndarray
     loci: np.ndarray
-    contig_text: np.ndarray
-    contig_bounds: np.ndarray
+    contigs: Names
 
 
 @on_timeline("make records")
@@ -307,7 +304,7 @@ def _others_of(loci, ranks: LocusRanks, contigs: Names, in_tag: bool) -> _Others
         kept[1:] &= (np.diff(reads) != 0) | (np.diff(starts) != 0) | (strands[1:] != strands[:-1])
         rows = rows[kept]
     offsets = np.searchsorted(loci.reads[rows], np.arange(n_reads + 1))
-    return _Others(offsets, rows, contigs.text, contigs.bounds)
+    return _Others(offsets, rows, contigs)
 
 
 def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None, alignments) -> _Rows:
@@ -355,7 +352,7 @@ def _write(
     cigar_offsets, cigar, starts, ends, distances, scores = uncounted(alignments)
     text, names, offsets, qualities, both, searched, n_loci = uncounted(of_reads)
     reads, loci, flags, mapping_qualities, numbers, mates, template_lengths = uncounted(rows)
-    tag_offsets, tag_loci, contig_text, contig_bounds = uncounted(in_tags)
+    tag_offsets, tag_loci, contigs = uncounted(in_tags)
     at = np.int64(0)
     for row in range(reads.size):
         begins[row] = begin_of_record = at
@@ -422,18 +419,11 @@ def _write(
                 at = put_tag(out, at, XA, TEXT)
                 for i in range(tag_offsets[read], tag_offsets[read + 1]):
                     other = tag_loci[i]
-                    start = starts[other]
-                    other_contig = np.searchsorted(contig_starts, start, side="right") - 1
-                    first, last = contig_bounds[other_contig, 0], contig_bounds[other_contig, 1]
-                    at = put_bytes(out, at, contig_text, first, last)
-                    out[at] = _COMMA
-                    out[at + 1] = _MINUS if strands[other] else _PLUS
-                    position = start - contig_starts[other_contig] + 1
-                    at = put_field(out, at + 2, position, _COMMA)
                     first, last = cigar_offsets[other], cigar_offsets[other + 1]
-                    at = put_cigar(out, at, cigar, first, last)
-                    out[at] = _COMMA
-                    at = put_field(out, at + 1, distances[other], _SEMICOLON)
+                    at = put_other_hit(
+                        out, at, contigs, contig_starts, starts[other], strands[other], cigar,
+                        first, last, distances[other],
+                    )  # fmt: skip
                 out[at] = 0
                 at += 1
         elif n_loci[read]:

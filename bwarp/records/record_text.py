@@ -101,18 +101,29 @@ def put_secondary(out, at, row, records, genome, contigs, both, base):
     contig_starts = genome.contig_starts
     for hit in range(records.secondary_offsets[row], records.secondary_offsets[row + 1]):
         position, reverse = records.secondary_positions[hit], records.secondary_strands[hit]
-        contig = np.searchsorted(contig_starts, position, side="right") - 1
         begin = records.secondary_cigar_offsets[hit]
         end = records.secondary_cigar_offsets[hit + 1]
-        at = _put_contig(out, at, contig, contigs)
-        out[at] = _MINUS if reverse else _PLUS
-        at = put_field(out, at + 1, position - contig_starts[contig] + 1, _COMMA)
-        at = put_cigar(out, at, cigar, begin, end)
-        out[at] = _COMMA
         on_strand = base + (both.size // 2 if reverse else 0)
         edits = count_edits(genome.blocks, position, both, on_strand, cigar, begin, end)
-        at = put_field(out, at + 1, edits, _SEMICOLON)
+        at = put_other_hit(
+            out, at, contigs, contig_starts, position, reverse, cigar, begin, end, edits
+        )
     return at
+
+
+@compiled
+def put_other_hit(
+    out, at, contigs, contig_starts, position, reverse, cigar, begin, end, edits
+):  # fmt: skip
+    """A hit of XA: contig,strand and position,CIGAR,NM;"""
+    out, contigs, cigar = uncounted((out, contigs, cigar))
+    contig = np.searchsorted(contig_starts, position, side="right") - 1
+    at = _put_contig(out, at, contig, contigs)
+    out[at] = _MINUS if reverse else _PLUS
+    at = put_field(out, at + 1, position - contig_starts[contig] + 1, _COMMA)
+    at = put_cigar(out, at, cigar, begin, end)
+    out[at] = _COMMA
+    return put_field(out, at + 1, edits, _SEMICOLON)
 
 
 @compiled
