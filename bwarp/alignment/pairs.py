@@ -60,7 +60,8 @@ import numpy as np
 from bwarp.counted import counted
 from bwarp.errors import InputError
 
-MATCH, INSERTION, DELETION, SOFT_CLIP, EQUAL, MISMATCH = 0, 1, 2, 4, 7, 8
+MATCH, INSERTION, DELETION, SKIP, SOFT_CLIP, HARD_CLIP = range(6)
+EQUAL, MISMATCH = 7, 8
 _OPERATIONS = "MIDNSHP=X"
 
 

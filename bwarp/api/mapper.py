@@ -16,6 +16,7 @@ from bwarp.alignment.pair_text import cigar_texts
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, chunks_of_reads
+from bwarp.bam.fields import SECONDARY, SUPPLEMENTARY, UNMAPPED
 from bwarp.counted import counted
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.fm_index import FMIndex
@@ -24,7 +25,6 @@ from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
 from bwarp.mapping.parameters import mapping_parameters, secondary_records
 from bwarp.mapping.pipeline import MappedChunk
 from bwarp.options.mapping import MAP
-from bwarp.records.alignment_records import SECONDARY, SUPPLEMENTARY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,7 @@ class MappedRecords:
 
     def __repr__(self) -> str:
         primary = np.flatnonzero(self.flags & (SECONDARY | SUPPLEMENTARY) == 0)
-        mapped = np.count_nonzero(self.flags[primary] & 4 == 0)
+        mapped = np.count_nonzero(self.flags[primary] & UNMAPPED == 0)
         reads = counted(primary.size, "read")
         return f"<{counted(len(self), 'record')} of {reads}, {mapped:,} mapped>"
 

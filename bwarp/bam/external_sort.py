@@ -18,7 +18,16 @@ import numpy as np
 from bwarp.bam.bgzf import END_OF_FILE
 from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.compression import ON_HOST, Compression
-from bwarp.bam.records import FIXED_BYTES, Records, get_int32, record_starts
+from bwarp.bam.fields import (
+    FIXED_BYTES,
+    FLAG_AT,
+    NAME_BYTES_AT,
+    OPERATIONS_AT,
+    POSITION_AT,
+    REVERSE,
+    SIZE_BYTES,
+)
+from bwarp.bam.records import Records, get_int16, get_int32, record_starts
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_binary_blocks
 from bwarp.runtime.compiled_code import compiled, read_only
@@ -124,9 +133,6 @@ def _radix_order(keys, digits):
 # Merging sorted streams of records: arrays of each are taken as far as all are known.
 
 
-_REVERSE = 16
-
-
 def whole_records(path, blocks: Iterator[bytes], contig_starts: np.ndarray) -> Iterator[Records]:
     """The records of a sorted stream of bytes, which is cut anywhere; some at a time.
 
@@ -160,18 +166,19 @@ def _keys(data, starts, contig_starts):
     itself."""
     keys = np.empty(starts.size - 1, np.uint64)
     for i in range(keys.size):
-        at = starts[i] + 4
+        at = starts[i] + SIZE_BYTES
         contig = get_int32(data, at)
-        position = get_int32(data, at + 4)
-        operations = np.int64(data[at + 12]) | np.int64(data[at + 13]) << 8
-        longer = FIXED_BYTES + np.int64(data[at + 8]) + 4 * operations > starts[i + 1] - at
+        position = get_int32(data, at + POSITION_AT)
+        operations = get_int16(data, at + OPERATIONS_AT)
+        size = FIXED_BYTES + np.int64(data[at + NAME_BYTES_AT]) + 4 * operations
+        longer = size > starts[i + 1] - at
         if longer or contig < -1 or contig >= contig_starts.size - 1:
             return keys, True
         keys[i] = NO_POSITION
         if contig >= 0:
             if position < 0 or position >= contig_starts[contig + 1] - contig_starts[contig]:
                 return keys, True
-            reverse = data[at + 14] & _REVERSE != 0
+            reverse = data[at + FLAG_AT] & REVERSE != 0
             keys[i] = (contig_starts[contig] + position) << 1 | reverse
     return keys, False
 

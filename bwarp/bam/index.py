@@ -15,12 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.bam.bgzf import BLOCK_BYTES, END_OF_FILE, compressed_block
-from bwarp.bam.records import FIXED_BYTES, first_bin, get_int32, put_int32, put_int64
+from bwarp.bam.fields import (
+    FIXED_BYTES,
+    FLAG_AT,
+    NAME_BYTES_AT,
+    OPERATIONS_AT,
+    POSITION_AT,
+    SIZE_BYTES,
+    UNMAPPED,
+)
+from bwarp.bam.records import first_bin, get_int16, get_int32, put_int32, put_int64
 from bwarp.runtime.compiled_code import compiled
 
 _SHIFT = 14
 _BAI_DEPTH = 5
-_UNMAPPED = 4
 
 
 def index_ending(lengths: np.ndarray) -> str:
@@ -51,12 +59,12 @@ class RecordLoci:
 def read_locus(data, start):
     """Contig, first base, the base after the last one, and whether it is mapped, of the record
     that begins at `start`."""
-    at = start + 4
+    at = start + SIZE_BYTES
     contig = get_int32(data, at)
-    first = get_int32(data, at + 4)
-    n_operations = np.int64(data[at + 12]) | np.int64(data[at + 13]) << 8
-    flag = np.int64(data[at + 14]) | np.int64(data[at + 15]) << 8
-    at += FIXED_BYTES + np.int64(data[at + 8])
+    first = get_int32(data, at + POSITION_AT)
+    n_operations = get_int16(data, at + OPERATIONS_AT)
+    flag = get_int16(data, at + FLAG_AT)
+    at += FIXED_BYTES + np.int64(data[at + NAME_BYTES_AT])
     span = np.int64(0)
     for operation in range(n_operations):
         value = get_int32(data, at + 4 * operation)
@@ -64,7 +72,7 @@ def read_locus(data, start):
         # Of MIDNSHP=X those that lie on the reference.
         if kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8:
             span += (value & 0xFFFFFFFF) >> 4
-    return contig, first, first + max(span, np.int64(1)), flag & _UNMAPPED == 0
+    return contig, first, first + max(span, np.int64(1)), flag & UNMAPPED == 0
 
 
 @compiled

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bwarp.bam.fields import FIXED_BYTES, SIZE_BYTES
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
-
-#: A record without its size, name, CIGAR, bases, qualities and tags: no record is shorter.
-FIXED_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -78,37 +76,9 @@ def put_int64(out, at, number):
 
 
 @compiled(inline="always")
-def put_tag(out, at, first, second, kind):
-    out[at] = first
-    out[at + 1] = second
-    out[at + 2] = kind
-    return at + 3
-
-
-@compiled(inline="always")
-def put_integer_tag(out, at, first, second, number):
-    """A tag with a number in as few bytes as hold it, as samtools chooses them."""
-    return _put_integer_tag(out, at, np.int64(first), np.int64(second), np.int64(number))
-
-
-@compiled
-def _put_integer_tag(out, at, first, second, number):
-    out = uncounted(out)
-    if number >= 0:
-        if number < 1 << 8:
-            at = put_tag(out, at, first, second, 67)
-            out[at] = number
-            return at + 1
-        if number < 1 << 16:
-            return put_int16(out, put_tag(out, at, first, second, 83), number)
-        return put_int32(out, put_tag(out, at, first, second, 73), number)
-    if number >= -(1 << 7):
-        at = put_tag(out, at, first, second, 99)
-        out[at] = number
-        return at + 1
-    if number >= -(1 << 15):
-        return put_int16(out, put_tag(out, at, first, second, 115), number)
-    return put_int32(out, put_tag(out, at, first, second, 105), number)
+def get_int16(data, at):
+    """The number at ``data[at:at + 2]``, which is not negative."""
+    return np.int64(data[at]) | np.int64(data[at + 1]) << 8
 
 
 @compiled(inline="always")
@@ -145,15 +115,15 @@ def record_starts(data):
     -------
     starts : ndarray, shape=(n + 1,), dtype=int64
     """
-    starts = np.empty(data.size // (4 + FIXED_BYTES) + 1, np.int64)
+    starts = np.empty(data.size // (SIZE_BYTES + FIXED_BYTES) + 1, np.int64)
     starts[0] = 0
     count = 0
     at = np.int64(0)
-    while at + 4 <= data.size:
+    while at + SIZE_BYTES <= data.size:
         size = get_int32(data, at)
-        if size < FIXED_BYTES or at + 4 + size > data.size:
+        if size < FIXED_BYTES or at + SIZE_BYTES + size > data.size:
             break
-        at += 4 + size
+        at += SIZE_BYTES + size
         count += 1
         starts[count] = at
     return starts[: count + 1].copy()

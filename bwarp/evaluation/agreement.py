@@ -18,12 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 import pysam
 
+from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MATCH, MISMATCH, SKIP, SOFT_CLIP
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.sequence import encode
 from bwarp.simulation.reads import parse_read_name
 
-_INSERTION, _DELETION, _SKIP, _SOFT_CLIP = 1, 2, 3, 4
-_MATCHES = (0, 7, 8)
+_MATCHES = (MATCH, EQUAL, MISMATCH)
 
 
 @dataclass(frozen=True)
@@ -105,14 +105,14 @@ def score_of(
             same = int(np.count_nonzero((part == other) & (part < 4)))
             total += parameters.match * same + parameters.mismatch * (length - same)
             at, position = at + length, position + length
-        elif operation in (_INSERTION, _DELETION, _SKIP):
+        elif operation in (INSERTION, DELETION, SKIP):
             counted = min(length, parameters.long_gap)
             total -= parameters.gap_open + parameters.gap_extend * counted
-            at += length if operation == _INSERTION else 0
-            position += 0 if operation == _INSERTION else length
+            at += length if operation == INSERTION else 0
+            position += 0 if operation == INSERTION else length
         else:
             total -= parameters.clip
-            at += length if operation == _SOFT_CLIP else 0
+            at += length if operation == SOFT_CLIP else 0
     return total
 
 
@@ -177,8 +177,8 @@ def _diagonals(alignment: Alignment) -> set[tuple[int, int]]:
     for operation, length in alignment.cigar:
         if operation in _MATCHES:
             aligned.update((at + i, position + i) for i in range(length))
-        at += length if operation in (*_MATCHES, _INSERTION, _SOFT_CLIP) else 0
-        position += length if operation in (*_MATCHES, _DELETION, _SKIP) else 0
+        at += length if operation in (*_MATCHES, INSERTION, SOFT_CLIP) else 0
+        position += length if operation in (*_MATCHES, DELETION, SKIP) else 0
     return aligned
 
 

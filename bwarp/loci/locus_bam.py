@@ -14,33 +14,53 @@ import numpy as np
 
 from bwarp.bam.compression import ON_HOST, WHEN_MAPPED, Compression
 from bwarp.bam.external_sort import RecordSorter, sort_keys
+from bwarp.bam.fields import (
+    AS,
+    FIRST,
+    HI,
+    LAST,
+    MATE_REVERSE,
+    MATE_UNMAPPED,
+    MD,
+    NH,
+    NM,
+    PAIRED,
+    PROPER,
+    REVERSE,
+    RG,
+    SECONDARY,
+    SIZE_BYTES,
+    TEXT,
+    UNMAPPED,
+    X0,
+    X1,
+    XA,
+    XD,
+    XE,
+    XO,
+)
 from bwarp.bam.records import (
     Records,
-    first_bin,
     put_int16,
     put_int32,
-    put_integer_tag,
-    put_tag,
 )
 from bwarp.bam.sorted_file import sorted_file
 from bwarp.io.atomic_output import atomic_files, private_folder
-from bwarp.io.names import Names, put_bytes, put_field
+from bwarp.io.names import Names, put_bytes
 from bwarp.loci.find import Certificate, FoundChunk
 from bwarp.loci.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipped_lines
 from bwarp.loci.options import FoundLoci
 from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.records.alignment_file import bam_header, put_in_place
-from bwarp.records.alignment_records import (
-    FIRST,
-    LAST,
-    MATE_REVERSE,
-    MATE_UNMAPPED,
-    PAIRED,
-    PROPER,
-    REVERSE,
-    UNMAPPED,
+from bwarp.records.record_parts import record_bin
+from bwarp.records.record_text import (
+    put_integer_tag,
+    put_md,
+    put_nibbles,
+    put_other_hit,
+    put_raw_qualities,
+    put_tag,
 )
-from bwarp.records.record_text import put_cigar, put_md, put_nibbles, put_raw_qualities
 from bwarp.records.record_writer import sam_header
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled, read_only
@@ -176,11 +196,7 @@ def _hash(numbers: np.ndarray) -> np.ndarray:
 #     Xo            1 for a read with more loci than the limit, which are not listed
 
 
-SECONDARY = 256
-
-_TEXT, _STAR = 90, 42  # Z, *
-# All of one type: Numba compiles a function anew for each type of literal.
-_COMMA, _SEMICOLON, _PLUS, _MINUS = np.frombuffer(b",;+-", np.uint8)
+_STAR = 42
 
 
 class _Reads(NamedTuple):
@@ -210,8 +226,7 @@ class _Others(NamedTuple):
 
     offsets: np.ndarray
     loci: np.ndarray
-    contig_text: np.ndarray
-    contig_bounds: np.ndarray
+    contigs: Names
 
 
 @on_timeline("make records")
@@ -289,7 +304,7 @@ def _others_of(loci, ranks: LocusRanks, contigs: Names, in_tag: bool) -> _Others
         kept[1:] &= (np.diff(reads) != 0) | (np.diff(starts) != 0) | (strands[1:] != strands[:-1])
         rows = rows[kept]
     offsets = np.searchsorted(loci.reads[rows], np.arange(n_reads + 1))
-    return _Others(offsets, rows, contigs.text, contigs.bounds)
+    return _Others(offsets, rows, contigs)
 
 
 def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None, alignments) -> _Rows:
@@ -337,7 +352,7 @@ def _write(
     cigar_offsets, cigar, starts, ends, distances, scores = uncounted(alignments)
     text, names, offsets, qualities, both, searched, n_loci = uncounted(of_reads)
     reads, loci, flags, mapping_qualities, numbers, mates, template_lengths = uncounted(rows)
-    tag_offsets, tag_loci, contig_text, contig_bounds = uncounted(in_tags)
+    tag_offsets, tag_loci, contigs = uncounted(in_tags)
     at = np.int64(0)
     for row in range(reads.size):
         begins[row] = begin_of_record = at
@@ -363,11 +378,13 @@ def _write(
         first, last = offsets[read], offsets[read + 1]
         turned = flag & REVERSE != 0
         base = first + (both.size // 2 if turned else 0)
-        at = put_int32(out, at + 4, contig_numbers[contig] if contig >= 0 else np.int64(-1))
+        at = put_int32(
+            out, at + SIZE_BYTES, contig_numbers[contig] if contig >= 0 else np.int64(-1)
+        )
         at = put_int32(out, at, position)
         out[at] = max(name_end - name_begin, 1) + 1
         out[at + 1] = mapping_qualities[row]
-        at = put_int16(out, at + 2, first_bin(position, position + span))
+        at = put_int16(out, at + 2, record_bin(position, span))
         at = put_int16(out, at, end - begin)
         at = put_int16(out, at, flag)
         at = put_int32(out, at, last - first if has_bases else np.int64(0))
@@ -387,46 +404,39 @@ def _write(
             at = put_nibbles(out, at, both, base, base + length)
             at = put_raw_qualities(out, at, qualities, 0, length, first, last, turned)
         if locus >= 0:
-            at = put_integer_tag(out, at, 78, 77, distances[locus])
-            at = put_tag(out, at, 77, 68, _TEXT)
+            at = put_integer_tag(out, at, NM, distances[locus])
+            at = put_tag(out, at, MD, TEXT)
             at = put_md(out, at, genome, starts[locus], both, base, cigar, begin, end)
             out[at] = 0
-            at = put_integer_tag(out, at + 1, 65, 83, scores[locus])
-            at = put_integer_tag(out, at, 78, 72, n_loci[read])
-            at = put_integer_tag(out, at, 72, 73, numbers[row])
-            at = put_integer_tag(out, at, 88, 48, best[read])
-            at = put_integer_tag(out, at, 88, 49, others[read])
+            at = put_integer_tag(out, at + 1, AS, scores[locus])
+            at = put_integer_tag(out, at, NH, n_loci[read])
+            at = put_integer_tag(out, at, HI, numbers[row])
+            at = put_integer_tag(out, at, X0, best[read])
+            at = put_integer_tag(out, at, X1, others[read])
             if locus_edits[locus] != distances[locus]:
-                at = put_integer_tag(out, at, 88, 100, locus_edits[locus])
+                at = put_integer_tag(out, at, XD, locus_edits[locus])
             if tag_offsets[read] < tag_offsets[read + 1]:
-                at = put_tag(out, at, 88, 65, _TEXT)
+                at = put_tag(out, at, XA, TEXT)
                 for i in range(tag_offsets[read], tag_offsets[read + 1]):
                     other = tag_loci[i]
-                    start = starts[other]
-                    other_contig = np.searchsorted(contig_starts, start, side="right") - 1
-                    first, last = contig_bounds[other_contig, 0], contig_bounds[other_contig, 1]
-                    at = put_bytes(out, at, contig_text, first, last)
-                    out[at] = _COMMA
-                    out[at + 1] = _MINUS if strands[other] else _PLUS
-                    position = start - contig_starts[other_contig] + 1
-                    at = put_field(out, at + 2, position, _COMMA)
                     first, last = cigar_offsets[other], cigar_offsets[other + 1]
-                    at = put_cigar(out, at, cigar, first, last)
-                    out[at] = _COMMA
-                    at = put_field(out, at + 1, distances[other], _SEMICOLON)
+                    at = put_other_hit(
+                        out, at, contigs, contig_starts, starts[other], strands[other], cigar,
+                        first, last, distances[other],
+                    )  # fmt: skip
                 out[at] = 0
                 at += 1
         elif n_loci[read]:
-            at = put_integer_tag(out, at, 78, 72, n_loci[read])
-            at = put_integer_tag(out, at, 88, 111, np.int64(1))
+            at = put_integer_tag(out, at, NH, n_loci[read])
+            at = put_integer_tag(out, at, XO, np.int64(1))
         if searched[read] >= 0:
-            at = put_integer_tag(out, at, 88, 101, np.int64(searched[read]))
+            at = put_integer_tag(out, at, XE, np.int64(searched[read]))
         if group.size:
-            at = put_tag(out, at, 82, 71, _TEXT)
+            at = put_tag(out, at, RG, TEXT)
             at = put_bytes(out, at, group, 0, group.size)
             out[at] = 0
             at += 1
-        put_int32(out, begin_of_record, at - begin_of_record - 4)
+        put_int32(out, begin_of_record, at - begin_of_record - SIZE_BYTES)
     begins[reads.size] = at
 
 

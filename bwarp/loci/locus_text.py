@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
+from bwarp.bam.fields import AS, CG, NM, PR, TEXT, XD
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_files
 from bwarp.io.names import MOST_DIGITS, Names, put_bytes, put_field, put_number
@@ -26,7 +27,7 @@ from bwarp.loci.find import FoundChunk
 from bwarp.loci.options import FoundLoci
 from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.record_text import put_cigar
+from bwarp.records.record_text import begin_tag, put_cigar, put_integer
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.seeding.seed_tables import sibling
@@ -47,8 +48,11 @@ LOCI_HEADERS = tuple(loci_header(scored, paired) for scored in (0, 1) for paired
 
 # All of one type: Numba compiles a function anew for each type of literal.
 _TAB, _NEWLINE, _PLUS, _MINUS = np.frombuffer(b"\t\n+-", np.uint8)
-_WORDS = np.frombuffer(b"255\tNM:i:\tAS:i:\tcg:Z:\tpr:i:\tXd:i:", np.uint8)
-#: The maximum number of numeric columns in a line.
+#: Mapping qualities are not reported.
+_NO_QUALITY = 255
+#: Bytes of the names and kinds of tags, at most.
+_TAG_BYTES = 30
+#: Columns of a line that are numbers, at most.
 _NUMBERS = 15
 _ENDS = np.frombuffer(b"/1/2", np.uint8)
 
@@ -77,7 +81,7 @@ def locus_lines(
 def _room(chunk, contigs, loci, alignments) -> np.ndarray:
     """Return an upper bound of the bytes of the lines."""
     names = np.diff(chunk.names).reshape(-1)[loci.reads // chunk.ends]
-    line = contigs.longest + 2 + _NUMBERS * (MOST_DIGITS + 1) + _WORDS.size
+    line = contigs.longest + 2 + _NUMBERS * (MOST_DIGITS + 1) + _TAG_BYTES
     operations = alignments.cigar.size * (MOST_DIGITS + 1)
     return np.empty(int(names.sum()) + len(loci.reads) * line + operations, np.uint8)
 
@@ -135,11 +139,10 @@ def _write(
         if is_paf:
             at = put_field(out, at, aligned - mismatches, _TAB)
             at = put_field(out, at, aligned + inserted + deleted, _TAB)
-            at = put_bytes(out, at, _WORDS, 0, 9)
-            at = put_number(out, at, distances[i])
-            at = put_bytes(out, at, _WORDS, 9, 15)
-            at = put_number(out, at, scores[i])
-            at = put_bytes(out, at, _WORDS, 15, 21)
+            at = put_number(out, at, _NO_QUALITY)
+            at = put_integer(out, at, NM, distances[i], False)
+            at = put_integer(out, at, AS, scores[i], False)
+            at = begin_tag(out, at, CG, TEXT, False)
         else:
             at = put_field(out, at, distances[i], _TAB)
             at = put_field(out, at, mismatches, _TAB)
@@ -151,11 +154,12 @@ def _write(
             at = put_field(out, at + 1, scores[i], _TAB)
             at = put_number(out, at, locus_edits[i])
         if is_paf and locus_edits[i] != distances[i]:
-            at = put_bytes(out, at, _WORDS, 27, 33)
-            at = put_number(out, at, locus_edits[i])
-        if is_paired:
-            at = put_bytes(out, at, _WORDS, 21, 27 if is_paf else 22)
-            at = put_number(out, at, numbers[i])
+            at = put_integer(out, at, XD, locus_edits[i], False)
+        if is_paired and is_paf:
+            at = put_integer(out, at, PR, numbers[i], False)
+        elif is_paired:
+            out[at] = _TAB
+            at = put_number(out, at + 1, numbers[i])
         out[at] = _NEWLINE
         at += 1
     return at

@@ -7,11 +7,7 @@ from bwarp.mapping.final_alignments import align_hits
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.primary_hits_cpu import AltHits
 from bwarp.mapping.scored_hits_cpu import ScoredHits
-from bwarp.records.alignment_records import (
-    SecondaryHits,
-    Supplementary,
-    joined_alignments,
-)
+from bwarp.records.alignment_records import SecondaryHits, Supplementary, joined_alignments
 
 
 def with_alt_hits(

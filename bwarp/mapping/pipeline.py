@@ -47,11 +47,7 @@ from bwarp.mapping.seeds_cpu import Candidates, find_candidates
 from bwarp.mapping.split_reads import with_split_reads
 from bwarp.mapping.tandem_repeats import lower_tandem_repeats
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import (
-    SecondaryHits,
-    SecondaryRecords,
-    Supplementary,
-)
+from bwarp.records.alignment_records import SecondaryHits, SecondaryRecords, Supplementary
 from bwarp.runtime.threads import in_order
 
 

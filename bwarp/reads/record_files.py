@@ -17,6 +17,30 @@ from typing import BinaryIO
 import numpy as np
 
 from bwarp.bam.bgzf import END_OF_FILE
+from bwarp.bam.fields import (
+    AS,
+    CG,
+    DE,
+    FIRST,
+    LAST,
+    MC,
+    MD,
+    MQ,
+    MS,
+    NM,
+    NN,
+    PA,
+    PAIRED,
+    REVERSE,
+    RG,
+    SA,
+    SECONDARY,
+    SUPPLEMENTARY,
+    TP,
+    UNMAPPED,
+    XA,
+    XS,
+)
 from bwarp.bam.sorted_file import samtools
 from bwarp.errors import InputError
 from bwarp.io.line_scan import find_byte
@@ -148,15 +172,13 @@ def _start(path: str | os.PathLike) -> Iterator[str]:
 # The ends of a pair are adjacent, the first end first, as in interleaved FASTQ.
 
 
-#: Tags of alignments, which mapping sets again, and the read group, which comes last.
-_LEFT_OUT = np.frombuffer(b"NMMDMCMQASXSSAXApamsnntpdecgRG", np.uint8)
+#: Tags of alignments, which mapped reads get anew, and the read group, which comes last.
+_LEFT_OUT = np.array([NM, MD, MC, MQ, AS, XS, SA, XA, PA, MS, NN, TP, DE, CG, RG])
 
 #: Quality of reads without qualities, as in samtools fastq.
 _NO_QUALITY = 66
 
-# Flags of SAM.
-_PAIRED, _UNMAPPED, _REVERSE, _SECOND = 1, 4, 16, 128
-_EITHER_END, _MORE_RECORDS = 64 | 128, 256 | 2048
+_EITHER_END, _MORE_RECORDS = FIRST | LAST, SECONDARY | SUPPLEMENTARY
 
 #: Bytes of a stream sent to samtools at a time, and last bytes that contain an end marker.
 _SENT_BYTES, _END_BYTES = 1 << 20, 64
@@ -184,7 +206,7 @@ def read_unaligned(
         and a pair after many single reads.
     """
     paired = has_pairs(path)
-    left_out = _LEFT_OUT[:-2] if with_groups else _LEFT_OUT
+    left_out = _LEFT_OUT[:-1] if with_groups else _LEFT_OUT
     sent = _Sent(path) if is_stream(path) else None
     arguments = ["view", "-@", str(threads - 1), "-" if sent else os.path.abspath(path)]
     with samtools(arguments, Path.cwd(), os.fspath(path), "read") as process:
@@ -285,9 +307,9 @@ def _as_fastq(lines, paired, at_end, left_out, out):
             other, problem = _flag(lines, others, paired)
             if problem:
                 return size, feed + 1, problem
-            if not flag & other & _PAIRED or (flag ^ other) & _EITHER_END != _EITHER_END:
+            if not flag & other & PAIRED or (flag ^ other) & _EITHER_END != _EITHER_END:
                 return size, at, _SAME_NAME
-            if flag & _SECOND:
+            if flag & LAST:
                 size = _put(lines, others, other_feed, left_out, out, size)
                 size = _put(lines, columns, feed, left_out, out, size)
             else:
@@ -335,9 +357,9 @@ def _flag(lines, columns, paired):
         flag = 10 * flag + lines[i] - 48
     if columns[10] == columns[11]:
         return flag, _NOT_A_RECORD
-    if not flag & _UNMAPPED or flag & (_REVERSE | _MORE_RECORDS):
+    if not flag & UNMAPPED or flag & (REVERSE | _MORE_RECORDS):
         return flag, _ALIGNED
-    if flag & _PAIRED and not paired:
+    if flag & PAIRED and not paired:
         return flag, _PAIR_LATE
     return flag, 0
 
@@ -387,7 +409,5 @@ def _put(lines, columns, feed, left_out, out, size):
 
 @compiled
 def _is_left_out(lines, at, left_out):
-    for i in range(0, left_out.size, 2):
-        if lines[at] == left_out[i] and lines[at + 1] == left_out[i + 1]:
-            return True
-    return False
+    name = np.int64(lines[at]) | np.int64(lines[at + 1]) << 8
+    return name in left_out

@@ -23,10 +23,6 @@ import numpy as np
 
 from bwarp.mapping.final_alignments import MappedReads
 
-PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED = 1, 2, 4, 8
-REVERSE, MATE_REVERSE, FIRST, LAST = 16, 32, 64, 128
-SECONDARY, SUPPLEMENTARY = 256, 2048
-
 
 @dataclass(frozen=True)
 class Supplementary:

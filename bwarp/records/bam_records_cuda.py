@@ -11,34 +11,46 @@ The length of a record is computed first by writing it into an empty array. Then
 the fields and tags of a record, and one warp its bases and qualities, which are most of it.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
+from bwarp.alignment.pairs import INSERTION, SOFT_CLIP
 from bwarp.bam.external_sort import NO_POSITION
-from bwarp.bam.records import first_bin
+from bwarp.bam.fields import (
+    AS,
+    FIXED_BYTES,
+    MC,
+    MD,
+    MQ,
+    NM,
+    NO_QUALITY,
+    REVERSE,
+    RG,
+    SIZE_BYTES,
+    TEXT,
+    UNMAPPED,
+    XA,
+    XS,
+)
 from bwarp.bam.sorted_blocks_cuda import DeviceRecords
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import WARP, launch
-from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.sums_and_sorts import add_up
 from bwarp.mapping.extension_cuda import DeviceGenome, contig_at
 from bwarp.mapping.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.primary_hits_cuda import DevicePrimary
-from bwarp.reads.base_bits_cuda import differing
+from bwarp.reads.base_bits_cuda import base_at, differing
 from bwarp.reads.device_reads_cuda import DeviceReads
-from bwarp.records.alignment_records import (
-    FIRST,
-    LAST,
-    MATE_REVERSE,
-    MATE_UNMAPPED,
-    PAIRED,
-    PROPER,
-    REVERSE,
-    UNMAPPED,
+from bwarp.records.record_parts import (
+    nibble,
+    pair_flags,
+    part_functions,
+    record_bin,
+    template_length,
 )
 from bwarp.runtime.threads import offsets_of
 
@@ -202,9 +214,6 @@ def array_on_gpu(values: np.ndarray):
 # and thus compute the length of a part.
 
 
-_CARET = 94
-
-
 @cuda.jit(device=True)
 def put_byte(out, at, byte):
     if at < out.size:
@@ -245,37 +254,34 @@ def put_number(out, at, number):
 
 
 @cuda.jit(device=True)
-def begin_tag(out, at, first, second, kind):
-    return put_byte(out, put_byte(out, put_byte(out, at, first), second), kind)
+def _differing(genome, position, both, base, n):
+    """Which of `n` bases, 1 to 32, differ or are ambiguous; the first is the lowest bit."""
+    bits = uint64(differing(genome, position, both, base))
+    return bits & ((uint64(1) << uint64(n)) - uint64(1))
 
 
 @cuda.jit(device=True)
-def put_integer(out, at, first, second, number):
-    """Write an integer tag of the smallest type that holds the number, as samtools does."""
-    if number >= 0:
-        if number < 1 << 8:
-            return put_byte(out, begin_tag(out, at, first, second, 67), number)
-        if number < 1 << 16:
-            return put_int16(out, begin_tag(out, at, first, second, 83), number)
-        return put_int32(out, begin_tag(out, at, first, second, 73), number)
-    if number >= -(1 << 7):
-        return put_byte(out, begin_tag(out, at, first, second, 99), number)
-    if number >= -(1 << 15):
-        return put_int16(out, begin_tag(out, at, first, second, 115), number)
-    return put_int32(out, begin_tag(out, at, first, second, 105), number)
+def _count_bits(word):
+    return cuda.popc(word)
+
+
+_functions = part_functions(
+    partial(cuda.jit, device=True), put_byte, put_int16, put_int32, put_number, _differing, base_at,
+    _count_bits, WARP,
+)  # fmt: skip
+put_tag, put_integer_tag = _functions.put_tag, _functions.put_integer_tag
+put_operation, put_operations = _functions.put_operation, _functions.put_cigar
+count_edits, put_md = _functions.count_edits, _functions.put_md
 
 
 @cuda.jit(device=True)
 def put_cigar(out, at, cigar, first, last, clip_before, clip_after):
-    """Write a CIGAR of M, I and D as text, with soft clips around it."""
+    """A CIGAR as text, with soft clips around it."""
     if clip_before > 0:
-        at = put_byte(out, put_number(out, at, clip_before), 83)
-    for i in range(first, last):
-        length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
-        letter = 77 if operation == MATCH else 73 if operation == INSERTION else 68
-        at = put_byte(out, put_number(out, at, length), letter)
+        at = put_operation(out, at, clip_before, SOFT_CLIP)
+    at = put_operations(out, at, cigar, first, last)
     if clip_after > 0:
-        at = put_byte(out, put_number(out, at, clip_after), 83)
+        at = put_operation(out, at, clip_after, SOFT_CLIP)
     return at
 
 
@@ -288,87 +294,6 @@ def reference_span(cigar, first, last):
         if operation != INSERTION:
             span += length
     return span
-
-
-@cuda.jit(device=True)
-def _differing(genome, position, both, base, n):
-    """Return a mask of the next min(32, n) bases that differ; the first is the lowest bit."""
-    bits = int64(differing(genome, position, both, base))
-    if n < WARP:
-        bits &= (int64(1) << n) - 1
-    return bits
-
-
-@cuda.jit(device=True)
-def count_edits(genome, position, both, base, cigar, first, last):
-    """Return the number of mismatched, inserted and deleted bases: NM.
-
-    `base` is the position of the first aligned base in `both`, the blocks of the reads.
-    """
-    edits = int64(0)
-    for i in range(first, last):
-        length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
-        if operation == MATCH:
-            for at in range(0, length, WARP):
-                bits = _differing(genome, position + at, both, base + at, length - at)
-                edits += int64(cuda.popc(bits))
-            base += length
-            position += length
-        else:
-            edits += length
-            if operation == DELETION:
-                position += length
-            else:
-                base += length
-    return edits
-
-
-@cuda.jit(device=True)
-def _put_base(out, at, genome, position):
-    """Write a base of the genome: A, C, G, T or N."""
-    low, high, ambiguous, _ = load_uint32x4(genome, uint64(4) * (uint64(position) >> uint64(5)))
-    bit = uint32(position) & uint32(31)
-    letter = int64(65)
-    if (ambiguous >> bit) & uint32(1):
-        letter = int64(78)
-    elif (high >> bit) & uint32(1):
-        letter = int64(84) if (low >> bit) & uint32(1) else int64(71)
-    elif (low >> bit) & uint32(1):
-        letter = int64(67)
-    return put_byte(out, at, letter)
-
-
-@cuda.jit(device=True)
-def put_md(out, at, genome, position, both, base, cigar, first, last):
-    """Write MD: reference bases at mismatches and deletions, with numbers of matches between them.
-
-    Parameters are those of `count_edits`.
-    """
-    same = int64(0)
-    for i in range(first, last):
-        length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
-        if operation == MATCH:
-            done = int64(0)
-            for step in range(0, length, WARP):
-                bits = _differing(genome, position + step, both, base + step, length - step)
-                while bits != 0:
-                    found = step + int64(cuda.ffs(bits)) - 1
-                    bits &= bits - 1
-                    at = put_number(out, at, same + found - done)
-                    at = _put_base(out, at, genome, position + found)
-                    same, done = int64(0), found + 1
-            same += length - done
-            base += length
-            position += length
-        elif operation == DELETION:
-            at = put_byte(out, put_number(out, at, same), _CARET)
-            for j in range(length):
-                at = _put_base(out, at, genome, position + j)
-            same = int64(0)
-            position += length
-        else:
-            base += length
-    return put_number(out, at, same)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -416,8 +341,8 @@ def put_tags(out, at, constants, tables, alignments, other_offsets, others, read
     position = alignments.positions[read]
     length = tables.offsets[read + 1] - tables.offsets[read]
     if position >= 0:
-        at = put_integer(out, at, 78, 77, n_edits)  # NM
-        at = begin_tag(out, at, 77, 68, 90)  # MD
+        at = put_integer_tag(out, at, NM, n_edits)
+        at = put_tag(out, at, MD, TEXT)
         begin = int64(alignments.cigar_offsets[read])
         end = int64(alignments.cigar_offsets[read + 1])
         if n_edits > 0:
@@ -432,19 +357,19 @@ def put_tags(out, at, constants, tables, alignments, other_offsets, others, read
     mate = read ^ 1
     if ends == 2 and alignments.positions[mate] >= 0:
         mate_length = tables.offsets[mate + 1] - tables.offsets[mate]
-        at = begin_tag(out, at, 77, 67, 90)  # MC
+        at = put_tag(out, at, MC, TEXT)
         at = put_byte(out, _put_row_cigar(out, at, alignments, mate, mate_length), 0)
-        at = put_integer(out, at, 77, 81, int64(tables.mapping_qualities[mate]))  # MQ
+        at = put_integer_tag(out, at, MQ, int64(tables.mapping_qualities[mate]))
     if position >= 0:
-        at = put_integer(out, at, 65, 83, int64(alignments.scores[read]))  # AS
-        at = put_integer(out, at, 88, 83, int64(tables.suboptimal[read]))  # XS
+        at = put_integer_tag(out, at, AS, int64(alignments.scores[read]))
+        at = put_integer_tag(out, at, XS, int64(tables.suboptimal[read]))
     if constants.group.size > 0:
-        at = begin_tag(out, at, 82, 71, 90)  # RG
+        at = put_tag(out, at, RG, TEXT)
         at = put_bytes(out, at, constants.group, 0, constants.group.size)
         at = put_byte(out, at, 0)
     first, last = int64(other_offsets[read]), int64(other_offsets[read + 1])
     if first < last:
-        at = begin_tag(out, at, 88, 65, 90)  # XA
+        at = put_tag(out, at, XA, TEXT)
         for row in range(first, last):
             at = _put_secondary(out, at, constants, tables, others, row, read, length)
         at = put_byte(out, at, 0)
@@ -470,8 +395,8 @@ def _put_secondary(out, at, constants, tables, others, row, read, length):
 
 _NO_POSITION = int(NO_POSITION)
 
-#: Bytes of a record before the read's name, including its size.
-_HEAD = 36
+#: Bytes of a record before the read's name, its size included.
+_HEAD = SIZE_BYTES + FIXED_BYTES
 
 
 def plain_records(
@@ -583,7 +508,7 @@ def write_heads(
     length = tables.offsets[read + 1] - tables.offsets[read]
     own_position = alignments.positions[read]
     is_mapped = own_position >= 0
-    flag, stands_at, template_length = int64(UNMAPPED), own_position, int64(0)
+    flag, stands_at, length_of_template = int64(UNMAPPED), own_position, int64(0)
     contig = contig_at(constants.contig_starts, own_position)
     first_operation = int64(alignments.cigar_offsets[read])
     last_operation = int64(alignments.cigar_offsets[read + 1])
@@ -594,12 +519,7 @@ def write_heads(
     if ends == 2:
         mate = read ^ 1
         mate_position = alignments.positions[mate]
-        flag |= PAIRED | (LAST if read & 1 else FIRST)
-        flag |= PROPER if tables.proper[read] else 0
-        if mate_position < 0:
-            flag |= MATE_UNMAPPED
-        elif alignments.strands[mate]:
-            flag |= MATE_REVERSE
+        flag |= pair_flags(read & 1, tables.proper[read], mate_position, alignments.strands[mate])
         mate_stands_at = mate_position
         if mate_position < 0:
             # The unmapped mate gets this position.
@@ -610,18 +530,14 @@ def write_heads(
             mate_position >= constants.contig_starts[contig]
             and mate_position < constants.contig_starts[contig + 1]
         ):
-            # From the outermost base of one read to that of the other.
-            template_length = mate_position - own_position
-            if alignments.strands[mate]:
-                mate_span = reference_span(
-                    alignments.cigar, int64(alignments.cigar_offsets[mate]),
-                    int64(alignments.cigar_offsets[mate + 1]),
-                )  # fmt: skip
-                template_length += mate_span - 1
-            if alignments.strands[read]:
-                template_length -= span - 1
-            if template_length != 0:
-                template_length += 1 if template_length > 0 else -1
+            mate_span = reference_span(
+                alignments.cigar, int64(alignments.cigar_offsets[mate]),
+                int64(alignments.cigar_offsets[mate + 1]),
+            )  # fmt: skip
+            length_of_template = template_length(
+                own_position, alignments.strands[read], span, mate_position,
+                alignments.strands[mate], mate_span,
+            )  # fmt: skip
     number, position = _stand(constants, stands_at)
     mate_number, in_mate_contig = _stand(constants, mate_stands_at)
     keys[record] = _NO_POSITION
@@ -630,18 +546,18 @@ def write_heads(
     n_operations = _cigar_count(alignments, read, length)
     template = read // ends
     name_begin, name_end = tables.name_offsets[template], tables.name_offsets[template + 1]
-    at = put_int32(data, at, size - 4)
+    at = put_int32(data, at, size - SIZE_BYTES)
     at = put_int32(data, at, number)
     at = put_int32(data, at, position)
     at = put_byte(data, at, max(name_end - name_begin, int64(1)) + 1)
     at = put_byte(data, at, int64(tables.mapping_qualities[read]) if is_mapped else 0)
-    at = put_int16(data, at, first_bin(position, position + max(span, int64(1)), 14, 5))
+    at = put_int16(data, at, record_bin(position, span))
     at = put_int16(data, at, n_operations)
     at = put_int16(data, at, flag)
     at = put_int32(data, at, length)
     at = put_int32(data, at, mate_number)
     at = put_int32(data, at, in_mate_contig)
-    at = put_int32(data, at, template_length)
+    at = put_int32(data, at, length_of_template)
     if name_begin == name_end:
         at = put_byte(data, at, 42)
     at = put_byte(data, put_bytes(data, at, tables.names, name_begin, name_end), 0)
@@ -686,23 +602,17 @@ def write_bases(
     at = int64(starts[firsts[read]]) + _bases_begin(tables, alignments, read, ends)
     lane = int64(cuda.laneid)
     for i in range(lane, (length + 1) // 2, WARP):
-        two = _bit_of(tables.codes[base + 2 * i]) << 4
+        two = nibble(tables.codes[base + 2 * i]) << np.uint8(4)
         if 2 * i + 1 < length:
-            two |= _bit_of(tables.codes[base + 2 * i + 1])
+            two |= nibble(tables.codes[base + 2 * i + 1])
         data[at + i] = two
     at += (length + 1) // 2
     for i in range(lane, length, WARP):
-        quality = int64(255)
+        quality = int64(NO_QUALITY)
         if tables.qualities.size > 0:
             source = first + length - 1 - i if is_turned else first + i
             quality = int64(tables.qualities[source]) - 33
         data[at + i] = quality & 255
-
-
-@cuda.jit(device=True)
-def _bit_of(code):
-    """Return the BAM code: one bit for each of A, C, G and T, all bits for N."""
-    return int64(1) << int64(code) if code < 4 else int64(15)
 
 
 @kernel

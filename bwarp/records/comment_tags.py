@@ -10,18 +10,42 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bwarp.bam.records import put_integer_tag, put_tag
+from bwarp.bam.fields import (
+    ARRAY,
+    AS,
+    CG,
+    CHARACTER,
+    DE,
+    FLOAT,
+    HEXADECIMAL,
+    INTEGER,
+    MC,
+    MD,
+    MQ,
+    MS,
+    NM,
+    NN,
+    PA,
+    RG,
+    SA,
+    TEXT,
+    TP,
+    XA,
+    XS,
+)
+from bwarp.bam.fields import tag as tag_number
 from bwarp.errors import InputError, UsageError
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.reads.read_files import ReadFiles
 from bwarp.reads.record_files import holds_records, read_groups
 from bwarp.reads.stored_reads import read_groups_in
 from bwarp.records.output_options import AlignmentOutput, parse_read_group
+from bwarp.records.record_text import put_integer_tag, put_tag
 from bwarp.runtime.compiled_code import compiled
 
-#: Tags that records, or lines of PAF, have anyway.
-_OURS = (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"SA", b"XA", b"pa", b"ms")
-_OF_PAF = (b"NM", b"AS", b"nn", b"tp", b"de", b"cg")
+#: Tags that the records have anyway, and the lines of PAF.
+_OURS = (NM, MD, MC, MQ, AS, XS, SA, XA, PA, MS)
+_OF_PAF = (NM, AS, NN, TP, DE, CG)
 
 # Return codes of the fast converter other than success.
 _NOT_TAGS = 1
@@ -72,9 +96,8 @@ def comment_tags(chunk: ReadChunk, has_group: bool, is_paf: bool = False) -> Rea
     text = np.empty(text_offsets[-1], np.uint8)
     second = chunk.text if chunk.mate_text is None else chunk.mate_text
     _take(chunk.text, second, chunk.ends, chunk.comments, text_offsets, text)
-    names = _OF_PAF if is_paf else (*_OURS, b"RG") if has_group else _OURS
-    ours = np.frombuffer(b"".join(names), np.uint8)
-    # A tag has at least four bytes of text, and at most one more in BAM: the end of a string.
+    ours = np.array(_OF_PAF if is_paf else (*_OURS, RG) if has_group else _OURS)
+    # A tag takes at least four bytes of text, and at most one more here: the end of a text.
     binary = np.empty(2 * text.size, np.uint8)
     offsets = np.zeros(lengths.size + 1, np.int64)
     read, problem = _convert(text, text_offsets, ours, binary, offsets)
@@ -136,7 +159,7 @@ def _slowly(comment: bytes, ours: np.ndarray, room: np.ndarray) -> bytes | int:
                 return _OURS_ALREADY if problem == _OURS_ALREADY else _NOT_TAGS
             parts.append(room[: offsets[1]].tobytes())
             continue
-        if found[1] in [ours[i : i + 2].tobytes() for i in range(0, ours.size, 2)]:
+        if tag_number(found[1].decode()) in ours:
             return _OURS_ALREADY
     return b"".join(parts)
 
@@ -174,17 +197,17 @@ def _convert(text, text_offsets, ours, out, offsets):
                 return read, _NOT_TAGS
             if not _is_letter(second) and not 48 <= second <= 57:
                 return read, _NOT_TAGS
-            for i in range(0, ours.size, 2):
-                if first == ours[i] and second == ours[i + 1]:
-                    return read, _OURS_ALREADY
+            tag = np.int64(first) | np.int64(second) << 8
+            if tag in ours:
+                return read, _OURS_ALREADY
             start += 5
-            if kind == 65:
+            if kind == CHARACTER:
                 if stop - start != 1 or text[start] == 32:
                     return read, _NOT_TAGS
-                at = put_tag(out, at, first, second, kind)
+                at = put_tag(out, at, tag, kind)
                 out[at] = text[start]
                 at += 1
-            elif kind == 105:
+            elif kind == INTEGER:
                 number, digits = np.int64(0), 0
                 for i in range(start, stop):
                     if i == start and (text[i] == 45 or text[i] == 43):
@@ -197,19 +220,19 @@ def _convert(text, text_offsets, ours, out, offsets):
                     number = -number
                 if digits == 0 or not -(1 << 31) <= number < 1 << 32:
                     return read, _NOT_TAGS
-                at = put_integer_tag(out, at, first, second, number)
-            elif kind == 90 or kind == 72:
-                if kind == 72 and (stop - start) % 2:
+                at = put_integer_tag(out, at, tag, number)
+            elif kind in (TEXT, HEXADECIMAL):
+                if kind == HEXADECIMAL and (stop - start) % 2:
                     return read, _NOT_TAGS
-                at = put_tag(out, at, first, second, kind)
+                at = put_tag(out, at, tag, kind)
                 for i in range(start, stop):
-                    if kind == 72 and not (48 <= text[i] <= 57 or 65 <= text[i] <= 70):
+                    if kind == HEXADECIMAL and not (48 <= text[i] <= 57 or 65 <= text[i] <= 70):
                         return read, _NOT_TAGS
                     out[at] = text[i]
                     at += 1
                 out[at] = 0
                 at += 1
-            elif kind == 102 or kind == 66:
+            elif kind in (FLOAT, ARRAY):
                 return read, _RARE_KIND
             else:
                 return read, _NOT_TAGS

@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.bam.compression import ON_HOST, Compression
+from bwarp.bam.fields import UNMAPPED
 from bwarp.bam.header import BamHeader, files_of_reads, program_record
 from bwarp.errors import InputError, UsageError
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import Names
 from bwarp.mapping.parameters import ALL, MappingParameters
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import UNMAPPED, AlignmentRecords
+from bwarp.records.alignment_records import AlignmentRecords
 from bwarp.reference import Reference, codes_between
 
 _TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")

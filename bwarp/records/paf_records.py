@@ -8,13 +8,29 @@ base counts in ``nn`` and in ``NM``, not as a column.
 
 import numpy as np
 
+from bwarp.alignment.pairs import DELETION, HARD_CLIP, INSERTION, SOFT_CLIP
+from bwarp.bam.fields import (
+    AS,
+    CG,
+    CHARACTER,
+    DE,
+    FLOAT,
+    NM,
+    NN,
+    REVERSE,
+    SECONDARY,
+    TEXT,
+    TP,
+    UNMAPPED,
+)
 from bwarp.io.names import Names, put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.reads.base_bits_cpu import base_at, differing
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import REVERSE, SECONDARY, UNMAPPED, AlignmentRecords
+from bwarp.records.alignment_records import AlignmentRecords
 from bwarp.records.comment_tags import ReadTags
-from bwarp.records.record_text import is_match, put_cigar
+from bwarp.records.record_parts import is_match
+from bwarp.records.record_text import begin_tag, put_cigar, put_integer
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
@@ -22,8 +38,6 @@ from bwarp.sequence import AMBIGUOUS
 
 _TAB, _NEWLINE, _STAR, _PLUS, _MINUS = np.frombuffer(b"\t\n*+-", np.uint8)
 _PRIMARY, _SECONDARY = np.frombuffer(b"PS", np.uint8)
-_TAGS = np.frombuffer(b"NM:i:AS:i:nn:i:tp:A:de:f:cg:Z:", np.uint8)
-_NM, _AS, _NN, _TP, _DE, _CG = range(0, 30, 5)
 
 #: Bytes of a line without name, contig, CIGAR and comment, and per operation of its CIGAR.
 _FIXED, _OPERATION = 320, 12
@@ -92,15 +106,15 @@ def _write_lines(
         at = put_field(out, at, same, _TAB)
         at = put_field(out, at, columns, _TAB)
         at = put_number(out, at, np.int64(qualities[row]))
-        at = put_number(out, _put_tag(out, at, _NM), columns - same + ambiguous)
-        at = put_number(out, _put_tag(out, at, _AS), np.int64(scores[row]))
-        at = put_number(out, _put_tag(out, at, _NN), ambiguous)
-        at = _put_tag(out, at, _TP)
+        at = put_integer(out, at, NM, columns - same + ambiguous, False)
+        at = put_integer(out, at, AS, np.int64(scores[row]), False)
+        at = put_integer(out, at, NN, ambiguous, False)
+        at = begin_tag(out, at, TP, CHARACTER, False)
         out[at] = _SECONDARY if flag & SECONDARY else _PRIMARY
         # A gap counts once.
         events = columns + ambiguous - gap_bases + gaps
-        at = _put_share(out, _put_tag(out, at + 1, _DE), events - same, events)
-        at = _put_tag(out, at, _CG)
+        at = _put_share(out, begin_tag(out, at + 1, DE, FLOAT, False), events - same, events)
+        at = begin_tag(out, at, CG, TEXT, False)
         for i in range(begin, end):
             if not _is_clip(cigar[i]):
                 at = put_cigar(out, at, cigar, i, i + 1)
@@ -114,14 +128,7 @@ def _write_lines(
 
 @compiled(inline="always")
 def _is_clip(operation):
-    return operation & 15 == 4 or operation & 15 == 5
-
-
-@compiled
-def _put_tag(out, at, tag):
-    """Write a tab, and the name and type of a tag."""
-    out[at] = _TAB
-    return put_bytes(out, at + 1, _TAGS, tag, tag + 5)
+    return operation & 15 == SOFT_CLIP or operation & 15 == HARD_CLIP
 
 
 @compiled
@@ -161,20 +168,20 @@ def _counts(blocks, position, both, read, cigar, start, stop):
                     ambiguous += is_ambiguous
             read += length
             position += length
-        elif operation == 1 or operation == 2:
+        elif operation in (INSERTION, DELETION):
             gaps += 1
             gap_bases += length
             columns += length
             for j in range(length):
                 is_ambiguous = (
                     both[read + j] == AMBIGUOUS
-                    if operation == 1
+                    if operation == INSERTION
                     else base_at(blocks, position + j) == AMBIGUOUS
                 )
                 columns -= is_ambiguous
                 ambiguous += is_ambiguous
-            read += length if operation == 1 else 0
-            position += length if operation == 2 else 0
+            read += length if operation == INSERTION else 0
+            position += length if operation == DELETION else 0
         else:
             read += length
     return same, columns, ambiguous, gaps, gap_bases

@@ -6,34 +6,30 @@ as long again. A row's mate is the first row of the other read of its template, 
 
 import numpy as np
 
-from bwarp.mapping.final_alignments import MappedReads
-from bwarp.mapping.primary_hits_cpu import PrimarySelection
-from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import (
-    FIRST,
-    LAST,
-    MATE_REVERSE,
-    MATE_UNMAPPED,
-    PAIRED,
-    PROPER,
+from bwarp.alignment.pairs import HARD_CLIP, INSERTION, SOFT_CLIP
+from bwarp.bam.fields import (
     REVERSE,
     SECONDARY,
     SUPPLEMENTARY,
     UNMAPPED,
+)
+from bwarp.mapping.final_alignments import MappedReads
+from bwarp.mapping.primary_hits_cpu import PrimarySelection
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_records import (
     AlignmentRecords,
     SecondaryHits,
     SecondaryRecords,
     Supplementary,
     joined_alignments,
 )
+from bwarp.records.record_parts import pair_flags, template_length
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-_SOFT_CLIP, _HARD_CLIP = 4, 5
-
-#: The columns that `_put_columns` fills, in order.
+#: The columns that `_put_columns` fills, in its order.
 _COLUMNS = {
     "flags": np.uint16,
     "contigs": np.int64,
@@ -169,7 +165,7 @@ def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
     used = 0
     for row in range(order.size):
         source = order[row]
-        clip = _SOFT_CLIP if soft[row] else _HARD_CLIP
+        clip = SOFT_CLIP if soft[row] else HARD_CLIP
         if offsets[source] < offsets[source + 1]:
             if read_starts[source] > 0:
                 out[used] = read_starts[source] << 4 | clip
@@ -177,8 +173,8 @@ def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
             for at in range(offsets[source], offsets[source + 1]):
                 out[used] = cigar[at]
                 used += 1
-                # All operations except insertions consume the reference.
-                spans[row] += 0 if cigar[at] & 15 == 1 else cigar[at] >> 4
+                # All but insertions lie on the reference.
+                spans[row] += 0 if cigar[at] & 15 == INSERTION else cigar[at] >> 4
             if read_ends[source] < lengths[row]:
                 out[used] = (lengths[row] - read_ends[source]) << 4 | clip
                 used += 1
@@ -232,27 +228,21 @@ def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, colum
             flag |= SECONDARY
         elif row > first_rows[read]:
             flag |= SUPPLEMENTARY
-        mate, template_length, stands_at = np.int64(-1), np.int64(0), position
+        mate, length, stands_at = np.int64(-1), np.int64(0), position
         contig = _contig_at(contig_starts, position)
         if ends == 2 and not (orphans.size and orphans[read >> 1]):
             mate = first_rows[read ^ 1]
             mate_position = positions[order[mate]]
             mate_reverse = np.int64(strands[order[mate]])
-            flag |= PAIRED | (LAST if read & 1 else FIRST)
-            flag |= PROPER if proper[read] else 0
-            if mate_position < 0:
-                flag |= MATE_UNMAPPED
-            elif mate_reverse:
-                flag |= MATE_REVERSE
+            flag |= pair_flags(read & 1, proper[read], mate_position, mate_reverse)
             if not is_mapped:
                 # It gets the position of its mate, so that sorting keeps them together.
                 stands_at, contig = mate_position, _contig_at(contig_starts, mate_position)
             elif contig_starts[contig] <= mate_position < contig_starts[contig + 1]:
-                # From the outermost base of one read to that of the other.
-                template_length = mate_position + mate_reverse * (spans[mate] - 1)
-                template_length -= position + reverse * (spans[row] - 1)
-                template_length += np.int64(template_length > 0) - np.int64(template_length < 0)
+                length = template_length(
+                    position, reverse, spans[row], mate_position, mate_reverse, spans[mate]
+                )
         flags[row], contigs[row], own_positions[row] = flag, contig, stands_at
         mapping_qualities[row] = qualities[source] if is_mapped else 0
-        mates[row], template_lengths[row] = mate, template_length
+        mates[row], template_lengths[row] = mate, length
         scores[row], suboptimal[row] = all_scores[source], all_suboptimal[source]

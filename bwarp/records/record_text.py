@@ -3,102 +3,61 @@
 The functions write into a byte array and return the end; the array must be long enough.
 """
 
+import numba
 import numpy as np
 
-from bwarp.bam.records import put_int32, put_integer_tag, put_tag
+from bwarp.alignment.pairs import DELETION, EQUAL, HARD_CLIP, SOFT_CLIP
+from bwarp.bam.fields import INTEGER, NO_QUALITY, REVERSE
+from bwarp.bam.records import put_int16, put_int32
 from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.reads.base_bits_cpu import base_at, differing
-from bwarp.records.alignment_records import REVERSE, AlignmentRecords
+from bwarp.records.alignment_records import AlignmentRecords
+from bwarp.records.record_parts import is_match, nibble, part_functions
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
-_BASES = np.frombuffer(b"ACGTN", np.uint8)
-_OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
-_SOFT_CLIP, _HARD_CLIP = 4, 5
 _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
 
 
-@compiled(inline="always")
-def is_match(operation):
-    """Return whether an operation aligns bases with bases: M, = and X."""
-    return operation == 0 or operation > 6
+# Compiled into the functions below by LLVM, and into those of `bwarp.records.record_writer`.
+_inlined = numba.njit(nogil=True, forceinline=True)
+
+
+@_inlined
+def _put_byte(out, at, byte):
+    out[at] = byte
+    return at + 1
+
+
+_functions = part_functions(
+    _inlined, _put_byte, put_int16, put_int32, put_number, differing, base_at, population_count, 64
+)
+put_tag = _functions.put_tag
+_put_operation, _put_cigar = _functions.put_operation, _functions.put_cigar
+_put_integer_tag = _functions.put_integer_tag
+_count_edits, _put_md = _functions.count_edits, _functions.put_md
 
 
 @compiled
 def put_cigar(out, at, cigar, start, stop):
     out, cigar = uncounted((out, cigar))
-    for i in range(start, stop):
-        at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[cigar[i] & 15])
-    return at
+    return _put_cigar(out, at, cigar, start, stop)
 
 
 @compiled
 def count_edits(blocks, position, both, read, cigar, start, stop):
-    """Return the number of mismatched, inserted and deleted bases: NM.
-
-    `position` is that of the first aligned base in the genome's blocks; ``both[read]`` is the first
-    base of the read on its strand, including clipped ones. An ambiguous base is a mismatch.
-    """
+    """NM, with the read's first base at ``both[read]`` on its strand, clipped ones included."""
     blocks, both, cigar = uncounted((blocks, both, cigar))
-    edits = np.int64(0)
-    for i in range(start, stop):
-        length = np.int64(cigar[i] >> 4)
-        operation = cigar[i] & 15
-        if is_match(operation):
-            for at in range(0, length, 64):
-                n = min(np.int64(64), length - at)
-                edits += population_count(differing(blocks, position + at, both, read + at, n))
-            read += length
-            position += length
-        elif operation == 2:
-            edits += length
-            position += length
-        else:
-            edits += length if operation == 1 else 0
-            read += length
-    return edits
+    return _count_edits(blocks, position, both, read, cigar, start, stop)
 
 
 @compiled
 def put_md(out, at, blocks, position, both, read, cigar, start, stop):
-    """Write MD: reference bases at mismatches and deletions, with numbers of matches between them.
-
-    Parameters are those of `count_edits`.
-    """
+    """MD. Parameters as of `count_edits`."""
     out, blocks, both, cigar = uncounted((out, blocks, both, cigar))
-    same = np.int64(0)
-    for i in range(start, stop):
-        length = np.int64(cigar[i] >> 4)
-        operation = cigar[i] & 15
-        if is_match(operation):
-            done = np.int64(0)
-            for first in range(0, length, 64):
-                n = min(np.int64(64), length - first)
-                bits = differing(blocks, position + first, both, read + first, n)
-                while bits:
-                    found = first + np.int64(population_count(~bits & (bits - np.uint64(1))))
-                    bits &= bits - np.uint64(1)
-                    at = put_number(out, at, same + found - done)
-                    out[at] = _BASES[base_at(blocks, position + found)]
-                    at += 1
-                    same, done = np.int64(0), found + 1
-            same += length - done
-            read += length
-            position += length
-        elif operation == 2:
-            at = put_number(out, at, same)
-            out[at] = 94
-            at += 1
-            for j in range(length):
-                out[at] = _BASES[base_at(blocks, position + j)]
-                at += 1
-            same = np.int64(0)
-            position += length
-        else:
-            read += length
-    return put_number(out, at, same)
+    return _put_md(out, at, blocks, position, both, read, cigar, start, stop)
 
 
 @compiled
@@ -124,8 +83,8 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
         for i in range(begin, end):
             # Hard and soft clips of the other record are written alike.
             operation = cigar[i] & 15
-            operation = _SOFT_CLIP if operation == _HARD_CLIP else operation
-            at = put_field(out, at, cigar[i] >> 4, _OPERATIONS[operation])
+            operation = SOFT_CLIP if operation == HARD_CLIP else operation
+            at = _put_operation(out, at, cigar[i] >> 4, operation)
         out[at] = _COMMA
         at = put_field(out, at + 1, records.mapping_qualities[other], _COMMA)
         on_strand = base + (both.size // 2 if reverse else 0)
@@ -142,18 +101,29 @@ def put_secondary(out, at, row, records, genome, contigs, both, base):
     contig_starts = genome.contig_starts
     for hit in range(records.secondary_offsets[row], records.secondary_offsets[row + 1]):
         position, reverse = records.secondary_positions[hit], records.secondary_strands[hit]
-        contig = np.searchsorted(contig_starts, position, side="right") - 1
         begin = records.secondary_cigar_offsets[hit]
         end = records.secondary_cigar_offsets[hit + 1]
-        at = _put_contig(out, at, contig, contigs)
-        out[at] = _MINUS if reverse else _PLUS
-        at = put_field(out, at + 1, position - contig_starts[contig] + 1, _COMMA)
-        at = put_cigar(out, at, cigar, begin, end)
-        out[at] = _COMMA
         on_strand = base + (both.size // 2 if reverse else 0)
         edits = count_edits(genome.blocks, position, both, on_strand, cigar, begin, end)
-        at = put_field(out, at + 1, edits, _SEMICOLON)
+        at = put_other_hit(
+            out, at, contigs, contig_starts, position, reverse, cigar, begin, end, edits
+        )
     return at
+
+
+@compiled
+def put_other_hit(
+    out, at, contigs, contig_starts, position, reverse, cigar, begin, end, edits
+):  # fmt: skip
+    """A hit of XA: contig,strand and position,CIGAR,NM;"""
+    out, contigs, cigar = uncounted((out, contigs, cigar))
+    contig = np.searchsorted(contig_starts, position, side="right") - 1
+    at = _put_contig(out, at, contig, contigs)
+    out[at] = _MINUS if reverse else _PLUS
+    at = put_field(out, at + 1, position - contig_starts[contig] + 1, _COMMA)
+    at = put_cigar(out, at, cigar, begin, end)
+    out[at] = _COMMA
+    return put_field(out, at + 1, edits, _SEMICOLON)
 
 
 @compiled
@@ -171,27 +141,23 @@ def _put_contig(out, at, contig, contigs):
 # NM:i:3     text after a tab in SAM            NM C 3 in BAM
 
 
-_INTEGER = ord("i")
 _TAB, _COLON = b"\t:"
 
 
 @compiled(inline="always")
 def begin_tag(out, at, tag, kind, is_binary):
-    """Write the name and type of a tag, such as NM:i: after a tab in SAM."""
-    # As literals, each tag would be a type of its own, with a function compiled for it.
-    name = np.int64(tag[0]), np.int64(tag[1])
-    return _put_tag_name(out, at, name, np.int64(kind), np.bool_(is_binary))
+    """The name and kind of a tag: such as NM:i: after a tab, in text."""
+    return _put_tag_name(out, at, np.int64(tag), np.int64(kind), np.bool_(is_binary))
 
 
 @compiled
-def _put_tag_name(out, at, name, kind, is_binary):
+def _put_tag_name(out, at, tag, kind, is_binary):
     out = uncounted(out)
     if is_binary:
-        at = put_tag(out, at, name[0], name[1], kind)
+        at = put_tag(out, at, tag, kind)
     else:
         out[at] = _TAB
-        out[at + 1] = name[0]
-        out[at + 2] = name[1]
+        put_int16(out, at + 1, tag)
         out[at + 3] = _COLON
         out[at + 4] = kind
         out[at + 5] = _COLON
@@ -209,18 +175,23 @@ def end_text(out, at, is_binary):
 
 @compiled(inline="always")
 def put_integer(out, at, tag, number, is_binary):
-    name = np.int64(tag[0]), np.int64(tag[1])
-    return _put_integer_of(out, at, name, np.int64(number), is_binary)
+    return _put_integer_of(out, at, np.int64(tag), np.int64(number), is_binary)
 
 
 @compiled
-def _put_integer_of(out, at, name, number, is_binary):
+def _put_integer_of(out, at, tag, number, is_binary):
     out = uncounted(out)
     if is_binary:
-        at = put_integer_tag(out, at, name[0], name[1], number)
+        at = _put_integer_tag(out, at, tag, number)
     else:
-        at = put_number(out, _put_tag_name(out, at, name, np.int64(_INTEGER), False), number)
+        at = put_number(out, _put_tag_name(out, at, tag, np.int64(INTEGER), False), number)
     return at
+
+
+@compiled(inline="always")
+def put_integer_tag(out, at, tag, number):
+    """A tag of BAM with a number in as few bytes as hold it."""
+    return put_integer(out, at, tag, number, True)
 
 
 @compiled
@@ -265,12 +236,6 @@ def put_turned(out, at, source, start, stop):
     return at + stop - start
 
 
-@compiled(inline="always")
-def _nibble(code):
-    """Return the BAM code: one bit for each of A, C, G and T, all bits for N."""
-    return min(np.uint8(1) << code, np.uint8(15))
-
-
 @compiled
 def put_nibbles(out, at, both, start, stop):
     """Write two bases per byte, the first in the upper half."""
@@ -279,10 +244,10 @@ def put_nibbles(out, at, both, start, stop):
     for i in range(np.uint64((stop - start) // 2)):
         two = begin + i + i
         high, low = both[two], both[two + np.uint64(1)]
-        out[to + i] = _nibble(high) << np.uint8(4) | _nibble(low)
+        out[to + i] = nibble(high) << np.uint8(4) | nibble(low)
     at += (stop - start) // 2
     if (stop - start) % 2:
-        out[at] = _nibble(both[stop - 1]) << np.uint8(4)
+        out[at] = nibble(both[stop - 1]) << np.uint8(4)
         at += 1
     return at
 
@@ -294,7 +259,7 @@ def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
     to, length = np.uint64(at), np.uint64(stop - start)
     if qualities.size == 0:
         for i in range(length):
-            out[to + i] = 255
+            out[to + i] = NO_QUALITY
     elif turned:
         begin = np.uint64(last - 1 - start)
         for i in range(length):
@@ -311,9 +276,6 @@ def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
 #
 # read       ACGTNACGT
 # genome     ACCTAACGT          9M -> 2=1X1=1X4=      an ambiguous base is a mismatch
-
-
-_SAME, _DIFFERENT = 7, 8
 
 
 def with_mismatches(
@@ -367,9 +329,9 @@ def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
                 if out.size:
                     out[used] = cigar[at]
                 used += 1
-                # Soft and hard clips are bases of the read here.
-                read += 0 if operation == 2 else length
-                position += length if operation == 2 else 0
+                # Clips, soft or hard, are bases of the read here.
+                read += 0 if operation == DELETION else length
+                position += length if operation == DELETION else 0
                 continue
             last, run = np.int64(-1), np.int64(0)
             for begin in range(0, length, 64):
@@ -386,13 +348,13 @@ def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
                         run += here
                     else:
                         if run and out.size:
-                            out[used] = run << 4 | (_SAME + last)
+                            out[used] = run << 4 | (EQUAL + last)
                         used += run > 0
                         last, run = differs, here
                     done += here
                     bits = bits >> np.uint64(here) if here < 64 else np.uint64(0)
             if run and out.size:
-                out[used] = run << 4 | (_SAME + last)
+                out[used] = run << 4 | (EQUAL + last)
             used += run > 0
             read += length
             position += length

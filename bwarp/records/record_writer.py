@@ -13,24 +13,40 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.alignment.pairs import DELETION, HARD_CLIP
 from bwarp.bam.external_sort import sort_keys
+from bwarp.bam.fields import (
+    AS,
+    FLOAT,
+    MATE_UNMAPPED,
+    MC,
+    MD,
+    MQ,
+    MS,
+    NM,
+    PA,
+    PAIRED,
+    REVERSE,
+    RG,
+    SA,
+    SECONDARY,
+    SIZE_BYTES,
+    SUPPLEMENTARY,
+    TEXT,
+    UNMAPPED,
+    XA,
+    XS,
+)
 from bwarp.bam.header import is_contig_name
-from bwarp.bam.records import Records, first_bin, put_int16, put_int32
+from bwarp.bam.records import Records, put_int16, put_int32
 from bwarp.errors import InputError
 from bwarp.io.names import Names, put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.reads.base_bits_cpu import prefetch_bases
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import (
-    MATE_UNMAPPED,
-    PAIRED,
-    REVERSE,
-    SECONDARY,
-    SUPPLEMENTARY,
-    UNMAPPED,
-    AlignmentRecords,
-)
+from bwarp.records.alignment_records import AlignmentRecords
 from bwarp.records.comment_tags import ReadTags
+from bwarp.records.record_parts import record_bin
 from bwarp.records.record_text import (
     begin_tag,
     count_edits,
@@ -52,12 +68,7 @@ from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-_NM, _MD, _MC, _MQ, _AS, _XS, _MS, _RG, _SA, _PA, _XA = map(
-    tuple, (b"NM", b"MD", b"MC", b"MQ", b"AS", b"XS", b"ms", b"RG", b"SA", b"pa", b"XA")
-)
-_TEXT, _FLOAT = b"Zf"
 _TAB, _NEWLINE, _STAR, _EQUAL = b"\t\n*="
-_HARD_CLIP = 5
 
 
 class _Reads(NamedTuple):
@@ -151,7 +162,7 @@ def _most_bytes(first, last, of_reads, fixed, records):
         total += tag_offsets[read + 1] - tag_offsets[read]
         for at in range(cigar_offsets[row], cigar_offsets[row + 1]):
             total += 12
-            if cigar[at] & 15 == 2:
+            if cigar[at] & 15 == DELETION:
                 total += cigar[at] >> 4
         if mate >= 0:
             total += 12 * (cigar_offsets[mate + 1] - cigar_offsets[mate])
@@ -211,18 +222,18 @@ def _write_records(
         # Hard-clipped bases are not written.
         start, stop = np.int64(0), read_end - read_begin
         if is_mapped:
-            start += np.int64(cigar[begin] >> 4) if cigar[begin] & 15 == _HARD_CLIP else 0
-            stop -= np.int64(cigar[end - 1] >> 4) if cigar[end - 1] & 15 == _HARD_CLIP else 0
+            start += np.int64(cigar[begin] >> 4) if cigar[begin] & 15 == HARD_CLIP else 0
+            stop -= np.int64(cigar[end - 1] >> 4) if cigar[end - 1] & 15 == HARD_CLIP else 0
         is_secondary = flag & SECONDARY != 0
         if is_secondary:
             # The primary record has the bases.
             stop = start
         if is_binary:
-            at = put_int32(out, at + 4, contig_numbers[contig] if contig >= 0 else -1)
+            at = put_int32(out, at + SIZE_BYTES, contig_numbers[contig] if contig >= 0 else -1)
             at = put_int32(out, at, position)
             out[at] = max(name_end - name_begin, 1) + 1
             out[at + 1] = mapping_qualities[row]
-            at = put_int16(out, at + 2, first_bin(position, position + max(spans[row], 1)))
+            at = put_int16(out, at + 2, record_bin(position, spans[row]))
             at = put_int16(out, at, end - begin)
             at = put_int16(out, at, flag)
             at = put_int32(out, at, stop - start)
@@ -278,37 +289,37 @@ def _write_records(
                 at = put_bytes(out, at, qualities, read_begin + start, read_begin + stop)
         if is_mapped:
             edits = count_edits(blocks, positions[row], both, base, cigar, begin, end)
-            at = put_integer(out, at, _NM, edits, is_binary)
-            at = begin_tag(out, at, _MD, _TEXT, is_binary)
+            at = put_integer(out, at, NM, edits, is_binary)
+            at = begin_tag(out, at, MD, TEXT, is_binary)
             if edits:
                 at = put_md(out, at, blocks, positions[row], both, base, cigar, begin, end)
             else:
                 at = put_number(out, at, spans[row])
             at = end_text(out, at, is_binary)
         if flag & PAIRED and flag & MATE_UNMAPPED == 0:
-            at = begin_tag(out, at, _MC, _TEXT, is_binary)
+            at = begin_tag(out, at, MC, TEXT, is_binary)
             at = put_cigar(out, at, cigar, cigar_offsets[mate], cigar_offsets[mate + 1])
             at = end_text(out, at, is_binary)
-            at = put_integer(out, at, _MQ, np.int64(mapping_qualities[mate]), is_binary)
+            at = put_integer(out, at, MQ, np.int64(mapping_qualities[mate]), is_binary)
         if is_mapped:
-            at = put_integer(out, at, _AS, np.int64(scores[row]), is_binary)
+            at = put_integer(out, at, AS, np.int64(scores[row]), is_binary)
             if not is_secondary:
-                at = put_integer(out, at, _XS, np.int64(suboptimal[row]), is_binary)
+                at = put_integer(out, at, XS, np.int64(suboptimal[row]), is_binary)
         if quality_sums.size and mate >= 0 and flag & (SECONDARY | SUPPLEMENTARY) == 0:
-            at = put_integer(out, at, _MS, quality_sums[reads[mate]], is_binary)
+            at = put_integer(out, at, MS, quality_sums[reads[mate]], is_binary)
         if group.size:
-            at = begin_tag(out, at, _RG, _TEXT, is_binary)
+            at = begin_tag(out, at, RG, TEXT, is_binary)
             at = put_bytes(out, at, group, 0, group.size)
             at = end_text(out, at, is_binary)
         if first_rows[read] + 1 < split_ends[read] and not is_secondary:
-            at = begin_tag(out, at, _SA, _TEXT, is_binary)
+            at = begin_tag(out, at, SA, TEXT, is_binary)
             at = put_supplementary(out, at, row, records, genome, contigs, both, read_begin)
             at = end_text(out, at, is_binary)
         if alt_shares[row]:
-            at = begin_tag(out, at, _PA, _FLOAT, is_binary)
+            at = begin_tag(out, at, PA, FLOAT, is_binary)
             at = put_thousandths(out, at, alt_shares[row], is_binary)
         if secondary_offsets[row] < secondary_offsets[row + 1]:
-            at = begin_tag(out, at, _XA, _TEXT, is_binary)
+            at = begin_tag(out, at, XA, TEXT, is_binary)
             at = put_secondary(out, at, row, records, genome, contigs, both, read_begin)
             at = end_text(out, at, is_binary)
         if tag_offsets[read] < tag_offsets[read + 1]:
@@ -317,7 +328,7 @@ def _write_records(
                 at += 1
             at = put_bytes(out, at, tags, tag_offsets[read], tag_offsets[read + 1])
         if is_binary:
-            put_int32(out, begin_of_record, at - begin_of_record - 4)
+            put_int32(out, begin_of_record, at - begin_of_record - SIZE_BYTES)
         else:
             out[at] = _NEWLINE
             at += 1

@@ -19,10 +19,7 @@ from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_file import alignment_file
-from bwarp.records.alignment_records import (
-    SecondaryHits,
-    Supplementary,
-)
+from bwarp.records.alignment_records import SecondaryHits, Supplementary
 from bwarp.records.output_options import AlignmentOutput, default_sort_bytes
 from bwarp.records.record_layout import alignment_records
 from bwarp.reference import make_reference

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bwarp.records.alignment_records import REVERSE, SECONDARY, UNMAPPED
+from bwarp.bam.fields import REVERSE, SECONDARY, UNMAPPED
 from bwarp.records.comment_tags import ReadTags, no_tags
 from bwarp.records.paf_records import paf_lines
 from bwarp.records.record_layout import alignment_records

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from bwarp.records.alignment_records import UNMAPPED, selected_rows
+from bwarp.bam.fields import UNMAPPED
+from bwarp.records.alignment_records import selected_rows
 from bwarp.records.comment_tags import no_tags
 from bwarp.records.output_options import in_regions, joined_regions
 from bwarp.records.record_layout import alignment_records

@@ -1,0 +1,201 @@
+"""Parts of records by the rules of all encoders, which each engine compiles for itself.
+
+Functions that write do so into a byte array and return where they stopped. NM counts mismatched,
+inserted and deleted bases. MD holds the bases of the reference at mismatches and deletions, with
+how many agree between them. An ambiguous base is a mismatch.
+"""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+from numba import int64, uint64
+
+from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MATCH
+from bwarp.bam.fields import (
+    FIRST,
+    INT8,
+    INT16,
+    INT32,
+    LAST,
+    MATE_REVERSE,
+    MATE_UNMAPPED,
+    PAIRED,
+    PROPER,
+    UINT8,
+    UINT16,
+    UINT32,
+)
+from bwarp.bam.records import first_bin
+from bwarp.runtime.compiled_code import compiled
+
+#: The letters of codes of bases and of CIGAR operations, 8 bits each, the first the lowest.
+_BASES = int.from_bytes(b"ACGTN", "little")
+_OPERATIONS = int.from_bytes(b"MIDNSHP=", "little")
+_X, _CARET = b"X^"
+
+
+@compiled(inline="always")
+def is_match(operation):
+    """Return whether bases lie on bases, alike or not: M, = and X."""
+    return operation == MATCH or operation >= EQUAL
+
+
+@compiled(inline="always")
+def nibble(code):
+    """A, C, G, T are a bit each, and N is all of them."""
+    return min(np.uint8(1) << code, np.uint8(15))
+
+
+@compiled(inline="always")
+def record_bin(position, span):
+    """The bin of a record, which takes at least one base."""
+    return first_bin(position, position + max(span, np.int64(1)), 14, 5)
+
+
+@compiled(inline="always")
+def pair_flags(is_last, is_proper, mate_position, mate_reverse):
+    """The flags that say that a read is one of a pair, and where its mate is."""
+    flag = PAIRED | (LAST if is_last else FIRST)
+    flag |= PROPER if is_proper else 0
+    if mate_position < 0:
+        flag |= MATE_UNMAPPED
+    elif mate_reverse:
+        flag |= MATE_REVERSE
+    return flag
+
+
+@compiled(inline="always")
+def template_length(position, reverse, span, mate_position, mate_reverse, mate_span):
+    """The bases from the outermost base of a read to that of its mate; negative leftwards."""
+    length = mate_position - position
+    length += (mate_span - 1) if mate_reverse else 0
+    length -= (span - 1) if reverse else 0
+    if length != 0:
+        length += 1 if length > 0 else -1
+    return length
+
+
+def part_functions(
+    jit: Callable,
+    put_byte: Callable,
+    put_int16: Callable,
+    put_int32: Callable,
+    put_number: Callable,
+    differing: Callable,
+    base_at: Callable,
+    count_bits: Callable,
+    step: int,
+) -> SimpleNamespace:
+    """The functions of one engine, by their names.
+
+    Parameters
+    ----------
+    jit : decorator
+        Compile what the engine calls from compiled code.
+    put_byte, put_int16, put_int32 : function of out, at, number
+    put_number : function of out, at, number
+        Writes decimal digits.
+    differing : function of genome, position, both, base, n
+        Which of at most `step` bases of the genome and of a read differ or are ambiguous, as bits
+        of a uint64, the first the lowest.
+    base_at : function of genome, position
+        The code of a base.
+    count_bits : function of uint64
+    step : int
+        Bases that `differing` compares.
+    """
+
+    @jit
+    def put_tag(out, at, tag, kind):
+        """The name of a tag (see `bwarp.bam.fields`), and its kind, in BAM."""
+        return put_byte(out, put_int16(out, at, tag), kind)
+
+    @jit
+    def put_integer_tag(out, at, tag, number):
+        """A tag with a number in as few bytes as hold it, as samtools chooses them."""
+        if number >= 0:
+            if number < 1 << 8:
+                return put_byte(out, put_tag(out, at, tag, UINT8), number)
+            if number < 1 << 16:
+                return put_int16(out, put_tag(out, at, tag, UINT16), number)
+            return put_int32(out, put_tag(out, at, tag, UINT32), number)
+        if number >= -(1 << 7):
+            return put_byte(out, put_tag(out, at, tag, INT8), number)
+        if number >= -(1 << 15):
+            return put_int16(out, put_tag(out, at, tag, INT16), number)
+        return put_int32(out, put_tag(out, at, tag, INT32), number)
+
+    @jit
+    def put_operation(out, at, length, operation):
+        """A CIGAR operation as text."""
+        letter = _X if operation > EQUAL else _OPERATIONS >> 8 * int64(operation) & 255
+        return put_byte(out, put_number(out, at, length), letter)
+
+    @jit
+    def put_cigar(out, at, cigar, first, last):
+        for i in range(first, last):
+            at = put_operation(out, at, int64(cigar[i]) >> 4, int64(cigar[i]) & 15)
+        return at
+
+    @jit
+    def put_base(out, at, genome, position):
+        """A base of the genome: A, C, G, T or N."""
+        return put_byte(out, at, _BASES >> 8 * int64(base_at(genome, position)) & 255)
+
+    @jit
+    def count_edits(genome, position, both, base, cigar, first, last):
+        """NM.
+
+        `position` is that of the first aligned base in the genome's blocks; `base` is where the
+        bases of the CIGAR begin in `both`, clipped ones included if the CIGAR has them.
+        """
+        edits = int64(0)
+        for i in range(first, last):
+            length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+            if is_match(operation):
+                for at in range(0, length, step):
+                    n = min(int64(step), length - at)
+                    bits = differing(genome, position + at, both, base + at, n)
+                    edits += int64(count_bits(bits))
+                base += length
+                position += length
+            elif operation == DELETION:
+                edits += length
+                position += length
+            else:
+                edits += length if operation == INSERTION else 0
+                base += length
+        return edits
+
+    @jit
+    def put_md(out, at, genome, position, both, base, cigar, first, last):
+        """MD. Parameters as of `count_edits`."""
+        same = int64(0)
+        for i in range(first, last):
+            length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+            if is_match(operation):
+                done = int64(0)
+                for begin in range(0, length, step):
+                    n = min(int64(step), length - begin)
+                    bits = differing(genome, position + begin, both, base + begin, n)
+                    while bits:
+                        found = begin + int64(count_bits(~bits & (bits - uint64(1))))
+                        bits &= bits - uint64(1)
+                        at = put_number(out, at, same + found - done)
+                        at = put_base(out, at, genome, position + found)
+                        same, done = int64(0), found + 1
+                same += length - done
+                base += length
+                position += length
+            elif operation == DELETION:
+                at = put_byte(out, put_number(out, at, same), _CARET)
+                for j in range(length):
+                    at = put_base(out, at, genome, position + j)
+                same = int64(0)
+                position += length
+            else:
+                base += length
+        return put_number(out, at, same)
+
+    return SimpleNamespace(**locals())
