@@ -291,7 +291,8 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                 if lefts[i] <= window:
                     farthest = max(farthest, rights[i])
             if farthest == _u64(0):
-                window = nearest
+                # Always further, even if the text does not belong to the BWT.
+                window = max(window + _u64(1), nearest)
                 least = max(least, window)
                 continue
             previous = n

@@ -199,8 +199,9 @@ def search_pieces(
         begin = uint32(at - left)
         stop = uint32(end + right)
         if begin > window or stop < reach:
-            # Its only hit does not contain the window.
-            window = begin
+            # Its only hit does not contain the window. Always further, even if the text does not
+            # belong to the BWT.
+            window = max(uint32(window + uint32(1)), begin)
             least = max(least, window)
             continue
         if begin >= first and begin < last:
