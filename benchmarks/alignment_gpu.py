@@ -78,7 +78,7 @@ class Report:
         begin = time.perf_counter()
         try:
             rows = list(function(*arguments) or [])
-        except Exception:
+        except Exception:  # noqa: BLE001
             self.failures.append((name, traceback.format_exc()))
             print(f"BROKE {name}", flush=True)
             traceback.print_exc()

@@ -14,6 +14,7 @@ with more than one record.
 One JSON object for each mapper is printed and appended to --output.
 """
 
+import itertools
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -145,7 +146,7 @@ def parts_of(read: Read) -> list[slice]:
     jumps |= read.reverse[1:] != read.reverse[:-1]
     jumps &= (read.origins[1:] != RANDOM) | (read.origins[:-1] != RANDOM)
     ends = [0, *(np.flatnonzero(jumps) + 1), len(read.codes)]
-    parts = [slice(first, last) for first, last in zip(ends, ends[1:], strict=False)]
+    parts = [slice(first, last) for first, last in itertools.pairwise(ends)]
     return [
         part
         for part in parts

@@ -18,6 +18,7 @@ many reads there are, the incorrect ones that they claim together, and those tha
 benchmarks/draw_docs.py draws the tables of docs/accuracy.md.
 """
 
+import itertools
 import shutil
 import tempfile
 from pathlib import Path
@@ -107,7 +108,7 @@ def calibration_of(found: TruthCounts) -> list[dict]:
     Random reads, which belong nowhere, are left out.
     """
     steps = []
-    for low, high in zip(STEPS, STEPS[1:], strict=False):
+    for low, high in itertools.pairwise(STEPS):
         reads = [found.correct[q] + found.incorrect[q] for q in range(low, high)]
         claimed = sum(n * 10 ** (-q / 10) for q, n in enumerate(reads, low))
         incorrect = sum(found.incorrect[low:high])

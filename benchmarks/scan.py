@@ -20,6 +20,7 @@ Parts:
 One JSON object a line is appended to --output.
 """
 
+import itertools
 import statistics
 import tempfile
 from fractions import Fraction
@@ -198,7 +199,7 @@ def whole(options, results, references, codes, offsets):
             ):
                 file.write(b">%s\n%s\n" % (name.encode(), decode(references.codes[a:b])))
         with open(folder / "q.fa", "wb") as file:
-            for i, (a, b) in enumerate(zip(offsets, offsets[1:], strict=False)):
+            for i, (a, b) in enumerate(itertools.pairwise(offsets)):
                 file.write(b">query%d\n%s\n" % (i, decode(codes[a:b])))
         for what in (["--count-only"], ["--best", "10"]):
             command = script(

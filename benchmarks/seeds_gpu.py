@@ -162,7 +162,7 @@ def main() -> None:
             device = None  # each mode has its own parts of the index on the GPU
         try:
             result[name] = step()
-        except Exception:
+        except Exception:  # noqa: BLE001
             traceback.print_exc()
             result[name] = None
         print(f"{name}: {time.perf_counter() - start:.1f} s", flush=True)

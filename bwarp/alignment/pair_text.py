@@ -4,6 +4,7 @@ CIGARs and MD strings are written for a whole batch at once into one array of by
 are assembled pair by pair.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -30,7 +31,7 @@ def cigar_texts(offsets: np.ndarray, cigar: np.ndarray) -> list[str]:
 
 def _cut(text: np.ndarray, edges: np.ndarray) -> list[str]:
     whole, edges = text[: edges[-1]].tobytes().decode("ascii"), edges.tolist()
-    return [whole[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [whole[a:b] for a, b in itertools.pairwise(edges)]
 
 
 @compiled

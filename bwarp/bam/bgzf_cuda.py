@@ -83,7 +83,7 @@ class BlocksOnGpu:
                     with self._lock:
                         self._wanted += count - number
                     return
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # Whoever waits for a lane raises it.
             self._free.put(error)
 

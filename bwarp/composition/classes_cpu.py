@@ -14,6 +14,7 @@ least the difference in unambiguous bases) are sorted by their four counts, and 
 histograms follow the numbered classes.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -170,7 +171,7 @@ def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClass
     smallest = max(_SMALLEST_RANGE, 2 * n_classes)
     n_ranges = max(1, min(threads, codes.size // smallest))
     edges = [codes.size * i // n_ranges for i in range(n_ranges + 1)]
-    ranges = np.array(list(zip(edges, edges[1:], strict=False)), np.int64)
+    ranges = np.array(list(itertools.pairwise(edges)), np.int64)
     tables = np.zeros((n_ranges, n_classes), np.uint32)
     weights = base_weights(length)
 

@@ -11,6 +11,7 @@ A prepared folder contains these arrays as .npy, the concatenated names, and dat
 alphabet and the size and checksum of every file. Codes are memory-mapped.
 """
 
+import itertools
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -181,7 +182,7 @@ def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
             raise InputError(f"{file}: the file is damaged: prepare the database again")
     arrays = {name: _mapped(folder / f"{name}.npy") for name in _ARRAYS}
     text, edges = arrays["names"].tobytes(), arrays["name_offsets"].tolist()
-    names = [text[a:b].decode() for a, b in zip(edges, edges[1:], strict=False)]
+    names = [text[a:b].decode() for a, b in itertools.pairwise(edges)]
     return Database(
         arrays["codes"], np.asarray(arrays["offsets"]), np.asarray(arrays["order"]), names
     )

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import fcntl
 import importlib.util
+import itertools
 import os
 import re
 import tempfile
@@ -253,7 +254,7 @@ def _may_want_gpu(words: Sequence[str]) -> bool:
     return (
         bool(words)
         and _WITHOUT_GPU.isdisjoint(words)
-        and ("--backend", "cpu") not in zip(words, words[1:], strict=False)
+        and ("--backend", "cpu") not in itertools.pairwise(words)
         and not any(os.environ.get(name) == "1" for name in _NO_CUDA)
         and importlib.util.find_spec("numba_cuda") is not None
     )

@@ -15,6 +15,7 @@ first. Equal keys mean equal symbols, up to and including the separator.
     item   key, 32 bits | position, 32 bits         what is sorted
 """
 
+import itertools
 from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
@@ -454,7 +455,7 @@ def suffixes_in_order(
     """
     wanted = sample.number if only_sample else np.empty(0, np.int16)
     edges = [text.size * i // threads for i in range(threads + 1)]
-    ranges = list(zip(edges, edges[1:], strict=False))
+    ranges = list(itertools.pairwise(edges))
     counts = np.zeros((threads, N_BUCKETS), np.int64)
     run_together(
         [partial(_count, text, wanted, *ranges[i], counts[i]) for i in range(threads)], threads

@@ -32,7 +32,7 @@ class GuideCounts:
         self._kinds = [
             kind
             for kind in range(4)
-            if not (kind & 1 and not options.dna_bulge or kind & 2 and not options.rna_bulge)
+            if not ((kind & 1 and not options.dna_bulge) or (kind & 2 and not options.rna_bulge))
         ]
         self.sites = np.zeros((guides.count, 4, options.mismatches + 1), np.int64)
         self._sums = np.zeros((2, guides.count))

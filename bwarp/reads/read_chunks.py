@@ -88,7 +88,7 @@ def counted_records(
     while True:
         try:
             records = next(texts, None)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             yield CountedRecords(waiting, error)
             return
         if records is None:

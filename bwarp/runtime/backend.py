@@ -63,7 +63,7 @@ def gpu_problem() -> str | None:
     try:
         # The first visible GPU is the one in use; this query needs no context.
         capability = cuda.gpus[0].compute_capability
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         return f"the GPU does not answer ({error})"
     if capability < (7, 5):
         return f"the GPU has compute capability {capability[0]}.{capability[1]}; 7.5 is the least"
@@ -94,7 +94,7 @@ def _starting_problem() -> str | None:
     try:
         sleep_while_waiting()
         cuda.current_context()
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001
         return f"the GPU does not answer ({error})"
     return None
 

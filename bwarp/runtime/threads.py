@@ -7,6 +7,7 @@ distributed over several GPUs here, with one thread each.
 """
 
 import collections
+import itertools
 import os
 import queue
 import threading
@@ -41,7 +42,7 @@ def for_each_range(
         return []
     n_ranges = max(1, min(threads * 4 if threads > 1 else 1, n_items // max(smallest, 1)))
     edges = [n_items * i // n_ranges for i in range(n_ranges + 1)]
-    ranges = list(zip(edges, edges[1:], strict=False))
+    ranges = list(itertools.pairwise(edges))
     if threads == 1 or n_ranges == 1:
         return [function(start, stop) for start, stop in ranges]
     return run_together([partial(function, *bounds) for bounds in ranges], threads)
@@ -88,7 +89,7 @@ def in_order(
                 under_way.append(pool.submit(function, next(items)))
             except StopIteration:
                 break
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001
                 failure = error
             if len(under_way) >= most:
                 yield _waited_for(under_way.popleft())
@@ -144,7 +145,7 @@ def _begun(items: Iterator, most: int, handed_on: Callable) -> Iterator:
                 if not is_wanted.is_set():
                     return
             hand_on(None, StopIteration())
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001
             hand_on(None, error)
 
     threading.Thread(target=make, daemon=True).start()
@@ -176,7 +177,7 @@ def _handed_on_in_lists(made: queue.Queue, is_wanted: threading.Event, most: int
             items.append(next(ahead))
             while len(items) < most and not made.empty():
                 items.append(next(ahead))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             end = error
         if items:
             yield items
@@ -250,7 +251,7 @@ def in_turns(
                     if not is_wanted.is_set():
                         return
             hand_on(made, None, StopIteration())
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001
             hand_on(made, None, error)
 
     pools = [ThreadPoolExecutor(1) for _ in indexes]

@@ -5,6 +5,7 @@ mismatches. The functions also merge the hits of degenerate queries, filter hits
 distribute batches over several GPUs.
 """
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -158,7 +159,7 @@ def passes(
     )
     before = np.cumsum(expected[lengths]) // _INTERVALS_AT_ONCE[backend]
     edges = np.flatnonzero(np.diff(before, prepend=-1, append=np.inf))
-    return [(int(a), int(b)) for a, b in zip(edges, edges[1:], strict=False)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
 
 def _expected_intervals(text_length: int, k: int, mismatches: int) -> float:

@@ -93,7 +93,7 @@ def test_cuda_is_shown_the_gpu_that_was_taken_and_nothing_more_is_taken(gpus):
 
 def test_several_gpus_are_taken_as_far_as_they_are_free(gpus, programs):
     folders = gpus(3)
-    (holder, first), *_ = programs(folders, 1)
+    (_holder, first), *_ = programs(folders, 1)
     assert first == UUIDS[0]
     assert claim_gpu(pytest.fail, *folders, most=3) == ",".join(UUIDS[1:])
     assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS[1:])

@@ -4,6 +4,7 @@ Every program refuses it in a sentence that names the file, or does not need wha
 writes the same bytes as before. More of it: BWARP_EXAMPLES=2000 pytest tests/hostile
 """
 
+import itertools
 import json
 import os
 import random
@@ -160,7 +161,7 @@ def test_damage_is_refused_or_does_no_harm(folder, tmp_path, what):
 def test_arrays_of_other_names_are_refused(folder, tmp_path, what):
     copy = tmp_path / what
     arrays = sorted(path.name for path in (folder / what).glob("*.npy"))
-    for one, two in zip(arrays, arrays[1:], strict=False):
+    for one, two in itertools.pairwise(arrays):
         shutil.copytree(folder / what, copy)
         (copy / one).rename(copy / "kept")
         (copy / two).rename(copy / one)

@@ -99,7 +99,7 @@ def run_all(folder: Path, index: Path, at: Path, programs: list[tuple]):
         try:
             done = run_here(name, "--index", index, *words, folder=out)
             yield " ".join(map(str, (name, *arguments))), done.rc, done.said
-        except Exception:
+        except Exception:  # noqa: BLE001
             yield " ".join(map(str, (name, *arguments))), "traceback", traceback.format_exc()
         shutil.rmtree(out)
 

@@ -188,7 +188,7 @@ def test_proteins_are_searched_or_refused(folder, file):
     stored, text = file
     database = str(folder / "given/protein.fa")
     arguments = ("--queries", "FILE", "--database", database, "-o", "OUT")
-    done, out = run_on(folder, stored, "search_database", *arguments)
+    done, _out = run_on(folder, stored, "search_database", *arguments)
     expected = expected_of(text, AMINO_ACIDS)
     usable = expected and all_named(expected) and all(bases for _, bases, _ in expected)
     assert (done.rc == 0) == bool(usable), done

@@ -163,7 +163,7 @@ def test_loci_left_out_may_share_the_seeds_that_are_located():
     unit = random_bases(rng, 60)
     # The first seed is in few of the copies, all the others are in too many to locate.
     whole, worn = unit + random_bases(rng, 30), random_bases(rng, 14) + unit[14:] + b"A" * 30
-    index, genome = index_and_genome([whole * 6 + worn * 40])
+    index, _genome = index_and_genome([whole * 6 + worn * 40])
     codes, offsets = flat([encode(unit)])
     parameters = replace(PARAMETERS, candidates_a_read=4)
     found = candidates(index, codes, offsets, STEP, 10, parameters=parameters)
@@ -176,7 +176,7 @@ def test_of_frequent_seeds_some_hits_are_located():
     rng = np.random.default_rng(4)
     unit = random_bases(rng, 60)
     contigs = [unit + random_bases(rng, 70) for _ in range(20)] + [random_bases(rng, 200)]
-    index, genome = index_and_genome(contigs)
+    index, _genome = index_and_genome(contigs)
     codes, offsets = flat([encode(unit), encode(contigs[-1][:60])])
     found = candidates(index, codes, offsets, STEP, 30)
     # One seed's hits fit: another locus could differ by a single base.

@@ -107,7 +107,7 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
     hits = np.where(mapped.positions < 0, -1, 0).astype(np.int32)
     selected = (hits, primary.qualities, primary.suboptimal, primary.proper.view(np.uint8))
     marks = (~is_plain).astype(np.uint8)
-    got, edits = plain_records(
+    got, _edits = plain_records(
         record_constants(there, names, group),
         both_strands(chunk.codes, chunk.offsets),
         texts,

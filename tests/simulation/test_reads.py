@@ -1,5 +1,7 @@
 """The truth about reads is true, and their distributions are those asked for."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -288,7 +290,7 @@ def test_threads_and_chunks_change_nothing(genome, ends):
     assert np.array_equal(whole.codes, threaded.codes)
     assert np.array_equal(whole.qualities, threaded.qualities)
     edges = [0, 1, 2, 1000, 1024, 5000]
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in itertools.pairwise(edges):
         part = make(genome, variants, parameters, last - first, seed=2, first=first)
         assert np.array_equal(part.codes, whole.codes[:, first:last])
         assert np.array_equal(part.qualities, whole.qualities[:, first:last])

@@ -1,5 +1,6 @@
 """The schema, config/README.md and config/config.yaml agree on keys and defaults."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -97,7 +98,7 @@ def test_the_configuration_in_the_repository_names_every_key_once(checkout, sche
 
 def test_every_key_of_the_configuration_has_a_comment(checkout):
     lines = (checkout / "config" / "config.yaml").read_text().splitlines()
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in itertools.pairwise(lines):
         if re.match(r"\s*\w+:", line):
             assert before.lstrip().startswith("#"), line
 

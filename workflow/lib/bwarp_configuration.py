@@ -28,8 +28,8 @@ __all__ = [
     "file_message",
     "in_reading_order",
     "printable",
-    "unknown_message",
     "typed_values",
+    "unknown_message",
     "validator",
     "with_defaults",
 ]

@@ -6,6 +6,8 @@ name is its position: chr20:1000-1020:+ is the protospacer from base 1000 to 102
 half-open as in the tables of bwarp offtargets, which accepts the output as --guides.
 """
 
+import itertools
+
 import numpy as np
 
 from bwarp.cli.program import program_parser
@@ -55,9 +57,7 @@ def main(options):
         regions += read_regions(options.bed, reference)
     if not options.region and not options.bed:
         starts = reference.contig_starts.tolist()
-        regions = [
-            (start, stop) for start, stop in zip(starts, starts[1:], strict=False) if start < stop
-        ]
+        regions = [(start, stop) for start, stop in itertools.pairwise(starts) if start < stop]
     wanted = GuideFilter(options.min_gc, options.max_gc, options.without_tttt)
     as_lines = options.output.removesuffix(".gz").endswith(TABLES)
     n_guides = 0

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import itertools
 import json
 import random
 import re
@@ -619,4 +620,4 @@ def test_alleles_that_fit_best(tmp_path):
     assert found == wanted
     assert len(names) == sum(map(len, wanted.values())) > 80
     # Records of a read stand together.
-    assert sum(a != b for a, b in zip(names, names[1:], strict=False)) == len(set(names)) - 1
+    assert sum(a != b for a, b in itertools.pairwise(names)) == len(set(names)) - 1

@@ -140,7 +140,7 @@ def become(words: list[str], cwd: str, environment: dict[str, str]) -> None:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
         if left.code is not None and not isinstance(left.code, int):
             print(left.code, file=sys.stderr)
-    except BaseException:
+    except BaseException:  # noqa: BLE001
         traceback.print_exc()
         code = 1
     threading._shutdown()

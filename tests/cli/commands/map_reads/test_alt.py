@@ -79,7 +79,7 @@ def by_read(path):
 
 
 def test_a_copy_lowers_no_quality(alt, known):
-    folder, run = alt
+    folder, _run = alt
     contigs = contigs_of(folder / "genome.fa")
     shares = 0
     for lines in by_read(known).values():
