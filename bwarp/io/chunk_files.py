@@ -275,7 +275,7 @@ class ChunkFileReader:
         if first.get("format") != _FORMAT or first.get("holds") not in holds:
             kinds = " or ".join(holds)
             raise InputError(
-                f"{path}: not a file of {kinds}: make one with scripts/{_MADE_BY[holds[0]]}"
+                f"{path}: not a file of {kinds}: make one with {_MADE_BY[holds[0]]}"
             )
         if first.get("version") != VERSION:
             raise InputError(
@@ -290,7 +290,7 @@ class ChunkFileReader:
             kind = self.holds["holds"]
             raise InputError(
                 f"{self.path}: these {kind} were found in another index than {folder}: "
-                f"give that one, or find them again with scripts/{_MADE_BY[kind]}"
+                f"give that one, or find them again with {_MADE_BY[kind]}"
             )
 
     def check(self, arrays: dict[str, np.ndarray], **columns: Column) -> None:
@@ -304,7 +304,7 @@ class ChunkFileReader:
         """Return the error for a file with valid checksums that no program wrote."""
         kind = self.holds["holds"]
         return InputError(
-            f"{self.path}: these {kind} are not what scripts/{_MADE_BY[kind]} writes ({problem}): "
+            f"{self.path}: these {kind} are not what {_MADE_BY[kind]} writes ({problem}): "
             "make them again"
         )
 
