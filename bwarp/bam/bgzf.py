@@ -1,7 +1,8 @@
 """BGZF, the compression of BAM: gzip members of at most 64 kB, each with its size in its header.
 
-The blocks of a stream are cut every `BLOCK_BYTES` of what is compressed, whatever lies there, so
-that where they lie depends on nothing but the stream.
+A stream is cut into blocks of `BLOCK_BYTES` uncompressed bytes regardless of its content, so block
+boundaries depend only on the stream. Blocks are read and written one at a time, or many in one call
+of compiled code.
 """
 
 import ctypes
@@ -22,14 +23,14 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd.compiler import intrinsic, ir, types
 from bwarp.runtime.timeline import on_timeline
 
-#: What fits into 64 kB even where it cannot be compressed, as in htslib.
+#: Bytes that fit into 64 kB even if they cannot be compressed, as in htslib.
 BLOCK_BYTES = 0xFF00
 
-#: An empty block, which says that the file was not cut off.
+#: An empty block, which marks the end of a complete file.
 END_OF_FILE = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 
-#: The fastest of libdeflate, by benchmarks/bam.py. igzip is twice as fast, but now and then, as its
-#: work space held other bytes before, it makes other ones of the same block.
+#: The fastest level of libdeflate, by benchmarks/bam.py. igzip is twice as fast, but its output
+#: occasionally differs for the same block, depending on what its work space held before.
 LEVEL = 1
 
 _HEADER = struct.Struct("<4BI2BH2B2H")
@@ -37,10 +38,10 @@ _FOOTER = struct.Struct("<2I")
 
 
 def compressed_block(data) -> bytes:
-    """One block of at most `BLOCK_BYTES` bytes."""
+    """Compress at most `BLOCK_BYTES` bytes to one block."""
     packed = bytes(deflate_compress(data, LEVEL))
     if len(packed) > BLOCK_BYTES:
-        # Stored as it is: one deflate block of its own kind.
+        # Store the bytes uncompressed, in one deflate block of type "stored".
         packed = struct.pack("<BHH", 1, len(data), len(data) ^ 0xFFFF) + bytes(data)
     size = _HEADER.size + len(packed) + _FOOTER.size
     head = _HEADER.pack(31, 139, 8, 4, 0, 0, 255, 6, 66, 67, 2, size - 1)
@@ -48,12 +49,12 @@ def compressed_block(data) -> bytes:
 
 
 def read_bgzf(file: IO[bytes], path, threads: int = 1, blocks_at_once: int = 64) -> Iterator[bytes]:
-    """The bytes of a BGZF file, some blocks at a time, decompressed in threads.
+    """Yield the bytes of a BGZF file, several blocks at a time, decompressed in threads.
 
     Raises
     ------
     InputError
-        If the file is cut off, damaged, or not of this kind; it is named `path`.
+        If the file is truncated, damaged, or not BGZF; the error names it `path`.
     """
     pool = ThreadPoolExecutor(threads)
     waiting = deque()
@@ -69,7 +70,7 @@ def read_bgzf(file: IO[bytes], path, threads: int = 1, blocks_at_once: int = 64)
 
 
 def _groups(path, file, blocks_at_once: int) -> Iterator[list[bytes]]:
-    """The blocks of a file in lists, without their headers."""
+    """Yield lists of the blocks of a file, without their headers."""
     blocks, last = [], b""
     while header := file.read(_HEADER.size):
         if len(header) < _HEADER.size:
@@ -109,27 +110,27 @@ def _decompressed(path, blocks: list[bytes]) -> bytes:
 
 
 # --------------------------------------------------------------------------------------------------
-# BGZF blocks, many in one go: libdeflate called from compiled code.
+# Many blocks per call: compiled code calls libdeflate.
 #
-# A call from Python for every block would ask for the interpreter three times in a third of a
-# millisecond, and sixteen threads that do so wait for each other; here a thread needs it once for
-# all blocks of its job. The bytes are those of `bwarp.bam.bgzf.compressed_block`, and what is
-# inflated is checked: as many bytes as a block says, and their sum.
+# Calling it from Python for each block would take the interpreter lock three times in a third of a
+# millisecond, and sixteen threads would wait for each other; here a thread takes the lock once for
+# all blocks of its job. The bytes equal those of `compressed_block`. The size and checksum of each
+# inflated block are checked.
 
 
-#: Room for a block while it is made: more than any takes, so that none is cut short.
+#: Room for a block during compression: more than any block takes, so none is truncated.
 _ROOM = 1 << 17
 
 _WHOLE = 1 << 16
-#: What a block begins with, before its size.
+#: The first bytes of a block, before its size.
 HEAD = np.array([31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 66, 67, 2, 0], np.uint8)
 HEAD_BYTES = 18
 FOOT_BYTES = 8
 
-#: What stands before bytes that are stored as they are.
+#: Size of the header of a stored (uncompressed) deflate block.
 STORED_BYTES = 5
 
-#: Where in a block's head its size is, and what the head is up to there, but for time and system.
+#: Offset of the size in a block's head, and the bytes before it, except time and system.
 _SIZE_AT = 16
 _FIXED = np.array([31, 139, 8, 4, 6, 0, 66, 67, 2, 0], np.uint8)
 _FIXED_AT = np.array([0, 1, 2, 3, 10, 11, 12, 13, 14, 15], np.int64)
@@ -137,7 +138,7 @@ _FIXED_AT = np.array([0, 1, 2, 3, 10, 11, 12, 13, 14, 15], np.int64)
 
 @on_timeline("compress")
 def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes as blocks of `BLOCK_BYTES` each, the last of what is left.
+    """Compress bytes to blocks of `BLOCK_BYTES` each; the last block may be shorter.
 
     Parameters
     ----------
@@ -146,9 +147,9 @@ def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     blocks : ndarray, dtype=uint8
-        One after another.
+        The blocks, concatenated.
     ends : ndarray, shape=(n_blocks,), dtype=int64
-        Where each ends.
+        End of each block.
     """
     n_blocks = -(-data.size // BLOCK_BYTES)
     library = _library()
@@ -168,7 +169,7 @@ def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sums_of_blocks(data: np.ndarray) -> np.ndarray | None:
-    """The checksums of blocks of `BLOCK_BYTES` each, int64; None where there is no libdeflate."""
+    """Return the checksum of each block of `BLOCK_BYTES`, int64; None without libdeflate."""
     library = _library()
     if library is None:
         return None
@@ -178,20 +179,20 @@ def sums_of_blocks(data: np.ndarray) -> np.ndarray | None:
 
 
 def whole_blocks(packed: np.ndarray) -> tuple[int, int]:
-    """How many bytes the whole blocks at the beginning take, and how many are in them.
+    """Return the size of the complete blocks at the beginning, compressed and uncompressed.
 
     Parameters
     ----------
     packed : ndarray, dtype=uint8
-        Of a file; what is not a block, or not all of one, ends them.
+        Bytes of a file; counting stops at anything that is not a complete block.
     """
     return _whole_blocks(packed)
 
 
 def inflated_blocks(packed: np.ndarray, size: int) -> np.ndarray | None:
-    """What whole blocks hold; None where one is damaged or there is no libdeflate.
+    """Inflate complete blocks; return None if one is damaged or libdeflate is missing.
 
-    `packed` and `size` are what `whole_blocks` has counted.
+    `packed` and `size` are as counted by `whole_blocks`.
     """
     library = _library()
     if library is None:
@@ -217,7 +218,7 @@ def _one_by_one(data: np.ndarray, n_blocks: int) -> tuple[np.ndarray, np.ndarray
 
 @functools.cache
 def _library():
-    """libdeflate as the package `deflate` brings it, or None where that hides its functions."""
+    """Return the libdeflate of the package `deflate`, or None if it hides its functions."""
     try:
         library = ctypes.CDLL(_deflate.__file__)
         library.libdeflate_alloc_compressor.restype = ctypes.c_void_p
@@ -238,12 +239,12 @@ def _library():
 
 
 def _addresses(library, *names: str) -> list[int]:
-    """Of functions of the library."""
+    """Return the addresses of functions of the library."""
     return [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in names]
 
 
 def _caller(count: int):
-    """A function that calls C at an address with so many 64-bit numbers or pointers."""
+    """Return a function that calls C code at an address with `count` 64-bit numbers or pointers."""
     integer = ir.IntType(64)
 
     def codegen(_context, builder, _signature, arguments):
@@ -296,20 +297,20 @@ def _sums_of_blocks(data, checksum, sums):
 
 @numba.njit(inline="always")
 def is_stored(packed):
-    """Whether bytes are stored as they are, of which `packed` came: 0 is too many."""
+    """Return whether a block of `packed` compressed bytes is stored; 0 means that it is too big."""
     return packed == 0 or packed > BLOCK_BYTES
 
 
 @numba.njit(inline="always")
 def finish_block(out, begin, packed, data, first, size, checksum):
-    """Write what surrounds the `packed` bytes of a block, which begins there; where it ends.
+    """Write head and foot around the `packed` bytes of the block at `begin`; return its end.
 
-    Bytes that do not get fewer, ``data[first : first + size]``, are stored as they are.
+    If compression does not save space, ``data[first : first + size]`` is stored uncompressed.
     """
     out[begin : begin + HEAD.size] = HEAD
     at = begin + HEAD_BYTES
     if is_stored(packed):
-        # One deflate block of its own kind.
+        # One deflate block of type "stored".
         out[at] = 1
         _put(out, at + 1, size, 2)
         _put(out, at + 3, size ^ 0xFFFF, 2)
@@ -349,7 +350,7 @@ def _whole_blocks(packed):
 
 @compiled
 def _inflate_blocks(packed, inflate, checksum, decompressor, out):
-    """Whether all went well."""
+    """Inflate all blocks and return whether all are valid."""
     source, target = np.int64(packed.ctypes.data), np.int64(out.ctypes.data)
     at = np.int64(0)
     used = np.int64(0)
@@ -358,7 +359,7 @@ def _inflate_blocks(packed, inflate, checksum, decompressor, out):
         size = _get(packed, stop - 4, 4)
         if stop > packed.size or used + size > out.size:
             return False
-        # It fails, not with 0, where there are fewer bytes than that, or more.
+        # The result is not 0 if the block holds fewer bytes than `size`, or more.
         failed = _call_6(
             np.int64(inflate), np.int64(decompressor), source + at + HEAD_BYTES,
             stop - at - HEAD_BYTES - FOOT_BYTES, target + used, size, np.int64(0),

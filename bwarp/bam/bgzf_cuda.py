@@ -1,14 +1,14 @@
-"""BGZF blocks compressed on a GPU, by nvCOMP.
+"""BGZF blocks compressed on a GPU by nvCOMP, and their checksums.
 
     lane 0    fill pinned memory, sum up | upload | deflate, close up | download | heads and feet |
     lane 1        fill pinned memory, sum up | upload | deflate, close up | download | heads ...
 
-Lanes are made by a thread, once it is clear that many blocks will be: pinned memory takes long to
-get.
+A thread creates the lanes as soon as many blocks are expected, because allocating pinned memory is
+slow.
 
-A block is compressed by few threads of the GPU, in 20 milliseconds: it takes thousands of blocks to
-fill it. Each lane has its own memory and stream, so that the GPU works for all of them at once.
-The blocks inflate to what those of `compressed_blocks` do, but they are not the same bytes.
+The GPU compresses a block with few threads, in 20 milliseconds, so only thousands of blocks fill
+it. Each lane has its own memory and stream, and the GPU serves all lanes at the same time. The
+blocks inflate to the same bytes as those of `compressed_blocks`, but their own bytes differ.
 """
 
 import functools
@@ -42,15 +42,15 @@ _THREADS = 128
 
 
 class BlocksOnGpu:
-    """`bwarp.bam.compression.Compression.blocks` of the current GPU; on the host where the GPU
-    has no memory left.
+    """`bwarp.bam.compression.Compression.blocks` on the current GPU, or on the host if the GPU has
+    no memory left.
 
     Parameters
     ----------
     most_blocks : int
-        As many as are compressed by a call.
+        Maximum number of blocks per call.
     lanes : int
-        As many calls are served at a time; fewer where the GPU has little memory.
+        Calls served at a time; fewer if the GPU has little memory.
     """
 
     def __init__(self, most_blocks: int, lanes: int):
@@ -59,9 +59,9 @@ class BlocksOnGpu:
         self._lock = threading.Lock()
 
     def begin(self, share: float) -> None:
-        """Have the lanes made that are wanted still and have room in a share of the free memory.
+        """Start creating the missing lanes that fit into a share of the free memory.
 
-        One is tried in any case; where that fails the host compresses.
+        At least one is tried; if that fails, the host compresses.
         """
         with self._lock:
             room = int(share * free_memory()) // lane_bytes(self._most_blocks)
@@ -69,11 +69,11 @@ class BlocksOnGpu:
             self._wanted -= count
             is_first, self._is_begun = not self._is_begun, True
         if count:
-            # Python waits for it, and does not end while it is within CUDA.
+            # Python waits for this thread, and does not exit while it is inside CUDA.
             threading.Thread(target=self._make_lanes, args=(count, is_first)).start()
 
     def _make_lanes(self, count: int, is_first: bool) -> None:
-        """Make lanes until memory ends; None stands for the host if not even the first has room."""
+        """Create lanes until memory runs out; put None, for the host, if even the first fails."""
         try:
             for number in range(count):
                 lane = attempt(lambda: _Lane(self._most_blocks))
@@ -105,13 +105,13 @@ class BlocksOnGpu:
 
 
 def lane_bytes(most_blocks: int) -> int:
-    """About what a lane takes on the GPU: nvCOMP's scratch memory is ten times the blocks."""
+    """Estimate the GPU memory of a lane: nvCOMP's scratch memory is ten times the blocks."""
     a_block = 2 * BLOCK_BYTES + nvcomp.room_of(BLOCK_BYTES)
     return most_blocks * a_block + nvcomp.scratch_bytes(most_blocks, BLOCK_BYTES)
 
 
 class _Lane:
-    """What one call needs: a stream, and memory for so many blocks, here and on the GPU."""
+    """Resources of one call: a stream, and memory for its blocks on the host and on the GPU."""
 
     def __init__(self, most_blocks: int):
         self._stream = cuda.stream()
@@ -125,7 +125,7 @@ class _Lane:
         self._addresses = nvcomp.addresses(self._raw, BLOCK_BYTES, most_blocks)
         self._out_addresses = nvcomp.addresses(self._out, self._room, most_blocks)
         self._scratch = cuda.device_array(nvcomp.scratch_bytes(most_blocks, BLOCK_BYTES), np.uint8)
-        # A block that is stored as it is takes a little more.
+        # A stored block takes slightly more than its bytes.
         self._file = cuda.device_array(n_bytes + 32 * most_blocks, np.uint8)
         self._pinned = cuda.pinned_array(self._file.size, np.uint8)
         self._numbers = cuda.pinned_array(most_blocks + 1, np.int64)
@@ -134,7 +134,7 @@ class _Lane:
     def compress(
         self, size: int, fill: Callable[[np.ndarray], None]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The blocks of some bytes, and where each ends."""
+        """Compress bytes to blocks; return the blocks and the end of each."""
         data, stream = self._pinned[:size], self._stream
         fill(data)
         sums = sums_of_blocks(data)
@@ -159,7 +159,7 @@ class _Lane:
                 self._out, self._room, self._packed, self._starts, self._file
             )
             if _count_stored(packed):
-                # What comes back is written over it.
+                # The downloaded blocks overwrite it.
                 data = data.copy()
             there = self._pinned[: starts[-1]]
             self._file[: there.size].copy_to_host(there, stream=stream)
@@ -169,7 +169,7 @@ class _Lane:
         return blocks, starts[1:]
 
     def _send(self, numbers_there, numbers: np.ndarray) -> None:
-        """Through pinned memory, which nothing else uses until the stream has been waited for."""
+        """Upload through pinned memory; nothing else uses it until the stream is synchronised."""
         pinned = self._numbers[: numbers.size]
         pinned[:] = numbers
         numbers_there[: numbers.size].copy_to_device(
@@ -179,7 +179,7 @@ class _Lane:
 
 @compiled
 def _count_stored(packed):
-    """How many blocks are stored as they are."""
+    """Return the number of blocks that are stored uncompressed."""
     count = 0
     for size in packed:
         count += is_stored(size)
@@ -188,7 +188,7 @@ def _count_stored(packed):
 
 @compiled
 def file_starts(packed, sizes):
-    """Where blocks begin in the file, and where the last one ends."""
+    """Return the start of each block in the file, and the end of the last."""
     starts = np.zeros(packed.size + 1, np.int64)
     for i in range(packed.size):
         contents = STORED_BYTES + sizes[i] if is_stored(packed[i]) else packed[i]
@@ -198,7 +198,7 @@ def file_starts(packed, sizes):
 
 @compiled
 def _finish_blocks(there, starts, packed, data, sizes, sums, blocks):
-    """Copy the blocks out of pinned memory, and write what surrounds their contents."""
+    """Copy the blocks out of pinned memory, and write their heads and feet."""
     for i in range(packed.size):
         first, stop = np.uint64(starts[i]), np.uint64(starts[i + 1])
         for at in range(first, stop):
@@ -208,9 +208,9 @@ def _finish_blocks(there, starts, packed, data, sizes, sums, blocks):
 
 @kernel
 def close_up(out: uint8[::1], room: int, packed: uint64[::1], starts: int64[::1], file: uint8[::1]):
-    """Copy what blocks were packed into to where it stands in the file. A thread block a block.
+    """Copy compressed blocks to their positions in the file. One thread block per block.
 
-    What does not fit between head and foot is not used, and not copied.
+    Contents that do not fit between head and foot are not used, and not copied.
     """
     block = cuda.blockIdx.x
     first = int64(starts[block]) + HEAD_BYTES
@@ -222,29 +222,29 @@ def close_up(out: uint8[::1], room: int, packed: uint64[::1], starts: int64[::1]
 
 
 # --------------------------------------------------------------------------------------------------
-# Checksums of BGZF blocks on the GPU: CRC-32, all bytes of a block by many threads at once.
+# CRC-32 checksums of blocks: many threads process one block.
 #
-# A CRC is what is left of a polynomial, whose coefficients are the bits of the data, after
-# division
-# by another one. It is a sum, so that each thread may take some 4-byte words of a block:
+# The bits of the data are the coefficients of a polynomial, and its CRC is the remainder after
+# division by a fixed polynomial. Remainders add up, so each thread takes some 4-byte words of a
+# block:
 #
 #     words       0   1   2 ... t   0   1   2 ... t   0   1   2        t threads
 #     thread 1        a               b               c
 #
-#     what is left of thread 1's   (a * shift + b) * shift + c         shift: by all threads' words
-#     then its distance to the end of the block, and the sum over threads
+#     remainder of thread 1        (a * shift + b) * shift + c         shift: by all threads' words
+#     then multiply by its distance to the end of the block, and sum over threads
 #
-# so that neighbours read neighbouring words. Multiplying by `shift` is four look-ups in tables.
+# Neighbouring threads read neighbouring words. Multiplying by `shift` takes four table look-ups.
 
 
-#: The divisor, as the bits of a number whose highest one is the coefficient of x^0.
+#: The divisor, as the bits of a number whose highest bit is the coefficient of x^0.
 _DIVISOR = 0xEDB88320
 _ONE = 1 << 31
 _X = 1 << 30
 
 _ALL_ONES = 0xFFFFFFFF
 
-#: Threads a block, and the most warps of them.
+#: Threads per block, and the maximum number of warps.
 _CHECKSUMS_THREADS = 256
 _MOST_WARPS = 32
 
@@ -254,23 +254,23 @@ _TABLES = _BYTES_A_WORD * _TABLE
 
 
 class Checksums:
-    """The CRC-32 of blocks on the current GPU."""
+    """Computes the CRC-32 of blocks on the current GPU."""
 
     def __init__(self):
         tables, powers = _tables(_CHECKSUMS_THREADS)
         self._tables, self._powers = cuda.to_device(tables), cuda.to_device(powers)
 
     def compute(self, words, size: int, sums, stream) -> None:
-        """Checksums of blocks of `BLOCK_BYTES` each, the last of what is left.
+        """Compute the checksum of each block of `BLOCK_BYTES`; the last block may be shorter.
 
         Parameters
         ----------
         words : device array, dtype=uint32
-            The bytes of the blocks, four to a number.
+            The bytes of the blocks, four per word.
         size : int
-            As many bytes.
+            Number of bytes.
         sums : device array, dtype=uint32
-            Gets the checksum of each.
+            Output: the checksum of each block.
         stream : CUDA stream
         """
         n_blocks = -(-size // BLOCK_BYTES)
@@ -281,7 +281,7 @@ class Checksums:
 
 @compiled(inline="always")
 def multiply(a, b):
-    """The product of two polynomials, and what is left of it."""
+    """Return the product of two polynomials modulo the divisor."""
     product = np.int64(0)
     for bit in range(31, -1, -1):
         if a >> bit & 1:
@@ -292,8 +292,11 @@ def multiply(a, b):
 
 @functools.cache
 def _tables(threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """Four tables of what each byte of a word is `threads` words later, then the table that takes
-    bytes one by one; and x to the power of 0 words to `threads`."""
+    """Return the look-up tables and the powers of x.
+
+    Four tables give the value of each byte of a word shifted by `threads` words; the fifth shifts
+    by one byte. The powers of x are those of 0 to `threads` words.
+    """
     word = _ONE
     for _ in range(8 * _BYTES_A_WORD):
         word = multiply(word, _X)
@@ -307,7 +310,7 @@ def _tables(threads: int) -> tuple[np.ndarray, np.ndarray]:
     by_byte = multiply(_ONE, _X)
     for _ in range(7):
         by_byte = multiply(by_byte, _X)
-    # A byte stands at the end of the number: what is behind it has moved by then.
+    # The byte is at the low end of the number: the bits above it have been shifted by then.
     one_byte = [multiply(value, by_byte) for value in range(_TABLE)]
     return np.array([*shifted, one_byte], np.uint32).ravel(), np.array(powers, np.uint32)
 
@@ -316,8 +319,8 @@ def _tables(threads: int) -> tuple[np.ndarray, np.ndarray]:
 def sum_blocks(
     words: uint32[::1], size: int, tables: uint32[::1], powers: uint32[::1], sums: uint32[::1]
 ):
-    """The CRC-32 of every block. A thread block a block; reads it once, and looks up four numbers
-    of shared memory for every four bytes."""
+    """Compute the CRC-32 of each block. One thread block per block; reads each byte once, and looks
+    up four numbers in shared memory per four bytes."""
     shared = cuda.shared.array(_TABLES, uint32)
     of_warps = cuda.shared.array(_MOST_WARPS, uint32)
     thread = int64(cuda.threadIdx.x)
@@ -354,7 +357,7 @@ def sum_blocks(
         total = int64(0) if n_words > 0 else int64(_ALL_ONES)
         for warp in range(threads // WARP):
             total ^= int64(of_warps[warp])
-        # The last block may end within a word.
+        # The last block may end inside a word.
         for i in range(n_words * _BYTES_A_WORD, length):
             byte = int64(words[first + i // _BYTES_A_WORD]) >> 8 * (i % _BYTES_A_WORD)
             at = _TABLES + ((total ^ byte) & 255)

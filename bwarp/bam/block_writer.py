@@ -1,10 +1,10 @@
-"""Records to blocks of a file: put in order and compressed in threads, written by one.
+"""Writing records to the blocks of a file: threads order and compress them, one thread writes.
 
     records in order   |rec 7 |rec 2      |rec 9   |rec 0|...        bytes of the stream
     blocks             |        0        |        1        |  2      each BLOCK_BYTES long
 
-A job takes some blocks, gathers their bytes from where the records lie, and compresses them. Where
-a record crosses from one block into the next, each job copies its part.
+A job takes several blocks, gathers the bytes of their records, and compresses them. If a record
+crosses a block boundary, each job copies its part.
 """
 
 from collections import deque
@@ -23,16 +23,16 @@ from bwarp.runtime.timeline import on_timeline
 
 
 class BlockWriter:
-    """Writes streams of records to a file; `finish` or `stop` must be called in the end.
+    """Writes streams of records to a file. The caller must finally call `finish` or `stop`.
 
     Parameters
     ----------
     file : file
     threads : int
     compression : Compression
-        How its blocks are made.
+        How blocks are compressed.
     index : IndexBuilder, optional
-        Gets every record.
+        Receives every record.
     """
 
     def __init__(
@@ -44,34 +44,34 @@ class BlockWriter:
     ):
         self._file = file
         self._blocks, self._blocks_a_job = compression.blocks, compression.blocks_a_job
-        #: Whether its blocks are those of nvCOMP, and may be made elsewhere by that.
+        #: Whether nvCOMP makes the blocks; the caller may then compress on the GPU as well.
         self.compresses_on_gpu = compression.on_gpu
         self._index = index
         threads = min(threads, compression.most_threads)
         self._pool = ThreadPoolExecutor(threads)
-        # What goes to the index is a job beside that of its blocks.
+        # Indexing records is a separate job from compressing their blocks.
         self._most_jobs = (3 if index is None else 6) * threads
         self._jobs = deque()
-        #: Bytes that do not fill a block yet, and how many were handed in before those to come.
+        #: Bytes that do not fill a block yet, and the number of bytes received so far.
         self._rest = np.empty(0, np.uint8)
         self._stream_at = 0
         self._file_at = 0
         self._addresses: list[int] = []
 
     def write_header(self, data: bytes) -> None:
-        """Bytes before the records, in blocks of their own."""
-        # On the host even where records are compressed on a GPU: lanes for them may not be needed.
+        """Write the bytes before the records, in separate blocks."""
+        # On the host even if the GPU compresses records: it may not need lanes at all.
         blocks_of = ON_HOST.blocks if self.compresses_on_gpu else self._blocks
         blocks, _ = blocks_of(len(data), partial(_copy, np.array(bytearray(data), np.uint8)))
         self._file.write(blocks)
         self._file_at += blocks.size
 
     def write(self, data: np.ndarray, starts: np.ndarray, order: np.ndarray | None = None) -> None:
-        """Records at `starts` (n + 1) of `data`, one after another or in another order.
+        """Write the records at `starts` (n + 1) of `data`, in their own order or in `order`.
 
-        The arrays must stay as they are until `finish`.
+        The caller must not change the arrays before `finish`.
         """
-        # Records of samtools are, our own are not.
+        # Records from samtools are read-only already; our own are not.
         data = read_only(data)
         if order is None:
             order = np.arange(starts.size - 1, dtype=np.uint32)
@@ -94,24 +94,24 @@ class BlockWriter:
         return self._index is not None
 
     def reserve(self, ends: np.ndarray, size: int) -> tuple[int, int]:
-        """Take finished blocks of the stream into the file, which the caller writes there.
+        """Reserve room in the file for finished blocks, which the caller writes.
 
-        They follow the records that came before, which must fill their blocks; where the last of
-        them is not full, nothing may follow.
+        The blocks follow the records written before, which must fill their blocks. If the last
+        block is not full, nothing may follow it.
 
         Parameters
         ----------
         ends : ndarray, shape=(n_blocks,), dtype=int64
-            Where each ends, counted from where the first begins.
+            End of each block, relative to the start of the first.
         size : int
-            Bytes of the stream that they hold.
+            Uncompressed bytes in the blocks.
 
         Returns
         -------
         descriptor : int
-            Of the file, for `os.pwrite`.
+            File descriptor for `os.pwrite`.
         begin : int
-            Where in it the first block begins.
+            Offset of the first block in the file.
         """
         while self._jobs:
             self._finish_job()
@@ -125,19 +125,20 @@ class BlockWriter:
         return self._file.fileno(), begin
 
     def add_to_index(self, loci: RecordLoci, stream_starts: np.ndarray) -> None:
-        """Give the index the records of `reserve`, in order; from one thread at a time.
+        """Add the records of `reserve` to the index, in order; call it from one thread at a time.
 
-        `stream_starts` (n + 1) is where each begins in the stream, and where the last ends.
+        `stream_starts` (n + 1) holds the start of each record in the stream, and the end of the
+        last.
         """
         self._index.add(loci, stream_starts)
 
     @property
     def block_addresses(self) -> np.ndarray:
-        """Where in the file the blocks of records begin, and where the last one ends, int64."""
+        """File offsets of the blocks of records, and of the end of the last, int64."""
         return np.array([*self._addresses, self._file_at], np.int64)
 
     def finish(self) -> None:
-        """Write what is left."""
+        """Write the remaining records."""
         while self._jobs:
             self._finish_job()
         self._pool.shutdown()
@@ -145,11 +146,11 @@ class BlockWriter:
             self._write_blocks(self._blocks(self._rest.size, partial(_copy, self._rest)))
 
     def stop(self) -> None:
-        """Leave undone what is not written yet."""
+        """Cancel everything that is not written yet."""
         self._pool.shutdown(cancel_futures=True)
 
     def _submit_loci(self, data, starts, order, bounds, first: int, stop: int) -> None:
-        """Give the index the records that begin in bytes ``[first, stop)``."""
+        """Add the records that begin in bytes ``[first, stop)`` to the index."""
         if self._index is None:
             return
         rows = slice(*np.searchsorted(bounds[:-1], [first, stop]).tolist())
@@ -168,7 +169,7 @@ class BlockWriter:
         self._submit(run, self._write_blocks)
 
     def _submit(self, run: Callable, use: Callable) -> None:
-        """Run something in a thread, and in its turn use what comes of it in this one."""
+        """Call `run` in a thread; the calling thread passes the results to `use` in order."""
         self._jobs.append((self._pool.submit(run), use))
         while len(self._jobs) > self._most_jobs:
             self._finish_job()
@@ -193,7 +194,7 @@ def _copy(data: np.ndarray, out: np.ndarray) -> None:
 
 @on_timeline("put records in order")
 def _fill(data, starts, order, bounds, rest, first: int, stop: int, out: np.ndarray) -> None:
-    """Write `rest` and then the bytes ``[first, stop)`` of the records in order."""
+    """Write `rest`, then the bytes ``[first, stop)`` of the records in order."""
     out[: rest.size] = rest
     _gather(data, starts, order, bounds, first, stop, out, rest.size)
 
@@ -209,7 +210,7 @@ def _gather(data, starts, order, bounds, first, stop, out, at):
         source = np.uint64(starts[order[row]] + skip)
         length = min(bounds[row + 1], stop) - first
         to = np.uint64(at)
-        # Only unsigned indexes let LLVM copy in vectors.
+        # LLVM vectorises this copy only with unsigned indexes.
         for i in range(np.uint64(length)):
             out[to + i] = data[source + i]
         at += length

@@ -1,4 +1,4 @@
-"""Where the blocks of BAM files are compressed: by the threads of the host, or on a GPU."""
+"""Compression of BAM blocks by threads of the host or on a GPU."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,28 +8,27 @@ import numpy as np
 from bwarp.bam.bgzf import compressed_blocks
 from bwarp.errors import UsageError
 
-#: Shares of the GPU's free memory that compression takes, beside what maps reads and after it.
+#: Shares of the free GPU memory that compression takes, during mapping and after it.
 WHILE_MAPPING, WHEN_MAPPED = 0.25, 0.9
 
 
 class Compression(NamedTuple):
-    """How blocks are made.
+    """How blocks are compressed.
 
     Attributes
     ----------
     blocks : function
-        ``blocks(size, fill)`` makes blocks of so many bytes, which ``fill(out)`` writes to an
-        uint8 array: bytes of the file, and where in them each block ends.
+        ``blocks(size, fill)`` compresses `size` bytes, which ``fill(out)`` writes to a uint8 array.
+        It returns the bytes of the file, and the end of each block in them.
     blocks_a_job : int
-        Blocks that are made at a time, so that handing them out costs little.
+        Blocks per job: enough to make the overhead of a job small.
     most_threads : int
-        No more threads take jobs.
+        Maximum number of threads that take jobs.
     on_gpu : bool
-        Whether nvCOMP makes them: then what lies on the GPU is best compressed there.
+        Whether nvCOMP compresses; data on the GPU is then best compressed there.
     begin : function
-        ``begin(share)`` is called where many blocks of the host's will be made, as soon as that is
-        clear, and again where memory has become free: what it needs on the GPU may take that share
-        of the free memory.
+        ``begin(share)`` is called as soon as many blocks from the host are expected, and again when
+        memory becomes free. It may allocate that share of the free GPU memory.
     """
 
     blocks: Callable[[int, Callable[[np.ndarray], None]], tuple[np.ndarray, np.ndarray]]
@@ -40,7 +39,7 @@ class Compression(NamedTuple):
 
 
 def filled(size: int, fill: Callable[[np.ndarray], None]) -> np.ndarray:
-    """An array of so many bytes."""
+    """Return an array of `size` bytes, written by `fill`."""
     data = np.empty(size, np.uint8)
     fill(data)
     return data
@@ -57,17 +56,17 @@ def _stored(size: int, fill: Callable[[np.ndarray], None]) -> tuple[np.ndarray, 
 #: A job takes milliseconds.
 ON_HOST = Compression(_on_host, blocks_a_job=16, most_threads=1 << 10)
 
-#: Bytes as they are, for a program that reads them at once.
+#: Uncompressed bytes, for a program that reads them immediately.
 STORED = ON_HOST._replace(blocks=_stored)
 
 
 def compression_for(where: str, backend: str) -> Compression:
-    """The compression that was asked for, of a program that runs on a backend.
+    """Return the requested compression for a program that runs on a backend.
 
     Raises
     ------
     UsageError
-        For `gpu` where there is none, or no nvCOMP.
+        For `gpu` without a GPU or without nvCOMP.
     """
     if where == "host" or (where == "auto" and backend != "cuda"):
         return ON_HOST
@@ -85,7 +84,7 @@ def compression_for(where: str, backend: str) -> Compression:
     from bwarp.bam.bgzf_cuda import BlocksOnGpu
     from bwarp.gpu.available_memory import total_memory
 
-    # Together enough blocks to fill a large GPU.
+    # Together, the lanes hold enough blocks to fill a large GPU.
     lanes = min(12, max(1, total_memory() >> 32))
     blocks_a_job = 512
     blocks = BlocksOnGpu(blocks_a_job, lanes)

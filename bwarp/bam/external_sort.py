@@ -1,11 +1,13 @@
-"""Sorting records: in memory, and in sorted runs on disk where there are more than fit.
+"""Sorting records in memory, or in sorted runs on disk if they do not fit.
 
     records in any order -> store -> in order -> file
                               |                    ^
                               '-> runs on disk ----'  merged, in order
 
-A run takes two thirds of the memory. It is put in order and written by threads of its own while
-more records come, which take the other third as long as it is there.
+A run takes two thirds of the memory. Separate threads sort and write it while more records arrive,
+which take the other third until the run is written.
+
+Merging takes a window of each stream, and emits records up to the last key known in all of them.
 """
 
 from collections.abc import Iterator
@@ -35,32 +37,32 @@ from bwarp.runtime.threads import for_each_range, read_ahead
 from bwarp.runtime.timeline import on_timeline
 
 # --------------------------------------------------------------------------------------------------
-# The order of a sorted BAM: by contig and position, forward before reverse, then as they came.
+# Sort keys: contig and position, then forward before reverse, then input order, as samtools sort.
 #
-# That is the order of samtools sort. A key is a position in the contigs end to end, with
-# the strand in its lowest bit; records without a position come last.
+# A key is the position in the concatenated contigs, with the strand in its lowest bit; records
+# without a position come last.
 
 
 NO_POSITION = np.uint64(1 << 62)
 
 _DIGIT_BITS = 11
 
-#: Keys a thread, below which parting them does not pay, and how many are looked at to part them.
+#: Minimum number of keys per thread that is worth splitting, and keys sampled to split them.
 _LEAST_A_PART = 1 << 14
 _SAMPLED = 64
 
 
 def sort_keys(positions: np.ndarray, reverse: np.ndarray) -> np.ndarray:
-    """Keys of records at genome positions (-1: none), dtype=uint64."""
+    """Return the keys of records at genome positions (-1: none), dtype=uint64."""
     keys = positions.astype(np.uint64) << np.uint64(1) | reverse
     return np.where(positions < 0, NO_POSITION, keys)
 
 
 @on_timeline("sort records")
 def sorted_order(keys: np.ndarray, threads: int = 1) -> np.ndarray:
-    """The numbers of the records in order; equal keys keep the order they have.
+    """Return the numbers of the records in sorted order; the sort is stable.
 
-    With more threads the keys are parted by size, and every part is put in order by itself.
+    With several threads, the keys are split into ranges, and each range is sorted separately.
 
     Returns
     -------
@@ -68,7 +70,7 @@ def sorted_order(keys: np.ndarray, threads: int = 1) -> np.ndarray:
     """
     has_position = keys < NO_POSITION
     largest = int(keys.max(where=has_position, initial=0)) + 1
-    # Records without a position sort behind all others.
+    # Records without a position sort after all others.
     keys = np.minimum(keys, np.uint64(largest))
     if threads == 1 or keys.size < threads * _LEAST_A_PART:
         return _radix_order(keys, _digits(largest))
@@ -91,7 +93,7 @@ def _digits(largest: int) -> int:
 
 @compiled
 def _between(keys, low, high):
-    """The numbers of the keys from `low` to below `high`, in order, dtype uint32."""
+    """Return the indexes of keys in ``[low, high)``, in order, dtype uint32."""
     count = 0
     for key in keys:
         count += low <= key < high
@@ -106,7 +108,8 @@ def _between(keys, low, high):
 
 @compiled
 def _radix_order(keys, digits):
-    """Least digit first: every pass is stable and reads keys in the order of the last one."""
+    """Sort by the least significant digit first; each pass is stable and reads the output of the
+    previous one."""
     n = keys.size
     order = np.arange(n).astype(np.uint32)
     other = np.empty(n, np.uint32)
@@ -130,19 +133,19 @@ def _radix_order(keys, digits):
 
 
 # --------------------------------------------------------------------------------------------------
-# Merging sorted streams of records: arrays of each are taken as far as all are known.
+# Merging sorted streams of records.
 
 
 def whole_records(path, blocks: Iterator[bytes], contig_starts: np.ndarray) -> Iterator[Records]:
-    """The records of a sorted stream of bytes, which is cut anywhere; some at a time.
+    """Yield the records of a sorted stream of bytes in groups; blocks may split records.
 
     Parameters
     ----------
     path : path-like
-        What is read, to be named if it is damaged.
+        Name of the input for error messages.
     blocks : iterator of bytes or of views of bytes
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
-        Of the contigs that the header names, end to end.
+        Starts of the concatenated contigs of the header, and the end of the last.
     """
     rest = np.empty(0, np.uint8)
     for block in blocks:
@@ -162,8 +165,7 @@ def whole_records(path, blocks: Iterator[bytes], contig_starts: np.ndarray) -> I
 
 @compiled
 def _keys(data, starts, contig_starts):
-    """The keys (see `bwarp.bam.external_sort.sort_keys`), and whether a record contradicts
-    itself."""
+    """Return the keys (see `sort_keys`), and whether a record is inconsistent."""
     keys = np.empty(starts.size - 1, np.uint64)
     for i in range(keys.size):
         at = starts[i] + SIZE_BYTES
@@ -185,11 +187,11 @@ def _keys(data, starts, contig_starts):
 
 @on_timeline("merge sorted runs")
 def merged(runs: list[Iterator[Records]], threads: int = 1) -> Iterator[tuple[Records, np.ndarray]]:
-    """The records of sorted runs in batches, with the order within each.
+    """Yield the records of sorted runs in batches, each with its sorted order.
 
-    Among equal keys those of earlier runs come first. Of every run a window is in memory. The
-    window that ends first says how far the merged order is known: up to its last key, and for runs
-    before it including that key, of which their windows hold all.
+    Among equal keys, records of earlier runs come first. A window of each run is in memory. The
+    window with the smallest last key determines how far the merged order is known: up to that key,
+    and including it for earlier runs, whose windows hold all records with that key.
     """
     windows = [(number, records) for number, run in enumerate(runs) if (records := next(run, None))]
     while windows:
@@ -225,7 +227,7 @@ def _joined(parts: list[Records], threads: int) -> Records:
         for number in range(first, last):
             data[ends[number] : ends[number + 1]] = parts[number].data
 
-    # New memory is given to a thread at a gigabyte a second.
+    # The system hands a thread new memory at one gigabyte per second.
     for_each_range(copy, len(parts), threads, smallest=1)
     return Records(
         data,
@@ -234,29 +236,29 @@ def _joined(parts: list[Records], threads: int) -> Records:
     )
 
 
-#: Bytes of a run that are inflated at a time: the most, and as a part of the memory. Of every run
-#: one piece is inflated, one parsed, one waits, and one is merged; of several threads each inflates
-#: one, and as many wait.
+#: Maximum bytes of a run inflated at a time, and pieces of a run in memory: one is inflated, one is
+#: parsed, one waits, and one is merged. With several threads per run, each thread inflates one
+#: more, and as many wait.
 _MOST_BYTES_A_PIECE = 16 << 20
 _PIECES = 4
 
 
 class RecordSorter:
-    """Takes records in any order, and writes them in order to a `BlockWriter` in the end.
+    """Takes records in any order, and finally writes them in order to a `BlockWriter`.
 
-    It is a context: where that is left nothing is written to the folder any more.
+    It is a context manager: nothing is written to the folder after it exits.
 
     Parameters
     ----------
     folder : Path
-        Where runs are written when the records do not fit into memory.
+        Folder for the runs, used if the records do not fit into memory.
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
-        Of the contigs that the header names, end to end.
+        Starts of the concatenated contigs of the header, and the end of the last.
     most_bytes : int
-        Records kept in memory; sorting them takes about a sixth more.
+        Maximum bytes of records in memory; sorting them takes about a sixth more.
     threads : int
     compression : Compression
-        Of the runs.
+        Compression of the runs.
     """
 
     def __init__(
@@ -272,7 +274,7 @@ class RecordSorter:
         self._contig_starts = contig_starts
         self._threads = threads
         self._most_bytes = most_bytes
-        # Memory that is not touched is not taken.
+        # The system allocates memory only when it is first written.
         self._data = np.empty(self._bytes_a_run, np.uint8)
         self._used = 0
         self._starts: list[np.ndarray] = []
@@ -306,7 +308,7 @@ class RecordSorter:
         self._used = stop
 
     def finish(self, writer: BlockWriter) -> None:
-        """Hand all records to the writer in order."""
+        """Write all records in order."""
         if not self._runs:
             self._write_to(writer, *self._stored())
             return
@@ -315,7 +317,7 @@ class RecordSorter:
         merge_runs(self._runs, writer, self._contig_starts, self._most_bytes, self._threads)
 
     def _stored(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What is in memory: the bytes, where records begin in them and all end, and their keys."""
+        """Return the records in memory: bytes, starts (with the final end), and keys."""
         starts = np.concatenate([*self._starts, [self._used]])
         return self._data, starts, np.concatenate([*self._keys, np.empty(0, np.uint64)])
 
@@ -323,7 +325,7 @@ class RecordSorter:
         writer.write(data, starts, sorted_order(keys, self._threads))
 
     def _begin_run(self) -> None:
-        """Have what is in memory written as a run, when the one before it has been."""
+        """Wait for the previous run, then start writing the records in memory as a run."""
         self._wait()
         path = self._folder / f"run{len(self._runs)}"
         self._runs.append(path)
@@ -361,12 +363,12 @@ def merge_runs(
     most_bytes: int,
     threads: int,
 ) -> None:
-    """Hand the records of sorted runs to the writer in order; equal keys in the order of the runs.
+    """Write the records of sorted runs in order; equal keys come in the order of the runs.
 
     Parameters
     ----------
     most_bytes : int
-        Of memory, for what is read of them.
+        Memory for the input buffers.
     """
     threads_a_run = max(1, threads // len(paths))
     pieces = _PIECES + (2 * threads_a_run if threads_a_run > 1 else 0)

@@ -1,4 +1,4 @@
-"""The head of a BAM file: the header's text, and the contigs once more in binary."""
+"""Headers of BAM files: reading, writing and merging them; valid names; the @PG record."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ from bwarp.errors import InputError
 
 @dataclass(frozen=True)
 class BamHeader:
-    """What stands before the records.
+    """The header of a BAM file.
 
     Attributes
     ----------
@@ -31,12 +31,12 @@ class BamHeader:
 
     @property
     def contig_starts(self) -> np.ndarray:
-        """Where the contigs begin when they lie end to end, and where the last one ends."""
+        """Starts of the concatenated contigs, and the end of the last."""
         return np.concatenate([[0], np.cumsum(np.array(self.lengths, np.int64))])
 
 
 def header_bytes(header: BamHeader) -> bytes:
-    """The header as it stands at the start of a BAM file."""
+    """Return the bytes of the header: its text, then the contigs in binary."""
     parts = [struct.pack("<4si", b"BAM\1", len(header.text)), header.text]
     parts.append(struct.pack("<i", len(header.names)))
     for name, length in zip(header.names, header.lengths, strict=True):
@@ -45,7 +45,7 @@ def header_bytes(header: BamHeader) -> bytes:
 
 
 def split_header(path, blocks: Iterator[bytes]) -> tuple[BamHeader, Iterator[bytes]]:
-    """The header at the start of a stream of bytes, and the stream after it."""
+    """Split a stream of bytes into its header and the stream of records after it."""
     stream = _Stream(path, blocks)
     if stream.take(4) != b"BAM\1":
         raise InputError(f"{path}: not a BAM file: give one that bwarp map --sort has written")
@@ -58,12 +58,13 @@ def split_header(path, blocks: Iterator[bytes]) -> tuple[BamHeader, Iterator[byt
 
 
 def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
-    """The header of merged sorted files: their contigs, and every record of each once.
+    """Return the header of merged sorted files: their contigs, and each distinct header line once.
 
     Raises
     ------
     InputError
-        If they are of different references, not sorted, or mean different things by a read group.
+        If the references differ, a file is not sorted, or a read group is defined twice
+        differently.
     """
     first, groups = headers[0], {}
     lines = dict.fromkeys(first.text.splitlines())
@@ -84,7 +85,7 @@ def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
                         "an earlier unit: give every unit a read group of its own"
                     )
         lines |= dict.fromkeys(header.text.splitlines())
-    # As in a file of its own: contigs, groups, programs, the rest.
+    # Order the lines as in a single file: contigs, groups, programs, the rest.
     kinds = (b"@HD", b"@SQ", b"@RG", b"@PG")
     rank = {kind: number for number, kind in enumerate(kinds)}
     ordered = sorted(lines, key=lambda line: rank.get(line[:3], len(kinds)))
@@ -93,7 +94,7 @@ def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
 
 
 def _numbered_programs(lines: list[bytes]) -> Iterator[bytes]:
-    """The lines, with @PG records of one ID numbered: units may have been mapped differently."""
+    """Yield the lines; number @PG records with the same ID, as mapping may differ between units."""
     seen = Counter()
     for line in lines:
         name = re.match(rb"@PG\tID:([^\t]*)", line)
@@ -104,7 +105,7 @@ def _numbered_programs(lines: list[bytes]) -> Iterator[bytes]:
 
 
 class _Stream:
-    """Takes bytes from the start of a stream that comes in blocks."""
+    """Reads bytes from the start of a stream of blocks."""
 
     def __init__(self, path, blocks: Iterator[bytes]):
         self._path = path
@@ -130,14 +131,13 @@ class _Stream:
 
 
 # --------------------------------------------------------------------------------------------------
-# Names that SAM allows; other programs refuse files with other names, or misread them.
+# Names that SAM allows; other programs reject or misread other names.
 #
-# A read's name is printable ASCII without blanks, at most 254 characters for BAM, and has no @ at
-# its
-# start (SAM's text has no @ in it at all, but everybody reads such names).
+# A read name is printable ASCII without blanks, has at most 254 characters in BAM, and does not
+# start with @. (The SAM specification forbids @ anywhere, but all programs read such names.)
 
 
-#: A record of BAM keeps the length of its name, and a zero at the end, in one byte.
+#: A BAM record stores the length of its name, including a final zero, in one byte.
 LONGEST_READ_NAME = 254
 
 _CONTIG = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
@@ -153,29 +153,29 @@ def is_read_name(name: str) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# The @PG record of SAM and BAM: which program wrote the file, and how it was called.
+# The @PG record of SAM and BAM: the program and command line that wrote the file.
 
 
 def files_of_reads(paired: bool) -> dict[str, str]:
-    """Placeholders for the index, the reads and the output."""
+    """Return placeholders for the index, the reads and the output."""
     reads = {"-1": "R1.fq", "-2": "R2.fq"} if paired else {"-1": "READS.fq"}
     return {"--index": "INDEX", **reads, "-o": "OUT.bam"}
 
 
 def program_record(command: str, files: Mapping[str, str], options: Mapping[str, object]) -> str:
-    """The record, with a command line (CL) of what decides the records, to fill in files and run.
+    """Return the record, with a command line (CL) of all options that affect the output.
 
-    Files have placeholders in it, and threads, the engine and the read group (@RG has it) are
-    not among `options`: the same work has the same bytes wherever and however it is done.
+    Files are placeholders, and threads, the engine and the read group (which @RG holds) are not
+    among `options`, so the same work gives the same bytes on any machine.
 
     Parameters
     ----------
     command : str
         A subcommand of bwarp.
     files : mapping
-        Placeholders, as --help has them, by options.
+        Options and their placeholders, as in --help.
     options : mapping
-        Values by the names of long options. True stands for a flag; False and None are left out.
+        Long option names and their values. True stands for a flag; False and None are left out.
     """
     words = ["bwarp", command, *(word for option in files.items() for word in option)]
     for name, value in options.items():

@@ -1,12 +1,12 @@
-"""The index of a sorted BAM, made while it is written: BAI, or CSI where a contig is too long.
+"""The index of a sorted BAM, built while the BAM is written: BAI, or CSI if a contig is too long.
 
-The file is a stream of bytes in compressed blocks; while it grows, offsets count bytes of the
-uncompressed stream. When all blocks are known, they become virtual offsets: where the block begins
-in the file, and the offset within it.
+The file is a stream of bytes in compressed blocks. While it grows, offsets count bytes of the
+uncompressed stream. When all blocks are known, they become virtual offsets: the start of the block
+in the file, and the offset inside the block.
 
-    bins      the smallest window of the binning scheme that holds a record is its bin; an index
-              names the stretches of the stream that hold a bin's records
-    linear    for every 16 kb of a contig, where the first record that reaches it begins
+    bins      the bin of a record is the smallest window of the binning scheme that holds it; the
+              index lists the stretches of the stream that hold the records of each bin
+    linear    per 16 kb of a contig, the start of the first record that overlaps it
 """
 
 import struct
@@ -32,20 +32,20 @@ _BAI_DEPTH = 5
 
 
 def index_ending(lengths: np.ndarray) -> str:
-    """.bai, or .csi where a contig of these is longer than BAI can say."""
+    """Return .bai, or .csi if a contig is too long for BAI."""
     return ".bai" if max(lengths, default=0) <= 1 << _SHIFT + 3 * _BAI_DEPTH else ".csi"
 
 
 @dataclass(frozen=True)
 class RecordLoci:
-    """Where some records lie on the reference.
+    """Loci of records on the reference.
 
     Attributes
     ----------
     contigs : ndarray, shape=(n,), dtype=int32
         -1 for a record without a position.
     firsts, stops : ndarray, shape=(n,), dtype=int64
-        An unmapped record takes one base.
+        An unmapped record spans one base.
     mapped : ndarray, shape=(n,), dtype=bool
     """
 
@@ -69,7 +69,7 @@ def read_locus(data, start):
     for operation in range(n_operations):
         value = get_int32(data, at + 4 * operation)
         kind = value & 15
-        # Of MIDNSHP=X those that lie on the reference.
+        # The operations of MIDNSHP=X that consume the reference.
         if kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8:
             span += (value & 0xFFFFFFFF) >> 4
     return contig, first, first + max(span, np.int64(1)), flag & UNMAPPED == 0
@@ -82,7 +82,7 @@ def _read_loci(data, starts, contigs, firsts, stops, mapped):
 
 
 def record_loci(data: np.ndarray, starts: np.ndarray) -> RecordLoci:
-    """The loci of the records that begin at `starts` in `data`."""
+    """Return the loci of the records at `starts` in `data`."""
     n = starts.size
     loci = RecordLoci(
         np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, bool)
@@ -92,7 +92,7 @@ def record_loci(data: np.ndarray, starts: np.ndarray) -> RecordLoci:
 
 
 class IndexBuilder:
-    """Takes the records of a sorted stream in order, and gives the index in the end."""
+    """Takes the records of a sorted stream in order, and finally returns the index."""
 
     def __init__(self, lengths: np.ndarray):
         lengths = np.asarray(lengths, np.int64)
@@ -103,14 +103,14 @@ class IndexBuilder:
         windows = (lengths >> _SHIFT) + 1
         self._window_starts = np.concatenate([[0], np.cumsum(windows)])
         self._linear = np.full(self._window_starts[-1], -1, np.int64)
-        # Where a contig's records begin and end, and how many are mapped and not.
+        # Per contig: start and end of its records, and numbers of mapped and unmapped records.
         self._totals = np.zeros((lengths.size, 4), np.int64)
         self._stretches = np.empty((1024, 4), np.int64)
-        # How many stretches there are, and records without a position.
+        # Numbers of stretches and of records without a position.
         self._counts = np.zeros(2, np.int64)
 
     def add(self, loci: RecordLoci, starts: np.ndarray) -> None:
-        """Add records; `starts` (n + 1) are their offsets in the stream and where they end."""
+        """Add records; `starts` (n + 1) holds their offsets in the stream, and the final end."""
         n = loci.contigs.size
         if self._counts[0] + n > len(self._stretches):
             more = np.empty((max(n, len(self._stretches)), 4), np.int64)
@@ -121,15 +121,15 @@ class IndexBuilder:
         )  # fmt: skip
 
     def finish(self, block_addresses: np.ndarray) -> bytes:
-        """The bytes of the index file.
+        """Return the bytes of the index file.
 
         Parameters
         ----------
         block_addresses : ndarray, shape=(n_blocks + 1,), dtype=int64
-            Where every block of the stream begins in the file; the last is where they end.
+            File offset of each block of the stream, and the end of the last.
         """
         stretches = self._stretches[: self._counts[0]]
-        # By contig and bin; the stream's order stays within a bin.
+        # Sort by contig and bin, and keep stream order within a bin.
         stretches = stretches[np.lexsort((stretches[:, 1], stretches[:, 0]))]
         stretches[:, 2:] = _virtual(stretches[:, 2:], block_addresses)
         known = self._linear >= 0
@@ -169,7 +169,7 @@ def _add(
         number = first_bin(firsts[i], stops[i], _SHIFT, depth)
         last = used - 1
         if used and stretches[last, 0] == contig and stretches[last, 1] == number:
-            # A record of another bin would have made a stretch of its own.
+            # A record of another bin would have started a new stretch.
             stretches[last, 3] = starts[i + 1]
         else:
             stretches[used, 0] = contig
@@ -185,7 +185,7 @@ def _add(
         beyond = min(
             window_starts[contig] + (stops[i] - 1 >> _SHIFT) + 1, window_starts[contig + 1]
         )
-        # Later windows are reached only by records whose earlier ones are known.
+        # A record that reaches a later window has set the earlier ones.
         for at in range(window, beyond):
             if linear[at] < 0:
                 linear[at] = starts[i]
@@ -194,7 +194,7 @@ def _add(
 
 @compiled
 def _first_window(number, depth):
-    """The first 16 kb window of a bin."""
+    """Return the first 16 kb window of a bin."""
     level = 0
     first = 0
     while number >= first + (1 << 3 * level):
@@ -211,7 +211,7 @@ def _write_index(stretches, window_starts, linear, totals, csi, depth, n_without
         first, stop = window_starts[contig], window_starts[contig + 1]
         while stop > first and linear[stop - 1] < 0:
             stop -= 1
-        # What lies in a window without records begins where the next record does.
+        # A window without records takes the offset of the next one.
         for window in range(stop - 2, first - 1, -1):
             if linear[window] < 0:
                 linear[window] = linear[window + 1]
@@ -234,7 +234,7 @@ def _write_index(stretches, window_starts, linear, totals, csi, depth, n_without
             ):
                 begin, end = stretches[row, 2], stretches[row, 3]
                 row += 1
-                # Stretches that share a block are read together anyway.
+                # Merge stretches that share a block: they are read together anyway.
                 while (
                     row < len(stretches)
                     and stretches[row, 0] == contig
@@ -249,7 +249,7 @@ def _write_index(stretches, window_starts, linear, totals, csi, depth, n_without
             put_int32(out, stretch_count_at, n_stretches)
             n_bins += 1
         if n_bins:
-            # A bin that cannot be holds the contig's counts, as samtools idxstats reads them.
+            # A pseudo-bin holds the counts of the contig, for samtools idxstats.
             at = put_int32(out, at, ((1 << 3 * depth + 3) - 1) // 7 + 1)
             if csi:
                 at = put_int64(out, at, 0)

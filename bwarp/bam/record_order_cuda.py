@@ -1,12 +1,12 @@
-"""BAM records on the GPU in the order of their keys: where each lies, and copies of them in order.
+"""BAM records on the GPU in sorted order: their positions in memory, and copies of them in order.
 
     order     7     2         9       0      numbers of the records, by key
-    sources   of 7  of 2      of 9    of 0   where they lie
-    bounds    0     |rec 7    |rec 2  |...   where they begin in the sorted stream
+    sources   of 7  of 2      of 9    of 0   start of each record in memory
+    bounds    0     |rec 7    |rec 2  |...   start of each record in the sorted stream
 
-Pieces of the stream are copied by a warp each. It finds the record that its piece begins in, and
-copies words of four bytes, of which those of a record that lies elsewhere in its words are put
-together from two.
+One warp copies one piece of the stream. It finds the record in which its piece begins, and copies
+words of four bytes. If source and target are aligned differently, each word combines two words of
+the source.
 """
 
 from collections.abc import Callable
@@ -19,30 +19,30 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 
-#: Bytes of the GPU that sorting takes for a record beside its own: 12 in `starts` and `order`, 24
-#: in what `SortedRecords` makes of them, and 4 of the other side of the sort that made `order`.
+#: GPU bytes per record for sorting, in addition to the record: 12 in `starts` and `order`, 24 in
+#: the arrays of `SortedRecords`, and 4 in the second buffer of the sort that made `order`.
 BYTES_TO_SORT = 40
 
-#: Bytes a warp copies, a multiple of 4.
+#: Bytes that a warp copies, a multiple of 4.
 _PIECE = 2048
 
 _UINT32 = 1 << 32
 
 
 class SortedRecords:
-    """Records on the current GPU in order.
+    """Records on the current GPU in sorted order.
 
     Parameters
     ----------
     data, words : device arrays, dtype=uint8 and uint32
-        Records end to end, once as bytes and once as words.
+        Concatenated records: the same memory as bytes and as words.
     starts : device array, shape=(>= count + 1,), dtype=int64
-        Where each begins in them, and where the last ends.
+        Start of each record, and the end of the last.
     order : device array, shape=(>= count,), dtype=uint32
-        Their numbers in order.
+        Numbers of the records in sorted order.
     count, n_bytes : int
     make_array : function of a size and a type, optional
-        Makes the device arrays, of 24 bytes a record.
+        Allocates the device arrays, 24 bytes per record.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class SortedRecords:
         self._data, self._words = data, words
         self.count, self.n_bytes = count, n_bytes
         self._sources = make_array(count + 1, np.int64)
-        # Sums of 32 bits, and how often they began again at 0 before each.
+        # Sums modulo 2^32, and the number of overflows before each.
         low = make_array(count + 1, np.uint32)
         arrange[launch(count + 1)](order, starts, count, self._sources, low)
         exclusive_sum(low)
@@ -70,8 +70,9 @@ class SortedRecords:
         join_sums[launch(count + 1)](low, high, self._bounds)
 
     def rows_of_windows(self, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """The stream in windows of so many bytes: the first row that begins in each or behind it,
-        and where that begins; and last the number of rows and of bytes."""
+        """Split the stream into windows of `step` bytes. Return the first row that begins in each
+        window or after it, and the start of that row; the last elements are the total numbers of
+        rows and of bytes."""
         n_windows = -(-self.n_bytes // step)
         rows = cuda.device_array(n_windows + 1, np.int64)
         begins = cuda.device_array(n_windows + 1, np.int64)
@@ -79,9 +80,9 @@ class SortedRecords:
         return rows.copy_to_host(), begins.copy_to_host()
 
     def copy(self, rows: tuple[int, int], first: int, stop: int, out, out_words, stream=0) -> None:
-        """Copy bytes ``[first, stop)`` of the stream, which are of these rows.
+        """Copy bytes ``[first, stop)`` of the stream, which belong to these rows.
 
-        `out` and `out_words` are the same memory, once as bytes and once as words.
+        `out` and `out_words` are the same memory as bytes and as words.
         """
         warps = -(-(stop - first) // _PIECE)
         blocks, threads = launch(warps * WARP)
@@ -90,11 +91,11 @@ class SortedRecords:
         )
 
     def bounds(self, rows: tuple[int, int]):
-        """Where rows begin in the stream, and where the last of them ends; a device array."""
+        """Return the start of each row in the stream, and the end of the last; a device array."""
         return self._bounds[rows[0] : rows[1] + 1]
 
     def loci(self, rows: tuple[int, int], loci: list, stream) -> None:
-        """Write the loci of rows (see `bai_index.RecordLoci`) to device arrays."""
+        """Write the loci of rows (see `bwarp.bam.index.RecordLoci`) to device arrays."""
         if rows[0] < rows[1]:
             blocks, threads = launch(rows[1] - rows[0])
             find_loci[blocks, threads, stream](self._data, self._sources, *rows, *loci)
@@ -104,8 +105,8 @@ class SortedRecords:
 def arrange(
     order: uint32[::1], starts: int64[::1], count: int, sources: int64[::1], lengths: uint32[::1]
 ):
-    """Where the records in order lie, and how long they are. A thread a record, and one for the
-    end of all."""
+    """Find the sources and lengths of the records in order. One thread per record, and one for the
+    final end."""
     row = int64(cuda.grid(1))
     if row < count:
         record = int64(order[row])
@@ -118,7 +119,7 @@ def arrange(
 
 @kernel
 def count_overflows(sums: uint32[::1], overflows: uint32[::1]):
-    """Whether the sum that follows is beyond 32 bits. A thread a sum."""
+    """Set to 1 where the next sum overflows 32 bits. One thread per sum."""
     row = int64(cuda.grid(1))
     if row < sums.size:
         is_last = row + 1 == sums.size
@@ -127,7 +128,7 @@ def count_overflows(sums: uint32[::1], overflows: uint32[::1]):
 
 @kernel
 def join_sums(low: uint32[::1], high: uint32[::1], sums: int64[::1]):
-    """Sums of 64 bits. A thread a sum."""
+    """Combine the halves to 64-bit sums. One thread per sum."""
     row = int64(cuda.grid(1))
     if row < sums.size:
         sums[row] = int64(high[row]) * _UINT32 + int64(low[row])
@@ -135,8 +136,8 @@ def join_sums(low: uint32[::1], high: uint32[::1], sums: int64[::1]):
 
 @kernel
 def find_rows(bounds: int64[::1], step: int, rows: int64[::1], begins: int64[::1]):
-    """The first row that begins in each window or behind it. A thread a window, and one for the
-    end; a binary search."""
+    """Find the first row that begins in each window or after it, by binary search. One thread per
+    window, and one for the end."""
     window = int64(cuda.grid(1))
     if window < rows.size:
         low, high = int64(0), int64(bounds.size - 1)
@@ -155,9 +156,9 @@ def copy_records(
     words: uint32[::1], sources: int64[::1], bounds: int64[::1], first_row: int, stop_row: int,
     first: int, stop: int, out: uint8[::1], out_words: uint32[::1],
 ):  # fmt: skip
-    """Copy bytes ``[first, stop)`` of the stream, which are of rows ``[first_row, stop_row)``. A
-    warp a piece: a binary search, then every byte is read once or, by neighbours, twice, and
-    written once. Lanes read the bounds of 32 records at a time."""
+    """Copy bytes ``[first, stop)`` of the stream, which belong to rows ``[first_row, stop_row)``.
+    One warp per piece: after a binary search, it reads each byte once (or twice, by neighbouring
+    lanes) and writes it once. The lanes read the bounds of 32 records at a time."""
     lane = int64(cuda.laneid)
     at = first + int64(cuda.grid(1)) // WARP * _PIECE
     if at >= stop:
@@ -182,7 +183,7 @@ def copy_records(
             ends = cuda.shfl_sync(ALL_LANES, finish, other)
             low = max(begins, at)
             begin_out, end_out = low - first, min(ends, end) - first
-            # From an index of `out` to that of the same byte where the record lies.
+            # Added to an index of `out`, gives the index of the same byte in the source.
             shift = cuda.shfl_sync(ALL_LANES, source, other) - begins + first
             first_word, stop_word = (begin_out + 3) >> 2, end_out >> 2
             bit = uint32(8 * ((shift + 4 * first_word) & 3))
@@ -192,7 +193,7 @@ def copy_records(
                 if bit > 0:
                     value = value >> bit | words[there + 1] << (uint32(32) - bit)
                 out_words[word] = uint32(value)
-            # What is left before the first word, and behind the last.
+            # The bytes before the first word, and after the last.
             i = begin_out + lane
             if i < min(4 * first_word, end_out):
                 out[i] = words[(i + shift) >> 2] >> uint32(8 * ((i + shift) & 3)) & 255
@@ -207,8 +208,8 @@ def find_loci(
     data: uint8[::1], sources: int64[::1], first_row: int, stop_row: int, contigs: int32[::1],
     firsts: int64[::1], stops: int64[::1], mapped: uint8[::1],
 ):  # fmt: skip
-    """Where rows ``[first_row, stop_row)`` lie on the reference. A thread a record, which reads
-    what is fixed and the CIGAR."""
+    """Find the loci of rows ``[first_row, stop_row)`` on the reference. One thread per record; it
+    reads the fixed fields and the CIGAR."""
     i = int64(cuda.grid(1))
     if i < stop_row - first_row:
         contig, first, stop, is_mapped = read_locus(data, sources[first_row + i])

@@ -1,19 +1,18 @@
-"""Sorting records that lie on the GPU: they are kept there, and come down compressed.
+"""Sorting records on the GPU: they stay there, and only compressed blocks are downloaded.
 
     groups of records -> store on the GPU -> in order -> blocks -> file
     of this GPU or            |                                     ^
     of others                 '-> runs on disk ---------------------'  merged by the host
 
-As `bwarp.bam.external_sort`, and with the same file in the end; where there are runs on disk,
-they are merged by what is there.
+The file is the same as that of `bwarp.bam.external_sort`, which also merges the runs on disk.
 
-The store is memory that is taken once, and all that sorting takes for the records is cut out of it:
+The store is a single allocation; all arrays for sorting the records are cut out of it:
 
     coming      | bytes of the records ... >       free            < ... keys and starts |
     to sort     | bytes of the records | starts | numbers | numbers | keys    | keys     |
     in order    | bytes of the records | starts | order   |         | sources and bounds |
 
-So nobody else can take it in the meantime, and what was taken in can be put in order.
+So no other allocation can take this memory, and all stored records can be sorted.
 """
 
 from collections.abc import Callable
@@ -43,37 +42,37 @@ from bwarp.gpu.memory import ALIGNMENT, cut, room_for
 from bwarp.gpu.sums_and_sorts import pair_sorter
 from bwarp.runtime.timeline import on_timeline
 
-#: Their numbers are uint32.
+#: Record numbers are uint32.
 _MOST_RECORDS = (1 << 32) - 2
 
-#: What a store holds beside bytes for every record: its arrays begin at multiples of `ALIGNMENT`,
-#: and some have a number more than there are records.
+#: Bytes of a store in addition to those per record: arrays begin at multiples of `ALIGNMENT`, and
+#: some have one element more than there are records.
 _BESIDE = 16 * ALIGNMENT
 
 
 class DeviceRecordSorter:
-    """Takes records in any order, and writes them in order in the end, on the current GPU.
+    """Takes records in any order, and finally writes them in order, on the current GPU.
 
-    It is a context, in which its memory of the GPU is held.
+    It is a context manager, which holds its GPU memory until it exits.
 
     Parameters
     ----------
     folder : Path
-        Where runs are written when the records do not fit into the GPU.
+        Folder for the runs, used if the records do not fit into GPU memory.
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
-        Of the contigs that the header names, end to end.
+        Starts of the concatenated contigs of the header, and the end of the last.
     most_bytes : int
-        Of the GPU, for the records and to sort them, taken at the first of them; less if that is
-        not there, more if a group takes more. To write them takes four times the bytes of two
-        windows beside.
+        GPU memory for storing and sorting the records, allocated when the first records arrive:
+        less if not available, more if a group needs more. Writing additionally takes four times the
+        bytes of two windows.
     threads : int
-        Of the host.
+        Threads of the host.
     compression : Compression
-        Of the runs.
+        Compression of the runs.
     merge_bytes : int
-        Of the host, to merge runs.
+        Host memory for merging runs.
     most_blocks : int
-        Of a window.
+        Maximum number of blocks per window.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class DeviceRecordSorter:
         self._folder, self._contig_starts = folder, contig_starts
         self._most_bytes, self._merge_bytes = most_bytes, merge_bytes
         self._threads, self._compression, self._most_blocks = threads, compression, most_blocks
-        #: The key of records without a position: behind all that have one, and of few bits.
+        #: The key of records without a position: greater than all others, with few bits.
         self._last_key = 2 * int(contig_starts[-1])
         self._runs: list[Path] = []
         self._store: _Store | None = None
@@ -102,8 +101,8 @@ class DeviceRecordSorter:
 
     @on_timeline("keep records to sort")
     def add(self, records: DeviceRecords | Records) -> None:
-        """Take records, which may be changed afterwards; those of the host or of another GPU are
-        sent to this one."""
+        """Copy records, so the caller may change them afterwards; records on the host or on another
+        GPU are sent to this one."""
         if not records.count:
             return
         if isinstance(records, Records):
@@ -114,14 +113,14 @@ class DeviceRecordSorter:
         if not self._has_room(count, n_bytes):
             self._write_run()
             if not self._has_room(count, n_bytes):
-                # Two stores may be too much.
+                # Release the old store first: two may not fit.
                 self._store = None
                 least = _bytes_for(count, n_bytes)
                 self._store = with_memory(_Store, max(self._most_bytes, least), least)
         self._store.append(records, self._last_key)
 
     def finish(self, writer: BlockWriter) -> None:
-        """Hand all records to the writer in order."""
+        """Write all records in order."""
         if not self._runs:
             self._write_to(writer)
             return
@@ -130,13 +129,13 @@ class DeviceRecordSorter:
         merge_runs(self._runs, writer, self._contig_starts, self._merge_bytes, self._threads)
 
     def _sent(self, send: Callable[[], DeviceRecords]) -> DeviceRecords:
-        """What ``send()`` brings to this GPU, for which the store makes room if need be."""
+        """Return the result of ``send()``; write and release the store if memory runs out."""
         there = attempt(send)
         if there is not None:
             return there
         self._write_run()
         if self._store is not None:
-            # The next one is to leave them this room.
+            # The next store must leave room for such records.
             self._most_bytes = self._store.size // 2
             self._store = None
         return with_memory(lambda _: send())
@@ -145,7 +144,7 @@ class DeviceRecordSorter:
         return self._store is not None and self._store.has_room(count, n_bytes)
 
     def _write_run(self) -> None:
-        """Empty the store, if there is anything in it."""
+        """Write the store as a run and empty it, if it holds records."""
         if self._store is None or not self._store.count:
             return
         path = self._folder / f"run{len(self._runs)}"
@@ -161,16 +160,16 @@ class DeviceRecordSorter:
 
 
 class _Store:
-    """Memory of the GPU for records and to sort them.
+    """GPU memory for storing and sorting records.
 
     Parameters
     ----------
     size : int
-        In bytes; see `_bytes_for`.
+        Size in bytes; see `_bytes_for`.
     """
 
     def __init__(self, size: int):
-        # Of whole words, and of rows of two numbers, which the table is counted in from the end.
+        # A multiple of words and of table rows (two numbers each), which count from the end.
         self.size = -(-size // 16) * 16
         self._data = cuda.device_array(self.size, np.uint8)
         self._words = cut(self._data, 0, self.size // 4, np.uint32)
@@ -178,12 +177,12 @@ class _Store:
         self.count = self._used = 0
 
     def has_room(self, count: int, n_bytes: int) -> bool:
-        """Whether more records have room, and can be sorted with those that are there."""
+        """Return whether more records fit, including the memory to sort them all."""
         count += self.count
         return count <= _MOST_RECORDS and _bytes_for(count, self._used + n_bytes) <= self.size
 
     def append(self, records: DeviceRecords, last_key: int) -> None:
-        """Copy records, for which there must be room; none gets a higher key than the last."""
+        """Append records, for which there must be room; keys are limited to `last_key`."""
         own = cut(self._data, self._used, records.n_bytes, np.uint8)
         driver.device_to_device(own, records.data, records.n_bytes)
         append_records[launch(records.count)](
@@ -195,8 +194,8 @@ class _Store:
 
     @on_timeline("sort records")
     def in_order(self, key_bits: int) -> SortedRecords:
-        """All records, whose keys have so many bits; nothing may be appended before `empty`."""
-        # One after the other: the second writes where the first has read.
+        """Sort all records by keys of `key_bits` bits; append nothing more before `empty`."""
+        # In sequence: the second step overwrites the input of the first.
         starts, order, end = with_memory(lambda _: self._sorted(key_bits))
         common = self._data, self._words, starts, order, self.count, self._used
         return with_memory(lambda _: SortedRecords(*common, _Arrays(self._data, end).make))
@@ -205,20 +204,20 @@ class _Store:
         self.count = self._used = 0
 
     def _sorted(self, key_bits: int) -> tuple:
-        """Where records begin, their numbers in order, and where the memory of both ends."""
+        """Return the starts of the records, their sorted order, and the end of both in memory."""
         arrays, count = _Arrays(self._data, self._used), self.count
         starts = arrays.make(count + 1, np.int64)
         numbers = arrays.make(count, np.uint32), arrays.make(count, np.uint32)
         end = arrays.end
-        # The second ones may lie on the table, which has been read when the sort writes them. What
-        # is written before takes 24 bytes a record, and the table 16.
+        # The second buffer may overlap the table, which has been read when the sort writes there.
+        # The arrays written before take 24 bytes per record, and the table 16.
         keys = arrays.make(count, np.uint64), arrays.make(count, np.uint64)
         list_records[launch(count + 1)](self._table, count, self._used, starts, keys[0], numbers[0])
         return starts, pair_sorter()(keys, numbers, count, key_bits)[1][0], end
 
 
 class _Arrays:
-    """Arrays that are cut out of memory one after another, behind a byte of it."""
+    """Cuts consecutive arrays out of memory, starting after a given byte."""
 
     def __init__(self, memory, end: int):
         self._memory, self.end = memory, room_for(end)
@@ -230,7 +229,7 @@ class _Arrays:
 
 
 def _bytes_for(count: int, n_bytes: int) -> int:
-    """Of a store in which so many records, of so many bytes, can be put in order."""
+    """Return the size of a store that can sort `count` records of `n_bytes` bytes in total."""
     return n_bytes + BYTES_TO_SORT * count + _BESIDE
 
 
@@ -239,10 +238,10 @@ def append_records(
     group_starts: uint32[::1], group_keys: uint64[::1], count: int, first: int, offset: int,
     last_key: int, table: uint64[::1],
 ):  # fmt: skip
-    """Add the records of a group to a table, of which `first` is the number of the first and
-    `offset` where it begins. A thread a record.
+    """Add the records of a group to a table. One thread per record.
 
-    The table has key and start of record i in its i-th row from the end.
+    `first` is the number of the group's first record, and `offset` its start. The i-th row of the
+    table, counted from the end, holds key and start of record i.
     """
     i = int64(cuda.grid(1))
     if i < count:
@@ -256,8 +255,8 @@ def list_records(
     table: uint64[::1], count: int, end: int, starts: int64[::1], keys: uint64[::1],
     numbers: uint32[::1],
 ):  # fmt: skip
-    """What the table of `append_records` has, by columns, and the numbers of the records. A thread
-    a record, and one for the end of all."""
+    """Copy the table of `append_records` to columns, and number the records. One thread per record,
+    and one for the final end."""
     i = int64(cuda.grid(1))
     if i < count:
         row = table.size - 2 * (i + 1)

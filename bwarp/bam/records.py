@@ -1,4 +1,4 @@
-"""BAM records as bytes end to end, and what is read of them without an object a record.
+"""BAM records as concatenated bytes, and access to them without an object per record.
 
 data    |size contig position ... tags|size contig ...|...|
 starts   0                          ^               ^     one more than there are records
@@ -22,9 +22,9 @@ class Records:
     data : ndarray, dtype=uint8
         Whole records, each beginning with its size.
     starts : ndarray, shape=(n + 1,), dtype=int64
-        Where each begins; the last is where they end.
+        Start of each record, and the end of the last.
     keys : ndarray, shape=(n,), dtype=uint64
-        What they are sorted by (see `bwarp.bam.external_sort`).
+        Sort keys (see `bwarp.bam.external_sort`).
     """
 
     data: np.ndarray
@@ -36,8 +36,8 @@ class Records:
         return len(self.keys)
 
 
-# With unsigned indexes LLVM makes one store of the following. Numbers become int64 before a call,
-# so that one function is compiled for all types.
+# With unsigned indexes, LLVM merges the byte stores below into one. Callers convert numbers to
+# int64, so only one function is compiled for all types.
 
 
 @compiled(inline="always")
@@ -83,7 +83,7 @@ def get_int16(data, at):
 
 @compiled(inline="always")
 def get_int32(data, at):
-    """The number at ``data[at:at + 4]``, with its sign."""
+    """Return the signed number at ``data[at:at + 4]``."""
     begin = np.uint64(at)
     number = (
         np.int64(data[begin])
@@ -96,7 +96,7 @@ def get_int32(data, at):
 
 @compiled
 def first_bin(start, stop, shift=14, depth=5):
-    """The smallest bin of the binning scheme of BAI and CSI that holds ``[start, stop)``."""
+    """Return the smallest bin of the BAI and CSI binning scheme that holds ``[start, stop)``."""
     stop -= 1
     offset = ((1 << 3 * depth) - 1) // 7
     for level in range(depth, 0, -1):
@@ -109,7 +109,7 @@ def first_bin(start, stop, shift=14, depth=5):
 
 @compiled
 def record_starts(data):
-    """Where the records begin, as far as they are whole, and where the last of those ends.
+    """Return the start of each complete record, and the end of the last.
 
     Returns
     -------

@@ -1,10 +1,11 @@
-"""Records in order on the GPU, to a file: in windows of the sorted stream, two at a time.
+"""Writing sorted records from the GPU to a file, in windows of the stream, two at a time.
 
     window 0   copy in order, sum up, deflate | finish | download, write    | window 2 ...
     window 1                copy in order, sum up, deflate | finish | download, write
 
-Only finished blocks come down, through pinned memory of the threads that write them, and where the
-records lie, for the index. What another program compresses, or the host, comes down as it is.
+Only finished blocks are downloaded, through pinned memory of the threads that write them, and the
+loci of the records, for the index. If the host or another program compresses the records, they are
+downloaded uncompressed.
 """
 
 import os
@@ -35,38 +36,38 @@ from bwarp.runtime.backend import is_gpu_memory_error
 from bwarp.runtime.timeline import on_timeline, span
 
 # --------------------------------------------------------------------------------------------------
-# BGZF blocks that are finished on the GPU: compressed by nvCOMP, with head, foot and checksum.
+# BGZF blocks finished on the GPU: compressed by nvCOMP, with head, foot and checksum.
 #
 #     raw     bytes of the stream | block 0      | block 1      | block 2  |
-#     out     what nvCOMP makes   | 0   ...      | 1 ...        | 2    ... |    room for the worst
-#     file    head 0 foot head 1 foot head 2 foot                               as it is in the file
+#     out     output of nvCOMP    | 0   ...      | 1 ...        | 2    ... |    with maximum room
+#     file    head 0 foot head 1 foot head 2 foot                               as in the file
 #
-# The bytes of every block are those that `bwarp.bam.bgzf_cuda` makes of the same.
+# The bytes of each block are the same as those of `bwarp.bam.bgzf_cuda`.
 
 
 #: Threads that write a block.
 _THREADS = 256
 
-#: What a head says before the size.
+#: Bytes of a head before the size.
 _FIXED_HEAD = len(HEAD)
 
 
 class FinishedBlocks:
-    """Makes blocks of bytes on the current GPU, in a stream of its own.
+    """Compresses bytes to blocks on the current GPU, in its own stream.
 
     Parameters
     ----------
     most_blocks : int
-        As many are made at a time.
+        Maximum number of blocks at a time.
 
     Attributes
     ----------
     stream : CUDA stream
-        In which `raw` is to be written.
+        The stream in which the caller writes `raw`.
     raw, raw_words : device arrays, dtype=uint8 and uint32
-        Room for the bytes of the blocks, once as bytes and once as words.
+        Room for the bytes of the blocks: the same memory as bytes and as words.
     file : device array, dtype=uint8
-        The finished blocks, one after another.
+        The finished blocks, concatenated.
     """
 
     def __init__(self, most_blocks: int):
@@ -74,7 +75,7 @@ class FinishedBlocks:
         self.stream = cuda.stream()
         self.raw = cuda.device_array(n_bytes, np.uint8)
         self.raw_words = cut(self.raw, 0, n_bytes // 4, np.uint32)
-        # A block that is stored as it is takes a little more.
+        # A stored block takes slightly more than its bytes.
         self.file = cuda.device_array(n_bytes + 32 * most_blocks, np.uint8)
         self._room = nvcomp.room_of(BLOCK_BYTES)
         self._out = cuda.device_array(most_blocks * self._room, np.uint8)
@@ -89,11 +90,11 @@ class FinishedBlocks:
         self._checksums = Checksums()
         self._pinned = cuda.pinned_array(most_blocks + 1, np.int64)
         self._size = 0
-        # Memory is handed out in the order of another stream.
+        # Memory is allocated in the order of another stream.
         cuda.synchronize()
 
     def begin(self, size: int) -> None:
-        """Compress the first `size` bytes of `raw`; this does not wait."""
+        """Start compressing the first `size` bytes of `raw`, without waiting."""
         n, self._size = -(-size // BLOCK_BYTES), size
         pinned = self._pinned[:n].view(np.uint64)
         pinned[:] = BLOCK_BYTES
@@ -107,7 +108,7 @@ class FinishedBlocks:
         self._packed[:n].copy_to_host(pinned, stream=self.stream)
 
     def finish(self) -> np.ndarray:
-        """Wait for the blocks, which are in `file` then; where each ends, int64."""
+        """Wait until the blocks are in `file`; return the end of each, int64."""
         n = -(-self._size // BLOCK_BYTES)
         self.stream.synchronize()
         sizes = np.full(n, BLOCK_BYTES)
@@ -128,8 +129,8 @@ def finish_blocks(
     raw: uint8[::1], size: int, out: uint8[::1], room: int, packed: uint64[::1], starts: int64[::1],
     sums: uint32[::1], head: uint8[::1], file: uint8[::1],
 ):  # fmt: skip
-    """Write blocks as they are in the file: what `bgzf_blocks.finish_block` writes. A thread block
-    a block; every byte is read and written once."""
+    """Write blocks as in the file, like `bwarp.bam.bgzf.finish_block`. One thread block per block;
+    each byte is read and written once."""
     block = int64(cuda.blockIdx.x)
     thread = int64(cuda.threadIdx.x)
     threads = int64(cuda.blockDim.x)
@@ -141,7 +142,7 @@ def finish_blocks(
         for i in range(thread, length, threads):
             file[at + STORED_BYTES + i] = raw[first + i]
         if thread == 0:
-            # One deflate block of its own kind.
+            # One deflate block of type "stored".
             file[at] = 1
             for byte in range(2):
                 file[at + 1 + byte] = length >> 8 * byte & 255
@@ -158,11 +159,10 @@ def finish_blocks(
         file[stop - 4 + thread] = length >> 8 * thread & 255
 
 
-#: Blocks that are compressed together. Two windows fill a large GPU, and take four times their
-#: bytes.
+#: Blocks per window. Two windows fill a large GPU, and take four times their bytes.
 BLOCKS_A_WINDOW = 4096
 
-#: Threads that write, and the pinned memory of each.
+#: Maximum number of writing threads, and the pinned memory of each.
 _MOST_THREADS = 4
 _SLOT = 16 << 20
 
@@ -176,9 +176,9 @@ Made = TypeVar("Made")
 def write_sorted(
     records: SortedRecords, writer: BlockWriter, threads: int, most_blocks: int = BLOCKS_A_WINDOW
 ) -> None:
-    """Hand records to a writer; on the GPU they are compressed if that is how the writer does it.
+    """Pass records to a writer, compressed on the GPU if the writer compresses there.
 
-    Nothing may be handed to the writer after them.
+    The writer must receive nothing after them.
     """
     if not records.n_bytes:
         return
@@ -195,9 +195,9 @@ def write_sorted(
 
 
 def with_memory(make: Callable[[int], Made], count: int = 1, least: int = 1) -> Made:
-    """What ``make(count)`` makes, or of fewer where the GPU's memory is not enough.
+    """Return ``make(count)``, with a smaller count if GPU memory runs out.
 
-    The least are tried twice: what was given back may be enough for them.
+    The minimum is tried twice, because memory freed in between may suffice.
     """
     while (made := attempt(partial(make, count))) is None:
         if count <= least:
@@ -216,12 +216,12 @@ def _made_or_refused(make: Callable[[], Made]) -> Made:
 
 
 class _Download:
-    """Windows of whole records that come down as they are."""
+    """Windows of complete records that are downloaded uncompressed."""
 
     def __init__(self, records: SortedRecords, most_blocks: int):
         self._records = records
         self._rows, self._begins = records.rows_of_windows(most_blocks * BLOCK_BYTES)
-        # Words are written whole.
+        # The kernel writes whole words.
         largest = -(-int(np.diff(self._begins).max()) // 4) * 4
         self._bytes = cuda.device_array(largest, np.uint8)
         self._words = cut(self._bytes, 0, largest // 4, np.uint32)
@@ -239,7 +239,7 @@ class _Download:
 
 
 class _Windows:
-    """Windows of whole blocks that are finished on the GPU."""
+    """Windows of complete blocks that are finished on the GPU."""
 
     def __init__(self, records: SortedRecords, is_indexed: bool, most_blocks: int):
         self._records = records
@@ -269,7 +269,7 @@ class _Windows:
 
 
 class _Window:
-    """Memory for a window, here and on the GPU, and who still reads it."""
+    """Memory of a window on the host and on the GPU, and the jobs that still read it."""
 
     def __init__(self, records: SortedRecords, most_blocks: int, most_rows: int | None):
         self._records = records
@@ -277,17 +277,17 @@ class _Window:
         if most_rows is not None:
             self._loci = [cuda.device_array(max(1, most_rows), dtype) for dtype in _LOCUS]
             self._pinned = PinnedBuffer()
-            # As long as fewer rows can be tried.
+            # Allocate now, while a smaller size can still be tried.
             self._pinned_arrays(most_rows)
         self._blocks = FinishedBlocks(most_blocks)
         self._rows, self._size = (0, 0), 0
         self._jobs: list[Future] = []
 
     def begin(self, rows: tuple[int, int], first: int, stop: int) -> None:
-        """Have bytes ``[first, stop)`` compressed, in which these rows begin; does not wait."""
+        """Start compressing bytes ``[first, stop)``, in which these rows begin, without waiting."""
         blocks, records = self._blocks, self._records
         self._rows, self._size = rows, stop - first
-        # The record before them may reach into the window.
+        # The previous record may reach into the window.
         own = (max(rows[0] - 1, 0), rows[1])
         records.copy(own, first, stop, blocks.raw, blocks.raw_words, blocks.stream)
         if self._loci is not None:
@@ -301,7 +301,7 @@ class _Window:
         blocks.begin(stop - first)
 
     def hand_on(self, writer: BlockWriter, file_threads: "_FileThreads", index) -> None:
-        """Wait for the blocks, and have them written and indexed in threads."""
+        """Wait for the blocks, then let threads write and index them."""
         with span("compress on the GPU"):
             ends = self._blocks.finish()
         descriptor, at = writer.reserve(ends, self._size)
@@ -313,14 +313,14 @@ class _Window:
             self._jobs.append(index.submit(writer.add_to_index, loci, starts))
 
     def wait(self) -> None:
-        """Until what was handed on is not needed any more."""
+        """Wait until the jobs of `hand_on` have finished."""
         with span("wait for the file"):
             for job in self._jobs:
                 job.result()
         self._jobs = []
 
     def _here(self) -> list[np.ndarray]:
-        """Pinned memory for the loci, and for where the records begin in the stream."""
+        """Return pinned memory for the loci and the stream offsets of the records."""
         return self._pinned_arrays(self._rows[1] - self._rows[0])
 
     def _pinned_arrays(self, n_rows: int) -> list[np.ndarray]:
@@ -328,10 +328,10 @@ class _Window:
 
 
 class _FileThreads:
-    """Threads that bring finished blocks down and write them to a file."""
+    """Threads that download finished blocks and write them to a file."""
 
     def __init__(self, threads: int):
-        # Made here: of an error in a thread that begins nobody would hear what it was.
+        # Allocated here, because an error in a thread's initializer would be lost.
         self._slots = queue.SimpleQueue()
         for _ in range(threads):
             self._slots.put((cuda.pinned_array(_SLOT, np.uint8), cuda.stream()))
@@ -344,7 +344,7 @@ class _FileThreads:
         self._pool.shutdown()
 
     def write(self, blocks, size: int, descriptor: int, at: int) -> list[Future]:
-        """Write the first bytes of a device array into a file, from its byte `at` on."""
+        """Write the first `size` bytes of a device array to a file, at offset `at`."""
         return [
             self._pool.submit(
                 self._write, blocks, first, min(_SLOT, size - first), descriptor, at + first
@@ -354,7 +354,7 @@ class _FileThreads:
 
     @on_timeline("download and write blocks")
     def _write(self, blocks, first: int, size: int, descriptor: int, at: int) -> None:
-        # As many as threads, so none waits for one.
+        # There are as many slots as threads, so none waits.
         slot, stream = self._slots.get()
         try:
             driver.device_to_host(slot, cut(blocks, first, size, np.uint8), size, stream)
@@ -368,7 +368,7 @@ class _FileThreads:
 
 
 # --------------------------------------------------------------------------------------------------
-# BAM records on a GPU, and their way there and back, and from one GPU to another.
+# Copying BAM records between the host and GPUs.
 
 
 @dataclass(frozen=True)
@@ -378,14 +378,14 @@ class DeviceRecords:
     Attributes
     ----------
     data : device array, dtype=uint8
-        Whole records, end to end.
+        Complete records, concatenated.
     starts : device array, shape=(count + 1,), dtype=uint32
-        Where each begins; the last is where they end.
+        Start of each record, and the end of the last.
     keys : device array, shape=(count,), dtype=uint64
-        What they are sorted by (see `bwarp.bam.external_sort`).
+        Sort keys (see `bwarp.bam.external_sort`).
     count, n_bytes : int
     gpu : int
-        Its number, as CUDA counts those that it shows.
+        Number of the GPU among those visible to CUDA.
     """
 
     data: object
@@ -409,13 +409,13 @@ def records_on_gpu(records: Records) -> DeviceRecords:
 
 
 def records_from_gpu(records: DeviceRecords) -> DeviceRecords:
-    """The same on the current GPU, of records on another one."""
+    """Copy records from another GPU to the current one."""
     arrays = (copy_from_gpu(a, records.gpu) for a in (records.data, records.starts, records.keys))
     return DeviceRecords(*arrays, records.count, records.n_bytes, cuda.get_current_device().id)
 
 
 def records_on_host(records: DeviceRecords, pinned: PinnedBuffer) -> Records:
-    """The same on the host, in memory of their own; they come through pinned memory."""
+    """Copy records to new memory of the host, through pinned memory."""
     (data,) = pinned.arrays(max(1, records.n_bytes), [np.uint8])
     data = data[: records.n_bytes]
     if data.size:

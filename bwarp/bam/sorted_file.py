@@ -1,4 +1,4 @@
-"""Files of sorted records: indexed BAM, CRAM or SAM, with duplicates marked or not.
+"""Writing files of sorted records: indexed BAM, CRAM or SAM, optionally with marked duplicates.
 
                 .-> our BAM
 sorted records -+-> samtools view    -> SAM or CRAM
@@ -29,14 +29,14 @@ from bwarp.runtime.signals import not_ended, undone_if_ended
 from bwarp.runtime.threads import read_ahead
 
 # --------------------------------------------------------------------------------------------------
-# BAM files as they are written: header, blocks, end, and the index where there is to be one.
+# BAM files: header, blocks, end marker, and optionally the index.
 
 
 @contextmanager
 def bam_file(
     file: IO[bytes], header: BamHeader, threads: int, compression: Compression = ON_HOST
 ) -> Iterator[BlockWriter]:
-    """Write a BAM file whose records come in any order."""
+    """Write a BAM file of records in any order."""
     writer = BlockWriter(file, threads, compression)
     with _ended(writer, header):
         yield writer
@@ -47,7 +47,7 @@ def bam_file(
 def indexed_bam_file(
     path: Path, header: BamHeader, threads: int, compression: Compression = ON_HOST
 ) -> Iterator[BlockWriter]:
-    """Write a BAM file whose records come sorted, and its index beside it (.bai or .csi)."""
+    """Write a BAM file of sorted records, and its index next to it (.bai or .csi)."""
     index = IndexBuilder(header.lengths)
     with open(path, "wb") as file:
         writer = BlockWriter(file, threads, compression, index)
@@ -61,7 +61,7 @@ def indexed_bam_file(
 
 @contextmanager
 def uncompressed_bam(file: IO[bytes], header: BamHeader, threads: int) -> Iterator[BlockWriter]:
-    """Write records to a program that reads BAM."""
+    """Write uncompressed BAM to a program that reads it."""
     writer = BlockWriter(file, threads, STORED)
     with _ended(writer, header):
         yield writer
@@ -69,7 +69,7 @@ def uncompressed_bam(file: IO[bytes], header: BamHeader, threads: int) -> Iterat
 
 @contextmanager
 def _ended(writer: BlockWriter, header: BamHeader) -> Iterator[None]:
-    """The header before the block, and after it what is waiting, unless it went wrong."""
+    """Write the header on entry, and the waiting records on exit unless an error occurred."""
     try:
         writer.write_header(header_bytes(header))
         yield
@@ -79,10 +79,10 @@ def _ended(writer: BlockWriter, header: BamHeader) -> Iterator[None]:
 
 
 # --------------------------------------------------------------------------------------------------
-# samtools, which pysam brings, in a process of its own that is written to and read from.
+# Running samtools, from pysam, in a separate process with pipes.
 
 
-# pysam puts what samtools prints into its exception; the last line of that is passed on.
+# pysam puts the output of samtools into its exception; the last line is passed on.
 _RUN = r"""
 import sys, pysam, pysam.samtools
 try:
@@ -92,7 +92,7 @@ except pysam.SamtoolsError as error:
     sys.exit(said.strip().splitlines()[-1])
 """
 
-#: A disk with less room than this after samtools failed is why it failed.
+#: If samtools fails and the disk has less free space than this, the disk was full.
 _FULL = 1 << 16
 
 
@@ -102,8 +102,8 @@ def samtools(
 ) -> Iterator[subprocess.Popen]:
     """Run samtools in a folder, with pipes to its standard input and output.
 
-    `path` is what it helps to make, or to read, to be named when it fails. Sequences that a
-    CRAM file needs are looked for in the folder, under their checksums, and nowhere else.
+    `path` is the file that it makes or reads, for error messages. Reference sequences of a CRAM
+    file are looked up only in the folder, by their checksums.
     """
     with ExitStack() as stack:
         with not_ended():
@@ -120,7 +120,7 @@ def samtools(
             yield process
             process.stdin.close()
         except BrokenPipeError:
-            # samtools ended before us, and says why.
+            # samtools exited early; its message says why.
             pass
         except BaseException:
             process.kill()
@@ -135,13 +135,13 @@ def samtools(
         raise BwarpError(f"{path}: samtools could not {task} it ({reason})")
 
 
-#: htslib learns how to compress CRAM from what it has done: with more threads it is another order.
+#: htslib adapts CRAM compression to earlier blocks, so the output depends on the thread count.
 _CRAM_THREADS = "1"
 
-#: How far apart samtools markdup looks for duplicates.
+#: Maximum read length of samtools markdup, the distance in which it looks for duplicates.
 _LONGEST_READ = "10000"
 
-#: What it counted, in a file beside its output.
+#: File with its counts, next to its output.
 _COUNTS = "markdup.txt"
 
 
@@ -155,7 +155,7 @@ def sorted_file(
     *,
     cram_version: str = CRAM_VERSIONS[0],
 ) -> Iterator[BlockWriter]:
-    """Yield a writer for records in order; the file is `made`, and `path` what it will become."""
+    """Yield a writer for sorted records to the file `made`, which will be renamed to `path`."""
     if made.suffix == ".bam":
         with indexed_bam_file(made, header, threads, compression) as writer:
             yield writer
@@ -180,12 +180,12 @@ def duplicates_marked(
     barcode_tag: str | None = None,
     cram_version: str = CRAM_VERSIONS[0],
 ) -> Iterator[BlockWriter]:
-    """The same, with all but the best of duplicate pairs and reads flagged.
+    """Like `sorted_file`, but flag all duplicate pairs and reads except the best.
 
-    With `barcode_tag` duplicates have the same value of this tag, too, such as a UMI in RX.
+    With `barcode_tag`, duplicates must also have the same value of this tag, such as a UMI in RX.
 
-    The records must have the tags MC and ms, as `samtools fixmate -m` writes them; flags that they
-    have already are removed. In the end `count` is called with the number of flagged records.
+    The records must have the tags MC and ms, as written by `samtools fixmate -m`; existing
+    duplicate flags are removed. Finally, `count` is called with the number of flagged records.
     """
     form = _form(made, cram_version)
     with _marked(made, header, threads, path, compression, barcode_tag, form) as writer:
@@ -220,7 +220,7 @@ def _marked(
         samtools([*arguments, "-u", "-", "-"], made.parent, path) as process,
     ):
         done = reader.submit(_copy, process.stdout, made, header, marked)
-        # If nobody reads, nobody can write: the writer is to fail as well.
+        # If the reader fails, the writer would block: kill samtools, so that it fails as well.
         done.add_done_callback(lambda done: done.exception() and process.kill())
         try:
             with uncompressed_bam(process.stdin, header, threads) as writer:
@@ -231,27 +231,27 @@ def _marked(
         try:
             done.result()
         except InputError:
-            # What samtools says of its end says more.
+            # If samtools failed, its own message is more useful.
             if process.wait() == 0:
                 raise
 
 
 def _copy(file: IO[bytes], made: Path, header: BamHeader, writer: BlockWriter) -> None:
-    """Write the records of a BAM stream."""
+    """Copy the records of a BAM stream to a writer."""
     _, blocks = split_header(made, read_bgzf(file, made))
     for records in whole_records(made, blocks, header.contig_starts):
         writer.write(records.data, records.starts)
 
 
 def _form(made: Path, cram_version: str) -> list[str]:
-    """Options of samtools for SAM or CRAM."""
+    """Return the options of samtools for SAM or CRAM."""
     if made.suffix == ".sam":
         return ["-O", "sam"]
     return ["-O", f"cram,version={cram_version}", "--write-index", "-@", _CRAM_THREADS]
 
 
 # --------------------------------------------------------------------------------------------------
-# Sorted BAM files merged to one.
+# Merging sorted BAM files.
 
 
 def merge_files(
@@ -262,16 +262,16 @@ def merge_files(
     open_file: Callable = sorted_file,
     change_header: Callable[[BamHeader], BamHeader] = lambda header: header,
 ) -> None:
-    """Merge sorted BAM files to `made`, which will become `output`.
+    """Merge sorted BAM files to `made`, which will be renamed to `output`.
 
-    Among records at one position those of earlier files come first.
+    Among records at the same position, those of earlier files come first.
 
     Parameters
     ----------
     open_file : function
-        `sorted_file`, or what else makes a file of sorted records.
+        `sorted_file`, or another function that writes a file of sorted records.
     change_header : function
-        Of the header of all files, that which is written.
+        Maps the merged header to the header that is written.
     """
     with ExitStack() as files:
         headers, runs = [], []

@@ -274,9 +274,7 @@ class ChunkFileReader:
         first = self._read_line()
         if first.get("format") != _FORMAT or first.get("holds") not in holds:
             kinds = " or ".join(holds)
-            raise InputError(
-                f"{path}: not a file of {kinds}: make one with {_MADE_BY[holds[0]]}"
-            )
+            raise InputError(f"{path}: not a file of {kinds}: make one with {_MADE_BY[holds[0]]}")
         if first.get("version") != VERSION:
             raise InputError(
                 f"{path}: the file has format version {first.get('version')}, this bwarp "

@@ -1,7 +1,7 @@
-"""FASTA and FASTQ, plain or gzipped, streamed into arrays of codes without an object a record.
+"""FASTA and FASTQ, plain or gzipped, streamed into arrays of codes without an object per record.
 
-A file is read in blocks, one after another; each block's complete records are a `RecordText`, and
-that, in whatever thread, becomes a `SequenceBatch`:
+A file is read in consecutive blocks. The complete records of a block form a `RecordText`, which any
+thread can convert to a `SequenceBatch`:
 
     codes    A C G T A C|G G T|            |T T ...      all sequences, end to end
     offsets  0          6     9             9            record i = codes[offsets[i]:offsets[i+1]]
@@ -65,16 +65,16 @@ _LEAST_FASTA_BYTES, _LEAST_FASTQ_BYTES = 2, 5
 
 @dataclass(frozen=True)
 class RecordText:
-    """Some consecutive whole records as they stand in a FASTA or FASTQ file.
+    """Consecutive complete records of a FASTA or FASTQ file, as text.
 
     Attributes
     ----------
     text : ndarray, dtype=uint8
-        The bytes they are part of.
+        The bytes that contain the records.
     starts : ndarray, shape=(count + 1,), dtype=int64
-        Where each begins in `text`; the last is where they end.
+        Start of each record in `text`, and the end of the last.
     feeds : ndarray, shape=(count, 4), dtype=int64, or None
-        The line feeds of every FASTQ record; None for FASTA.
+        The line feeds of each FASTQ record; None for FASTA.
     lines_before : int
         Lines of the file before `text`.
     first_record : int
@@ -96,7 +96,7 @@ class RecordText:
         return self.feeds is None
 
     def part(self, first: int, stop: int) -> "RecordText":
-        """The records from `first` to below `stop` of these."""
+        """Return the records in ``[first, stop)``."""
         feeds = None if self.is_fasta else self.feeds[first:stop]
         return RecordText(
             self.text, self.starts[first : stop + 1], feeds, self.lines_before,
@@ -105,7 +105,7 @@ class RecordText:
 
 
 def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[RecordText]:
-    """The records of a file that someone else reads, those of a block at a time.
+    """Yield the records of a file, given as blocks, one block at a time.
 
     Only line feeds and what a record begins with are looked at: `parse_records` looks at the rest.
     Errors name the file `path`.
@@ -144,7 +144,7 @@ def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[Re
             whole = block[n_taken - rest.size :] if count else _joined(rest, block[n_taken:])
             data, block = whole, _NOTHING
             continue
-        # As much again as is carried over: a record of many blocks costs few tries.
+        # Double what is carried over, so that a record of many blocks takes few attempts.
         taken = take_blocks(blocks, max(rest.size, 1))
         more = [read_only(np.frombuffer(one, np.uint8)) for one in taken]
         at_end = not more
@@ -154,7 +154,7 @@ def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[Re
         elif is_fasta or len(more) > 1:
             data = _joined(rest, *more)
         else:
-            # Copying whole blocks takes longer than cutting them.
+            # Copying whole blocks is slower than cutting them.
             [block] = more
             n_taken = min(block.size, max(_FEW_BYTES, 4 * rest.size))
             data = _joined(rest, block[:n_taken])
@@ -165,7 +165,7 @@ def _joined(*parts: np.ndarray) -> np.ndarray:
 
 
 class _Marks:
-    """Where records begin and their lines end in one text after another."""
+    """Finds the starts of records and the ends of their lines in successive texts."""
 
     def __init__(self, is_fasta: bool):
         self._is_fasta = is_fasta
@@ -205,12 +205,12 @@ def _is_fasta(path, text: bytes, lines_before: int) -> bool:
 
 
 def shown(text: bytes) -> str:
-    """The first line of a text, for a message."""
+    """Return the first line of a text, for a message."""
     return repr(text.split(b"\n")[0].decode("latin-1"))
 
 
 def _unfinished_error(path, rest: bytes, lines_before: int) -> InputError:
-    """The error for a FASTQ file that ends within a record."""
+    """Return the error for a FASTQ file that ends inside a record."""
     start = f"{path}, line {lines_before + 1}: "
     if re.search(rb"\r(?!\n)", rest):
         return lone_return_error(start)
@@ -221,12 +221,12 @@ def _unfinished_error(path, rest: bytes, lines_before: int) -> InputError:
 
 
 def not_fasta_error(start: str) -> InputError:
-    """The error for a reference that is FASTQ; `start` says where."""
+    """Return the error for a reference in FASTQ; `start` is the location."""
     return InputError(f"{start}this looks like FASTQ; the reference must be FASTA (>name)")
 
 
 def lone_return_error(start: str) -> InputError:
-    """The error for a carriage return without a line feed; `start` says where."""
+    """Return the error for a carriage return without a line feed; `start` is the location."""
     return InputError(
         f"{start}a carriage return without a line feed: turn old Mac line ends into Unix ones "
         "(tr '\\r' '\\n')"
@@ -296,13 +296,13 @@ class SequenceBatch:
     codes : ndarray, shape=(total,), dtype=uint8
         The sequences, end to end, in the codes of the table they were read with.
     offsets : ndarray, shape=(count + 1,), dtype=int64
-        Where each record's sequence begins and ends in `codes` (and in `qualities`).
+        Start and end of the sequence of each record in `codes` (and in `qualities`).
     qualities : ndarray, shape=(total,), dtype=uint8, or None
-        FASTQ quality characters as they stand in the file; None for FASTA.
+        FASTQ quality characters as in the file; None for FASTA.
     text : ndarray, dtype=uint8
-        The bytes the headers are cut from.
+        The bytes that contain the headers.
     headers : ndarray, shape=(count, 2), dtype=int64
-        Where each header line begins (after > or @) and ends in `text`.
+        Start (after > or @) and end of each header line in `text`.
     first_record : int
         Number of the batch's first record in its file, from 0.
     """
@@ -319,16 +319,16 @@ class SequenceBatch:
         return len(self.offsets) - 1
 
     def header(self, record: int) -> bytes:
-        """The whole header line of a record, without its first character."""
+        """Return the header line of a record without its first character."""
         start, stop = self.headers[record]
         return self.text[start:stop].tobytes()
 
     def name(self, record: int) -> str:
-        """The first word of a record's header; empty where the header is."""
+        """Return the first word of a record's header; empty if the header is empty."""
         return _first_word(self.header(record))
 
     def names(self) -> list[str]:
-        """The first word of every record's header."""
+        """Return the first word of the header of each record."""
         return [self.name(record) for record in range(self.count)]
 
 
@@ -349,14 +349,14 @@ def read_sequences(
     path : path-like
         Plain, gzip, bzip2, xz or zstd; ``-`` is standard input. The content decides the format.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
-        The code of every letter; 255 for a byte that may not stand in a sequence.
+        The code of each letter; 255 for a byte that is not allowed in a sequence.
     chunk_bytes : int
-        About how many bytes of the file make a batch.
+        Approximate number of bytes of the file per batch.
 
     Yields
     ------
     batch : SequenceBatch
-        At least one record each. A file without records yields nothing.
+        At least one record per batch. A file without records yields nothing.
 
     Raises
     ------
@@ -433,7 +433,7 @@ def _parse_fasta(path, records: RecordText, code_of_byte: np.ndarray) -> Sequenc
 
 
 def _lines_before(records: RecordText) -> int:
-    """The lines of a file before its records."""
+    """Return the number of lines of the file before the records."""
     return records.lines_before + int(count_byte(records.text, 0, records.starts[0], 10))
 
 
@@ -488,7 +488,7 @@ def _fastq_error(path, text: bytes, problem: int, at: int, lines_before: int) ->
 
 @compiled
 def _split_fasta(data, table, codes, offsets, headers):
-    """Split complete FASTA records. Returns where a bad letter is, or -1."""
+    """Split complete FASTA records; return the position of an invalid letter, or -1."""
     used = 0
     record = 0
     at = 0
@@ -517,7 +517,7 @@ def _split_fasta(data, table, codes, offsets, headers):
 
 @compiled(inline="always")
 def _line_stop(data, start, feed):
-    """Where the text of a line ends: before its line feed, and before a CR."""
+    """Return the end of the text of a line: before its line feed, and before a CR."""
     return feed - 1 if feed > start and data[feed - 1] == 13 else feed
 
 

@@ -1,8 +1,8 @@
 """Scanning lines of text in vectors: find a byte, turn letters into codes, copy and check.
 
-Reading sequence files is looking at every byte once or twice; a loop over single bytes would be
-what the whole program waits for. All functions work on a stretch of one uint8 array and fall back
-on single bytes at its end, where a vector would reach past the array.
+Reading sequence files examines each byte once or twice; a loop over single bytes would be the
+bottleneck of the whole program. All functions work on a range of one uint8 array, and process
+single bytes at its end, where a vector would reach past the array.
 """
 
 import numba
@@ -30,7 +30,7 @@ _LAST_ASCII = 127
 
 
 def letter_table(code_of_byte: np.ndarray) -> np.ndarray:
-    """The 128 entries that `encode_line` looks codes up in.
+    """Return the 128 entries in which `encode_line` looks up codes.
 
     Bytes from 127 on belong to no alphabet; all of them share the last entry, 255.
     """
@@ -41,14 +41,14 @@ def letter_table(code_of_byte: np.ndarray) -> np.ndarray:
 
 @numba.njit(inline="always")
 def _first_lane(bits):
-    """The number of the lowest set bit."""
+    """Return the index of the lowest set bit."""
     word = np.uint64(bits)
     return np.int64(population_count(~word & (word - np.uint64(1))))
 
 
 @compiled
 def count_byte(data, start, stop, wanted):
-    """How many of data[start:stop] are a byte; five times as fast as bytes.count."""
+    """Count a byte in data[start:stop]; five times as fast as bytes.count."""
     vector = fill(np.uint8(wanted))
     found = np.int64(0)
     while start + VECTOR_BYTES <= stop:
@@ -62,7 +62,7 @@ def count_byte(data, start, stop, wanted):
 
 @compiled
 def find_byte(data, start, stop, wanted):
-    """The first position in data[start:stop] of a byte, or `stop`."""
+    """Return the first position of a byte in data[start:stop], or `stop`."""
     vector = fill(np.uint8(wanted))
     # A vector may reach past `stop`: most lines are shorter than one.
     while start < stop and start + VECTOR_BYTES <= data.size:
@@ -77,7 +77,7 @@ def find_byte(data, start, stop, wanted):
 
 @compiled
 def find_blank(data, start, stop):
-    """The first position in data[start:stop] of a blank or tab, or `stop`."""
+    """Return the first position of a blank or tab in data[start:stop], or `stop`."""
     blank, tab = fill(np.uint8(32)), fill(np.uint8(9))
     while start < stop and start + VECTOR_BYTES <= data.size:
         letters = load(data, start)
@@ -92,7 +92,7 @@ def find_blank(data, start, stop):
 
 @compiled
 def line_end(data, start):
-    """The line feed that ends the line (or the end), and where the text ends (before a CR)."""
+    """Return the line feed that ends the line (or the end), and the end of the text without CR."""
     feed = find_byte(data, start, data.size, 10)
     stop = feed - 1 if feed > start and data[feed - 1] == 13 else feed
     return feed, stop

@@ -15,7 +15,7 @@ ROWS_A_GROUP = 1 << 20
 
 
 class ParquetRows(AbstractContextManager):
-    """Writes rows to an open file; what is left over is written when the block ends.
+    """Writes rows to an open file; the remaining rows are written on exit.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class ParquetRows(AbstractContextManager):
         """Write groups until fewer than `least` rows wait."""
         waiting = pa.concat_tables(self._waiting)
         while waiting.num_rows >= least:
-            # In one piece: Parquet's pages may end where pieces do.
+            # Combine the chunks: pages of Parquet may end at chunk boundaries.
             group = waiting.slice(0, ROWS_A_GROUP).combine_chunks()
             self._writer.write_table(group, row_group_size=ROWS_A_GROUP)
             waiting = waiting.slice(ROWS_A_GROUP)

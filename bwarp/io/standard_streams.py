@@ -43,19 +43,19 @@ def flush_standard_output() -> None:
 
 
 def drop_standard_output() -> None:
-    """Send what was not written to the null device: Python would try again when it ends."""
+    """Redirect unwritten output to the null device: Python would retry writing it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
 
 
 def standard_input() -> IO[bytes]:
-    """What is sent to the program."""
+    """Return standard input in binary."""
     if sys.stdin is None:
         raise UsageError("standard input is closed: give the name of a file")
     return sys.stdin.buffer
 
 
 def is_stream(path: str | os.PathLike) -> bool:
-    """Whether a name is that of standard input or of a pipe, which can be read once."""
+    """Return whether a path is standard input or a pipe, which can be read only once."""
     if str(path) == "-":
         return True
     try:
@@ -73,7 +73,7 @@ def may_look_at(path: str | os.PathLike) -> bool:
 
 
 def start_of_stream(path: str | os.PathLike, size: int) -> bytes:
-    """The first bytes of a stream, up to so many; they are there to be read as before."""
+    """Return at most `size` first bytes of a stream, without consuming them."""
     path = str(path)
     if path == "-":
         try:
@@ -90,7 +90,7 @@ def start_of_stream(path: str | os.PathLike, size: int) -> bytes:
 
 
 def open_input(path: str | os.PathLike) -> BinaryIO:
-    """A file to read; of a stream all that it holds, whatever of it has been looked at."""
+    """Open a file for reading; a stream includes the bytes that were looked at before."""
     path = str(path)
     if path in _looked_at:
         number, start = _looked_at.pop(path)
@@ -99,7 +99,7 @@ def open_input(path: str | os.PathLike) -> BinaryIO:
 
 
 class _Behind(io.RawIOBase):
-    """Some bytes, and an open file behind them."""
+    """Bytes followed by the contents of an open file."""
 
     def __init__(self, start: bytes, number: int):
         self._start, self._number = start, number

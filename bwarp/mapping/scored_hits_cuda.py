@@ -49,7 +49,7 @@ class DeviceScoredHits(NamedTuple):
 
 
 class HitColumns(NamedTuple):
-    """The columns of `ScoredHits`, but for offsets."""
+    """The columns of `ScoredHits`, without offsets."""
 
     reads: int32[::1]
     strands: uint8[::1]
@@ -64,12 +64,12 @@ class HitColumns(NamedTuple):
 
 
 def ranked(hits: DeviceScoredHits, least_score: int, changed) -> DeviceScoredHits:
-    """Each read's hits by score, without low and redundant ones.
+    """Return the hits of each read sorted by score, without low-scoring and redundant ones.
 
     Parameters
     ----------
     changed : device array, shape=(n_reads + 1,), dtype=uint32
-        Offsets of what is new; where a read has nothing its hits are in order already.
+        Offsets of the new hits; a read without new hits is sorted already.
     """
     kept = cuda.device_array(max(1, hits.count), np.int32)
     offsets = cuda.device_array(hits.n_reads + 1, np.uint32)
@@ -81,7 +81,7 @@ def ranked(hits: DeviceScoredHits, least_score: int, changed) -> DeviceScoredHit
 
 
 def merge(hits: DeviceScoredHits, more: DeviceScoredHits, dropped) -> DeviceScoredHits:
-    """The hits of both for every read, each once, best first.
+    """Merge two lists of hits per read, best first, without duplicates.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _joined(hits: DeviceScoredHits, more: DeviceScoredHits, dropped) -> DeviceSc
 
 
 def _empty(counts) -> DeviceScoredHits:
-    """Memory for the counted hits of every read; the counts become offsets."""
+    """Allocate memory for the counted hits of each read; the counts become offsets."""
     count = add_up(counts)
     strands = cuda.device_array(max(1, count), np.uint8)
     scored = cuda.device_array(max(1, FIELDS * count), np.int64)
@@ -182,7 +182,7 @@ def rank_hits(
 
 @kernel(over="hits.offsets", per=WARP)
 def take_kept(hits: DeviceScoredHits, kept: int32[::1], best_first: DeviceScoredHits):
-    """Copy the hits that are kept. One warp a read, a lane a number."""
+    """Copy the kept hits. One warp per read, one lane per number."""
     read = cuda.grid(1) // WARP
     if read >= hits.offsets.size - 1:
         return
@@ -199,7 +199,7 @@ def take_kept(hits: DeviceScoredHits, kept: int32[::1], best_first: DeviceScored
 def count_joined(
     hits: DeviceScoredHits, more: DeviceScoredHits, dropped: uint8[::1], counts: uint32[::1]
 ):
-    """How many hits each read has of two lists. One thread a read."""
+    """Count the hits of each read in two lists. One thread per read."""
     read, n_reads = cuda.grid(1), hits.offsets.size - 1
     if read > n_reads:
         return
@@ -213,7 +213,7 @@ def count_joined(
 
 @cuda.jit(device=True)
 def copy_hits(hits, read, target, first):
-    """Copy a read's hits to where they begin now; where the next ones begin. A whole warp."""
+    """Copy the hits of a read to `first`; return the start of the next. Called by a whole warp."""
     source = int64(hits.offsets[read])
     count = int64(hits.offsets[read + 1]) - source
     for at in range(int64(cuda.laneid), FIELDS * count, WARP):
@@ -227,7 +227,7 @@ def copy_hits(hits, read, target, first):
 def join_hits(
     hits: DeviceScoredHits, more: DeviceScoredHits, dropped: uint8[::1], joined: DeviceScoredHits
 ):
-    """Lay each read's hits of two lists one after the other. One warp a read, a lane a number."""
+    """Concatenate each read's hits of two lists. One warp per read, one lane per number."""
     read = cuda.grid(1) // WARP
     if read >= hits.offsets.size - 1:
         return
@@ -239,7 +239,7 @@ def join_hits(
 
 @kernel(over="hits.offsets", per=WARP)
 def split_hits(hits: DeviceScoredHits, to: HitColumns):
-    """Rows as columns, but for strands. One warp a read, a lane a hit."""
+    """Split rows into columns, except strands. One warp per read, one lane per hit."""
     read = cuda.grid(1) // WARP
     if read >= hits.offsets.size - 1:
         return

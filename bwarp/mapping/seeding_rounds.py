@@ -1,12 +1,12 @@
 """The seeding rounds, and which reads take part in each; both engines use these rules.
 
-1. All reads are searched with few seeds. A read whose best hit scores clearly more than any locus
-   without these seeds could is resolved.
-2. The others are searched again, with as many seeds as fit one after another; what the first round
-   found of them is dropped.
+1. All reads are searched with few seeds. A read is resolved if its best hit scores clearly more
+   than any locus without these seeds could.
+2. The other reads are searched again, with as many non-overlapping seeds as fit; their hits of the
+   first round are dropped.
 3. Unresolved reads with hits that are not located are searched with longer seeds, which are rarer.
-4. Reads of which an unlocated hit is likely to be better than the best one get many more hits; of
-   a short read one that is as good, or as good but for one mismatch, as well.
+4. Reads with an unlocated hit that is likely to be better than the best one get many more hits; for
+   a short read, an unlocated hit that is as good, or worse by one mismatch, also counts.
 5. Reads with no hit that scores well, or with hits that may be hidden from the seeds, are searched
    with shorter ones that overlap.
 """
@@ -22,14 +22,14 @@ SECOND, LONG, MORE_HITS, SHORT = range(4)
 
 
 def rounds_of(parameters: MappingParameters) -> list[tuple[int, SeedRound]]:
-    """The rounds after the first, in their order."""
+    """Return the rounds after the first, in order."""
     p = parameters
     return list(enumerate((p.second, p.long, p.more_hits, p.short)))
 
 
 @compiled
 def needs_round(number, length, best, bound, unlocated, good, margin, loss):
-    """Whether a read is searched in a round; arrays of all reads, or numbers of one.
+    """Return whether a read is searched in a round; takes arrays of all reads or values of one.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ def needs_round(number, length, best, bound, unlocated, good, margin, loss):
     bound : int32
         The score bound of loci that the first two rounds have not located.
     unlocated : int32
-        The likely score of an unlocated hit, 0 where there is none.
+        The likely score of an unlocated hit, 0 if there is none.
     good : int64
-        The least score that is good enough for a read of this length.
+        The minimum score that is good enough for a read of this length.
     margin : int
-        A best score so much above the bound resolves a read.
+        A best score at least this far above the bound resolves a read.
     loss : int
-        What a mismatch costs.
+        Score lost by a mismatch.
     """
     if number == SECOND:
         return best < bound + margin

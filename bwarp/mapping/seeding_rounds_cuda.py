@@ -1,7 +1,7 @@
 """From reads to scored hits on the GPU: the seeding rounds, and rescued mates.
 
-What a chunk needs stays on the GPU between the steps: its reads, its hits, and for all chunks the
-index and the genome. Hits are copied to the host once, when they are final.
+The reads and hits of a chunk stay on the GPU between the steps, and the index and genome stay for
+all chunks. Hits are copied to the host once, when they are final.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class ScoredReads:
     reads : DeviceReads
     hits : DeviceScoredHits
     unlocated : device array, shape=(n_reads,), dtype=int32
-        The likely score of an unlocated hit; 0 where there is none.
+        The likely score of an unlocated hit; 0 if there is none.
     searched : ndarray, shape=(3,), dtype=int64
         Seeds, hits located and candidates of all rounds; on the host.
     """
@@ -76,7 +76,7 @@ class ScoredReads:
 
 @on_timeline("bring the index to the GPU")
 def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
-    """Copy an index and its genome to the GPU; to be kept over all chunks."""
+    """Copy an index and its genome to the GPU, for all chunks."""
     needs = MemoryNeeds(
         with_reverse=False,
         with_suffixes="yes",
@@ -95,7 +95,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
 def score_reads(
     device: DeviceData, codes: np.ndarray, offsets: np.ndarray, parameters: MappingParameters
 ) -> ScoredReads:
-    """Scored hits of reads, as `bwarp.mapping.pipeline.score_chunk` finds them."""
+    """Return scored hits of reads, the same as `bwarp.mapping.pipeline.score_chunk`."""
     reads = both_strands(codes, offsets)
     n_reads = reads.n_reads
     found = find_candidates(
@@ -125,7 +125,7 @@ def score_reads(
 def add_mates(
     device: DeviceData, scored: ScoredReads, insert: InsertSize, parameters: MappingParameters
 ) -> DeviceScoredHits:
-    """The hits, and those of rescued mates."""
+    """Return the hits, including those of rescued mates."""
     if not insert.highest:
         return scored.hits
     candidates = rescue_candidates(device.genome, scored.reads, scored.hits, insert, parameters)
@@ -139,7 +139,7 @@ def mark_reads(
     number: int, reads: DeviceReads, hits: DeviceScoredHits, bounds: ScoreBounds, good: int64[::1],
     margin: int, loss: int, marks: uint8[::1],
 ):  # fmt: skip
-    """Mark the reads that are searched in a round. One thread a read."""
+    """Mark the reads that are searched in a round. One thread per read."""
     read = cuda.grid(1)
     if read >= marks.size:
         return
@@ -165,7 +165,7 @@ def take_bounds(
     number: int, marks: uint8[::1], reads: DeviceReads, found: ScoreBounds, match: int,
     bounds: ScoreBounds,
 ):  # fmt: skip
-    """Write the bounds of the reads that took part in a round. One thread a read."""
+    """Write the bounds of the reads that took part in a round. One thread per read."""
     read = cuda.grid(1)
     if read < marks.size and marks[read]:
         length = reads.offsets[read + 1] - reads.offsets[read]

@@ -1,14 +1,14 @@
-"""Hits of reads of which the best hit is but a part: split reads, and reads with a long gap.
+"""Hits of reads whose best hit covers only a part: split reads, and reads with a long gap.
 
     read         |=======================>~~~~~~~~~~~~~~~~|
     best hit     |=======================>
     rest                                 |~~~~~~~~~~~~~~~~|
 
-1. The rest may lie near, across a long gap: then both are one hit (extension_cpu.py).
-2. Else it is searched as a read by itself, with more seeds than the whole read has there.
+1. If the rest lies nearby, across a long gap, both parts become one hit (extension_cpu.py).
+2. Otherwise the rest is searched as a separate read, with more seeds than the whole read has there.
 
-Both steps run on the host, whatever the engine: few reads take part. Their hits are taken out of
-the others and put back once: to copy all hits takes longer than both steps.
+Both steps run on the host with either engine, because few reads take part. The hits of these reads
+are extracted and put back once, because copying all hits takes longer than both steps.
 """
 
 from dataclasses import replace
@@ -33,10 +33,10 @@ from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-#: The parts of a split read may share so many bases, which fit on both sides of the breakpoint.
+#: Maximum bases that the parts of a split read share: they match on both sides of the breakpoint.
 MICROHOMOLOGY = 10
 
-#: The best hits of a read, so many, of which clipped ends are looked for across gaps.
+#: Maximum number of best hits per read whose clipped ends are searched across gaps.
 MOST_HITS = 8
 
 
@@ -49,7 +49,7 @@ def with_split_reads(
     hits: ScoredHits,
     parameters: MappingParameters,
 ) -> ScoredHits:
-    """The hits, with what both steps, `across_gaps` and `with_clipped_ends`, make of them.
+    """Return the hits after both steps, `across_gaps` and `with_clipped_ends`.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def across_gaps(
     hits: ScoredHits,
     parameters: MappingParameters,
 ) -> ScoredHits:
-    """The hits, and what the best of them become by a long gap between them and a clipped end.
+    """Return the hits, with the best ones extended across a long gap to a clipped end.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def with_clipped_ends(
     hits: ScoredHits,
     parameters: MappingParameters,
 ) -> ScoredHits:
-    """The hits, and those of ends that the best hits clip, each searched as a read by itself.
+    """Return the hits, and those of the clipped ends of the best hits, searched as separate reads.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def with_clipped_ends(
         index, part_codes, part_offsets, np.arange(n), parameters.part, parameters
     )
     both = both_strands(part_codes, part_offsets)
-    # One that scores too little for a record of its own is a rival all the same.
+    # A hit whose score is too low for a separate record still counts as a rival.
     low = replace(parameters, least_score=parameters.least_mate_score)
     more = extend(genome, both, part_offsets, found, low)
     part = more.reads
@@ -166,19 +166,19 @@ def with_clipped_ends(
 
 
 def least_part(parameters: MappingParameters) -> int:
-    """The bases that the least score takes."""
+    """Return the number of matching bases that reach the minimum score."""
     return -(-parameters.least_score // parameters.match)
 
 
 @compiled(inline="always")
 def longest_clip(read_start, read_end, length):
-    """The bases of the longer end that a hit clips; both engines use it."""
+    """Return the length of the longer clipped end of a hit; both engines use it."""
     return max(int64(read_start), length - read_end)
 
 
 @compiled(inline="always")
 def clips_part(clipped, least):
-    """Whether so many clipped bases are searched by themselves; both engines use it."""
+    """Return whether `clipped` bases are searched separately; both engines use it."""
     return clipped + MICROHOMOLOGY >= least
 
 

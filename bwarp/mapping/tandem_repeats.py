@@ -1,11 +1,11 @@
-"""Reads in tandem repeats, which lie as well some periods farther.
+"""Mapping qualities of reads in tandem repeats, which match equally well some periods away.
 
     genome   ...GATACACACACACACACACACACACACACACACACAGTC...
     read           ACACACACACACACACA
     as well                              ACACACACACACACACA
 
-Where its mate alone tells a read from the other hits of the same score, it may lie anywhere in the
-repeat: hits of frequent seeds are not all located, and mate rescue looks for one hit.
+If only its mate distinguishes a hit from others of the same score, the read may belong anywhere in
+the repeat: not all hits of frequent seeds are located, and mate rescue finds only one hit.
 """
 
 import numpy as np
@@ -19,13 +19,13 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
 
-#: So many bases away is another locus.
+#: Minimum distance in bases between different loci.
 APART = 20
 
-#: Longer periods are not looked for.
+#: Maximum period that is searched.
 LONGEST_PERIOD = 12
 
-#: A read with more differences from itself, one period farther, is no tandem repeat.
+#: Maximum differences between a tandem repeat and itself, shifted by one period.
 MOST_DIFFERENCES = 3
 
 
@@ -37,7 +37,7 @@ def lower_tandem_repeats(
     primary: PrimarySelection,
     parameters: MappingParameters,
 ) -> None:
-    """Lower the mapping qualities of reads of proper pairs that lie periods farther as well."""
+    """Lower the mapping qualities of properly paired reads that also match some periods away."""
     _lower(
         genome, both, offsets, hits, primary, parameters.match,
         parameters.match - parameters.mismatch, parameters.most_loss,
@@ -46,13 +46,13 @@ def lower_tandem_repeats(
 
 @compiled(inline="always")
 def shift_of_period(period):
-    """How far the nearest other locus of a tandem repeat lies; both engines use it."""
+    """Return the distance to the nearest other locus of a tandem repeat; both engines use it."""
     return period * (APART // period + 1)
 
 
 @compiled(inline="always")
 def score_farther(length, differences, match, loss):
-    """What a read scores there, from end to end; both engines use it."""
+    """Return the end-to-end score of a read at that locus; both engines use it."""
     return match * length - loss * differences
 
 
@@ -88,7 +88,7 @@ def _lower(genome, both, offsets, hits, primary, match, loss, margin):
 
 @compiled
 def _period_of(both, first, length):
-    """The shortest period of a read, 0 where it has none."""
+    """Return the shortest period of a read, or 0 if it has none."""
     n = min(length, np.int64(64))
     low, high, ambiguous = bits_of_codes(both, first, n)
     for period in range(1, min(LONGEST_PERIOD, length // 2) + 1):

@@ -17,7 +17,7 @@ from bwarp.options.option import (
 )
 
 THREADS = Option(
-    "threads", Whole(1, 1024), "number of CPU threads (default: all that this process may use)",
+    "threads", Whole(1, 1024), "number of CPU threads, by default all that this process may use",
     short="-t -@", only=PROGRAM,
 )  # fmt: skip
 

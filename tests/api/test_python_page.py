@@ -5,8 +5,8 @@ import contextlib
 import io
 import re
 import shlex
-from pathlib import Path
 
+from bwarp.cli.subcommands import SUBCOMMANDS
 from tests.helpers.programs.programs_here import run_here
 
 PAGE = "docs/python.md"
@@ -33,8 +33,8 @@ def test_the_page_is_a_notebook(checkout, tmp_path, monkeypatch):
     for kind, text in blocks:
         if kind == "sh":
             for line in text.splitlines():
-                script, *arguments = shlex.split(line)
-                done = run_here(Path(script).stem, *arguments, folder=tmp_path)
+                _, name, *arguments = shlex.split(line)
+                done = run_here(SUBCOMMANDS[name].program, *arguments, folder=tmp_path)
                 assert done.rc == 0, done.said
         elif kind == "python":
             expected.append(shown(text, names))

@@ -167,7 +167,7 @@ def test_merged_headers():
     assert merged_header(["1"], [one]) == one
     for other, message in (
         (BamHeader(lines, (b"c",), (8,)), "2: its contigs are not those of 1: map all units to"),
-        (BamHeader(b"@HD\tVN:1.6\n", (b"c",), (9,)), "2: is not sorted: write it with map_reads"),
+        (BamHeader(b"@HD\tVN:1.6\n", (b"c",), (9,)), "2: is not sorted: write it with bwarp map"),
         (
             BamHeader(lines + b"@RG\tID:1\tSM:t\n", (b"c",), (9,)),
             "2: its read group '1' has another header line in an earlier unit: give every unit a",

@@ -94,7 +94,7 @@ def damage(folder, name, change):
         (
             lambda f: (f / "database.json").unlink(),
             "{folder}: not a prepared database, for it has no database.json: make one with "
-            "scripts/search_database.py --database D.fa --prepare {folder}",
+            "bwarp search --database D.fa --prepare {folder}",
         ),
     ],
 )

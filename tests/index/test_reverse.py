@@ -176,5 +176,5 @@ def test_what_needs_the_reverse_is_told_how_to_get_it(saved, complete, tmp_path)
         require_reverse(load_index(strange), "a search with mismatches")
     assert str(error.value) == (
         f"{strange} has no reverse BWT, which a search with mismatches needs: add it with: "
-        f"scripts/index_reference.py -o '{strange}' --with-reverse"
+        f"bwarp index -o '{strange}' --with-reverse"
     )

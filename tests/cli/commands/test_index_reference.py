@@ -141,7 +141,7 @@ def test_the_reverse_made_at_once_and_added_later(index_reference, program, tmp_
 def test_the_reverse_of_what_is_damaged_or_no_index(index_reference, fasta, tmp_path):
     answer = index_reference("-o", "deep/i", "--with-reverse")
     assert answer == (1, "", "index_reference.py: error: deep/i: no such index: make it with "
-                      "scripts/index_reference.py REF.fa -o deep/i")  # fmt: skip
+                      "bwarp index REF.fa -o deep/i")  # fmt: skip
     assert index_reference("r.fa", "-o", "i").rc == 0
     path = Path("i/genome.npy")
     path.write_bytes(path.read_bytes()[:-1] + b"\7")

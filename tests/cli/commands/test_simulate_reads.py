@@ -116,8 +116,8 @@ def test_the_examples_in_the_help_run(run_program, folder):
     examples = shown.split("examples:\n")[1].replace("\\\n", " ").strip().splitlines()
     assert len(examples) == 3
     for example in examples:
-        program, *arguments = shlex.split(example)
-        assert program == f"scripts/{SCRIPT}"
+        program, name, *arguments = shlex.split(example)
+        assert (program, name) == ("bwarp", "simulate-reads")
         assert run_program(SCRIPT, *arguments, cwd=folder).rc == 0
     assert {"R1.fq.gz", "R2.fq.gz", "single.fq", "truth.vcf", "exact.fq"} <= {
         path.name for path in folder.iterdir()
