@@ -274,7 +274,9 @@ class ChunkFileReader:
         first = self._read_line()
         if first.get("format") != _FORMAT or first.get("holds") not in holds:
             kinds = " or ".join(holds)
-            raise InputError(f"{path}: not a file of {kinds}: make one with {_MADE_BY[holds[0]]}")
+            raise InputError(
+                f"{path}: not a file of {kinds}: make one with bwarp {_MADE_BY[holds[0]]}"
+            )
         if first.get("version") != VERSION:
             raise InputError(
                 f"{path}: the file has format version {first.get('version')}, this bwarp "
@@ -288,7 +290,7 @@ class ChunkFileReader:
             kind = self.holds["holds"]
             raise InputError(
                 f"{self.path}: these {kind} were found in another index than {folder}: "
-                f"give that one, or find them again with {_MADE_BY[kind]}"
+                f"give that one, or find them again with bwarp {_MADE_BY[kind]}"
             )
 
     def check(self, arrays: dict[str, np.ndarray], **columns: Column) -> None:
@@ -302,7 +304,7 @@ class ChunkFileReader:
         """Return the error for a file with valid checksums that no program wrote."""
         kind = self.holds["holds"]
         return InputError(
-            f"{self.path}: these {kind} are not what {_MADE_BY[kind]} writes ({problem}): "
+            f"{self.path}: these {kind} are not what bwarp {_MADE_BY[kind]} writes ({problem}): "
             "make them again"
         )
 
@@ -362,11 +364,11 @@ class ChunkFileReader:
 
 #: Possible contents of files, and the programs that write them.
 _MADE_BY = {
-    "reads": "bwarp batch-reads",
-    "seeds": "bwarp seed-reads",
-    "hits": "bwarp locate-seeds",
-    "candidates": "bwarp filter-candidates",
-    "loci": "bwarp extend-candidates",
+    "reads": "batch-reads",
+    "seeds": "seed-reads",
+    "hits": "locate-seeds",
+    "candidates": "filter-candidates",
+    "loci": "extend-candidates",
 }
 
 

@@ -81,13 +81,13 @@ def said_or_read(path) -> str | list:
 
 def test_other_files(tmp_path):
     path = tmp_path / "a"
-    for holds, made_by in (("seeds", "batch_reads"), ("reads", "seed_reads")):
+    for holds, made_by in (("seeds", "batch-reads"), ("reads", "seed-reads")):
         write(path, holds=holds)
         other = {"seeds": "reads", "reads": "seeds"}[holds]
         with pytest.raises(InputError) as caught, open_chunk_file(path, other):
             pass
         assert str(caught.value) == (
-            f"{path}: not a file of {other}: make one with scripts/{made_by}.py"
+            f"{path}: not a file of {other}: make one with bwarp {made_by}"
         )
     for text in (b"", b"@r1\nACGT\n", b"\x93NUMPY", b"[1]\n"):
         path.write_bytes(text)
