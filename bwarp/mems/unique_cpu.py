@@ -168,6 +168,13 @@ def _check_agreement(agree):
         raise InputError("the index is wrong, build it again: its BWTs are of different texts")
 
 
+@numba.njit(nogil=True, inline="always")
+def _check_genome(agrees):
+    """Reject a genome in which a hit of the BWT extends to other bases than the BWT's text has."""
+    if not agrees:
+        raise InputError("the index is wrong, build it again: its genome is not that of its BWT")
+
+
 @compiled
 def _search(index, genome, text, pieces, min_length, samples, found):
     """Write the unique matches that begin in the pieces; return their number."""
@@ -291,8 +298,7 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                 if lefts[i] <= window:
                     farthest = max(farthest, rights[i])
             if farthest == _u64(0):
-                # Always further, even if the text does not belong to the BWT.
-                window = max(window + _u64(1), nearest)
+                window = nearest
                 least = max(least, window)
                 continue
             previous = n
@@ -303,6 +309,7 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                 for j in range(count):
                     alone &= i == j or lefts[j] > lefts[i] or rights[j] < rights[i]
                 if alone:
+                    _check_genome(n < queries.size)
                     # Sorted by start; there are few, usually one.
                     j = n
                     start = np.uint32(lefts[i] - _u64(text_starts[query]))
