@@ -26,6 +26,7 @@ from bwarp.alignment.pairs import (
     Sequences,
 )
 from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL
+from bwarp.errors import InputError
 from bwarp.loci.candidates_cpu import mismatches
 from bwarp.loci.options import Extension, FoundLoci
 from bwarp.loci.verify_cpu import LEFT, NOWHERE, RIGHT, agreeing, furthest
@@ -34,11 +35,14 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 
-class NoAlignmentError(Exception):
+class NoAlignmentError(InputError):
     """A read has more edits at a locus than recorded; `read` is its number."""
 
     def __init__(self, read: int):
-        super().__init__(f"read {read} has more edits at its locus than that says")
+        super().__init__(
+            "the index is wrong, build it again: a read has more edits at a locus than the search "
+            "found"
+        )
         self.read = read
 
 

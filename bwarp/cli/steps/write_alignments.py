@@ -120,7 +120,9 @@ def main(options):
                     for reader, one in zip(readers, rounds, strict=True)
                     if error.read in one.reads
                 ]
-                raise of_read[-1].unlike(f"rows: {error}") from None
+                raise of_read[-1].unlike(
+                    f"rows: read {error.read} has more edits at its locus than that says"
+                ) from None
             return encode(found), found.certificate
 
         chunks = found_rounds(reads, readers, index.reference)
