@@ -200,6 +200,7 @@ def _search(index, genome, text, pieces, min_length, samples, found):
         window = first
         least = first  # all remaining matches begin here or later
         while least < last and window + size <= run_stop:
+            began = window
             # The window contains the first sample at or after its start.
             number = (window - run_start) // step
             beyond = run_start + (number + _u64(1)) * step
@@ -299,6 +300,7 @@ def _search(index, genome, text, pieces, min_length, samples, found):
                     farthest = max(farthest, rights[i])
             if farthest == _u64(0):
                 window = nearest
+                _check_genome(window > began)
                 least = max(least, window)
                 continue
             previous = n
@@ -325,6 +327,7 @@ def _search(index, genome, text, pieces, min_length, samples, found):
             least = max(least, window + _u64(1))
             farthest += _u64(1)
             window = max(window + _u64(1), farthest - min(farthest, size))
+            _check_genome(window > began)
     return n
 
 

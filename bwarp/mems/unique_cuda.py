@@ -121,6 +121,7 @@ def search_pieces(
     window = first
     least = first  # all remaining matches begin here or later
     while least < last and window + size <= run_stop:
+        began = window
         end = uint32(window + size)
         reach = end
         at = uint32(end - uint32(table_k))
@@ -199,9 +200,9 @@ def search_pieces(
         begin = uint32(at - left)
         stop = uint32(end + right)
         if begin > window or stop < reach:
-            # Its only hit does not contain the window. Always further, even if the text does not
-            # belong to the BWT.
-            window = max(uint32(window + uint32(1)), begin)
+            # Its only hit does not contain the window. Always further than this window, even if the
+            # text does not belong to the BWT.
+            window = max(uint32(began + uint32(1)), begin)
             least = max(least, window)
             continue
         if begin >= first and begin < last:
@@ -213,6 +214,6 @@ def search_pieces(
                 found[slot + uint64(3) * uint64(limit)] = uint32(stop - begin)
             n = uint32(n + uint32(1))
         least = max(least, uint32(window + uint32(1)))
-        window = uint32(stop + uint32(1) - size)
+        window = max(uint32(began + uint32(1)), uint32(stop + uint32(1) - size))
     if limit == 0:
         offsets[piece] = n
