@@ -233,25 +233,10 @@ def compare(options, results, name, kmers, mismatches, index, base, work: Path) 
     search = ["--mismatches", mismatches, "--max-hits", 0]
     engine = ["--threads", threads, "--backend", options.backend]
     commands = {
-        "bwarp": [
-            *script("find_seeds", "--index", index, "--queries", queries, "-o", ours),
-            *search,
-            *engine,
-        ],
-        "bowtie": [
-            "bowtie",
-            "-v",
-            mismatches,
-            "-a",
-            "-p",
-            threads,
-            "--suppress",
-            "5,6,7",
-            "-f",
-            base,
-            queries,
-            theirs,
-        ],
+        "bwarp": script("find_seeds", "--index", index, "--queries", queries, "-o", ours)
+        + [*search, *engine],
+        "bowtie": ["bowtie", "-v", mismatches, "-a", "-p", threads, "--suppress", "5,6,7"]
+        + ["-f", base, queries, theirs],
     }
     jobs = {program: partial(run_program, command) for program, command in commands.items()}
     runs = {program: used[1:] for program, used in in_turn(jobs, options.repeats + 1).items()}

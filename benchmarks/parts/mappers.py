@@ -41,11 +41,8 @@ def commands(
         ),
         "bwarp": (
             script("index_reference", genome, "-o", index),
-            [
-                *script("map_reads", "--index", index, *ends, "-o", "-", "--threads", n),
-                "--backend",
-                "cpu",
-            ],
+            script("map_reads", "--index", index, *ends, "-o", "-", "--threads", n)
+            + ["--backend", "cpu"],
         ),
     }
     ours = sys.executable

@@ -205,13 +205,8 @@ def hit_schema(joined: bool) -> pa.Schema:
     if joined:
         where = [("start", pa.int64()), ("end", pa.int64()), ("windows", pa.uint32())]
     return pa.schema(
-        [
-            ("query", _NAME),
-            ("reference", _NAME),
-            *where,
-            ("distance", pa.uint16()),
-            ("similarity", pa.float64()),
-        ]
+        [("query", _NAME), ("reference", _NAME), *where]
+        + [("distance", pa.uint16()), ("similarity", pa.float64())]
     )
 
 

@@ -1,8 +1,9 @@
-"""Parts of records by the rules of all encoders, which each engine compiles for itself.
+"""Rules for the parts of a record that all encoders share; each engine compiles its own copy.
 
-Functions that write do so into a byte array and return where they stopped. NM counts mismatched,
-inserted and deleted bases. MD holds the bases of the reference at mismatches and deletions, with
-how many agree between them. An ambiguous base is a mismatch.
+Functions that write take a byte array and the offset to write at, and return the offset after the
+last byte. NM counts mismatched, inserted and deleted bases. MD lists the reference bases at
+mismatches and deletions, and the number of matching bases between them. Ambiguous bases count as
+mismatches.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from bwarp.bam.fields import (
 from bwarp.bam.records import first_bin
 from bwarp.runtime.compiled_code import compiled
 
-#: The letters of codes of bases and of CIGAR operations, 8 bits each, the first the lowest.
+#: The letters of base codes and of CIGAR operations, 8 bits each, the first in the lowest bits.
 _BASES = int.from_bytes(b"ACGTN", "little")
 _OPERATIONS = int.from_bytes(b"MIDNSHP=", "little")
 _X, _CARET = b"X^"
@@ -37,25 +38,25 @@ _X, _CARET = b"X^"
 
 @compiled(inline="always")
 def is_match(operation):
-    """Return whether bases lie on bases, alike or not: M, = and X."""
+    """Return whether an operation aligns bases to bases: M, = or X."""
     return operation == MATCH or operation >= EQUAL
 
 
 @compiled(inline="always")
 def nibble(code):
-    """A, C, G, T are a bit each, and N is all of them."""
+    """Return a base in 4 bits: one bit for each of A, C, G and T, and all bits for N."""
     return min(np.uint8(1) << code, np.uint8(15))
 
 
 @compiled(inline="always")
 def record_bin(position, span):
-    """The bin of a record, which takes at least one base."""
+    """Return the BAI bin of a record, which spans at least one base."""
     return first_bin(position, position + max(span, np.int64(1)), 14, 5)
 
 
 @compiled(inline="always")
 def pair_flags(is_last, is_proper, mate_position, mate_reverse):
-    """The flags that say that a read is one of a pair, and where its mate is."""
+    """Return the flags of a read of a pair: which read it is, and the state of its mate."""
     flag = PAIRED | (LAST if is_last else FIRST)
     flag |= PROPER if is_proper else 0
     if mate_position < 0:
@@ -67,7 +68,7 @@ def pair_flags(is_last, is_proper, mate_position, mate_reverse):
 
 @compiled(inline="always")
 def template_length(position, reverse, span, mate_position, mate_reverse, mate_span):
-    """The bases from the outermost base of a read to that of its mate; negative leftwards."""
+    """Return TLEN: the bases between the 5' ends of two mates, negative for a mate to the left."""
     length = mate_position - position
     length += (mate_span - 1) if mate_reverse else 0
     length -= (span - 1) if reverse else 0
@@ -87,33 +88,33 @@ def part_functions(
     count_bits: Callable,
     step: int,
 ) -> SimpleNamespace:
-    """The functions of one engine, by their names.
+    """Return the functions of one engine, by name.
 
     Parameters
     ----------
     jit : decorator
-        Compile what the engine calls from compiled code.
+        Compiles a function that compiled code calls.
     put_byte, put_int16, put_int32 : function of out, at, number
     put_number : function of out, at, number
         Writes decimal digits.
     differing : function of genome, position, both, base, n
-        Which of at most `step` bases of the genome and of a read differ or are ambiguous, as bits
-        of a uint64, the first the lowest.
+        Mark bases, at most `step`, of the genome and a read that differ or are ambiguous, as bits
+        of a uint64, the first in the lowest bit.
     base_at : function of genome, position
-        The code of a base.
+        Return the code of a base.
     count_bits : function of uint64
     step : int
-        Bases that `differing` compares.
+        Maximum number of bases that `differing` compares.
     """
 
     @jit
     def put_tag(out, at, tag, kind):
-        """The name of a tag (see `bwarp.bam.fields`), and its kind, in BAM."""
+        """Write the name of a BAM tag (see `bwarp.bam.fields`) and its kind."""
         return put_byte(out, put_int16(out, at, tag), kind)
 
     @jit
     def put_integer_tag(out, at, tag, number):
-        """A tag with a number in as few bytes as hold it, as samtools chooses them."""
+        """Write a tag with an integer in the fewest bytes that hold it, as samtools does."""
         if number >= 0:
             if number < 1 << 8:
                 return put_byte(out, put_tag(out, at, tag, UINT8), number)
@@ -128,7 +129,7 @@ def part_functions(
 
     @jit
     def put_operation(out, at, length, operation):
-        """A CIGAR operation as text."""
+        """Write a CIGAR operation as text."""
         letter = _X if operation > EQUAL else _OPERATIONS >> 8 * int64(operation) & 255
         return put_byte(out, put_number(out, at, length), letter)
 
@@ -140,15 +141,15 @@ def part_functions(
 
     @jit
     def put_base(out, at, genome, position):
-        """A base of the genome: A, C, G, T or N."""
+        """Write a base of the genome: A, C, G, T or N."""
         return put_byte(out, at, _BASES >> 8 * int64(base_at(genome, position)) & 255)
 
     @jit
     def count_edits(genome, position, both, base, cigar, first, last):
-        """NM.
+        """Return NM.
 
-        `position` is that of the first aligned base in the genome's blocks; `base` is where the
-        bases of the CIGAR begin in `both`, clipped ones included if the CIGAR has them.
+        `position` is the position of the first aligned base in the genome's blocks; `base` is the
+        offset in `both` of the first base of the CIGAR, which may be clipped.
         """
         edits = int64(0)
         for i in range(first, last):
@@ -170,7 +171,7 @@ def part_functions(
 
     @jit
     def put_md(out, at, genome, position, both, base, cigar, first, last):
-        """MD. Parameters as of `count_edits`."""
+        """Write MD; the parameters are those of `count_edits`."""
         same = int64(0)
         for i in range(first, last):
             length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15

@@ -213,6 +213,16 @@ def _put_name(text, at, names, number, ending):
 
 
 @compiled
+def _put_head(text, at, hits, kmer, strand, contig):
+    """Write the columns that the hits of a k-mer on a strand and contig share, each with a tab."""
+    at = _put_name(text, at, hits.queries, hits.kmer_queries[kmer], _TAB)
+    at = put_field(text, at, hits.kmer_starts[kmer], _TAB)
+    text[at] = _MINUS if strand else _PLUS
+    text[at + 1] = _TAB
+    return _put_name(text, at + 2, hits.contigs, contig, _TAB)
+
+
+@compiled
 def _contig_of(contig_starts, position, contig):
     """Return the contig of a genome position; `contig` is tried first."""
     if contig_starts[contig] <= position < contig_starts[contig + 1]:
@@ -239,13 +249,8 @@ def _write_tsv(hits, first, last, text):
         ):
             at = _put(text, at, text, head, head + head_size, _TAB)
         else:
-            query = hits.kmer_queries[kmer]
             contig = here
-            at = _put_name(text, at, hits.queries, query, _TAB)
-            at = put_field(text, at, hits.kmer_starts[kmer], _TAB)
-            text[at] = _MINUS if strand else _PLUS
-            text[at + 1] = _TAB
-            at = _put_name(text, at + 2, hits.contigs, here, _TAB)
+            at = _put_head(text, at, hits, kmer, strand, here)
             head_size = at - line - 1
         head = line
         at = put_field(text, at, position - hits.contig_starts[here], _TAB)
@@ -286,14 +291,9 @@ def _write_sites(hits, first, last, text):
     contig = _START
     for i in range(first, last):
         kmer = hits.kmers[i]
-        query = hits.kmer_queries[kmer]
         position = np.int64(hits.positions[i])
         contig = _contig_of(hits.contig_starts, position, contig)
-        at = _put_name(text, at, hits.queries, query, _TAB)
-        at = put_field(text, at, hits.kmer_starts[kmer], _TAB)
-        text[at] = _MINUS if hits.strands[i] else _PLUS
-        text[at + 1] = _TAB
-        at = _put_name(text, at + 2, hits.contigs, contig, _TAB)
+        at = _put_head(text, at, hits, kmer, hits.strands[i], contig)
         at = put_field(text, at, position - hits.contig_starts[contig], _TAB)
         text[at] = np.uint8(48) + hits.mismatches[i]
         text[at + 1] = _TAB

@@ -58,7 +58,7 @@ def test_every_region(contigs, ending, tmp_path):
         assert file.get_index_statistics() == theirs.get_index_statistics()
         for contig, length in enumerate(contigs.values()):
             regions = [(0, length), (length - 1, length), (0, 1)]
-            regions += [[*np.sort(rng.integers(0, length, 2)), 0, 1] for _ in range(30)] + [
+            regions += [np.sort(rng.integers(0, length, 2)) + [0, 1] for _ in range(30)] + [
                 (at, at + 1 + rng.integers(300)) for at in rng.integers(0, length - 300, 30)
             ]
             for start, stop in regions:

@@ -323,3 +323,28 @@ def test_a_forged_index_is_refused_or_does_no_harm(folder, tmp_path, what):
             ways[rc] = ways.get(rc, 0) + 1
         shutil.rmtree(index)
     assert ways.get(1, 0) or what == "both", ways
+
+
+def test_a_genome_that_is_not_that_of_the_bwt(folder, tmp_path):
+    """Unique matches went beyond their arrays or on for ever; loci had more edits than found."""
+    said = []
+    for seed in range(30):
+        index = tmp_path / "i"
+        shutil.copytree(folder / "i", index)
+        description = json.loads((index / "index.json").read_text())
+        del description["sum"]
+        words = np.load(index / "genome.npy")
+        words = np.random.default_rng(seed).permutation(words)
+        stored = header_of(words) + words.tobytes()
+        (index / "genome.npy").write_bytes(stored)
+        record(description, "genome.npy", stored)
+        text = json.dumps(description, sort_keys=True, separators=(",", ":"))
+        description["sum"] = text_sum(text)
+        (index / "index.json").write_text(json.dumps(description))
+        outcomes, ended_by = run_apart(folder, index, tmp_path, [PROGRAMS[4], PROGRAMS[6]])
+        assert (len(outcomes), ended_by) == (2, None), seed
+        assert {rc for _, rc, _ in outcomes} <= {0, 1}, outcomes
+        said += [text for _, rc, text in outcomes if rc]
+        shutil.rmtree(index)
+    for problem in ("its genome is not that of its BWT", "a read has more edits at a locus"):
+        assert any(f"the index is wrong, build it again: {problem}" in text for text in said), said

@@ -70,7 +70,7 @@ def test_steps_are_as_all_in_one(strata, use_filter, mismatches):
         like = [rng.randrange(4) if rng.random() < 0.2 else base for base in bases]
         contigs = [*hard_genome(rng), bases, like]
         index = index_of_codes(contigs, prefix_length=3, sa_rate=rng.choice([1, 4]))
-        codes, offsets = flat([*hard_reads(rng, contigs, 6, 4), [0, 1], bases[300:380]])
+        codes, offsets = flat(hard_reads(rng, contigs, 6, 4) + [[0, 1], bases[300:380]])
         both = both_strands(codes, offsets)
         gaps = rng.choice([None, 0, 1])
         options = LocusOptions(

@@ -24,7 +24,7 @@ bwarp compile index map
 bwarp compile --backend cpu
 """
 
-#: The kinds of run that `make run` consists of; its genome has repeats.
+#: The kinds of run in `make run`. Its genome has repeats, which only "further" runs of index have.
 DEMO = (
     "simulate-genome", "index both", "index further", "simulate-reads", "map pairs local bam",
     "merge", "seeds mismatches tsv",

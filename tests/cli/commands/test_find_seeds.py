@@ -136,18 +136,8 @@ def test_counts_only(run_program, index, queries, tmp_path):
 def test_a_reader_that_goes_away(checkout, index, tmp_path):
     (tmp_path / "q.fa").write_text(">q\nACACACAC\n" * 20_000)
     process = subprocess.Popen(
-        [
-            sys.executable,
-            checkout / "scripts" / SCRIPT,
-            "--index",
-            index,
-            "--queries",
-            tmp_path / "q.fa",
-            "-o",
-            "-",
-            "--max-hits",
-            "0",
-        ],
+        [sys.executable, checkout / "scripts" / SCRIPT]
+        + ["--index", index, "--queries", tmp_path / "q.fa", "-o", "-", "--max-hits", "0"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

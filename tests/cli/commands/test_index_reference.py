@@ -319,19 +319,8 @@ runpy.run_path(sys.argv.pop(1), run_name="__main__")
 def stop_while_writing(folder: Path, how: signal.Signals, *what: str) -> tuple[int, str, list[str]]:
     """Exit code, standard error, and the hidden folders that were there just before the end."""
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            STOPS_WHILE_WRITING,
-            SCRIPT,
-            *(what or ["r.fa"]),
-            "-o",
-            "r.index",
-            "--threads",
-            "1",
-            "--backend",
-            "cpu",
-        ],
+        [sys.executable, "-c", STOPS_WHILE_WRITING, SCRIPT, *(what or ["r.fa"]), "-o", "r.index"]
+        + ["--threads", "1", "--backend", "cpu"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
