@@ -151,7 +151,7 @@ def become(words: list[str], cwd: str, environment: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    # A script's own folder is not where the programs import from.
-    sys.path.pop(0)
+    # Programs import from the checkout, not from this script's own folder.
+    sys.path[0] = str(Path(__file__).parents[3])
     preload(sys.argv[3:])
     _serve(int(sys.argv[1]), int(sys.argv[2]))
