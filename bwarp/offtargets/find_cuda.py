@@ -16,20 +16,32 @@ import numpy as np
 
 from bwarp.gpu.available_memory import free_memory, require_memory
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.device_arrays import number_at
+from bwarp.gpu.device_arrays import columns, number_at
 from bwarp.gpu.launch import launch
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.offtargets import pam_sites_cuda
 from bwarp.offtargets import pam_sites_cuda as alignments_cuda
 from bwarp.offtargets.find_cpu import all_alignments, guide_planes
 from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN
-from bwarp.offtargets.pam_sites_cuda import align_pairs, list_sites
+from bwarp.offtargets.pam_sites_cuda import (
+    AlignedPairs,
+    GuidePlanes,
+    Limits,
+    PamRules,
+    Segments,
+    Sites,
+    Stretch,
+    align_pairs,
+    list_sites,
+)
 from bwarp.offtargets.search import ROW, Search
 from bwarp.offtargets.site_filter_cuda import (
     BLOCK_SITES,
     FEW_BASES,
     GUIDES_A_BLOCK,
     THREADS,
+    GuidesToFilter,
+    SitesToFilter,
     filter_kernel,
 )
 from bwarp.reads.base_bits_cuda import blocks_of_packed
@@ -80,28 +92,25 @@ def search_stretches(
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Aligned pairs of a site and a guide on the host; columns as `align_pairs` writes them."""
+    """Aligned pairs of a site and a guide, on the host."""
 
     direction: int
     origin: int
-    borders: np.ndarray
-    guides: np.ndarray
-    gaps: np.ndarray
-    edits: np.ndarray
-    rooms: np.ndarray
+    columns: AlignedPairs
 
 
 def _rows(search: Search, pairs: _Pairs) -> np.ndarray:
     """Return the pairs that have an alignment, dtype `ROW`."""
-    fits = np.flatnonzero(pairs.edits & 255 != 255)
-    borders = pairs.borders[fits] + np.int64(pairs.origin)
-    guides, edits = pairs.guides[fits], pairs.edits[fits]
+    found = pairs.columns
+    fits = np.flatnonzero(found.edits & 255 != 255)
+    borders = found.borders[fits] + np.int64(pairs.origin)
+    guides, edits = found.guides[fits], found.edits[fits]
     if search.options.all_alignments:
-        return all_alignments(search, pairs.direction, borders, guides, pairs.rooms[fits])
+        return all_alignments(search, pairs.direction, borders, guides, found.rooms[fits])
     rows = np.zeros(fits.size, ROW)
     rows["border"] = borders
     rows["guide"] = guides
-    rows["gaps"] = pairs.gaps[fits]
+    rows["gaps"] = found.gaps[fits]
     rows["direction"] = pairs.direction
     rows["mismatches"] = edits
     rows["dna"] = edits >> 8
@@ -115,25 +124,31 @@ class _Engine:
     def __init__(self, search: Search, threads: int):
         self._search, self._threads = search, threads
         options = search.options
-        self._limits = options.mismatches, options.dna_bulge, options.rna_bulge
+        self._limits = Limits(options.mismatches, options.dna_bulge, options.rna_bulge)
         self._n_bases = int(search.lengths.max()) + options.dna_bulge
         self._fit_sites = filter_kernel(*self._limits, self._n_bases <= FEW_BASES)
-        self._segments = [
-            cuda.to_device(array) for array in (search.segment_starts, search.segment_stops)
-        ]
+        self._segments = Segments(
+            *map(cuda.to_device, (search.segment_starts, search.segment_stops))
+        )
         self._lengths = cuda.to_device(search.lengths)
         self._planes = [
-            [cuda.to_device(plane) for plane in guide_planes(codes)] for codes in search.codes
+            GuidePlanes(*map(cuda.to_device, guide_planes(codes)), self._lengths)
+            for codes in search.codes
         ]
         self._guides = [cuda.to_device(_two_bits_a_base(codes)) for codes in search.codes]
         # Without a PAM there is no base to read, but GPU arrays cannot be empty.
-        self._allowed = [
-            cuda.to_device(np.append(np.ascontiguousarray(allowed).ravel(), np.uint8(15)))
-            for allowed in search.allowed
+        self._pams = [
+            PamRules(
+                cuda.to_device(np.append(np.ascontiguousarray(allowed).ravel(), np.uint8(15))),
+                *allowed.shape,
+                direction == FORWARD,
+                search.least,
+            )
+            for direction, allowed in enumerate(search.allowed)
         ]
         self._n_listed = cuda.device_array(1, np.uint32)
         self._n_fitting = cuda.device_array(1, np.uint64)
-        self._sites = self._available = None
+        self._sites = None
         self._make_room_for_pairs(PAIRS)
 
     def _make_room_for_pairs(self, count: int) -> None:
@@ -148,7 +163,7 @@ class _Engine:
         blocks = blocks_of_packed(words, n_bases, np.empty((0, 2), np.int64))
         parts = []
         for direction in (BACKWARD, FORWARD):
-            n_sites = self._list_sites(blocks, origin, first, last, direction)
+            n_sites = self._list_sites(Stretch(blocks, origin), first, last, direction)
             n_guides = self._search.lengths.size
             for n_found in self._fitting(blocks, direction, (0, n_sites), (0, n_guides)):
                 parts.append(self._align(blocks, direction, origin, n_found))
@@ -166,8 +181,7 @@ class _Engine:
         words[at : at + inside.size] = inside
         return words
 
-    def _list_sites(self, blocks, origin: int, first: int, last: int, direction: int) -> int:
-        n_pams, length = self._search.allowed[direction].shape
+    def _list_sites(self, stretch: Stretch, first: int, last: int, direction: int) -> int:
         positions = last - first
         if self._sites is None:
             # A PAM of two bases occurs at every 16th position, on both strands together.
@@ -175,19 +189,17 @@ class _Engine:
         while True:
             self._n_listed.copy_to_device(np.zeros(1, np.uint32))
             list_sites[launch(-(-positions // _WORD), pam_sites_cuda.THREADS)](
-                blocks, origin, first, last, *self._segments, self._allowed[direction], n_pams,
-                length, direction == FORWARD, self._search.least, self._sites, self._available,
+                stretch, first, last, self._segments, self._pams[direction], self._sites,
                 self._n_listed,
             )  # fmt: skip
             count = number_at(self._n_listed, 0)
-            if count <= self._sites.size:
+            if count <= self._sites.borders.size:
                 return count
             self._make_room_for_sites(min(count + count // 8, positions))
 
     def _make_room_for_sites(self, count: int) -> None:
-        self._sites = self._available = None
-        self._sites = cuda.device_array(count, np.int32)
-        self._available = cuda.device_array(count, np.uint8)
+        self._sites = None
+        self._sites = columns(Sites, count)
 
     def _fitting(self, blocks, direction: int, sites: tuple, guides: tuple) -> Iterator[int]:
         """List the pairs that may fit, all at once or in parts; yield their current number."""
@@ -197,9 +209,12 @@ class _Engine:
         n_blocks = -(-n_sites // BLOCK_SITES) * -(-n_guides // GUIDES_A_BLOCK)
         self._n_fitting.copy_to_device(np.zeros(1, np.uint64))
         self._fit_sites[n_blocks, THREADS](
-            blocks, self._sites, *sites, direction == BACKWARD, self._guides[direction],
-            self._lengths, *guides, self._n_bases, self._found, self._n_fitting,
-        )  # fmt: skip
+            blocks,
+            SitesToFilter(self._sites.borders, *sites, direction == BACKWARD, self._n_bases),
+            GuidesToFilter(self._guides[direction], self._lengths, *guides),
+            self._found,
+            self._n_fitting,
+        )
         count = number_at(self._n_fitting, 0)
         if count <= self._found.size:
             if count:
@@ -218,14 +233,12 @@ class _Engine:
             yield from self._fitting(blocks, direction, *half)
 
     def _align(self, blocks, direction: int, origin: int, n_found: int) -> _Pairs:
-        types = (np.int32, np.int32, np.uint32, np.uint32, np.uint8)
-        columns = [cuda.device_array(n_found, type_) for type_ in types]
-        borders, guides, gaps, edits, rooms = columns
+        pairs = columns(AlignedPairs, n_found)
         align_pairs[launch(n_found, alignments_cuda.THREADS)](
-            blocks, self._sites, self._available, direction == BACKWARD, *self._planes[direction],
-            self._lengths, *self._limits, self._found, n_found, borders, guides, gaps, edits, rooms,
+            blocks, self._sites, direction == BACKWARD, self._planes[direction], self._limits,
+            self._found, n_found, pairs,
         )  # fmt: skip
-        return _Pairs(direction, origin, *to_host(columns, self._threads))
+        return _Pairs(direction, origin, AlignedPairs(*to_host(pairs, self._threads)))
 
 
 def _halves(first: int, last: int) -> tuple:

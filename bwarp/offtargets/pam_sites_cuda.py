@@ -1,5 +1,7 @@
 """Find PAMs and align pairs on a GPU; see `pam_sites_cpu` for the definition of sites."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bwarp.gpu.cuda import cuda, int8, int32, int64, uint8, uint32, uint64
@@ -15,8 +17,79 @@ THREADS = 128
 SITES = 0
 
 
+class Stretch(NamedTuple):
+    """A stretch of the genome in blocks, and the position of its first base, a multiple of 32."""
+
+    blocks: uint32[::1]
+    origin: int
+
+
+class Segments(NamedTuple):
+    """Where segments of the genome start and stop."""
+
+    starts: int64[::1]
+    stops: int64[::1]
+
+
+class PamRules(NamedTuple):
+    """The PAMs of one reading direction, and the minimum bases of a site.
+
+    Attributes
+    ----------
+    allowed : device array, shape=(at least count * length,), dtype=uint8
+        As in `pam_sites_cpu.pam_sites`, flattened.
+    count, length : int
+    forward : bool
+    least : int
+    """
+
+    allowed: uint8[::1]
+    count: int
+    length: int
+    forward: bool
+    least: int
+
+
+class Sites(NamedTuple):
+    """The border of each site in its stretch, and its bases within the segment, at most 64."""
+
+    borders: int32[::1]
+    available: uint8[::1]
+
+
+class GuidePlanes(NamedTuple):
+    """Low and high bits of the bases of each guide, and their number."""
+
+    low: uint64[::1]
+    high: uint64[::1]
+    lengths: int64[::1]
+
+
+class Limits(NamedTuple):
+    """The maximum mismatches and bases in bulges."""
+
+    mismatches: int
+    dna_bulge: int
+    rna_bulge: int
+
+
+class AlignedPairs(NamedTuple):
+    """Pairs of a site and a guide, and the best alignment of each.
+
+    The number of `guides`, the `borders` and the `rooms` identify the pair; `gaps` are those of the
+    best alignment, and `edits` its mismatches, bases in DNA and in RNA bulges, one byte each from
+    the lowest on; 255 mismatches if no alignment is within the limits.
+    """
+
+    borders: int32[::1]
+    guides: int32[::1]
+    gaps: uint32[::1]
+    edits: uint32[::1]
+    rooms: uint8[::1]
+
+
 @cuda.jit(device=True)
-def pam_mask(blocks, block, allowed, n_pams, length):
+def pam_mask(blocks, block, pams):
     """Return at which of the 32 positions of a block a PAM begins; also reads the next block."""
     first = uint64(4) * uint64(block)
     low_here, high_here, _, _ = load_uint32x4(blocks, first)
@@ -24,10 +97,10 @@ def pam_mask(blocks, block, allowed, n_pams, length):
     low = uint64(low_here) | uint64(low_next) << uint64(32)
     high = uint64(high_here) | uint64(high_next) << uint64(32)
     found = uint32(0)
-    for pam in range(n_pams):
+    for pam in range(pams.count):
         mask = uint32(0xFFFFFFFF)
-        for i in range(length):
-            bases = uint32(allowed[pam * length + i])
+        for i in range(pams.length):
+            bases = uint32(pams.allowed[pam * pams.length + i])
             low_bits = uint32((low >> uint64(i)) & uint64(0xFFFFFFFF))
             high_bits = uint32((high >> uint64(i)) & uint64(0xFFFFFFFF))
             here = uint32(0)
@@ -45,41 +118,40 @@ def pam_mask(blocks, block, allowed, n_pams, length):
 
 
 @cuda.jit(device=True)
-def bases_there(position, length, forward, start, stop, least):
+def bases_there(pams, position, start, stop):
     """Return the bases of a segment from the border on, for the site of a PAM at a position.
 
-    -1 if the PAM, or the minimum `least` bases of a site, are not all within the segment.
+    -1 if the PAM, or the minimum bases of a site, are not all within the segment.
     """
-    if position < start or position + length > stop:
+    if position < start or position + pams.length > stop:
         return int64(-1)
-    room = stop - position - length if forward else position - start
-    return room if room >= least else int64(-1)
+    room = stop - position - pams.length if pams.forward else position - start
+    return room if room >= pams.least else int64(-1)
 
 
 @kernel
 def list_sites(
-    blocks: uint32[::1], origin: int, first: int, last: int, segment_starts: int64[::1],
-    segment_stops: int64[::1], allowed: uint8[::1], n_pams: int, length: int, forward: bool,
-    least: int, sites: int32[::1], available: uint8[::1], counters: uint32[::1],
+    stretch: Stretch, first: int, last: int, segments: Segments, pams: PamRules, sites: Sites,
+    counters: uint32[::1],
 ):  # fmt: skip
     """List the sites whose PAM begins from `first` up to, but excluding, `last`.
 
-    One thread per 32 positions; `first` and `origin` are multiples of 32. Arguments as in
-    `pam_sites_cpu.pam_sites`, with `allowed` flattened; ``counters[0]`` counts all sites, including
-    those that did not fit.
+    One thread per 32 positions; `first` is a multiple of 32. ``counters[0]`` counts all sites,
+    including those that did not fit.
     """
     at = first + int64(cuda.grid(1)) * 32
     mask, kept = uint32(0), uint32(0)
-    needed = length + least if forward else length
+    needed = pams.length + pams.least if pams.forward else pams.length
+    origin, starts, stops = stretch.origin, segments.starts, segments.stops
     segment = int64(0)
     if at < last:
-        mask = pam_mask(blocks, (at - origin) >> 5, allowed, n_pams, length)
+        mask = pam_mask(stretch.blocks, (at - origin) >> 5, pams)
         # The first segment that does not end before what a PAM that begins here needs; without a
         # PAM, this may be the one that ends here, or the next.
-        beyond = int64(segment_stops.size)
+        beyond = int64(stops.size)
         while segment < beyond:
             middle = (segment + beyond) >> 1
-            if segment_stops[middle] < at + needed:
+            if stops[middle] < at + needed:
                 segment = middle + 1
             else:
                 beyond = middle
@@ -88,12 +160,10 @@ def list_sites(
         bit = uint32(cuda.ffs(mask) - 1)
         mask = uint32(mask & uint32(mask - uint32(1)))
         position = at + int64(bit)
-        while here < segment_stops.size and segment_stops[here] < position + needed:
+        while here < stops.size and stops[here] < position + needed:
             here += 1
-        if here < segment_stops.size and position < last:
-            room = bases_there(
-                position, length, forward, segment_starts[here], segment_stops[here], least
-            )
+        if here < stops.size and position < last:
+            room = bases_there(pams, position, starts[here], stops[here])
             if room >= 0:
                 kept = uint32(kept | uint32(uint32(1) << bit))
     slot = reserve(counters, SITES, uint32(cuda.popc(kept)))
@@ -101,15 +171,13 @@ def list_sites(
         bit = uint32(cuda.ffs(kept) - 1)
         kept = uint32(kept & uint32(kept - uint32(1)))
         position = at + int64(bit)
-        while segment_stops[segment] < position + needed:
+        while stops[segment] < position + needed:
             segment += 1
-        if slot < uint32(sites.size):
-            room = bases_there(
-                position, length, forward, segment_starts[segment], segment_stops[segment], least
-            )
-            border = position + length if forward else position
-            sites[slot] = int32(border - origin)
-            available[slot] = uint8(min(room, int64(64)))
+        if slot < uint32(sites.borders.size):
+            room = bases_there(pams, position, starts[segment], stops[segment])
+            border = position + pams.length if pams.forward else position
+            sites.borders[slot] = int32(border - origin)
+            sites.available[slot] = uint8(min(room, int64(64)))
         slot = uint32(slot + uint32(1))
 
 
@@ -118,17 +186,10 @@ def list_sites(
 
 @kernel
 def align_pairs(
-    blocks: uint32[::1], sites: int32[::1], available: uint8[::1], backward: bool,
-    guide_low: uint64[::1], guide_high: uint64[::1], lengths: int64[::1], mismatches: int,
-    dna_bulge: int, rna_bulge: int, found: uint64[::1], n_found: int, borders: int32[::1],
-    guides: int32[::1], gaps: uint32[::1], edits: uint32[::1], rooms: uint8[::1],
+    blocks: uint32[::1], sites: Sites, backward: bool, guides: GuidePlanes, limits: Limits,
+    found: uint64[::1], n_found: int, pairs: AlignedPairs,
 ):  # fmt: skip
-    """Align the pairs that `site_filter_cuda` lists. One thread per pair.
-
-    The number of `guides`, the `borders` and the `rooms` identify the pair; `gaps` are those of the
-    best alignment, and `edits` its mismatches, bases in DNA and in RNA bulges, one byte each from
-    the lowest on; 255 mismatches if no alignment is within the limits.
-    """
+    """Align the pairs that `site_filter_cuda` lists. One thread per pair."""
     i = cuda.grid(1)
     table = cuda.local.array(TABLE_SHAPE, int8)
     if i >= n_found:
@@ -136,17 +197,18 @@ def align_pairs(
     pair = found[i]
     site = int64(pair >> uint64(32))
     guide = int64(pair & uint64(0xFFFFFFFF))
-    border, room = sites[site], available[site]
+    border, room = sites.borders[site], sites.available[site]
     low, high = site_planes(blocks, border, backward)
     best, dna, rna, where = best_alignment(
-        np.uint64(guide_low[guide]), np.uint64(guide_high[guide]), lengths[guide], np.uint64(low),
-        np.uint64(high), int64(room), mismatches, dna_bulge, rna_bulge, table,
+        np.uint64(guides.low[guide]), np.uint64(guides.high[guide]), guides.lengths[guide],
+        np.uint64(low), np.uint64(high), int64(room), limits.mismatches, limits.dna_bulge,
+        limits.rna_bulge, table,
     )  # fmt: skip
-    borders[i] = border
-    guides[i] = guide
-    rooms[i] = uint8(room)
-    gaps[i] = uint32(where)
-    edits[i] = uint32(best | dna << 8 | rna << 16) if best >= 0 else uint32(255)
+    pairs.borders[i] = border
+    pairs.guides[i] = guide
+    pairs.rooms[i] = uint8(room)
+    pairs.gaps[i] = uint32(where)
+    pairs.edits[i] = uint32(best | dna << 8 | rna << 16) if best >= 0 else uint32(255)
 
 
 #: The working table of an alignment, of which a thread reads a few bytes per base.

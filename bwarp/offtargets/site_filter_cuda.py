@@ -12,12 +12,43 @@ register.
 """
 
 import functools
+from typing import NamedTuple
 
 from bwarp.gpu.cuda import cuda, int32, int64, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
+
+
+class SitesToFilter(NamedTuple):
+    """The borders of sites, of which those from `first` up to `last` are tested.
+
+    Attributes
+    ----------
+    backward : bool
+        The reading direction.
+    n_bases : int
+        The number of bases used.
+    """
+
+    borders: int32[::1]
+    first: int
+    last: int
+    backward: bool
+    n_bases: int
+
+
+class GuidesToFilter(NamedTuple):
+    """Guides, of which those from `first` up to `last` are tested: two words each, 2 bits per base,
+    the base next to the PAM lowest; and their bases.
+    """
+
+    words: uint64[::1]
+    lengths: int64[::1]
+    first: int
+    last: int
+
 
 # The bases of a site as two planes of 64 bits, cut out of a stretch of the genome.
 
@@ -83,11 +114,8 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
 
     Notes
     -----
-    `blocks` is the stretch of the genome, `sites` its sites, of which `first` up to `last` are
-    tested; `guides` holds one guide per row, 2 bits per base, the base next to the PAM lowest, and
-    `lengths` their bases; `n_bases` of a site are used. A number in `found` is the index of a site
-    in `sites` and of a guide, 32 bits each; `counters[0]` counts all of them, including those that
-    did not fit.
+    `blocks` is the stretch of the genome. A number in `found` is the index of a site and of a
+    guide, 32 bits each; `counters[0]` counts all of them, including those that did not fit.
     """
     most_bases = FEW_BASES if few_bases else MOST_BASES
     levels = mismatches + 1
@@ -99,15 +127,15 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
 
     @kernel
     def fit_sites(
-        blocks: uint32[::1], sites: int32[::1], first: int, last: int, backward: bool,
-        guides: uint64[::1], lengths: int64[::1], first_guide: int, last_guide: int, n_bases: int,
-        found: uint64[::1], counters: uint64[::1],
+        blocks: uint32[::1], sites: SitesToFilter, guides: GuidesToFilter, found: uint64[::1],
+        counters: uint64[::1],
     ):  # fmt: skip
         differing = cuda.shared.array(n_words, uint32)
         states = cuda.local.array(n_states, uint32)
-        n_groups = (last_guide - first_guide + GUIDES_A_BLOCK - 1) // GUIDES_A_BLOCK
+        first, last, last_guide = sites.first, sites.last, guides.last
+        n_groups = (last_guide - guides.first + GUIDES_A_BLOCK - 1) // GUIDES_A_BLOCK
         batch = cuda.blockIdx.x // n_groups
-        guide_begin = first_guide + int64(cuda.blockIdx.x % n_groups) * GUIDES_A_BLOCK
+        guide_begin = guides.first + int64(cuda.blockIdx.x % n_groups) * GUIDES_A_BLOCK
         guide_end = min(guide_begin + GUIDES_A_BLOCK, last_guide)
         begin = first + int64(batch) * BLOCK_SITES
         thread = cuda.threadIdx.x
@@ -115,9 +143,9 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
         warp_begin = begin + int64(thread // WARP) * (WARP * WARP)
         for column in range(WARP):
             site = min(warp_begin + column * WARP + lane, last - 1)
-            low, high = site_planes(blocks, sites[site], backward)
+            low, high = site_planes(blocks, sites.borders[site], sites.backward)
             at = uint32(rna_bulge * a_base + (thread - lane) + column)
-            for i in range(n_bases):
+            for i in range(sites.n_bases):
                 low_row = uint32(cuda.ballot_sync(ALL_LANES, (low & uint64(1)) != 0))
                 high_row = uint32(cuda.ballot_sync(ALL_LANES, (high & uint64(1)) != 0))
                 low >>= uint64(1)
@@ -135,8 +163,8 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
         if own < last:
             there = uint32(uint64(0xFFFFFFFF) >> uint64(max(int64(32) - (last - own), int64(0))))
         for guide in range(guide_begin, guide_end):
-            bases = guides[2 * guide]
-            length = lengths[guide]
+            bases = guides.words[2 * guide]
+            length = guides.lengths[guide]
             row = uint32(rna_bulge * a_base + thread)
             code = uint32(bases & uint64(3))
             bases >>= uint64(2)
@@ -148,7 +176,7 @@ def filter_kernel(mismatches, dna_bulge, rna_bulge, few_bases):
             for i in range(1, length):
                 row = uint32(row + uint32(a_base))
                 if not few_bases and i == 32:
-                    bases = guides[2 * guide + 1]
+                    bases = guides.words[2 * guide + 1]
                 code = uint32(bases & uint64(3))
                 bases >>= uint64(2)
                 here = uint32(row + code * uint32(THREADS))
