@@ -146,13 +146,12 @@ def kernel(results, references, groups):
         windows = tile._tile_windows(0, references.codes.size)
         limit = largest_distance(SIMILARITY, group.length)
         largest = np.full(len(group.counts), limit, np.int32)
-        queries = tiles_cuda._queries_to_device(group.counts, largest)
+        queries = tiles_cuda.queries_on_gpu(group.counts, largest)
         block, n_blocks = tiles_cuda._blocks(len(largest))
         n_tiles = -(-references.codes.size // windows)
         hits = cuda.device_array(len(largest) * n_tiles, np.int32)
-        arguments = (
-            *placed, np.uint32(group.length), *queries, 0, references.codes.size, windows, hits
-        )  # fmt: skip
+        tiles = tiles_cuda.Tiles(0, references.codes.size, windows)
+        arguments = placed, np.uint32(group.length), queries, tiles, hits
         seconds = []
         for _ in range(7):
             begin, end = cuda.event(), cuda.event()

@@ -9,7 +9,7 @@ import numpy as np
 
 from bwarp.composition.classes_cpu import WindowClasses, number_of_classes
 from bwarp.composition.tiles_cuda import DeviceReferences, window_word
-from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
+from bwarp.gpu.cuda import cuda, int64, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 
@@ -41,7 +41,7 @@ def count_windows(
     clear[launch(table.size, _THREADS)](table)
     ambiguous = cuda.device_array(room, np.uint64)
     number_windows[launch(n_positions, _THREADS)](
-        *prepared, uint32(length), uint32(most_ambiguous), table, ambiguous
+        prepared, uint32(length), uint32(most_ambiguous), table, ambiguous
     )
     table = table.copy_to_host()
     if table[-1] > room:
@@ -66,17 +66,17 @@ def clear(table: uint32[::1]):
 
 @kernel
 def number_windows(
-    prefix: uint32[::1], room: uint8[::1], length: uint32, most_ambiguous: uint32,
-    table: uint32[::1], ambiguous: uint64[::1],
+    references: DeviceReferences, length: uint32, most_ambiguous: uint32, table: uint32[::1],
+    ambiguous: uint64[::1],
 ):  # fmt: skip
     """Count every window in the class of its histogram; one thread per window.
 
     Reads two words and a byte, and makes one atomic addition to the table.
     """
     at = uint32(cuda.grid(1))
-    if at >= uint32(room.size):
+    if at >= uint32(references.room.size):
         return
-    word = window_word(prefix, room, at, length)
+    word = window_word(references, at, length)
     if word == uint32(_NO_WINDOW):
         return
     a = uint32(word & uint32(255))

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.composition.references import References
-from bwarp.composition.tiles_cuda import refuse_too_large
+from bwarp.composition.tiles_cuda import Tiles, refuse_too_large
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint16, uint32
-from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.device_arrays import columns, zeros
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.sums_and_sorts import exclusive_sum
@@ -30,20 +30,42 @@ NO_HIT = 0xFFFF
 _NO_WINDOW = 1 << 24
 
 
-class SummedReferences(NamedTuple):
-    """References on the device.
+class BaseSums(NamedTuple):
+    """The number of A, C, G and T before each position."""
 
-    sums : list of four device arrays, shape=(total + 1,), dtype=uint32
-        The number of A, C, G and T before each position.
-    ends : device array, shape=(total,), dtype=uint32
-        The end of the reference of each position.
-    windows : list of four device arrays, shape=(total,), dtype=int32
-        Space for the counts of all windows of one length.
+    a: uint32[::1]
+    c: uint32[::1]
+    g: uint32[::1]
+    t: uint32[::1]
+
+
+class WindowCounts(NamedTuple):
+    """The counts of all windows of one length."""
+
+    a: int32[::1]
+    c: int32[::1]
+    g: int32[::1]
+    t: int32[::1]
+
+
+class QueryCounts(NamedTuple):
+    """The counts of a query, and the maximum distance of its hits."""
+
+    a: int32
+    c: int32
+    g: int32
+    t: int32
+    largest: int32
+
+
+class SummedReferences(NamedTuple):
+    """References on the device: sums, the end of the reference of each position, and space for the
+    counts of windows.
     """
 
-    sums: list
-    ends: object
-    windows: list
+    sums: BaseSums
+    ends: uint32[::1]
+    windows: WindowCounts
 
 
 def count_type(length: int):
@@ -64,8 +86,8 @@ def prepare_references(references: References, dtype) -> SummedReferences:
         sums.append(row)
     starts = references.starts
     ends = np.repeat(starts[1:], np.diff(starts)).astype(np.uint32)
-    windows = [cuda.device_array(total, np.int32) for _ in range(4)]
-    return SummedReferences(sums, cuda.to_device(ends), windows)
+    windows = columns(WindowCounts, total)
+    return SummedReferences(BaseSums(*sums), cuda.to_device(ends), windows)
 
 
 def count_tile_hits(
@@ -79,9 +101,10 @@ def count_tile_hits(
     _gather(prepared, length)
     hits = zeros(len(counts) * n_tiles + 1, np.int32)
     turns = [cuda.stream() for _ in range(streams)]
+    tiles = Tiles(first, stop, tile_windows)
     for i, query in enumerate(counts.astype(np.int32)):
         count_query[*launch(stop - first, _THREADS), turns[i % streams]](
-            *prepared.windows, *query, largest[i], first, stop, tile_windows, i * n_tiles, hits
+            prepared.windows, QueryCounts(*query, largest[i]), tiles, i * n_tiles, hits
         )
     cuda.synchronize()
     return hits.copy_to_host()[:-1].reshape(len(counts), n_tiles)
@@ -113,8 +136,9 @@ def find_tile_hits(
     for turn in range(0, len(counts), streams):
         batch = range(turn, min(turn + streams, len(counts)))
         for i in batch:
+            query = QueryCounts(*counts[i].astype(np.int32), largest[i])
             compare_query[*launch(stop - first, _THREADS), turns[i - turn]](
-                *prepared.windows, *counts[i].astype(np.int32), largest[i], first, rows[i - turn]
+                prepared.windows, query, first, rows[i - turn]
             )
         for i in batch:
             row = rows[i - turn].copy_to_host(stream=turns[i - turn])
@@ -128,7 +152,7 @@ def find_tile_hits(
 
 def _gather(prepared: SummedReferences, length: int) -> None:
     gather_windows[launch(prepared.ends.size, _THREADS)](
-        *prepared.sums, prepared.ends, length, *prepared.windows
+        prepared.sums, prepared.ends, length, prepared.windows
     )
     cuda.synchronize()
 
@@ -144,57 +168,46 @@ def mark_base(codes: uint8[::1], base: int, row: uint32[::1]):
 
 
 @kernel
-def gather_windows(
-    sum_a: uint32[::1], sum_c: uint32[::1], sum_g: uint32[::1], sum_t: uint32[::1],
-    ends: uint32[::1], length: int, a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1],
-):  # fmt: skip
+def gather_windows(sums: BaseSums, ends: uint32[::1], length: int, windows: WindowCounts):
     """Gather the counts of every window: two sums per base; one thread per window."""
     i = cuda.grid(1)
     if i < ends.size:
         if i + length <= ends[i]:
-            a[i] = int32(sum_a[i + length] - sum_a[i])
-            c[i] = int32(sum_c[i + length] - sum_c[i])
-            g[i] = int32(sum_g[i + length] - sum_g[i])
-            t[i] = int32(sum_t[i + length] - sum_t[i])
+            windows.a[i] = int32(sums.a[i + length] - sums.a[i])
+            windows.c[i] = int32(sums.c[i + length] - sums.c[i])
+            windows.g[i] = int32(sums.g[i + length] - sums.g[i])
+            windows.t[i] = int32(sums.t[i + length] - sums.t[i])
         else:
             # Uninitialised memory could add up to a small distance.
-            a[i] = int32(_NO_WINDOW)
-            c[i] = g[i] = t[i] = int32(0)
+            windows.a[i] = int32(_NO_WINDOW)
+            windows.c[i] = windows.g[i] = windows.t[i] = int32(0)
 
 
 @cuda.jit(device=True)
-def window_distance(a, c, g, t, query_a, query_c, query_g, query_t):
-    """Return the distance of two histograms."""
+def window_distance(windows, at, query):
+    """Return the distance of the histograms of a window and a query."""
     return int32(
-        int32(abs(int32(a - query_a)))
-        + int32(abs(int32(c - query_c)))
-        + int32(abs(int32(g - query_g)))
-        + int32(abs(int32(t - query_t)))
+        int32(abs(int32(windows.a[at] - query.a)))
+        + int32(abs(int32(windows.c[at] - query.c)))
+        + int32(abs(int32(windows.g[at] - query.g)))
+        + int32(abs(int32(windows.t[at] - query.t)))
     )
 
 
 @kernel
 def count_query(
-    a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1], query_a: int32, query_c: int32,
-    query_g: int32, query_t: int32, largest: int32, first: int, stop: int, tile_windows: int,
-    row: int, hits: int32[::1],
-):  # fmt: skip
+    windows: WindowCounts, query: QueryCounts, tiles: Tiles, row: int, hits: int32[::1]
+):
     """Count the hits of one query in each tile; one thread per window, 16 bytes read."""
-    i = first + cuda.grid(1)
-    if i < stop:
-        distance = window_distance(a[i], c[i], g[i], t[i], query_a, query_c, query_g, query_t)
-        if distance <= largest:
-            cuda.atomic.add(hits, int64(row + (i - first) // tile_windows), int32(1))
+    i = tiles.first + cuda.grid(1)
+    if i < tiles.stop and window_distance(windows, i, query) <= query.largest:
+        cuda.atomic.add(hits, int64(row + (i - tiles.first) // tiles.windows), int32(1))
 
 
 @kernel
-def compare_query(
-    a: int32[::1], c: int32[::1], g: int32[::1], t: int32[::1], query_a: int32, query_c: int32,
-    query_g: int32, query_t: int32, largest: int32, first: int, distances: uint16[::1],
-):  # fmt: skip
+def compare_query(windows: WindowCounts, query: QueryCounts, first: int, distances: uint16[::1]):
     """Write the distance of one query to every window that it hits, else `NO_HIT`."""
     i = cuda.grid(1)
     if i < distances.size:
-        at = first + i
-        distance = window_distance(a[at], c[at], g[at], t[at], query_a, query_c, query_g, query_t)
-        distances[i] = distance if distance <= largest else int32(NO_HIT)
+        distance = window_distance(windows, first + i, query)
+        distances[i] = distance if distance <= query.largest else int32(NO_HIT)

@@ -48,8 +48,23 @@ class DeviceReferences(NamedTuple):
     room : device array, shape=(total,), dtype=uint8
     """
 
-    prefix: object
-    room: object
+    prefix: uint32[::1]
+    room: uint8[::1]
+
+
+class DeviceQueries(NamedTuple):
+    """The counts of each query, one byte each in a word, and the maximum distance of its hits."""
+
+    words: int32[::1]
+    limits: int32[::1]
+
+
+class Tiles(NamedTuple):
+    """Windows that begin from `first` up to, but excluding, `stop`; so many per tile."""
+
+    first: int
+    stop: int
+    windows: int
 
 
 def count_type(length: int):
@@ -109,7 +124,7 @@ def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows
     hits = cuda.device_array((len(counts), n_tiles), np.int32)
     block, n_blocks = _blocks(len(counts))
     count_tiles[n_blocks * n_tiles, block](
-        *prepared, uint32(length), *_queries_to_device(counts, largest), first, stop, tile_windows,
+        prepared, uint32(length), queries_on_gpu(counts, largest), Tiles(first, stop, tile_windows),
         hits.reshape(hits.size),
     )  # fmt: skip
     return hits.copy_to_host()
@@ -126,15 +141,16 @@ def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows,
     distances = cuda.device_array(total, np.uint16)
     block, n_blocks = _blocks(len(counts))
     list_tiles[n_blocks * hits.shape[1], block](
-        *prepared, uint32(length), *_queries_to_device(counts, largest), first, stop, tile_windows,
+        prepared, uint32(length), queries_on_gpu(counts, largest), Tiles(first, stop, tile_windows),
         cursors, positions, distances,
     )  # fmt: skip
     return positions.copy_to_host(), distances.copy_to_host()
 
 
-def _queries_to_device(counts, largest):
+def queries_on_gpu(counts, largest) -> DeviceQueries:
+    """Copy queries to the GPU."""
     words = np.ascontiguousarray(counts.astype(np.uint8)).view(np.int32).ravel()
-    return cuda.to_device(words), cuda.to_device(largest.astype(np.int32))
+    return DeviceQueries(cuda.to_device(words), cuda.to_device(largest.astype(np.int32)))
 
 
 def _blocks(n_queries: int) -> tuple[int, int]:
@@ -145,15 +161,15 @@ def _blocks(n_queries: int) -> tuple[int, int]:
 
 
 @cuda.jit(device=True)
-def window_word(prefix, room, at, length):
+def window_word(references, at, length):
     """Return the four counts of a window, one byte each; 255 each where none begins.
 
     The subtraction keeps bytes separate: the top bit of each is masked and corrected afterwards.
     """
-    if uint32(room[at]) < length:
+    if uint32(references.room[at]) < length:
         return uint32(-1)
-    end = uint32(prefix[uint32(at + length)])
-    start = uint32(prefix[at])
+    end = uint32(references.prefix[uint32(at + length)])
+    start = uint32(references.prefix[at])
     top = uint32(0x80808080)
     low = uint32((end | top) - (start & ~top))
     return uint32(low ^ ((end ^ ~start) & top))
@@ -161,8 +177,8 @@ def window_word(prefix, room, at, length):
 
 @kernel
 def count_tiles(
-    prefix: uint32[::1], room: uint8[::1], length: uint32, words: int32[::1], limits: int32[::1],
-    first: int, stop: int, tile_windows: int, hits: int32[::1],
+    references: DeviceReferences, length: uint32, queries: DeviceQueries, tiles: Tiles,
+    hits: int32[::1],
 ):  # fmt: skip
     """Count hits. One block per tile and up to 4 x blockDim queries; four queries per thread.
 
@@ -172,7 +188,7 @@ def count_tiles(
     query = cuda.local.array(QUERIES_A_THREAD, int32)
     below = cuda.local.array(QUERIES_A_THREAD, int32)
     found = cuda.local.array(QUERIES_A_THREAD, int32)
-    n_queries = words.size
+    n_queries = queries.words.size
     a_block = cuda.blockDim.x * QUERIES_A_THREAD
     n_blocks = (n_queries + a_block - 1) // a_block
     n_tiles = cuda.gridDim.x // n_blocks
@@ -185,16 +201,16 @@ def count_tiles(
         below[k] = int32(0)
         found[k] = int32(0)
         if number < n_queries:
-            query[k] = words[number]
-            below[k] = int32(-1 - limits[number])
-    begin = uint32(first + tile * tile_windows)
-    for start in range(0, tile_windows, PIECE):
+            query[k] = queries.words[number]
+            below[k] = int32(-1 - queries.limits[number])
+    begin = uint32(tiles.first + tile * tiles.windows)
+    for start in range(0, tiles.windows, PIECE):
         cuda.syncthreads()
         for j in range(cuda.threadIdx.x, PIECE, cuda.blockDim.x):
             at = uint32(begin + uint32(start) + uint32(j))
             piece[j] = int32(-1)
-            if at < stop:
-                piece[j] = int32(window_word(prefix, room, at, length))
+            if at < tiles.stop:
+                piece[j] = int32(window_word(references, at, length))
         cuda.syncthreads()
         # A loop over range() would count in 64 bits, which costs more than the comparisons.
         i = uint32(0)
@@ -212,9 +228,8 @@ def count_tiles(
 
 @kernel
 def list_tiles(
-    prefix: uint32[::1], room: uint8[::1], length: uint32, words: int32[::1], limits: int32[::1],
-    first: int, stop: int, tile_windows: int, cursors: int64[::1], positions: uint32[::1],
-    distances: uint16[::1],
+    references: DeviceReferences, length: uint32, queries: DeviceQueries, tiles: Tiles,
+    cursors: int64[::1], positions: uint32[::1], distances: uint16[::1],
 ):  # fmt: skip
     """Write the hits at the cursors. Blocks and threads as in `count_tiles`.
 
@@ -224,7 +239,7 @@ def list_tiles(
     query = cuda.local.array(QUERIES_A_THREAD, int32)
     below = cuda.local.array(QUERIES_A_THREAD, int32)
     cursor = cuda.local.array(QUERIES_A_THREAD, uint32)
-    n_queries = words.size
+    n_queries = queries.words.size
     a_block = cuda.blockDim.x * QUERIES_A_THREAD
     n_blocks = (n_queries + a_block - 1) // a_block
     n_tiles = cuda.gridDim.x // n_blocks
@@ -236,17 +251,17 @@ def list_tiles(
         below[k] = int32(0)
         cursor[k] = uint32(0)
         if number < n_queries:
-            query[k] = words[number]
+            query[k] = queries.words[number]
             cursor[k] = uint32(cursors[number * n_tiles + tile])
-            below[k] = int32(-1 - limits[number])
-    begin = uint32(first + tile * tile_windows)
-    for start in range(0, tile_windows, PIECE):
+            below[k] = int32(-1 - queries.limits[number])
+    begin = uint32(tiles.first + tile * tiles.windows)
+    for start in range(0, tiles.windows, PIECE):
         cuda.syncthreads()
         for j in range(cuda.threadIdx.x, PIECE, cuda.blockDim.x):
             at = uint32(begin + uint32(start) + uint32(j))
             piece[j] = int32(-1)
-            if at < stop:
-                piece[j] = int32(window_word(prefix, room, at, length))
+            if at < tiles.stop:
+                piece[j] = int32(window_word(references, at, length))
         cuda.syncthreads()
         i = uint32(0)
         while i < uint32(PIECE):

@@ -33,7 +33,7 @@ def placed_on_host(references):
     room = np.empty(references.codes.size, np.uint8)
     tiles_cuda._pack_prefix(references.codes, prefix)
     tiles_cuda._measure_room(references.starts, room)
-    return prefix, room
+    return tiles_cuda.DeviceReferences(prefix, room)
 
 
 def test_prefix_words_wrap_byte_by_byte():
@@ -62,8 +62,9 @@ def test_tiles_are_counted_and_listed(distance, first, stop, monkeypatch):
     # One tile of 4,096 windows there, two of 32 here.
     words = np.ascontiguousarray(group.counts.astype(np.uint8)).view(np.int32).ravel()
     hits = np.full(2 * len(words), -7, np.int32)
-    device = placed_on_host(references)
-    arguments = (*device, 4, words, largest, first, stop, 32)
+    queries = tiles_cuda.DeviceQueries(words, largest)
+    tiles = tiles_cuda.Tiles(first, stop, 32)
+    arguments = (placed_on_host(references), 4, queries, tiles)
     launch(tiles_cuda.count_tiles, 2, 32, *arguments, hits)
     assert hits.reshape(-1, 2).sum(axis=1).tolist() == wanted.sum(axis=1).tolist()
     positions = np.full(hits.sum(), 2**32 - 1, np.uint32)
@@ -77,14 +78,14 @@ def test_tiles_are_counted_and_listed(distance, first, stop, monkeypatch):
 @pytest.mark.parametrize("length", [1, 4, 9])
 def test_windows_are_counted_by_class(length):
     references = references_of(TEXTS)
-    prefix, room = placed_on_host(references)
+    placed = placed_on_host(references)
     expected = classes_cpu.count_windows(references.codes, references.starts, length, 2, 1)
     n_classes = classes_cpu.number_of_classes(length)
     table = np.full(n_classes + 1, 5, np.uint32)
     launch(classes_cuda.clear, -(-table.size // 32), 32, table)
     ambiguous = np.zeros(200, np.uint64)
-    n_blocks = -(-room.size // 32)
-    launch(classes_cuda.number_windows, n_blocks, 32, prefix, room, length, 2, table, ambiguous)
+    n_blocks = -(-placed.room.size // 32)
+    launch(classes_cuda.number_windows, n_blocks, 32, placed, length, 2, table, ambiguous)
     assert table[:-1].tolist() == expected.tables[0, :n_classes].tolist()
     found, times = np.unique(ambiguous[: table[-1]], return_counts=True)
     assert found.tolist() == expected.ambiguous.tolist()
@@ -103,16 +104,18 @@ def test_windows_are_gathered_and_compared():
         sums.append((np.cumsum(row) - row).astype(np.uint32))
     ends = np.repeat(references.starts[1:], np.diff(references.starts)).astype(np.uint32)
     never_written = np.iinfo(np.int32).min
-    windows = [np.full(total, never_written, np.int32) for _ in range(4)]
-    launch(gather_cuda.gather_windows, n_blocks, 32, *sums, ends, 4, *windows)
+    windows = gather_cuda.WindowCounts(*np.full((4, total), never_written, np.int32))
+    sums = gather_cuda.BaseSums(*sums)
+    launch(gather_cuda.gather_windows, n_blocks, 32, sums, ends, 4, windows)
     # Where no window begins, too: old numbers there could pass for a hit.
     assert not np.any(np.array(windows) == never_written)
     expected = hits_by_counting(references, codes, offsets, Fraction(1, 2))
     for query, counts in enumerate(group.counts):
         hits = np.zeros(2, np.int32)
         distances = np.zeros(total, np.uint16)
-        arguments = (*windows, *(int(count) for count in counts), 2)
-        launch(gather_cuda.count_query, n_blocks, 32, *arguments, 0, total, 40, 0, hits)
+        arguments = windows, gather_cuda.QueryCounts(*map(int, counts), 2)
+        tiles = tiles_cuda.Tiles(0, total, 40)
+        launch(gather_cuda.count_query, n_blocks, 32, *arguments, tiles, 0, hits)
         launch(gather_cuda.compare_query, n_blocks, 32, *arguments, 0, distances)
         found = np.flatnonzero(distances != gather_cuda.NO_HIT)
         assert list(zip(found.tolist(), distances[found].tolist(), strict=True)) == expected.get(
