@@ -10,6 +10,7 @@ the source.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,23 @@ BYTES_TO_SORT = 40
 _PIECE = 2048
 
 _UINT32 = 1 << 32
+
+
+class SortedStream(NamedTuple):
+    """Records in memory as words, and the start of each row there and in the sorted stream."""
+
+    words: uint32[::1]
+    sources: int64[::1]
+    bounds: int64[::1]
+
+
+class StreamPart(NamedTuple):
+    """Bytes ``[first, stop)`` of the stream, which belong to rows ``[first_row, stop_row)``."""
+
+    first_row: int
+    stop_row: int
+    first: int
+    stop: int
 
 
 class SortedRecords:
@@ -87,7 +105,10 @@ class SortedRecords:
         warps = -(-(stop - first) // _PIECE)
         blocks, threads = launch(warps * WARP)
         copy_records[blocks, threads, stream](
-            self._words, self._sources, self._bounds, *rows, first, stop, out, out_words
+            SortedStream(self._words, self._sources, self._bounds),
+            StreamPart(*rows, first, stop),
+            out,
+            out_words,
         )
 
     def bounds(self, rows: tuple[int, int]):
@@ -152,19 +173,18 @@ def find_rows(bounds: int64[::1], step: int, rows: int64[::1], begins: int64[::1
 
 
 @kernel
-def copy_records(
-    words: uint32[::1], sources: int64[::1], bounds: int64[::1], first_row: int, stop_row: int,
-    first: int, stop: int, out: uint8[::1], out_words: uint32[::1],
-):  # fmt: skip
-    """Copy bytes ``[first, stop)`` of the stream, which belong to rows ``[first_row, stop_row)``.
-    One warp per piece: after a binary search, it reads each byte once (or twice, by neighbouring
-    lanes) and writes it once. The lanes read the bounds of 32 records at a time."""
+def copy_records(stream: SortedStream, part: StreamPart, out: uint8[::1], out_words: uint32[::1]):
+    """Copy a part of the stream. One warp per piece: after a binary search, it reads each byte once
+    (or twice, by neighbouring lanes) and writes it once. The lanes read the bounds of 32 records at
+    a time."""
     lane = int64(cuda.laneid)
+    words, sources, bounds = stream.words, stream.sources, stream.bounds
+    first, stop_row = part.first, part.stop_row
     at = first + int64(cuda.grid(1)) // WARP * _PIECE
-    if at >= stop:
+    if at >= part.stop:
         return
-    end = min(at + _PIECE, stop)
-    row, beyond = first_row, stop_row
+    end = min(at + _PIECE, part.stop)
+    row, beyond = part.first_row, stop_row
     while row + 1 < beyond:
         middle = (row + beyond) // 2
         if bounds[middle] <= at:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -117,17 +117,30 @@ class FinishedBlocks:
         self._pinned[: n + 1] = starts
         self._starts[: n + 1].copy_to_device(self._pinned[: n + 1], stream=self.stream)
         finish_blocks[n, _THREADS, self.stream](
-            self.raw, self._size, self._out, self._room, self._packed, self._starts, self._sums,
-            self._head, self.file,
-        )  # fmt: skip
+            self.raw,
+            self._size,
+            PackedBlocks(self._out, self._room, self._packed),
+            self._starts,
+            self._sums,
+            self._head,
+            self.file,
+        )
         self.stream.synchronize()
         return starts[1:]
 
 
+class PackedBlocks(NamedTuple):
+    """Compressed blocks, each in `room` bytes, and their sizes."""
+
+    data: uint8[::1]
+    room: int
+    sizes: uint64[::1]
+
+
 @kernel
 def finish_blocks(
-    raw: uint8[::1], size: int, out: uint8[::1], room: int, packed: uint64[::1], starts: int64[::1],
-    sums: uint32[::1], head: uint8[::1], file: uint8[::1],
+    raw: uint8[::1], size: int, packed: PackedBlocks, starts: int64[::1], sums: uint32[::1],
+    head: uint8[::1], file: uint8[::1],
 ):  # fmt: skip
     """Write blocks as in the file, like `bwarp.bam.bgzf.finish_block`. One thread block per block;
     each byte is read and written once."""
@@ -138,7 +151,7 @@ def finish_blocks(
     first = block * BLOCK_BYTES
     length = min(int64(BLOCK_BYTES), size - first)
     at = begin + HEAD_BYTES
-    if is_stored(int64(packed[block])):
+    if is_stored(int64(packed.sizes[block])):
         for i in range(thread, length, threads):
             file[at + STORED_BYTES + i] = raw[first + i]
         if thread == 0:
@@ -148,8 +161,8 @@ def finish_blocks(
                 file[at + 1 + byte] = length >> 8 * byte & 255
                 file[at + 3 + byte] = (length ^ 0xFFFF) >> 8 * byte & 255
     else:
-        for i in range(thread, int64(packed[block]), threads):
-            file[at + i] = out[room * block + i]
+        for i in range(thread, int64(packed.sizes[block]), threads):
+            file[at + i] = packed.data[packed.room * block + i]
     if thread < _FIXED_HEAD:
         file[begin + thread] = head[thread]
     if thread < HEAD_BYTES - _FIXED_HEAD:

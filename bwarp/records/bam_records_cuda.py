@@ -60,6 +60,7 @@ from bwarp.runtime.threads import offsets_of
 # RecordConstants     genome, contigs, read group       the same for all chunks
 # ReadTables          bases, names, qualities, hits     of the reads of a chunk
 # SecondaryOfReads    hits listed in XA                 of these reads
+# PlainReads          all of these                      for the kernels
 # HostRecords         records written by the host       of reads that are not plain
 # RecordNumbers       positions of both                 among all records
 
@@ -131,8 +132,29 @@ class SecondaryOfReads(NamedTuple):
         One row per hit.
     """
 
-    offsets: object
+    offsets: uint32[::1]
     alignments: DeviceAlignments
+
+
+class PlainReads(NamedTuple):
+    """Reads whose records the GPU writes.
+
+    Attributes
+    ----------
+    marks : device array, shape=(n_reads,), dtype=uint8
+        1 for reads with records by the host.
+    ends : int
+    firsts : device array, shape=(n_reads + 1,), dtype=uint32
+        The number of each read's first record.
+    """
+
+    constants: RecordConstants
+    tables: ReadTables
+    alignments: DeviceAlignments
+    secondary: SecondaryOfReads
+    marks: uint8[::1]
+    ends: int
+    firsts: uint32[::1]
 
 
 class HostRecords(NamedTuple):
@@ -336,8 +358,9 @@ def edits_of(constants, tables, alignments, row, read):
 
 
 @cuda.jit(device=True)
-def put_tags(out, at, constants, tables, alignments, other_offsets, others, read, ends, n_edits):
+def put_tags(out, at, plain, read, n_edits):
     """Write all tags of a read's record."""
+    constants, tables, alignments = plain.constants, plain.tables, plain.alignments
     position = alignments.positions[read]
     length = tables.offsets[read + 1] - tables.offsets[read]
     if position >= 0:
@@ -355,7 +378,7 @@ def put_tags(out, at, constants, tables, alignments, other_offsets, others, read
             at = put_number(out, at, reference_span(alignments.cigar, begin, end))
         at = put_byte(out, at, 0)
     mate = read ^ 1
-    if ends == 2 and alignments.positions[mate] >= 0:
+    if plain.ends == 2 and alignments.positions[mate] >= 0:
         mate_length = tables.offsets[mate + 1] - tables.offsets[mate]
         at = put_tag(out, at, MC, TEXT)
         at = put_byte(out, _put_row_cigar(out, at, alignments, mate, mate_length), 0)
@@ -367,11 +390,12 @@ def put_tags(out, at, constants, tables, alignments, other_offsets, others, read
         at = put_tag(out, at, RG, TEXT)
         at = put_bytes(out, at, constants.group, 0, constants.group.size)
         at = put_byte(out, at, 0)
-    first, last = int64(other_offsets[read]), int64(other_offsets[read + 1])
+    others = plain.secondary
+    first, last = int64(others.offsets[read]), int64(others.offsets[read + 1])
     if first < last:
         at = put_tag(out, at, XA, TEXT)
         for row in range(first, last):
-            at = _put_secondary(out, at, constants, tables, others, row, read, length)
+            at = _put_secondary(out, at, constants, tables, others.alignments, row, read, length)
         at = put_byte(out, at, 0)
     return at
 
@@ -423,14 +447,14 @@ def plain_records(
     tables = read_tables(reads, texts, primary)
     edits = cuda.device_array(reads.n_reads, np.int32)
     starts = zeros(n_records + 1, np.uint32)
-    common = constants, tables, alignments, *secondary, marks, ends, firsts
-    size_records[launch(reads.n_reads)](*common, array_on_gpu(np.empty(0, np.uint8)), edits, starts)
+    plain = PlainReads(constants, tables, alignments, secondary, marks, ends, firsts)
+    size_records(plain, array_on_gpu(np.empty(0, np.uint8)), edits, starts)
     numbers_there, source = _sized_by_host(by_host, numbers.of_host, starts)
     n_bytes = add_up(starts)
     data = cuda.device_array(max(1, n_bytes), np.uint8)
     keys = cuda.device_array(max(1, n_records), np.uint64)
-    write_heads[launch(reads.n_reads)](*common, edits, starts, data, keys)
-    write_bases[launch(reads.n_reads * WARP)](tables, alignments, marks, ends, firsts, starts, data)
+    write_heads(plain, edits, starts, data, keys)
+    write_bases(plain, starts, data)
     if by_host.keys.size:
         copy_records[launch(by_host.keys.size * WARP)](*source, numbers_there, starts, data, keys)
     gpu = cuda.get_current_device().id
@@ -467,42 +491,36 @@ def _bases_begin(tables, alignments, read, ends):
     return _HEAD + max(name, int64(1)) + 1 + 4 * _cigar_count(alignments, read, length)
 
 
-@kernel
-def size_records(
-    constants: RecordConstants, tables: ReadTables, alignments: DeviceAlignments,
-    other_offsets: uint32[::1], others: DeviceAlignments, marks: uint8[::1], ends: int,
-    firsts: uint32[::1], nothing: uint8[::1], edits: int32[::1], sizes: uint32[::1],
-):  # fmt: skip
+@kernel(over="plain.marks")
+def size_records(plain: PlainReads, nothing: uint8[::1], edits: int32[::1], sizes: uint32[::1]):
     """Compute the edits of plain reads and the sizes of their records. One thread per read.
 
     It reads the bases and the genome under them, and for pairs the mate's CIGAR.
     """
     read = int64(cuda.grid(1))
-    if read >= marks.size or marks[read]:
+    if read >= plain.marks.size or plain.marks[read]:
         return
+    tables, alignments = plain.tables, plain.alignments
     n_edits = int64(0)
     if alignments.positions[read] >= 0:
-        n_edits = edits_of(constants, tables, alignments, read, read)
+        n_edits = edits_of(plain.constants, tables, alignments, read, read)
     edits[read] = n_edits
     length = tables.offsets[read + 1] - tables.offsets[read]
-    size = _bases_begin(tables, alignments, read, ends) + (length + 1) // 2 + length
-    sizes[firsts[read]] = put_tags(
-        nothing, size, constants, tables, alignments, other_offsets, others, read, ends, n_edits
-    )
+    size = _bases_begin(tables, alignments, read, plain.ends) + (length + 1) // 2 + length
+    sizes[plain.firsts[read]] = put_tags(nothing, size, plain, read, n_edits)
 
 
-@kernel
+@kernel(over="plain.marks")
 def write_heads(
-    constants: RecordConstants, tables: ReadTables, alignments: DeviceAlignments,
-    other_offsets: uint32[::1], others: DeviceAlignments, marks: uint8[::1], ends: int,
-    firsts: uint32[::1], edits: int32[::1], starts: uint32[::1], data: uint8[::1],
-    keys: uint64[::1],
-):  # fmt: skip
+    plain: PlainReads, edits: int32[::1], starts: uint32[::1], data: uint8[::1], keys: uint64[::1]
+):
     """Write records of plain reads except bases and qualities, and keys. One thread per read."""
     read = int64(cuda.grid(1))
-    if read >= marks.size or marks[read]:
+    if read >= plain.marks.size or plain.marks[read]:
         return
-    record = int64(firsts[read])
+    constants, tables, alignments = plain.constants, plain.tables, plain.alignments
+    ends = plain.ends
+    record = int64(plain.firsts[read])
     at = int64(starts[record])
     size = int64(starts[record + 1]) - at
     length = tables.offsets[read + 1] - tables.offsets[read]
@@ -571,10 +589,7 @@ def write_heads(
         if clip > 0:
             at = put_int32(data, at, clip << 4 | SOFT_CLIP)
     at += (length + 1) // 2 + length
-    put_tags(
-        data, at, constants, tables, alignments, other_offsets, others, read, ends,
-        int64(edits[read]),
-    )  # fmt: skip
+    put_tags(data, at, plain, read, int64(edits[read]))
 
 
 @cuda.jit(device=True)
@@ -586,20 +601,18 @@ def _stand(constants, stands_at):
     return constants.contig_numbers[contig], stands_at - constants.contig_starts[contig]
 
 
-@kernel
-def write_bases(
-    tables: ReadTables, alignments: DeviceAlignments, marks: uint8[::1], ends: int,
-    firsts: uint32[::1], starts: uint32[::1], data: uint8[::1],
-):  # fmt: skip
+@kernel(over="plain.marks", per=WARP)
+def write_bases(plain: PlainReads, starts: uint32[::1], data: uint8[::1]):
     """Write the bases and qualities of plain reads. One warp per read, every 32nd byte per lane."""
     read = int64(cuda.grid(1)) // WARP
-    if read >= marks.size or marks[read]:
+    if read >= plain.marks.size or plain.marks[read]:
         return
+    tables, alignments = plain.tables, plain.alignments
     first = tables.offsets[read]
     length = tables.offsets[read + 1] - first
     is_turned = alignments.positions[read] >= 0 and alignments.strands[read] != 0
     base = first + (tables.offsets[tables.offsets.size - 1] if is_turned else int64(0))
-    at = int64(starts[firsts[read]]) + _bases_begin(tables, alignments, read, ends)
+    at = int64(starts[plain.firsts[read]]) + _bases_begin(tables, alignments, read, plain.ends)
     lane = int64(cuda.laneid)
     for i in range(lane, (length + 1) // 2, WARP):
         two = nibble(tables.codes[base + 2 * i]) << np.uint8(4)

@@ -31,12 +31,13 @@ _SUMS = 9
 ) = range(_SUMS)  # fmt: skip
 
 
-class CountBegins(NamedTuple):
-    """Start of each kind of counts, from `_edges`."""
+class CountPlan(NamedTuple):
+    """Start of each kind of counts, from `_edges`, and the bases from one depth to the next."""
 
     qualities: int
     sizes: int
     depths: int
+    depth_step: int
 
 
 def count_plain(
@@ -57,8 +58,8 @@ def count_plain(
     """
     edges = _edges(genome.n_bases)
     there = zeros(edges[-1], np.int64)
-    begins, step = CountBegins(*edges[1:4]), depth_step(genome.n_bases)
-    count_reads(hits, alignments, primary, edits, marks, ends, step, begins, there)
+    plan = CountPlan(*edges[1:4], depth_step(genome.n_bases))
+    count_reads(hits, alignments, primary, edits, marks, ends, plan, there)
     return there.copy_to_host()
 
 
@@ -133,7 +134,7 @@ def _stop_of(alignments, row):
 @kernel(over="marks")
 def count_reads(
     hits: DeviceScoredHits, alignments: DeviceAlignments, primary: DevicePrimary, edits: int32[::1],
-    marks: uint8[::1], ends: int, step: int, begins: CountBegins, counts: int64[::1],
+    marks: uint8[::1], ends: int, plan: CountPlan, counts: int64[::1],
 ):  # fmt: skip
     """Add each read to the counts. One thread per read, one atomic addition per count."""
     read = int64(cuda.grid(1))
@@ -150,7 +151,7 @@ def count_reads(
         return
     quality = int64(primary.qualities[read])
     cuda.atomic.add(counts, _MAPPED, int64(1))
-    cuda.atomic.add(counts, begins.qualities + quality, int64(1))
+    cuda.atomic.add(counts, plan.qualities + quality, int64(1))
     if quality >= 30:
         cuda.atomic.add(counts, _CONFIDENT, int64(1))
     if ends == 2:
@@ -166,7 +167,7 @@ def count_reads(
                     _stop_of(alignments, mate),
                 )
                 size = min((high - low) // INSERT_BIN, int64(INSERT_BINS - 1))
-                cuda.atomic.add(counts, begins.sizes + size, int64(1))
+                cuda.atomic.add(counts, plan.sizes + size, int64(1))
     aligned, inserted = int64(0), int64(0)
     for i in range(
         int64(alignments.cigar_offsets[read]), int64(alignments.cigar_offsets[read + 1])
@@ -174,9 +175,10 @@ def count_reads(
         length, operation = int64(alignments.cigar[i]) >> 4, int64(alignments.cigar[i]) & 15
         if operation == MATCH:
             aligned += length
+            step = plan.depth_step
             site = (position + step - 1) // step
             while site * step < position + length:
-                cuda.atomic.add(counts, begins.depths + site, int64(1))
+                cuda.atomic.add(counts, plan.depths + site, int64(1))
                 site += 1
             position += length
         elif operation == DELETION:
