@@ -14,6 +14,7 @@ known order decides between any two of them (`suffix_array_cpu`).
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -111,6 +112,7 @@ def suffixes_in_parts(
     positions = tuple(cuda.device_array(size, np.uint32) for _ in range(3))
     rows = tuple(cuda.device_array(size, np.uint32) for _ in range(2))
     sort_pairs = pair_sorter()
+    sort_rest = partial(_sort_on_host, text, sample, threads)
     below = 5 ** (FIRST_SYMBOLS - BUCKET_SYMBOLS)
     for first, last in ranges:
         count = int(starts[last] - starts[first])
@@ -122,7 +124,7 @@ def suffixes_in_parts(
         keys, in_order = sort_pairs(keys, positions[:2], count, key_bits)
         # Memory that the sort leaves free is used for the later rounds.
         positions = *in_order, positions[2]
-        _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, threads)
+        _sort_alike(codes, count, keys, positions, rows, sort_pairs, sort_rest)
         yield Part(int(starts[first]), positions[0][:count], tuple(half[:count] for half in rows))
 
 
@@ -135,7 +137,7 @@ def _bucket_starts(codes) -> np.ndarray:
     return starts
 
 
-def _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, threads) -> None:
+def _sort_alike(codes, count, keys, positions, rows, sort_pairs, sort_rest) -> None:
     """Sort the suffixes that share their first key again, in place.
 
     Parameters
@@ -146,6 +148,8 @@ def _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, t
         These suffixes, and two more buffers.
     rows : pair of device arrays
         Buffers.
+    sort_rest : function
+        `_sort_on_host` with its first arguments.
     """
     suffixes, *positions = positions
     # The first `count` are in use, and the first buffer of each pair.
@@ -163,7 +167,7 @@ def _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, t
         )
         count = unsorted
         if depth >= DEEPEST:
-            _sort_on_host(text, sample(), count, keys[0], positions[0], depth, threads)
+            sort_rest(count, keys[0], positions[0], depth)
         else:
             key_bits = NEXT_BITS + (count - 1).bit_length()
             keys, positions = sort_pairs(keys, positions, count, key_bits)
@@ -173,12 +177,12 @@ def _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, t
         now, depth = Unsorted(keys[0], positions[0], rows[0]), depth + NEXT_SYMBOLS
 
 
-def _sort_on_host(text, sample, count, keys, positions, depth, threads) -> None:
+def _sort_on_host(text, sample, threads, count, keys, positions, depth) -> None:
     """Sort groups of suffixes that share their first `depth` symbols; `keys` name the groups."""
     on_host, group_keys = to_host([positions[:count], keys[:count]], threads)
     group_keys >>= np.uint64(NEXT_BITS)
     starts = np.concatenate([[0], np.flatnonzero(np.diff(group_keys)) + 1, [count]])
-    sort_groups(text, sample, on_host, starts, depth, threads)
+    sort_groups(text, sample(), on_host, starts, depth, threads)
     positions[:count].copy_to_device(on_host)
 
 

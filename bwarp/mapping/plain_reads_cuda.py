@@ -34,12 +34,14 @@ from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_file import EncodedChunk
 from bwarp.records.bam_records_cuda import (
     HostRecords,
+    PlainTables,
     ReadTexts,
     RecordConstants,
     RecordNumbers,
     SecondaryOfReads,
     array_on_gpu,
     plain_records,
+    read_tables,
 )
 from bwarp.records.statistics_cuda import count_plain
 from bwarp.runtime.threads import joined_stretches
@@ -201,10 +203,11 @@ def write_records(
     reads, as from `count_plain`.
     """
     scored = plain.scored
-    records, edits = plain_records(
-        constants, scored.reads, plain.texts, plain.alignments, plain.primary, plain.secondary,
-        plain.marks_there, by_host, numbers, ends,
+    tables = PlainTables(
+        constants, read_tables(scored.reads, plain.texts, plain.primary), plain.alignments,
+        plain.secondary, plain.marks_there, ends, cuda.to_device(numbers.firsts),
     )  # fmt: skip
+    records, edits = plain_records(tables, by_host, numbers)
     counted = count_plain(
         device.genome, scored.hits, plain.alignments, plain.primary, edits, plain.marks_there, ends
     )

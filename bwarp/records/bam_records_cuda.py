@@ -60,7 +60,7 @@ from bwarp.runtime.threads import offsets_of
 # RecordConstants     genome, contigs, read group       the same for all chunks
 # ReadTables          bases, names, qualities, hits     of the reads of a chunk
 # SecondaryOfReads    hits listed in XA                 of these reads
-# PlainReads          all of these                      for the kernels
+# PlainTables         what the kernels take             of reads whose records the GPU writes
 # HostRecords         records written by the host       of reads that are not plain
 # RecordNumbers       positions of both                 among all records
 
@@ -136,13 +136,13 @@ class SecondaryOfReads(NamedTuple):
     alignments: DeviceAlignments
 
 
-class PlainReads(NamedTuple):
-    """Reads whose records the GPU writes.
+class PlainTables(NamedTuple):
+    """Tables of reads whose records the GPU writes.
 
     Attributes
     ----------
     marks : device array, shape=(n_reads,), dtype=uint8
-        1 for reads with records by the host.
+        1 for reads with records by the host; both reads of a pair have the same mark.
     ends : int
     firsts : device array, shape=(n_reads + 1,), dtype=uint32
         The number of each read's first record.
@@ -424,30 +424,12 @@ _HEAD = SIZE_BYTES + FIXED_BYTES
 
 
 def plain_records(
-    constants: RecordConstants,
-    reads: DeviceReads,
-    texts: ReadTexts,
-    alignments: DeviceAlignments,
-    primary: DevicePrimary,
-    secondary: SecondaryOfReads,
-    marks,
-    by_host: HostRecords,
-    numbers: RecordNumbers,
-    ends: int,
+    plain: PlainTables, by_host: HostRecords, numbers: RecordNumbers
 ) -> tuple[DeviceRecords, object]:
-    """Return all records of some reads in order, and the edits (NM) of plain ones, int32 per read.
-
-    Parameters
-    ----------
-    marks : device array, shape=(n_reads,), dtype=uint8
-        1 for reads with records in `by_host`; both reads of a pair have the same mark.
-    """
+    """Return all records of some reads in order, and the edits (NM) of plain ones: int32."""
     n_records = int(numbers.firsts[-1])
-    firsts = cuda.to_device(numbers.firsts)
-    tables = read_tables(reads, texts, primary)
-    edits = cuda.device_array(reads.n_reads, np.int32)
+    edits = cuda.device_array(plain.marks.size, np.int32)
     starts = zeros(n_records + 1, np.uint32)
-    plain = PlainReads(constants, tables, alignments, secondary, marks, ends, firsts)
     size_records(plain, array_on_gpu(np.empty(0, np.uint8)), edits, starts)
     numbers_there, source = _sized_by_host(by_host, numbers.of_host, starts)
     n_bytes = add_up(starts)
@@ -492,7 +474,7 @@ def _bases_begin(tables, alignments, read, ends):
 
 
 @kernel(over="plain.marks")
-def size_records(plain: PlainReads, nothing: uint8[::1], edits: int32[::1], sizes: uint32[::1]):
+def size_records(plain: PlainTables, nothing: uint8[::1], edits: int32[::1], sizes: uint32[::1]):
     """Compute the edits of plain reads and the sizes of their records. One thread per read.
 
     It reads the bases and the genome under them, and for pairs the mate's CIGAR.
@@ -512,7 +494,7 @@ def size_records(plain: PlainReads, nothing: uint8[::1], edits: int32[::1], size
 
 @kernel(over="plain.marks")
 def write_heads(
-    plain: PlainReads, edits: int32[::1], starts: uint32[::1], data: uint8[::1], keys: uint64[::1]
+    plain: PlainTables, edits: int32[::1], starts: uint32[::1], data: uint8[::1], keys: uint64[::1]
 ):
     """Write records of plain reads except bases and qualities, and keys. One thread per read."""
     read = int64(cuda.grid(1))
@@ -602,7 +584,7 @@ def _stand(constants, stands_at):
 
 
 @kernel(over="plain.marks", per=WARP)
-def write_bases(plain: PlainReads, starts: uint32[::1], data: uint8[::1]):
+def write_bases(plain: PlainTables, starts: uint32[::1], data: uint8[::1]):
     """Write the bases and qualities of plain reads. One warp per read, every 32nd byte per lane."""
     read = int64(cuda.grid(1)) // WARP
     if read >= plain.marks.size or plain.marks[read]:

@@ -15,10 +15,12 @@ from bwarp.reads.base_bits_cuda import base_blocks
 from bwarp.reads.device_reads_cuda import both_strands
 from bwarp.records.bam_records_cuda import (
     HostRecords,
+    PlainTables,
     ReadTexts,
     SecondaryOfReads,
     array_on_gpu,
     plain_records,
+    read_tables,
     record_constants,
     record_numbers,
 )
@@ -107,18 +109,18 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
     hits = np.where(mapped.positions < 0, -1, 0).astype(np.int32)
     selected = (hits, primary.qualities, primary.suboptimal, primary.proper.view(np.uint8))
     marks = (~is_plain).astype(np.uint8)
-    got, _edits = plain_records(
+    reads = both_strands(chunk.codes, chunk.offsets)
+    numbers = record_numbers(by_host, marks)
+    tables = PlainTables(
         record_constants(there, names, group),
-        both_strands(chunk.codes, chunk.offsets),
-        texts,
+        read_tables(reads, texts, DevicePrimary(*map(cuda.to_device, selected))),
         on_gpu(mapped),
-        DevicePrimary(*map(cuda.to_device, selected)),
         by_read(secondary, chunk.n_reads, is_plain),
         cuda.to_device(marks),
-        by_host,
-        record_numbers(by_host, marks),
         ends,
+        cuda.to_device(numbers.firsts),
     )
+    got, _edits = plain_records(tables, by_host, numbers)
     got = records_on_host(got, PinnedBuffer())
     assert got.data.tobytes() == expected.data.tobytes()
     assert np.array_equal(got.starts, expected.starts)
