@@ -35,7 +35,7 @@ help:
 	@echo "make doctor    say what GPU and packages are here, which engine runs, and what is missing"
 	@echo "make test      run the tests that need no GPU"
 	@echo "make test-gpu  run the tests that need an NVIDIA GPU"
-	@echo "make lint      check the style of the code and of the workflow"
+	@echo "make lint      check the style and types of the code, and the workflow"
 	@echo "make docs      make the site of the documentation, and check every link between its pages"
 	@echo "make bench     time bwarp against the programs it is compared with"
 	@echo "make help      this list"
@@ -69,6 +69,7 @@ test-gpu: $(ready_to_test)
 lint: $(ready_to_test)
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
+	@.venv/bin/python -m mypy
 	@.venv/bin/python -m snakefmt --check Snakefile workflow benchmarks
 	@.venv/bin/python -m snakemake --lint
 

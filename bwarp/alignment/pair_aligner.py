@@ -9,9 +9,10 @@ import numpy as np
 from bwarp.alignment.gatk_cpu import (
     GATK_PARAMETERS,
     LETTER_OF_BYTE,
+    GatkAlignments,
     GatkParameters,
 )
-from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
+from bwarp.alignment.pairs import Alignments, PairBatch, Sequences, sequences_of
 from bwarp.alignment.scoring import MODES, Mode, Scoring, matrix_scoring, nucleotide_scoring
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
@@ -35,7 +36,7 @@ class PairAligner:
         None in GATK mode.
     """
 
-    align: Callable[[PairBatch], object]
+    align: Callable[[PairBatch], Alignments | GatkAlignments]
     code_of_byte: np.ndarray
     scoring: Scoring | None
 

@@ -106,7 +106,7 @@ def find_loci(
 
     def parts() -> Iterator[tuple]:
         nonlocal over, skipped
-        found = find_chunks(
+        found: Iterator[FoundChunk] = find_chunks(
             stored, genome, chunks, options, max_places, threads, kept=kept, pairing=pairing,
             extension=scored,
         )  # fmt: skip

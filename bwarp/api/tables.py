@@ -55,7 +55,7 @@ DTYPES = {
 
 def frame(columns: Sequence[str], parts: Iterable[Sequence]) -> pd.DataFrame:
     """Concatenate parts, each with one array or list per column, to a data frame."""
-    whole = list(zip(*parts, strict=True)) or [[] for _ in columns]
+    whole: list[Sequence] = [*zip(*parts, strict=True)] or [[] for _ in columns]
     return pd.DataFrame(
         {name: _series(name, column) for name, column in zip(columns, whole, strict=True)}
     )
