@@ -108,7 +108,7 @@ def time_pairs(columns, mode_name, count, gapped):
 
     def aligned():
         with work_space():
-            trace_alignments(batch, costs, *pairs_cuda.find_ends(batch, scoring, mode), THREADS)
+            trace_alignments(batch, costs, pairs_cuda.find_ends(batch, scoring, mode), THREADS)
 
     parts = {
         "score": lambda: pairs_cuda.find_ends(batch, scoring, mode, with_ends=False),

@@ -74,7 +74,7 @@ def cut_kmers(text, text_length, k, error_per_mille, both_strands, seed, words):
 def simulated_kmers(device, count: int, k: int, error_per_mille: int, both_strands: bool):
     words = cuda.device_array(count, np.uint64)
     cut_kmers[blocks(count), THREADS](
-        device.text, device.forward.n_rows, k, error_per_mille, both_strands, 7 * k, words
+        device.text.bases, device.forward.n_rows, k, error_per_mille, both_strands, 7 * k, words
     )
     return words.copy_to_host().reshape(-1, 1)
 
@@ -108,7 +108,7 @@ def hits_by_comparing(reference: Reference, words: np.ndarray, k: int, mismatche
     n_found = cuda.to_device(np.zeros(1, np.int64))
     found = cuda.device_array(1 << 26, np.uint64)
     compare_windows[blocks(reference.n_bases), THREADS](
-        genome, starts, items, 2 * len(words), k, mismatches, found, n_found
+        genome, starts, items.words, items.count, k, mismatches, found, n_found
     )
     count = int(n_found.copy_to_host()[0])
     assert count <= found.size

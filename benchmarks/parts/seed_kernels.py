@@ -10,7 +10,7 @@ from bwarp.gpu.ptx import load_uint32x4
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.rank_cuda import block_of, rank_both
 from bwarp.seeding import exact_cuda, find_cuda, search_schemes_cuda
-from bwarp.seeding.exact_cuda import base_of, make_items
+from bwarp.seeding.exact_cuda import base_of, first_base, make_items
 from bwarp.sequence import kmer_at
 from parts.genome_on_gpu import THREADS, blocks
 from parts.seed_data_on_gpu import simulated_kmers
@@ -45,24 +45,23 @@ def sector_ceiling(words) -> float:
 
 
 @cuda.jit
-def count_sectors(
-    words, separator_rows, groups, first_rows, table, length, items, k, n_items, few, sectors
-):
+def count_sectors(bwt, strings, items, few, sectors):
     """How many sectors `exact_cuda.search_items` reads: the table, blocks, and for a single row
     the suffix array and, by the number of bases, the text."""
     item = cuda.grid(1)
-    if item >= n_items:
+    if item >= items.count:
         return
-    string = kmer_at(items, uint64(item) * uint64(32) + uint64(k - length), length)
-    first, _, rows, _ = load_uint32x4(table, uint64(4) * uint64(string))
-    left = k - length
+    left = items.k - strings.length
+    string = kmer_at(items.words, first_base(items, item) + uint64(left), strings.length)
+    first, _, rows, _ = load_uint32x4(strings.rows, uint64(4) * uint64(string))
     read = uint32(1)
     while rows > few and left > 0:
         left -= 1
-        code = base_of(items, 1, item, left)
-        read += 1 if block_of(groups, first) == block_of(groups, uint32(first + rows)) else 2
-        start, stop = rank_both(words, separator_rows, groups, code, first, uint32(first + rows))
-        first = uint32(first_rows[code] + start)
+        code = base_of(items, item, left)
+        last = uint32(first + rows)
+        read += 1 if block_of(bwt.groups, first) == block_of(bwt.groups, last) else 2
+        start, stop = rank_both(bwt, code, first, last)
+        first = uint32(bwt.first_rows[code] + start)
         rows = uint32(stop - start)
     if rows == 1 and few:
         # 128 bases of text are a sector, read in words of 32.
@@ -77,8 +76,9 @@ def measure_exact(device: DeviceIndex, count: int) -> list[dict]:
     plan, text = device.plan, device.text
     for k in (11, 15, 20, 24, 30):
         words = simulated_kmers(device, count, k, 0, False)
-        one_strand = cuda.to_device(np.append(words.reshape(-1), np.uint64(0)))
         both = make_items(words, k)
+        kmers = cuda.to_device(np.append(words.reshape(-1), np.uint64(0)))
+        one_strand = both._replace(words=kmers, count=count)
         for length in (13, 14, 15):
             for few in (0, 1):
                 if length > plan.string_length or length > k:
@@ -87,20 +87,14 @@ def measure_exact(device: DeviceIndex, count: int) -> list[dict]:
                 device.text = text if few else None
                 sectors = cuda.to_device(np.zeros(1, np.uint64))
                 count_sectors[blocks(count), THREADS](
-                    device.forward.words, device.forward.separator_rows, device.forward.groups,
-                    device.first_rows, device.table(length), length, one_strand, k, count, few,
-                    sectors,
-                )  # fmt: skip
+                    device.forward, device.table(length), one_strand, few, sectors
+                )
                 seconds = kernel_seconds(
-                    lambda items=one_strand, k=k: exact_cuda.exact_intervals(
-                        device, items, count, 1, k, *rows
-                    )
+                    lambda items=one_strand: exact_cuda.exact_intervals(device, items, *rows)
                 )
                 found = int((rows[1][:count].copy_to_host() > 0).sum())
                 seconds_both = kernel_seconds(
-                    lambda items=both, k=k: exact_cuda.exact_intervals(
-                        device, items, 2 * count, 1, k, *rows
-                    )
+                    lambda items=both: exact_cuda.exact_intervals(device, items, *rows)
                 )
                 lines.append(
                     {
@@ -140,12 +134,10 @@ def measure_schemes(device: DeviceIndex, count: int) -> list[dict]:
                 most = np.zeros(device.work.counters.size, np.uint32)
                 zeros = cuda.to_device(most)
 
-                def run(k=k, mismatches=mismatches, edges=edges, batches=batches, zeros=zeros):
-                    for (a, b), items in zip(pairwise(edges), batches, strict=True):
+                def run(mismatches=mismatches, batches=batches, zeros=zeros):
+                    for items in batches:
                         device.work.counters.copy_to_device(zeros)
-                        search_schemes_cuda.search_schemes(
-                            device, items, 2 * (b - a), 1, k, mismatches
-                        )
+                        search_schemes_cuda.search_schemes(device, items, mismatches)
 
                 seconds = kernel_seconds(run, 3)
                 counters = device.work.counters.copy_to_host()
@@ -175,9 +167,7 @@ def measure_backtracking(device: DeviceIndex, count: int) -> list[dict]:
         device.work.counters.copy_to_device(np.zeros(device.work.counters.size, np.uint32))
         items = make_items(words, k)
         seconds = kernel_seconds(
-            lambda items=items, k=k, m=mismatches: find_cuda.search_backtracking(
-                device, items, 2 * count, 1, k, m
-            ),
+            lambda items=items, m=mismatches: find_cuda.search_backtracking(device, items, m),
             1,
         )
         lines.append({"k": k, "mismatches": mismatches, "kmers_a_second": count / seconds})

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from bwarp.alignment.int32_kernel_cuda import (
     MATRIX_STRIDE,
     PADDING_ROW,
     ROWS,
+    MatrixCosts,
     full_matrix_kernel,
 )
+from bwarp.alignment.pair_tables_cuda import Directions, EndArrays, PairArrays, SequenceArrays
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.scoring import Mode, Scoring
 from bwarp.gpu.available_memory import affordable
@@ -48,6 +51,10 @@ class DeviceSequences:
     def count(self) -> int:
         return self.lengths.size
 
+    @property
+    def arrays(self) -> SequenceArrays:
+        return SequenceArrays(self.codes, self.starts, self.lengths)
+
     @cached_property
     def host_lengths(self) -> np.ndarray:
         """Return the lengths on the host, copying them if necessary."""
@@ -73,10 +80,8 @@ class DeviceBatch:
     references: DeviceSequences
 
     @property
-    def arrays(self) -> tuple:
-        """Codes, starts and lengths of queries, then of references, as kernels take them."""
-        sides = self.queries, self.references
-        return tuple(array for s in sides for array in (s.codes, s.starts, s.lengths))
+    def arrays(self) -> PairArrays:
+        return PairArrays(self.queries.arrays, self.references.arrays)
 
     @property
     def count(self) -> int:
@@ -275,17 +280,13 @@ def order_by_size(batch, limits, columns: int, exact: bool, marks=None, wanted: 
         return _order_of_equals(batch, limits, columns, exact, width)
     bins = device_array(max(1, batch.count), np.uint32)
     rows, lengths = batch.queries.lengths, batch.references.lengths
+    # Always the same number, as it is part of the kernel's type.
+    limits_of_kernel = (*map(int, limits), *[NO_LIMIT] * (MOST_CLASSES - len(limits)))
     bin_by_size[blocks(batch.count), BLOCK](
         rows,
         lengths,
-        # Always the same number, as it is part of the kernel's type.
-        (*map(int, limits), *[NO_LIMIT] * (MOST_CLASSES - len(limits))),
-        columns,
-        exact,
-        width,
-        rows if marks is None else marks,
-        wanted,
-        marks is None,
+        SizeBins(limits_of_kernel, columns, exact, width),
+        Marks(rows if marks is None else marks, wanted, marks is None),
         bins,
     )
     return order_by_bins(bins, batch.count, len(limits), width, exact)
@@ -359,28 +360,44 @@ def number_slots(slots: int32[::1], count: int):
         slots[slot] = int32(min(slot, count - 1))
 
 
+class SizeBins(NamedTuple):
+    """How `order_by_size` bins pairs."""
+
+    limits: types.UniTuple(int64, 16)
+    columns: int
+    exact: bool
+    width: int
+
+
+class Marks(NamedTuple):
+    """The mark of each pair, and that of the pairs to take, unless all are."""
+
+    marks: int32[::1]
+    wanted: int
+    all_pairs: bool
+
+
 @kernel
 def bin_by_size(
-    rows: int32[::1], columns: int32[::1], limits: types.UniTuple(int64, 16), most_columns: int,
-    exact: bool, width: int, marks: int32[::1], wanted: int, all_pairs: bool, bins: uint32[::1],
-):  # fmt: skip
+    rows: int32[::1], columns: int32[::1], sizes: SizeBins, marked: Marks, bins: uint32[::1]
+):
     """Compute the bin of each pair; see `order_by_size`. One thread per pair, which reads two
     lengths.
     """
     i = cuda.grid(1)
     if i >= bins.size:
         return
-    if not all_pairs and marks[i] != wanted:
+    if not marked.all_pairs and marked.marks[i] != marked.wanted:
         bins[i] = uint32(NO_BIN)
         return
     row = int32(0)
-    for limit in limits:
+    for limit in sizes.limits:
         if rows[i] > limit:
             row += int32(1)
-    column = int32(min(int64(columns[i]), most_columns))
-    if not exact:
+    column = int32(min(int64(columns[i]), sizes.columns))
+    if not sizes.exact:
         column = device_size_bin(column)
-    bins[i] = uint32(row * width + column)
+    bins[i] = uint32(row * sizes.width + column)
 
 
 @cuda.jit(device=True)
@@ -494,6 +511,11 @@ class Costs:
         table[PADDING_ROW] = -(2**20) if self.local else 0 if self.free[2] else self.extend
         return _on_gpu(cuda.get_current_device().id, table.tobytes())
 
+    def of_kernel(self, free: tuple[bool, bool, bool, bool]) -> MatrixCosts:
+        """Return the costs as kernels take them, with these free ends."""
+        tie = int(self.opens_on_tie)
+        return MatrixCosts(self.device_matrix, self.first, self.extend, tie, *map(int, free))
+
 
 @functools.lru_cache(maxsize=8)
 def _on_gpu(device, words: bytes):
@@ -517,8 +539,10 @@ def pair_costs(scoring: Scoring, mode: Mode) -> Costs:
     )
 
 
-def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int = 0) -> None:
-    """Write scores and ends to `outputs`: device arrays of scores, query ends and reference ends.
+def find_full(
+    batch: DeviceBatch, costs: Costs, ends: EndArrays, marks=None, wanted: int = 0
+) -> None:
+    """Write scores and ends of pairs.
 
     Parameters
     ----------
@@ -530,10 +554,9 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
     strips = (*range(1, 10), *(10 << i for i in range(6)))
     limits = [8 * ROWS * number for number in strips]
     limits = [*(limit for limit in limits if limit < batch.queries.longest), NO_LIMIT]
-    parameters = (costs.first, costs.extend, int(costs.opens_on_tie), *map(int, costs.free), 0)
     with work_space():
         order = order_by_size(batch, limits, batch.references.longest, False, marks, wanted)
-        nothing = device_array(1, np.uint32)
+        nothing = Directions(*[device_array(1, np.uint32)] * 2)
         for threads, begin, end, columns in _launches(order, most_threads):
             edge_stride = 2 * columns
             wanted = 4 * edge_stride * (end - begin)
@@ -543,16 +566,14 @@ def find_full(batch: DeviceBatch, costs: Costs, outputs, marks=None, wanted: int
             for first in range(begin, end, groups):
                 slots = order.part(first, min(first + groups, end))
                 kernel[blocks(slots.size, threads), BLOCK](
-                    *batch.arrays,
+                    batch.arrays,
                     slots,
                     batch.queries.lengths,
-                    costs.device_matrix,
-                    parameters,
+                    costs.of_kernel(costs.free),
                     edge,
                     edge_stride,
                     nothing,
-                    nothing,
-                    *outputs,
+                    ends,
                 )
 
 

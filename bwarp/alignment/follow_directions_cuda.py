@@ -7,6 +7,7 @@ CIGAR.
 """
 
 import functools
+from typing import NamedTuple
 
 from bwarp.alignment.int32_kernel_cuda import (
     CODE_BITS,
@@ -18,8 +19,16 @@ from bwarp.alignment.int32_kernel_cuda import (
     first_column,
     strip_width,
 )
+from bwarp.alignment.pair_tables_cuda import (
+    Cells,
+    Cigars,
+    Directions,
+    EndArrays,
+    PairArrays,
+    Traced,
+)
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, SOFT_CLIP
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint32
 from bwarp.gpu.kernel import kernel
 
 ALL = 0xFFFFFFFF
@@ -28,12 +37,29 @@ ALL = 0xFFFFFFFF
 COUNT, WRITE = 1, 2
 
 
+class TraceRules(NamedTuple):
+    """What a traceback depends on.
+
+    Attributes
+    ----------
+    query_start, reference_start : int
+        Those of the mode (both 1 if local).
+    strategy : int
+        1 for SOFTCLIP of GATK, 2 for IGNORE.
+    ambiguous : int32
+        The code of ambiguous bases.
+    """
+
+    query_start: int
+    reference_start: int
+    strategy: int
+    ambiguous: int32
+
+
 @kernel
 def check_diagonals(
-    queries: uint8[::1], query_starts: int64[::1], references: uint8[::1],
-    reference_starts: int64[::1], matrix: int32[::1], matrix_stride: int,
-    parameters: types.UniTuple(int64, 6), scores: int32[::1], query_ends: int32[::1],
-    reference_ends: int32[::1], bands: int32[::1], diagonals: int32[::1],
+    pairs: PairArrays, matrix: int32[::1], matrix_stride: int, parameters: types.UniTuple(int64, 6),
+    ends: EndArrays, bands: int32[::1], diagonals: int32[::1],
 ):  # fmt: skip
     """Find single-diagonal alignments; bound how far the others stray from their diagonal.
 
@@ -46,13 +72,15 @@ def check_diagonals(
     gap_extend; the maximum entry of the matrix, or 0.
     """
     pair = cuda.grid(1) // 32
-    if pair >= scores.size:
+    if pair >= ends.scores.size:
         return
     lane = int32(cuda.laneid)
-    i, j, score = int32(query_ends[pair]), int32(reference_ends[pair]), int32(scores[pair])
+    queries, references = pairs.queries.codes, pairs.references.codes
+    i, j = int32(ends.query_ends[pair]), int32(ends.reference_ends[pair])
+    score = int32(ends.scores[pair])
     length = int32(min(i, j))
-    query = query_starts[pair] + i - 1
-    reference = reference_starts[pair] + j - 1
+    query = pairs.queries.starts[pair] + i - 1
+    reference = pairs.references.starts[pair] + j - 1
     local = parameters[0] != 0
     collected, steps = int32(0), int32(length)
     for first in range(0, length, 32):
@@ -90,30 +118,27 @@ def check_diagonals(
 
 @kernel
 def trace_diagonals(
-    queries: uint8[::1], query_starts: int64[::1], references: uint8[::1],
-    reference_starts: int64[::1], order: int32[::1], query_ends: int32[::1],
-    reference_ends: int32[::1], diagonals: int32[::1], ambiguous: int32, purpose: int,
-    run_counts: uint32[::1], edit_distances: int32[::1], first_rows: int32[::1],
-    first_columns: int32[::1], cigar_offsets: uint32[::1], cigar: uint32[::1],
+    pairs: PairArrays, order: int32[::1], cells: Cells, ambiguous: int32, purpose: int,
+    traced: Traced, cigars: Cigars,
 ):  # fmt: skip
     """Write runs of = and X of single-diagonal alignments: one warp per pair, 32 columns per step.
 
     A thread whose column differs in kind from the previous one begins a run and writes the run that
-    ends before it. With COUNT in `purpose` the kernel writes `run_counts`, `edit_distances` and the
-    starts, with WRITE `cigar`.
+    ends before it. With COUNT in `purpose` the kernel writes `traced`, with WRITE the runs.
     """
     slot = cuda.grid(1) // 32
     if slot >= order.size:
         return
     lane = int32(cuda.laneid)
     pair = order[slot]
-    length = int32(diagonals[pair])
-    first_row = int32(query_ends[pair] - length)
-    first_column = int32(reference_ends[pair] - length)
-    query = query_starts[pair] + first_row
-    reference = reference_starts[pair] + first_column
+    queries, references, runs_of_all = pairs.queries.codes, pairs.references.codes, cigars.runs
+    length = int32(cells.diagonals[pair])
+    first_row = int32(cells.query_ends[pair] - length)
+    first_column = int32(cells.reference_ends[pair] - length)
+    query = pairs.queries.starts[pair] + first_row
+    reference = pairs.references.starts[pair] + first_column
     writes = (purpose & WRITE) != 0
-    index = int64(cigar_offsets[pair]) if writes else int64(0)
+    index = int64(cigars.offsets[pair]) if writes else int64(0)
     runs, distance, run_start = int32(0), int32(0), int32(0)
     last = int64(0)
     for first in range(0, length, 32):
@@ -136,7 +161,7 @@ def trace_diagonals(
             if lower != 0:
                 start = int32(first + 63 - cuda.clz(lower))
             ended = int32(EQUAL) if differs else int32(MISMATCH)
-            cigar[index + runs + cuda.popc(lower)] = uint32(((at - start) << 4) | ended)
+            runs_of_all[index + runs + cuda.popc(lower)] = uint32(((at - start) << 4) | ended)
         if begins != 0:
             run_start = int32(first + 63 - cuda.clz(begins))
         runs = int32(runs + cuda.popc(begins))
@@ -148,13 +173,13 @@ def trace_diagonals(
         if length > 0:
             if writes:
                 ended = int32(MISMATCH) if last != 0 else int32(EQUAL)
-                cigar[index + runs] = uint32(((length - run_start) << 4) | ended)
+                runs_of_all[index + runs] = uint32(((length - run_start) << 4) | ended)
             runs = int32(runs + 1)
         if purpose & COUNT:
-            run_counts[pair] = runs
-            edit_distances[pair] = distance
-            first_rows[pair] = first_row
-            first_columns[pair] = first_column
+            traced.run_counts[pair] = runs
+            traced.edit_distances[pair] = distance
+            traced.first_rows[pair] = first_row
+            traced.first_columns[pair] = first_column
 
 
 @cuda.jit(device=True)
@@ -177,56 +202,51 @@ def traceback_kernel(threads, gatk):
 
     Notes
     -----
-    The directions of pair `order[slot]` start at `direction_starts[slot]`. With `gatk`, a band of 0
-    has no directions: the alignment is a diagonal of `diagonals[pair]` columns. `parameters`:
-    query_start and reference_start of the mode (both 1 if local), and 1 for SOFTCLIP of GATK, 2 for
-    IGNORE. With COUNT in `purpose` the kernel writes `run_counts`, `edit_distances` and the starts,
-    with WRITE `cigar`: with both, the runs of a slot end at its entry in `cigar_ends`; with WRITE
-    alone, those of a pair end where the next pair's begin.
+    The directions of pair `order[slot]` start at `directions.starts[slot]`. With `gatk`, a band of
+    0 has no directions: the alignment is a diagonal. With COUNT in `purpose` the kernel writes
+    `traced`, with WRITE the runs: with both, `cigars.offsets` says where the runs of each slot end;
+    with WRITE alone, those of a pair end where the next pair's begin.
     """
     tile = threads * ROWS
 
     @kernel
     def trace(
-        queries: uint8[::1], query_starts: int64[::1], references: uint8[::1],
-        reference_starts: int64[::1], reference_lengths: int32[::1], order: int32[::1],
-        query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1],
-        diagonals: int32[::1], directions: uint32[::1], direction_starts: uint32[::1],
-        parameters: types.UniTuple(int64, 3), ambiguous: int32, purpose: int,
-        run_counts: uint32[::1], edit_distances: int32[::1], first_rows: int32[::1],
-        first_columns: int32[::1], cigar_ends: uint32[::1], cigar: uint32[::1],
+        pairs: PairArrays, order: int32[::1], cells: Cells, directions: Directions,
+        rules: TraceRules, purpose: int, traced: Traced, cigars: Cigars,
     ):  # fmt: skip
         slot = cuda.grid(1)
         if slot >= order.size:
             return
         pair = order[slot]
-        i, j, band = int32(query_ends[pair]), int32(reference_ends[pair]), int32(bands[pair])
+        i, j = int32(cells.query_ends[pair]), int32(cells.reference_ends[pair])
+        band = int32(cells.bands[pair])
+        queries, references, cigar = pairs.queries, pairs.references, cigars.runs
         # The matrix of directions ends in the end cell.
         m, n = i, j
-        query, reference = query_starts[pair], reference_starts[pair]
-        free_query_start, free_reference_start = parameters[0] != 0, parameters[1] != 0
-        strategy = parameters[2]
+        query, reference = queries.starts[pair], references.starts[pair]
+        free_query_start, free_reference_start = rules.query_start != 0, rules.reference_start != 0
+        strategy = rules.strategy
         padding = int32((m + tile - 1) // tile * tile - m)
         width = strip_width(tile, threads, n, band)
         direction_start = int64(0)
         if band != 0:
-            direction_start = int64(direction_starts[slot])
+            direction_start = int64(directions.starts[slot])
         stop = int64(0)
         writes = (purpose & WRITE) != 0
         if writes:
-            stop = int64(cigar_ends[slot] if purpose & COUNT else cigar_ends[pair + 1])
+            stop = int64(cigars.offsets[slot] if purpose & COUNT else cigars.offsets[pair + 1])
         run, operation, runs, distance = int32(0), int32(-1), int32(0), int32(0)
         if gatk:
             operation = int32(0)
-            overhang = int32(reference_lengths[pair] - j)
+            overhang = int32(references.lengths[pair] - j)
             if strategy == 1:
                 runs = put_run(cigar, writes, stop, runs, overhang, int32(SOFT_CLIP))
             elif strategy == 2:
                 run = overhang
             if band == 0:
-                i -= int32(diagonals[pair])
-                j -= int32(diagonals[pair])
-                run += int32(diagonals[pair])
+                i -= int32(cells.diagonals[pair])
+                j -= int32(cells.diagonals[pair])
+                run += int32(cells.diagonals[pair])
         # The current matrix of the traceback: 0 for H, 1 for D, 2 for I.
         state = int32(0)
         word_at = int64(-1)
@@ -257,7 +277,7 @@ def traceback_kernel(threads, gatk):
                 new_word_at = direction_start + skewed * threads + lane
                 if new_word_at != word_at:
                     word_at = new_word_at
-                    word = directions[word_at]
+                    word = directions.words[word_at]
                 direction = (word >> uint32(4 * (index % ROWS))) & uint32(15)
             if state == 0:
                 origin = direction & uint32(3)
@@ -270,9 +290,9 @@ def traceback_kernel(threads, gatk):
                 j -= int32(1)
                 emitted = int32(0)
                 if not gatk:
-                    code = queries[query + i]
+                    code = queries.codes[query + i]
                     emitted = int32(EQUAL)
-                    if code != references[reference + j] or code == ambiguous:
+                    if code != references.codes[reference + j] or code == rules.ambiguous:
                         emitted = int32(MISMATCH)
                         distance += int32(1)
             elif state == 1:
@@ -300,10 +320,10 @@ def traceback_kernel(threads, gatk):
             runs = put_run(cigar, writes, stop, runs, i, int32(DELETION))
             runs = put_run(cigar, writes, stop, runs, j, int32(INSERTION))
         if purpose & COUNT:
-            run_counts[pair] = runs
-            edit_distances[pair] = distance
-            first_rows[pair] = i
-            first_columns[pair] = j
+            traced.run_counts[pair] = runs
+            traced.edit_distances[pair] = distance
+            traced.first_rows[pair] = i
+            traced.first_columns[pair] = j
 
     return trace
 

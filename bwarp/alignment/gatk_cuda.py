@@ -20,9 +20,11 @@ from bwarp.alignment.gatk_cpu import (
     GatkParameters,
     check_overhang,
 )
+from bwarp.alignment.pair_tables_cuda import EndArrays, PairArrays
 from bwarp.alignment.pairs import PairBatch, check_pairs
 from bwarp.alignment.traceback_cuda import trace_alignments
-from bwarp.gpu.cuda import cuda, int32, int64, uint8
+from bwarp.gpu.cuda import cuda, int32
+from bwarp.gpu.device_arrays import columns
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.memory import device_array, work_space
 
@@ -43,8 +45,8 @@ def gatk_alignments(
         batch = gatk_batch(pairs, threads)
         outputs = exact_occurrences(batch, parameters, overhang)
         if batch.count:
-            find_full(batch, costs, outputs, outputs[1], NO_END)
-        traced = trace_alignments(batch, costs, *outputs, threads)
+            find_full(batch, costs, outputs, outputs.query_ends, NO_END)
+        traced = trace_alignments(batch, costs, outputs, threads)
     offsets = traced.query_starts
     if overhang == "ignore":
         offsets -= traced.reference_starts
@@ -53,17 +55,14 @@ def gatk_alignments(
     return GatkAlignments(traced.scores, offsets, traced.cigar_offsets, traced.cigar)
 
 
-def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: str):
-    """Return scores, reference ends and alternate ends (device arrays); the ends are NO_END if the
-    alternate does not occur, or the overhang strategy does not use occurrences.
+def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: str) -> EndArrays:
+    """Return scores and ends; the ends are NO_END if the alternate does not occur, or the overhang
+    strategy does not use occurrences.
     """
-    outputs = tuple(device_array(batch.count, np.int32) for _ in range(3))
+    outputs = columns(EndArrays, batch.count, device_array)
     if batch.count:
         find_last_occurrences[blocks(batch.count, 32), BLOCK](
-            *batch.arrays,
-            parameters.match,
-            overhang in ("softclip", "ignore"),
-            *outputs,
+            batch.arrays, parameters.match, overhang in ("softclip", "ignore"), outputs
         )
     return outputs
 
@@ -88,21 +87,20 @@ def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:
 
 
 @kernel
-def find_last_occurrences(
-    references: uint8[::1], reference_starts: int64[::1], reference_lengths: int32[::1],
-    alternates: uint8[::1], alternate_starts: int64[::1], alternate_lengths: int32[::1], match: int,
-    searched: bool, scores: int32[::1], reference_ends: int32[::1], alternate_ends: int32[::1],
-):  # fmt: skip
+def find_last_occurrences(pairs: PairArrays, match: int, searched: bool, ends: EndArrays):
     """Find the right-most exact occurrence of each alternate in its reference, if there is one.
+
+    GATK's references are the queries of `pairs`, and its alternates the references.
 
     One warp per pair compares 32 neighbouring positions at once, from the right, each up to the
     first difference. Without an occurrence, or if not `searched` for, the ends are NO_END.
     """
     pair = cuda.grid(1) // 32
-    if pair >= reference_lengths.size:
+    references, alternates = pairs.queries, pairs.references
+    if pair >= references.lengths.size:
         return
-    n, m = int32(reference_lengths[pair]), int32(alternate_lengths[pair])
-    reference, alternate = reference_starts[pair], alternate_starts[pair]
+    n, m = int32(references.lengths[pair]), int32(alternates.lengths[pair])
+    reference, alternate = references.starts[pair], alternates.starts[pair]
     lane = int32(cuda.laneid)
     last = int32(n - m) if searched else int32(-1)
     while last >= 0:
@@ -110,18 +108,20 @@ def find_last_occurrences(
         same = int32(0)
         if position >= 0:
             while (
-                same < m and references[reference + position + same] == alternates[alternate + same]
+                same < m
+                and references.codes[reference + position + same]
+                == alternates.codes[alternate + same]
             ):
                 same += int32(1)
         found = cuda.ballot_sync(ALL, position >= 0 and same == m)
         if found != 0:
             if found & (1 << lane) and not found & ((1 << lane) - 1):
-                scores[pair] = int32(m * match)
-                reference_ends[pair] = int32(position + m)
-                alternate_ends[pair] = m
+                ends.scores[pair] = int32(m * match)
+                ends.query_ends[pair] = int32(position + m)
+                ends.reference_ends[pair] = m
             return
         last -= int32(32)
     if lane == 0:
-        scores[pair] = int32(0)
-        reference_ends[pair] = int32(NO_END)
-        alternate_ends[pair] = int32(NO_END)
+        ends.scores[pair] = int32(0)
+        ends.query_ends[pair] = int32(NO_END)
+        ends.reference_ends[pair] = int32(NO_END)

@@ -22,6 +22,9 @@ This is an alternative to gatk_cuda, which stores half a byte per cell, and only
 one stores four bytes for every cell.
 """
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 
 from bwarp.alignment.device_batch_cuda import BLOCK, MEMORY_SHARE, blocks, free_bytes
@@ -29,6 +32,7 @@ from bwarp.alignment.follow_directions_cuda import put_run
 from bwarp.alignment.gatk_cpu import GatkAlignments, GatkParameters, check_overhang
 from bwarp.alignment.gatk_cuda import NO_END, exact_occurrences, gatk_batch, gatk_costs
 from bwarp.alignment.int32_kernel_cuda import MINUS_INFINITY, end_number
+from bwarp.alignment.pair_tables_cuda import EndArrays, PairArrays
 from bwarp.alignment.pairs import DELETION, INSERTION, SOFT_CLIP, PairBatch, check_pairs
 from bwarp.errors import InputError
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
@@ -42,6 +46,34 @@ MANY_PAIRS = 1000
 #: Run lengths are 16-bit numbers.
 LONGEST = 32_767
 LOWEST_END = -(2**63)
+
+
+class RunRules(NamedTuple):
+    """Scores, negative for gaps, and which ends are free."""
+
+    match: int32
+    mismatch: int32
+    gap_open: int32
+    gap_extend: int32
+    free_start: bool
+    free_column_end: bool
+    free_row_end: bool
+
+
+class RunCells(NamedTuple):
+    """The two numbers of each cell, and where the cells of each slot start."""
+
+    words: uint32[::1]
+    starts: int64[::1]
+
+
+class Jumps(NamedTuple):
+    """The number of runs and the start of each alignment, and the runs of each slot."""
+
+    run_counts: int32[::1]
+    starts: int32[::1]
+    cigar_offsets: int64[::1]
+    cigar: uint32[::1]
 
 
 def block_threads(pairs: int, longest: int) -> int:
@@ -67,60 +99,47 @@ def gatk_alignments(
     batch = gatk_batch(pairs, threads)
     costs = gatk_costs(parameters, overhang)
     outputs = exact_occurrences(batch, parameters, overhang)
-    ids = np.flatnonzero(outputs[1].copy_to_host() == NO_END)
+    ids = np.flatnonzero(outputs.query_ends.copy_to_host() == NO_END)
     rows, columns = batch.queries.host_lengths, batch.references.host_lengths
     # If no cell was recorded, the alternate occurs exactly.
     cells_of = np.zeros(pairs.count, np.int64)
     cells_of[ids] = (rows[ids].astype(np.int64) + columns[ids] - 1) * columns[ids]
-    scalars = (parameters.match, parameters.mismatch, parameters.gap_open, parameters.gap_extend)
-    scalars = tuple(np.int32(number) for number in scalars)
-    results = [cuda.device_array(pairs.count, np.int32) for _ in range(2)]
+    scores = (parameters.match, parameters.mismatch, parameters.gap_open, parameters.gap_extend)
+    rules = RunRules(*map(np.int32, scores), costs.free[0], costs.free[1], costs.free[3])
+    run_counts, offsets_found = (cuda.device_array(pairs.count, np.int32) for _ in range(2))
     counts, pieces = np.zeros(pairs.count, np.int64), []
     cells_before = np.append(0, np.cumsum(cells_of))
     for first, last in bounded_ranges(cells_before, int(MEMORY_SHARE * free_bytes()) // 4):
         edges = cells_before[first : last + 1] - cells_before[first]
-        cells = cuda.device_array(int(edges[-1]) + 1, np.uint32)
+        cells = RunCells(cuda.device_array(int(edges[-1]) + 1, np.uint32), cuda.to_device(edges))
         slots = cuda.to_device(np.arange(first, last, dtype=np.int32))
-        starts = cuda.to_device(edges)
         block = block_threads(last - first, int(columns[first:last].max()))
         edge_stride = 4 * int(rows[first:last].max())
         edge = cuda.device_array((last - first) * edge_stride, np.int32)
         record_runs[last - first, block](
-            *batch.arrays,
-            slots,
-            *scalars,
-            costs.free[0],
-            costs.free[1],
-            costs.free[3],
-            cells,
-            starts,
-            edge,
-            edge_stride,
-            *outputs,
+            batch.arrays, slots, rules, cells, edge, edge_stride, outputs
         )
-        arguments = (batch.references.lengths, slots, *outputs[1:], cells, starts)
-        jump = jump_back[blocks(last - first), BLOCK]
+        jump = partial(
+            jump_back[blocks(last - first), BLOCK],
+            batch.references.lengths, slots, outputs, cells, costs.overhang,
+        )  # fmt: skip
         nothing = cuda.device_array(1, np.int64), cuda.device_array(1, np.uint32)
-        jump(*arguments, costs.overhang, True, *results, *nothing)
-        counts[first:last] = results[0].copy_to_host()[first:last]
+        jump(True, Jumps(run_counts, offsets_found, *nothing))
+        counts[first:last] = run_counts.copy_to_host()[first:last]
         offsets = np.append(0, np.cumsum(counts[first:last]))
         cigar = cuda.device_array(max(1, int(offsets[-1])), np.uint32)
-        jump(*arguments, costs.overhang, False, *results, cuda.to_device(offsets), cigar)
+        jump(False, Jumps(run_counts, offsets_found, cuda.to_device(offsets), cigar))
         pieces.append(cigar.copy_to_host()[: offsets[-1]])
     cigar_offsets = np.append(0, np.cumsum(counts)).astype(np.int64)
     cigar = np.concatenate([*pieces, np.empty(0, np.uint32)])
-    starts_found = results[1].copy_to_host()
-    return GatkAlignments(outputs[0].copy_to_host(), starts_found, cigar_offsets, cigar)
+    starts_found = offsets_found.copy_to_host()
+    return GatkAlignments(outputs.scores.copy_to_host(), starts_found, cigar_offsets, cigar)
 
 
 @kernel
 def record_runs(
-    references: uint8[::1], reference_starts: int64[::1], reference_lengths: int32[::1],
-    alternates: uint8[::1], alternate_starts: int64[::1], alternate_lengths: int32[::1],
-    order: int32[::1], match: int32, mismatch: int32, gap_open: int32, gap_extend: int32,
-    free_start: bool, free_column_end: bool, free_row_end: bool, cells: uint32[::1],
-    starts: int64[::1], edge: int32[::1], edge_stride: int, scores: int32[::1],
-    reference_ends: int32[::1], alternate_ends: int32[::1],
+    pairs: PairArrays, order: int32[::1], rules: RunRules, cells: RunCells, edge: int32[::1],
+    edge_stride: int, ends: EndArrays,
 ):  # fmt: skip
     """Stage 1; see above. `edge` holds four words per row and pair for the next pass.
 
@@ -133,10 +152,13 @@ def record_runs(
     best = cuda.shared.array(2, int64)
     slot = cuda.blockIdx.x
     pair = order[slot]
+    starts = cells.starts
     if starts[slot] == starts[slot + 1]:
         return
-    n, m = int32(reference_lengths[pair]), int32(alternate_lengths[pair])
-    reference, alternate = reference_starts[pair], alternate_starts[pair]
+    references, alternates = pairs.queries, pairs.references
+    n, m = int32(references.lengths[pair]), int32(alternates.lengths[pair])
+    reference, alternate = references.starts[pair], alternates.starts[pair]
+    gap_open, gap_extend = rules.gap_open, rules.gap_extend
     thread, width = int32(cuda.threadIdx.x), int32(cuda.blockDim.x)
     own_edge = slot * edge_stride
     if thread < 2:
@@ -147,10 +169,10 @@ def record_runs(
         is_inside = column < m
         base = uint8(255)
         if is_inside:
-            base = alternates[alternate + column]
+            base = alternates.codes[alternate + column]
         # The upper border: H(0, column + 1) and, for the diagonal, H(0, column).
         H, diagonal_H = int32(0), int32(0)
-        if not free_start:
+        if not rules.free_start:
             H = int32(gap_open + column * gap_extend)
             if column > 0:
                 diagonal_H = int32(gap_open + (column - 1) * gap_extend)
@@ -173,12 +195,12 @@ def record_runs(
                     left_runs = edge[own_edge + 4 * row + 2]
                 else:
                     left_H = int32(0)
-                    if not free_start:
+                    if not rules.free_start:
                         left_H = int32(gap_open + row * gap_extend)
                     left_gap, left_runs = int32(MINUS_INFINITY), int32(0)
-                diagonal = int32(diagonal_H + mismatch)
-                if references[reference + row] == base:
-                    diagonal = int32(diagonal_H + match)
+                diagonal = int32(diagonal_H + rules.mismatch)
+                if references.codes[reference + row] == base:
+                    diagonal = int32(diagonal_H + rules.match)
                 deletion = int32(deletion + gap_extend)
                 deletion_run = int32(deletion_run + 1)
                 if H + gap_open > deletion:
@@ -199,7 +221,7 @@ def record_runs(
                     H = deletion
                     x = deletion_run
                 index = starts[slot] + int64(row + column) * m + column
-                cells[index] = uint32((match_run << 16) | (x & 0xFFFF))
+                cells.words[index] = uint32((match_run << 16) | (x & 0xFFFF))
                 diagonal_H = left_H
                 diagonal_run = int32((left_runs >> 16) & 0xFFFF)
                 runs = int32((match_run << 16) | right_run)
@@ -207,12 +229,12 @@ def record_runs(
                     edge[own_edge + 4 * row] = H
                     edge[own_edge + 4 * row + 1] = right
                     edge[own_edge + 4 * row + 2] = runs
-                if column == m - 1 and free_column_end:
+                if column == m - 1 and rules.free_column_end:
                     cuda.atomic.max(best, 0, end_number(H, n - 1 - row, 0))
-                if row == n - 1 and free_row_end:
+                if row == n - 1 and rules.free_row_end:
                     apart = int32(abs(n - 1 - column))
                     cuda.atomic.max(best, 1, end_number(H, apart, column))
-                if row == n - 1 and column == m - 1 and not free_column_end:
+                if row == n - 1 and column == m - 1 and not rules.free_column_end:
                     cuda.atomic.max(best, 0, end_number(H, 0, 0))
             shared_H[turn, thread] = H
             shared_gap[turn, thread] = right
@@ -222,21 +244,19 @@ def record_runs(
         # The best of the last column, the lowest on ties; that of the last row if better or nearer.
         score = int32(best[0] >> 34)
         end = int32(n - 0x1FFFF + ((best[0] >> 17) & 0x1FFFF))
-        scores[pair], reference_ends[pair], alternate_ends[pair] = score, end, m
-        if free_row_end:
+        ends.scores[pair], ends.query_ends[pair], ends.reference_ends[pair] = score, end, m
+        if rules.free_row_end:
             row_score = int32(best[1] >> 34)
             apart = int32(0x1FFFF - ((best[1] >> 17) & 0x1FFFF))
             if row_score > score or (row_score == score and apart < abs(end - m)):
-                scores[pair], reference_ends[pair] = row_score, n
-                alternate_ends[pair] = int32(0x1FFFF - (best[1] & 0x1FFFF)) + 1
+                ends.scores[pair], ends.query_ends[pair] = row_score, n
+                ends.reference_ends[pair] = int32(0x1FFFF - (best[1] & 0x1FFFF)) + 1
 
 
 @kernel
 def jump_back(
-    alternate_lengths: int32[::1], order: int32[::1], reference_ends: int32[::1],
-    alternate_ends: int32[::1], cells: uint32[::1], starts: int64[::1], overhang: int,
-    is_counting: bool, run_counts: int32[::1], offsets_found: int32[::1], cigar_offsets: int64[::1],
-    cigar: uint32[::1],
+    alternate_lengths: int32[::1], order: int32[::1], ends: EndArrays, cells: RunCells,
+    overhang: int, is_counting: bool, jumps: Jumps,
 ):  # fmt: skip
     """Stage 2: one thread per pair jumps from run to run, first to count them, then to write them.
 
@@ -247,10 +267,11 @@ def jump_back(
         return
     pair = order[slot]
     m = int32(alternate_lengths[pair])
-    p, q = int32(reference_ends[pair]), int32(alternate_ends[pair])
+    p, q = int32(ends.query_ends[pair]), int32(ends.reference_ends[pair])
+    starts, cigar = cells.starts, jumps.cigar
     stop = int64(0)
     if not is_counting:
-        stop = cigar_offsets[slot + 1]
+        stop = jumps.cigar_offsets[slot + 1]
     runs, run, operation = int32(0), int32(0), int32(0)
     if overhang == 1:
         runs = put_run(cigar, not is_counting, stop, runs, m - q, int32(SOFT_CLIP))
@@ -259,7 +280,7 @@ def jump_back(
     if starts[slot] == starts[slot + 1]:
         run, p, q = int32(run + m), int32(p - m), int32(0)
     while p > 0 and q > 0:
-        cell = int32(cells[starts[slot] + int64(p - 1 + q - 1) * m + q - 1])
+        cell = int32(cells.words[starts[slot] + int64(p - 1 + q - 1) * m + q - 1])
         x = int32((cell & 0xFFFF) - ((cell & 0x8000) << 1))
         if x > 0:
             now, length = int32(DELETION), x
@@ -283,5 +304,5 @@ def jump_back(
         runs = put_run(cigar, not is_counting, stop, runs, p, int32(DELETION))
         runs = put_run(cigar, not is_counting, stop, runs, q, int32(INSERTION))
     if is_counting:
-        run_counts[pair] = runs
-        offsets_found[pair] = int32(0) if overhang == 0 else p if overhang == 1 else p - q
+        jumps.run_counts[pair] = runs
+        jumps.starts[pair] = int32(0) if overhang == 0 else p if overhang == 1 else p - q

@@ -22,8 +22,10 @@ so that the threads of a group write adjacent words:
 """
 
 import functools
+from typing import NamedTuple
 
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.alignment.pair_tables_cuda import Directions, EndArrays, PairArrays
+from bwarp.gpu.cuda import cuda, int32, int64, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import opaque
 
@@ -44,6 +46,33 @@ MINUS_INFINITY = -(2**30)
 ALL = 0xFFFFFFFF
 POSITION_BITS = 17
 POSITION_MASK = (1 << POSITION_BITS) - 1
+
+
+class MatrixCosts(NamedTuple):
+    """Scores and free ends of the 32-bit kernel.
+
+    Attributes
+    ----------
+    matrix : device array, shape=(MATRIX_WORDS,), dtype=int32
+    first, extend : int
+        Scores of the first and of further positions of a gap, negative or 0.
+    tie : int
+        1 if a tie between opening and extending a gap opens one, else 0.
+    query_start, query_end, reference_start, reference_end : int
+        1 for free ends, else 0.
+    zero : int
+        0; see `full_matrix_kernel`.
+    """
+
+    matrix: int32[::1]
+    first: int
+    extend: int
+    tie: int
+    query_start: int
+    query_end: int
+    reference_start: int
+    reference_end: int
+    zero: int = 0
 
 
 @cuda.jit(device=True)
@@ -95,31 +124,26 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         Whether the end cell follows GATK's rule (gatk_cpu.py), with GATK's reference as query and
         its alternate as reference; otherwise the rule of pairs.py.
     with_directions : bool
-        Whether to store directions; if not, all cells are computed, and `bands`, `directions` and
-        `direction_starts` are not used.
+        Whether to store directions; if not, all cells are computed, and `bands` and `directions`
+        are not used.
 
     Notes
     -----
-    `order` has the pair of each group. `parameters`: scores of the first and of further positions
-    of a gap (negative), 1 if a tie between opening and extending opens (else 0), query_start,
-    query_end, reference_start and reference_end of the mode, and 0. `bands`: diagonals on either
-    side, -1 for all cells. The kernel reads each reference residue once per strip, and writes half
-    a byte per cell of directions.
+    `order` has the pair of each group. `bands`: diagonals on either side, -1 for all cells. The
+    kernel reads each reference residue once per strip, and writes half a byte per cell of
+    directions.
     """
     tile = threads * ROWS
 
     @kernel(max_registers=128)
     def align_full(
-        queries: uint8[::1], query_starts: int64[::1], query_lengths: int32[::1],
-        references: uint8[::1], reference_starts: int64[::1], reference_lengths: int32[::1],
-        order: int32[::1], bands: int32[::1], matrix: int32[::1],
-        parameters: types.UniTuple(int64, 8), edge: int32[::1], edge_stride: int,
-        directions: uint32[::1], direction_starts: uint32[::1], scores: int32[::1],
-        query_ends: int32[::1], reference_ends: int32[::1],
+        pairs: PairArrays, order: int32[::1], bands: int32[::1], costs: MatrixCosts,
+        edge: int32[::1], edge_stride: int, directions: Directions, ends: EndArrays,
     ):  # fmt: skip
+        queries, references = pairs.queries, pairs.references
         table = cuda.shared.array(MATRIX_WORDS, int32)
         for word in range(cuda.threadIdx.x, MATRIX_WORDS, cuda.blockDim.x):
-            table[word] = matrix[word]
+            table[word] = costs.matrix[word]
         cuda.syncthreads()
 
         lane = int32(cuda.laneid) & int32(threads - 1)
@@ -127,19 +151,20 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         is_used = group < order.size
         group = min(group, order.size - 1)
         pair = order[group]
-        m, n = int32(query_lengths[pair]), int32(reference_lengths[pair])
+        m, n = int32(queries.lengths[pair]), int32(references.lengths[pair])
         if not is_used:
             # A surplus group takes part without columns.
             n = int32(0)
         band = int32(bands[pair]) if with_directions else int32(-1)
-        query, reference = query_starts[pair], reference_starts[pair]
-        first, extend, tie = int32(parameters[0]), int32(parameters[1]), int32(parameters[2])
-        free_query_start, free_query_end = parameters[3] != 0, parameters[4] != 0
-        free_reference_start, free_reference_end = parameters[5] != 0, parameters[6] != 0
+        query, reference = queries.starts[pair], references.starts[pair]
+        first, extend, tie = int32(costs.first), int32(costs.extend), int32(costs.tie)
+        free_query_start, free_query_end = costs.query_start != 0, costs.query_end != 0
+        free_reference_start = costs.reference_start != 0
+        free_reference_end = costs.reference_end != 0
         # 0, but opaque to the compiler: for a maximum with a constant 0, ptxas 13.0 reuses the
         # hardware flag of which operand won in the comparisons below, which is wrong if the
         # operands are equal.
-        floor = int32(parameters[7])
+        floor = int32(costs.zero)
         corner = int32(0) if free_reference_start else int32(first - extend)
 
         strips = (m + int32(tile - 1)) // int32(tile)
@@ -148,7 +173,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         edge_start = uint64(group) * uint64(edge_stride)
         direction_start = int64(0)
         if with_directions:
-            direction_start = int64(direction_starts[group])
+            direction_start = int64(directions.starts[group])
         # All threads of a warp take the same steps and strips.
         steps, all_strips = width, strips
         distance = 16
@@ -194,7 +219,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                     D[r] = int32(value + first)
                     table_rows[r] = int32(PADDING_ROW * MATRIX_STRIDE)
                     if row > 0 and strip < strips:
-                        code = int32(queries[query + row - 1]) & int32(CODE_BITS)
+                        code = int32(queries.codes[query + row - 1]) & int32(CODE_BITS)
                         table_rows[r] = int32(code * int32(MATRIX_STRIDE))
             if strip > 0 and lane == 0 and start > 0:
                 # The corner above the first column is in the previous strip.
@@ -229,7 +254,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                             upper = edge[edge_start + uint64(2 * column + 2)]
                             upper_insertion = edge[edge_start + uint64(2 * column + 3)]
                 if start <= column and column < stop:
-                    code = int32(references[reference + column]) & int32(CODE_BITS)
+                    code = int32(references.codes[reference + column]) & int32(CODE_BITS)
                     word = uint32(0)
                     sum_here = int32(diagonal + table[uint32(table_rows[0] + code)])
                     for r in range(ROWS):
@@ -266,7 +291,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                         at = (
                             direction_start + int64(strip * width + column - start + lane) * threads
                         )
-                        directions[at + lane] = word
+                        directions.words[at + lane] = word
                     if lane_now == threads - 1:
                         edge[edge_start + uint64(2 * column)] = H[ROWS - 1]
                         edge[edge_start + uint64(2 * column + 1)] = insertion
@@ -317,9 +342,9 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                 position_1 = position_2 if from_last_row else n
                 position_2 = m if from_last_row else row
                 score = max(score, column_score)
-            scores[pair] = score
-            reference_ends[pair] = position_1
-            query_ends[pair] = position_2
+            ends.scores[pair] = score
+            ends.reference_ends[pair] = position_1
+            ends.query_ends[pair] = position_2
 
     return align_full
 

@@ -24,8 +24,10 @@ The words that select the scores of a column are prepared by `select_bases`.
 """
 
 import functools
+from typing import NamedTuple
 
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.alignment.pair_tables_cuda import EndArrays, PairArrays, SequenceArrays
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import add_max_lanes, max3_lanes, max_lanes, multiply_add, opaque, permute_bytes
 
@@ -43,16 +45,23 @@ REFUSED = -(2**31)
 ALL = 0xFFFFFFFF
 
 
+class Selectors(NamedTuple):
+    """The selectors of all groups, and the words per group."""
+
+    words: int32[::1]
+    stride: int
+
+
 @kernel
 def select_bases(
-    references: uint8[::1], starts: int64[::1], lengths: int32[::1], order: int32[::1],
-    selectors: int32[::1], stride: int, margin: int, scores: int32[::1], refused: int32[::1],
+    references: SequenceArrays, order: int32[::1], selectors: Selectors, margin: int,
+    scores: int32[::1], refused: int32[::1],
 ):  # fmt: skip
     """Write, column by column, the selectors for the scores of two references' bases.
 
     One warp per group of two pairs, each thread taking every 32nd column: reads two bases and
     writes the selector of permute_bytes that takes their scores, widened to 16 bits, from the
-    profiles of two query bases, to `selectors[group * stride + margin + column]`. Pairs whose
+    profiles of two query bases, to word `group * stride + margin + column`. Pairs whose
     reference has an ambiguous base get the score REFUSED, and `refused[0]` becomes 1; the others
     get 0.
     """
@@ -60,16 +69,16 @@ def select_bases(
     if 2 * group >= order.size:
         return
     a, b = order[2 * group], order[2 * group + 1]
-    row_start = uint64(group * stride + margin)
-    start_a, start_b = uint64(starts[a]), uint64(starts[b])
+    row_start = uint64(group * selectors.stride + margin)
+    start_a, start_b = uint64(references.starts[a]), uint64(references.starts[b])
     seen_a, seen_b = int32(0), int32(0)
-    for at in range(cuda.laneid, lengths[a], 32):
+    for at in range(cuda.laneid, references.lengths[a], 32):
         column = uint64(at)
-        base_a = int32(references[start_a + column])
-        base_b = int32(references[start_b + column])
+        base_a = int32(references.codes[start_a + column])
+        base_b = int32(references.codes[start_b + column])
         seen_a = int32(seen_a | base_a)
         seen_b = int32(seen_b | base_b)
-        selectors[row_start + column] = int32(
+        selectors.words[row_start + column] = int32(
             base_a * int32(0x11) + base_b * int32(0x1100) + int32(0xC480)
         )
     refused_a = cuda.ballot_sync(ALL, seen_a > 3)
@@ -167,19 +176,19 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
 
     @kernel(max_registers=168 if local and with_ends else 128)
     def align_packed(
-        queries: uint8[::1], query_starts: int64[::1], query_lengths: int32[::1],
-        selectors: int32[::1], selectors_stride: int, reference_lengths: int32[::1],
-        order: int32[::1], parameters: types.UniTuple(int64, 11), one: int32, edge: int32[::1],
-        edge_stride: int, scores: int32[::1], query_ends: int32[::1], reference_ends: int32[::1],
+        pairs: PairArrays, selectors: Selectors, order: int32[::1],
+        parameters: types.UniTuple(int64, 11), one: int32, edge: int32[::1], edge_stride: int,
+        ends: EndArrays,
     ):  # fmt: skip
+        queries = pairs.queries
         lane = int32(cuda.laneid) & int32(threads - 1)
         group = cuda.grid(1) // threads
         # A surplus group repeats the last one, with the same result.
         group = min(group, order.size // 2 - 1)
         a, b = order[2 * group], order[2 * group + 1]
-        length_a, length_b = int32(query_lengths[a]), int32(query_lengths[b])
-        columns = int32(reference_lengths[a])
-        query_a, query_b = query_starts[a], query_starts[b]
+        length_a, length_b = int32(queries.lengths[a]), int32(queries.lengths[b])
+        columns = int32(pairs.references.lengths[a])
+        query_a, query_b = queries.starts[a], queries.starts[b]
 
         match, mismatch = int32(parameters[0]), int32(parameters[1])
         padding = int32(parameters[2]) * int32(0x01010101)
@@ -225,9 +234,9 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                 row = top + r
                 here_a, here_b = padding, padding
                 if row + length_a >= 0:
-                    here_a = profile(queries[query_a + row + length_a], match, mismatch)
+                    here_a = profile(queries.codes[query_a + row + length_a], match, mismatch)
                 if row + length_b >= 0:
-                    here_b = profile(queries[query_b + row + length_b], match, mismatch)
+                    here_b = profile(queries.codes[query_b + row + length_b], match, mismatch)
                 profile_a[r] = here_a
                 profile_b[r] = here_b
                 index_a, index_b = row + length_a + 1, row + length_b + 1
@@ -262,13 +271,13 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
                     upper_insertion = edge[edge_start + uint64(1)]
             column = int32(-lane)
             # Counted in 32 bits, so that the multiply pipe computes the addresses.
-            position = uint32(group * selectors_stride + threads - lane)
-            following = selectors[position]
+            position = uint32(group * selectors.stride + threads - lane)
+            following = selectors.words[position]
 
             for _ in range(steps):
                 selector = following
                 position = uint32(position + uint32(1))
-                following = selectors[position]
+                following = selectors.words[position]
                 next_diagonal = cuda.shfl_up_sync(ALL, stored[rows - 1], 1)
                 insertion = cuda.shfl_up_sync(ALL, insertion, 1)
                 # Opaque, or the compiler duplicates the loop and each warp runs both copies.
@@ -393,11 +402,12 @@ def packed_kernel(threads, rows, local, with_ends, many_tiles, gap_is_shift):
             distance >>= 1
         if lane == 0:
             offset = bias if local else bias - shift
-            if scores[a] != REFUSED:
-                scores[a] = low_lane(best) - offset
-            if scores[b] != REFUSED:
-                scores[b] = high_lane(best) - offset
+            if ends.scores[a] != REFUSED:
+                ends.scores[a] = low_lane(best) - offset
+            if ends.scores[b] != REFUSED:
+                ends.scores[b] = high_lane(best) - offset
             if with_ends:
+                query_ends, reference_ends = ends.query_ends, ends.reference_ends
                 reference_ends[a] = int32(LOW) - int32((end_a >> 16) & LOW) if end_a else int32(0)
                 query_ends[a] = int32(LOW) - int32(end_a & LOW) if end_a else int32(0)
                 reference_ends[b] = int32(LOW) - int32((end_b >> 16) & LOW) if end_b else int32(0)

@@ -21,7 +21,8 @@ from bwarp.alignment.device_batch_cuda import (
     order_by_size,
     pair_costs,
 )
-from bwarp.alignment.packed_int16_kernel_cuda import REFUSED, refuse, select_bases
+from bwarp.alignment.packed_int16_kernel_cuda import REFUSED, Selectors, refuse, select_bases
+from bwarp.alignment.pair_tables_cuda import EndArrays
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
 from bwarp.alignment.scoring import Mode, Scoring, element_type, highest_score, lowest_score
 from bwarp.alignment.traceback_cuda import trace_alignments
@@ -74,14 +75,14 @@ def batch_alignments(
 ) -> Alignments:
     """Find the best alignment of each pair of a batch on the GPU."""
     ends = find_ends(batch, scoring, mode)
-    return trace_alignments(batch, pair_costs(scoring, mode), *ends, threads)
+    return trace_alignments(batch, pair_costs(scoring, mode), ends, threads)
 
 
-def find_ends(batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool = True):
-    """Return device arrays of scores, query ends and reference ends (the last two unset without
-    ends).
-    """
-    outputs = tuple(device_array(batch.count, np.int32) for _ in range(3))
+def find_ends(
+    batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool = True
+) -> EndArrays:
+    """Return scores and ends (the ends unset without `with_ends`)."""
+    outputs = EndArrays(*(device_array(batch.count, np.int32) for _ in range(3)))
     if batch.count == 0:
         return outputs
     element_type(scoring, mode, batch.queries.longest, batch.references.longest)
@@ -91,7 +92,7 @@ def find_ends(batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool 
         with work_space():
             some_refused = _find_packed(batch, scoring, mode, with_ends, outputs)
         if some_refused:
-            find_full(batch, pair_costs(scoring, mode), outputs, outputs[0], REFUSED)
+            find_full(batch, pair_costs(scoring, mode), outputs, outputs.scores, REFUSED)
     return outputs
 
 
@@ -130,7 +131,7 @@ def _find_packed(batch, scoring, mode, with_ends, outputs) -> bool:
         most = bias + highest_score(scoring, rows, columns) + scoring.match_mismatch[0] + shift
         if most > 32767 or columns > MOST_COLUMNS:
             slots = order.part(begin, end)
-            refuse[blocks(slots.size), BLOCK](slots, outputs[0], refused)
+            refuse[blocks(slots.size), BLOCK](slots, outputs.scores, refused)
             continue
         tile, many_tiles = tiles[min(number, len(tiles) - 1)], number >= len(tiles)
         _launch_packed(
@@ -172,34 +173,21 @@ def _launch_packed(batch, scoring, mode, with_ends, shape, members, refused, out
     groups = min((end - begin) // 2, MOST_SELECTORS // stride)
     bytes_a_group = 4 * (stride + edge_stride)
     groups = max(1, affordable(bytes_a_group * groups, MEMORY_SHARE) // bytes_a_group)
-    queries, references = batch.queries, batch.references
     with work_space():
-        selectors = device_array(groups * stride, np.int32)
+        selectors = Selectors(device_array(groups * stride, np.int32), stride)
         edge = device_array(max(1, groups * edge_stride), np.int32)
         for first in range(begin, end, 2 * groups):
             slots = order.part(first, min(first + 2 * groups, end))
             select_bases[blocks(slots.size // 2, 32), BLOCK](
-                references.codes,
-                references.starts,
-                references.lengths,
-                slots,
-                selectors,
-                stride,
-                threads,
-                outputs[0],
-                refused,
+                batch.references.arrays, slots, selectors, threads, outputs.scores, refused
             )
             kernel[blocks(slots.size // 2, threads), BLOCK](
-                queries.codes,
-                queries.starts,
-                queries.lengths,
+                batch.arrays,
                 selectors,
-                stride,
-                references.lengths,
                 slots,
                 parameters,
                 np.int32(1),
                 edge,
                 edge_stride,
-                *outputs,
+                outputs,
             )

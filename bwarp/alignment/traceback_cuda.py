@@ -30,11 +30,20 @@ from bwarp.alignment.device_batch_cuda import (
 from bwarp.alignment.follow_directions_cuda import (
     COUNT,
     WRITE,
+    TraceRules,
     check_diagonals,
     trace_diagonals,
     traceback_kernel,
 )
 from bwarp.alignment.int32_kernel_cuda import MATRIX_STRIDE, ROWS, full_matrix_kernel, strip_width
+from bwarp.alignment.pair_tables_cuda import (
+    Cells,
+    Cigars,
+    Directions,
+    EndArrays,
+    PairArrays,
+    Traced,
+)
 from bwarp.alignment.pairs import Alignments
 from bwarp.gpu.available_memory import affordable
 from bwarp.gpu.cuda import cuda, int32, int64, uint32
@@ -54,34 +63,28 @@ from bwarp.gpu.transfers import to_gpu, to_host
 
 
 @cuda.jit(device=True)
-def strips_and_width(rows, columns, band, threads):
+def strips_and_width(cells, pair, threads):
     """Return the strips of a banded matrix, and the words of directions per thread of a strip."""
     tile = int32(threads * ROWS)
-    return int32((rows + tile - 1) // tile), strip_width(tile, int32(threads), columns, band)
+    strips = int32((cells.query_ends[pair] + tile - 1) // tile)
+    columns, band = cells.reference_ends[pair], cells.bands[pair]
+    return strips, strip_width(tile, int32(threads), columns, band)
 
 
 @kernel
-def bin_by_work(
-    query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1], threads: int,
-    width_bins: int, bins: uint32[::1],
-):  # fmt: skip
+def bin_by_work(cells: Cells, threads: int, width_bins: int, bins: uint32[::1]):
     """Compute the bin of each pair by the size of its band; 0 without one. One thread per pair."""
     pair = cuda.grid(1)
     if pair < bins.size:
         number = int32(0)
-        if bands[pair] != 0:
-            strips, width = strips_and_width(
-                query_ends[pair], reference_ends[pair], bands[pair], threads
-            )
+        if cells.bands[pair] != 0:
+            strips, width = strips_and_width(cells, pair, threads)
             number = int32(1 + device_size_bin(strips) * width_bins + device_size_bin(width))
         bins[pair] = uint32(number)
 
 
 @kernel
-def size_directions(
-    slots: int32[::1], query_ends: int32[::1], reference_ends: int32[::1], bands: int32[::1],
-    threads: int, sizes: uint32[::1],
-):  # fmt: skip
+def size_directions(slots: int32[::1], cells: Cells, threads: int, sizes: uint32[::1]):
     """Compute the words of directions of the previous slot and of the buffer of each slot.
 
     One thread per slot, and one more. The prefix sum gives the start of directions, shifted by one
@@ -92,14 +95,12 @@ def size_directions(
         words = int64(0)
         if slot > 0:
             pair = slots[slot - 1]
-            strips, width = strips_and_width(
-                query_ends[pair], reference_ends[pair], bands[pair], threads
-            )
+            strips, width = strips_and_width(cells, pair, threads)
             words += int64(strips) * width * threads
         if slot < slots.size:
             pair = slots[slot]
             # Every run has a length, except for two clips.
-            words += query_ends[pair] + reference_ends[pair] + 2
+            words += cells.query_ends[pair] + cells.reference_ends[pair] + 2
         sizes[slot] = uint32(words)
 
 
@@ -135,13 +136,13 @@ FEW_WORDS = 1 << 24
 
 
 def trace_alignments(
-    batch: DeviceBatch, costs: Costs, scores, query_ends, reference_ends, threads: int = 1
+    batch: DeviceBatch, costs: Costs, ends: EndArrays, threads: int = 1
 ) -> Alignments:
-    """Find the alignments with given end cells and scores (device arrays).
+    """Find the alignments with given end cells and scores.
 
     With GATK's costs, without edit distances. `threads` copy the results to the host.
     """
-    count, ends = batch.count, (query_ends, reference_ends)
+    count = batch.count
     if count == 0:
         nothing = np.zeros(0, np.int32)
         return Alignments(*[nothing] * 6, np.zeros(1, np.int64), np.zeros(0, np.uint32))
@@ -150,11 +151,13 @@ def trace_alignments(
         # Edit distances, first rows and first columns.
         results = [device_array(count, np.int32) for _ in range(3)]
         if count < FEW_PAIRS and count * max(words, buffer) <= FEW_WORDS:
-            return _trace_few(batch, costs, scores, ends, words, buffer, results)
+            return _trace_few(batch, costs, ends, words, buffer, results)
         distances, first_rows, first_columns = results
-        fields = [scores, first_rows, query_ends, first_columns, reference_ends, distances]
+        fields = [
+            ends.scores, first_rows, ends.query_ends, first_columns, ends.reference_ends, distances,
+        ]  # fmt: skip
         # Ends, bands, and lengths of single-diagonal alignments, which are in bin 0.
-        cells = *ends, *_check_diagonals(batch, costs, scores, ends)
+        cells = Cells(*ends[1:], *_check_diagonals(batch, costs, ends))
         order, item_words = _order_by_work(batch, cells)
         edge_words = 2 * batch.references.longest
         portions = [
@@ -179,12 +182,12 @@ def _most_words(batch) -> int:
     return strips * (batch.references.longest + BAND_THREADS - 1) * BAND_THREADS
 
 
-def _trace_few(batch, costs, scores, ends, words, buffer, results):
+def _trace_few(batch, costs, ends, words, buffer, results):
     """Do what `trace_alignments` does, giving every pair the maximum memory."""
     count = batch.count
     # Next to the results, so that they are copied back together.
     counts, buffers = (device_array(size, np.uint32) for size in (count, count * buffer))
-    scores, query_ends, reference_ends = to_host([scores, *ends])
+    scores, query_ends, reference_ends = to_host(ends)
     numbers = np.arange(count, dtype=np.uint32)
     slots, starts, buffer_ends, bands = to_gpu(
         [
@@ -194,11 +197,11 @@ def _trace_few(batch, costs, scores, ends, words, buffer, results):
             _bands(costs, scores, query_ends, reference_ends),
         ]
     )
-    directions = device_array(count * words, np.uint32)
-    cells = *ends, bands, bands
-    _store_directions(batch, costs, slots, starts, directions, cells)
-    trace = _traceback(batch, costs, slots, starts, directions, cells)
-    trace(COUNT | WRITE, counts, *results, buffer_ends, buffers)
+    directions = Directions(device_array(count * words, np.uint32), starts)
+    cells = Cells(*ends[1:], bands, bands)
+    _store_directions(batch, costs, slots, directions, cells)
+    trace = _traceback(batch, costs, slots, directions, cells)
+    trace(COUNT | WRITE, Traced(counts, *results), Cigars(buffer_ends, buffers))
     distances, first_rows, first_columns, counts, buffers = to_host([*results, counts, buffers])
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
@@ -226,46 +229,46 @@ def _trace_portion(batch, costs, cells, order, begin, end, words, results):
     has_diagonals = begin == without_band > 0
     # First count the runs of each pair, then compute where they begin.
     offsets, nothing = (device_array(size, np.uint32) for size in (batch.count + 1, 1))
+    traced = Traced(offsets, *results)
     clear(offsets)
     if begin < end:
         slots = order.part(begin, end)
         sizes = device_array(slots.size + 1, np.uint32)
-        size_directions[blocks(sizes.size), BLOCK](slots, *cells[:3], BAND_THREADS, sizes)
+        size_directions[blocks(sizes.size), BLOCK](slots, cells, BAND_THREADS, sizes)
         exclusive_sum(sizes)
         starts = cut(sizes, 4, slots.size, np.uint32)
-        directions = device_array(words, np.uint32)
-        _store_directions(batch, costs, slots, starts, directions, cells)
-        trace = _traceback(batch, costs, slots, starts, directions, cells)
-        trace(COUNT | WRITE, offsets, *results, starts, directions)
+        directions = Directions(device_array(words, np.uint32), starts)
+        _store_directions(batch, costs, slots, directions, cells)
+        trace = _traceback(batch, costs, slots, directions, cells)
+        trace(COUNT | WRITE, traced, Cigars(starts, directions.words))
     if has_diagonals:
         trace = _diagonal_traceback(batch, costs, order.part(0, without_band), cells)
-        trace(COUNT, offsets, *results, nothing, nothing)
+        trace(COUNT, traced, Cigars(nothing, nothing))
     exclusive_sum(offsets)
     [[runs]] = to_host([cut(offsets, 4 * batch.count, 1, np.uint32)])
     cigar = device_array(int(runs), np.uint32)
     if has_diagonals:
-        trace(WRITE, nothing, *results, offsets, cigar)
+        trace(WRITE, traced, Cigars(offsets, cigar))
     if begin < end:
-        gather_runs[blocks(slots.size), BLOCK](slots, starts, directions, offsets, cigar)
+        gather_runs[blocks(slots.size), BLOCK](slots, starts, directions.words, offsets, cigar)
     wide_offsets = device_array(offsets.size, np.int64)
     widen[blocks(offsets.size), BLOCK](offsets, wide_offsets)
     return wide_offsets, cigar
 
 
-def _check_diagonals(batch, costs, scores, ends):
+def _check_diagonals(batch, costs, ends):
     bands, diagonals = (device_array(batch.count, np.int32) for _ in range(2))
     best_entry = max(int(costs.matrix.max()), 0)
     gap_open, gap_extend = costs.extend - costs.first, -costs.extend
     check_diagonals[blocks(batch.count, 32), BLOCK](
-        *_unsized(batch),
+        batch.arrays,
         costs.device_matrix,
         MATRIX_STRIDE,
         (
             *map(int, (costs.local, costs.free[0], costs.free[2])),
             *(gap_open, gap_extend, best_entry),
         ),
-        scores,
-        *ends,
+        ends,
         bands,
         diagonals,
     )
@@ -281,7 +284,7 @@ def _order_by_work(batch, cells) -> tuple[Order, np.ndarray]:
     strip_bins = size_bin(most_strips) + 1
     width_bins = size_bin(most_columns + BAND_THREADS) + 1
     bins = device_array(batch.count, np.uint32)
-    bin_by_work[blocks(batch.count), BLOCK](*cells[:3], BAND_THREADS, width_bins, bins)
+    bin_by_work[blocks(batch.count), BLOCK](cells, BAND_THREADS, width_bins, bins)
     order = order_by_bins(bins, batch.count, 1, 1 + strip_bins * width_bins, False)
     return order, _most_words_of_bins(strip_bins, width_bins)
 
@@ -334,57 +337,39 @@ def _diagonal_traceback(batch, costs, slots, cells):
     """Return the kernel for single-diagonal alignments with its first arguments."""
     if costs.is_gatk:
         # The traceback of GATK adds clips on diagonals too.
-        nothing = device_array(1, np.uint32)
-        return _traceback(batch, costs, slots, nothing, nothing, cells)
+        nothing = Directions(*[device_array(1, np.uint32)] * 2)
+        return _traceback(batch, costs, slots, nothing, cells)
     kernel = trace_diagonals[blocks(slots.size, 32), BLOCK]
-    query_ends, reference_ends, _, diagonals = cells
-    ambiguous = np.int32(costs.ambiguous)
-    return partial(
-        kernel, *_unsized(batch), slots, query_ends, reference_ends, diagonals, ambiguous
-    )
+    return partial(kernel, batch.arrays, slots, cells, np.int32(costs.ambiguous))
 
 
-def _unsized(batch) -> tuple:
-    """Return codes and starts of both sides, without lengths."""
-    queries, references = batch.queries, batch.references
-    return queries.codes, queries.starts, references.codes, references.starts
-
-
-def _store_directions(batch, costs, slots, starts, directions, cells):
-    query_ends, reference_ends, bands, _ = cells
+def _store_directions(batch, costs, slots, directions, cells):
     edge_stride = 2 * batch.references.longest
     # The end is the corner of the remaining matrix.
-    tie, free = int(costs.opens_on_tie), costs.free
-    parameters = (costs.first, costs.extend, tie, int(free[0]), 0, int(free[2]), 0, 0)
+    queries = batch.queries.arrays._replace(lengths=cells.query_ends)
+    references = batch.references.arrays._replace(lengths=cells.reference_ends)
+    free = costs.free[0], False, costs.free[2], False
     kernel = full_matrix_kernel(BAND_THREADS, costs.local, False, True)
     with work_space():
         edge = device_array(slots.size * edge_stride, np.int32)
         kernel[blocks(slots.size, BAND_THREADS), BLOCK](
-            batch.queries.codes,
-            batch.queries.starts,
-            query_ends,
-            batch.references.codes,
-            batch.references.starts,
-            reference_ends,
+            PairArrays(queries, references),
             slots,
-            bands,
-            costs.device_matrix,
-            parameters,
+            cells.bands,
+            costs.of_kernel(free),
             edge,
             edge_stride,
             directions,
-            starts,
-            *(bands, bands, bands),
+            EndArrays(*[cells.bands] * 3),
         )
 
 
-def _traceback(batch, costs, slots, starts, directions, cells):
+def _traceback(batch, costs, slots, directions, cells):
     kernel = traceback_kernel(BAND_THREADS, costs.is_gatk)[blocks(slots.size), BLOCK]
-    parameters = (int(costs.free[0]), int(costs.free[2]), max(costs.overhang, 0))
-    return partial(
-        kernel, *_unsized(batch), batch.references.lengths, slots, *cells, directions, starts,
-        parameters, np.int32(costs.ambiguous),
-    )  # fmt: skip
+    rules = TraceRules(
+        int(costs.free[0]), int(costs.free[2]), max(costs.overhang, 0), np.int32(costs.ambiguous)
+    )
+    return partial(kernel, batch.arrays, slots, cells, directions, rules)
 
 
 def _merged(pieces):

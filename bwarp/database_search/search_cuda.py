@@ -23,6 +23,7 @@ from bwarp.alignment.device_batch_cuda import (
     pair_costs,
     with_host_lengths,
 )
+from bwarp.alignment.pair_tables_cuda import EndArrays
 from bwarp.alignment.scoring import LOCAL, Scoring
 from bwarp.database_search import profile_kernel_cuda
 from bwarp.database_search.database import Database, check_search
@@ -35,7 +36,7 @@ from bwarp.database_search.profile_kernel_cuda import (
     strip_kernel,
 )
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.device_arrays import zeros
+from bwarp.gpu.device_arrays import columns, zeros
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.runtime.threads import bounded_ranges
 
@@ -295,9 +296,9 @@ def _scores_in_32_bits(query, part, scoring, ids):
     lengths = np.full(count, query.size, np.int32)
     starts = zeros(count, np.int64)
     queries = with_host_lengths(cuda.to_device(query), starts, cuda.to_device(lengths), lengths)
-    outputs = tuple(cuda.device_array(count, np.int32) for _ in range(3))
+    outputs = columns(EndArrays, count)
     marks = np.zeros(count, np.int32)
     marks[ids] = 1
     batch = DeviceBatch(queries, targets)
     find_full(batch, pair_costs(scoring, LOCAL), outputs, cuda.to_device(marks), 1)
-    return outputs[0].copy_to_host()[ids]
+    return outputs.scores.copy_to_host()[ids]

@@ -14,8 +14,9 @@
     mark_hits[launch(n)](hits, 30, marks)       the number of threads is given
 
 An annotation is a Numba type, `int`, `float`, `bool`, or a named tuple with such annotations: a
-table of columns is a single argument. A tuple of types means any of them. The annotations give the
-types to compile a kernel for before any GPU is used, and are checked at launches.
+table of columns is a single argument. `Annotated[tuple, ...]` names several types, and means any of
+them. The annotations give the types to compile a kernel for before any GPU is used, and are checked
+at launches.
 
 A launch takes a few microseconds and does not release the GIL. numba-cuda inspects every argument
 at every launch, which takes longer than queueing it, and releases the GIL while it calls the
@@ -175,8 +176,8 @@ def _variants(hints: Sequence) -> list[tuple]:
 def _types_of(hint) -> list:
     if isinstance(hint, types.Type):
         return [hint]
-    if isinstance(hint, tuple):
-        return list(hint)
+    if hasattr(hint, "__metadata__"):
+        return list(hint.__metadata__)
     if hasattr(hint, "_fields"):
         fields = inspect.get_annotations(hint)
         parts = _variants([fields[name] for name in hint._fields])

@@ -7,6 +7,7 @@ to be located.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.sums_and_sorts import pair_sorter
 from bwarp.gpu.transfers import to_gpu
 from bwarp.index.fm_index import BWT, FMIndex
-from bwarp.index.locate_cuda import packed_text, whole_suffix_array
+from bwarp.index.locate_cuda import Segments, Suffixes, packed_text, whole_suffix_array
 from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, plan_memory
-from bwarp.index.rank_cuda import GROUPS, ranks_both
+from bwarp.index.rank_cuda import DeviceBWT, ranks_both
+from bwarp.reference import Reference
 from bwarp.runtime.timeline import on_timeline
 
 #: Elements of the workspace: the maximum useful number, one nearly as fast, and the minimum.
@@ -38,23 +40,39 @@ _TABLE_ENTRY = 16
 _THREADS = 256
 
 
-@dataclass(frozen=True)
-class DeviceBWT:
-    """A `BWT` on the GPU: the same attributes, with device arrays."""
+class StringTable(NamedTuple):
+    """The rows of all strings of a length.
 
-    words: object = field(repr=False)
-    separator_rows: object = field(repr=False)
-    groups: tuple[int, ...]
-    text_start: int
-    n_rows: int
+    Attributes
+    ----------
+    rows : device array, shape=(4 * 4**length,), dtype=uint32
+        First row forward, first row reverse, number of rows, 0, for each string; the index of a
+        string is its bases as a number in base 4.
+    length : int
+    """
 
-    @property
-    def arrays(self) -> tuple:
-        """The first arguments of every kernel that computes ranks."""
-        return self.words, self.separator_rows, self.groups
+    rows: uint32[::1]
+    length: int
 
 
-class Workspace:
+class IndexText(NamedTuple):
+    """The text of an index, to compare hits with.
+
+    Attributes
+    ----------
+    suffixes : device array, dtype=uint32
+        The text position of each row.
+    bases : device array, dtype=uint64
+        The text in 2 bits per base.
+    segments : Segments
+    """
+
+    suffixes: uint32[::1]
+    bases: uint64[::1]
+    segments: Segments
+
+
+class Workspace(NamedTuple):
     """Lists of `elements` elements on the GPU, reused for every batch.
 
     nodes, spare : device array, shape=(5 * elements,), dtype=uint32
@@ -69,22 +87,31 @@ class Workspace:
         Their mismatches.
     counters : device array, shape=(COUNTERS,), dtype=uint32
         The elements of a list in use, or requested.
-    pinned : ndarray, shape=(PINNED_BYTES,), dtype=uint8
-        On the host: a buffer for copies from the GPU.
     """
 
     BYTES = 2 * 5 * 4 + 8 + 4 * 4 + 8 + 4
 
-    def __init__(self, elements: int):
-        self.elements = elements
-        self.nodes = cuda.device_array(5 * elements, np.uint32)
-        self.spare = cuda.device_array(5 * elements, np.uint32)
-        self.checks = cuda.device_array(elements, np.uint64)
-        self.intervals = cuda.device_array(4 * elements, np.uint32)
-        self.keys = cuda.device_array(elements, np.uint64)
-        self.values = cuda.device_array(elements, np.uint32)
-        self.counters = cuda.device_array(COUNTERS, np.uint32)
-        self.pinned = cuda.pinned_array(PINNED_BYTES, np.uint8)
+    elements: int
+    nodes: uint32[::1]
+    spare: uint32[::1]
+    checks: uint64[::1]
+    intervals: uint32[::1]
+    keys: uint64[::1]
+    values: uint32[::1]
+    counters: uint32[::1]
+
+
+def _make_workspace(elements: int) -> Workspace:
+    return Workspace(
+        elements,
+        nodes=cuda.device_array(5 * elements, np.uint32),
+        spare=cuda.device_array(5 * elements, np.uint32),
+        checks=cuda.device_array(elements, np.uint64),
+        intervals=cuda.device_array(4 * elements, np.uint32),
+        keys=cuda.device_array(elements, np.uint64),
+        values=cuda.device_array(elements, np.uint32),
+        counters=cuda.device_array(COUNTERS, np.uint32),
+    )
 
 
 @dataclass
@@ -99,14 +126,16 @@ class DeviceIndex:
         ``str(plan)`` describes it.
     forward, reverse : DeviceBWT
         `reverse` is None if no search needs it.
-    first_rows, segment_text, segment_genome : device arrays, dtype=uint32
-    suffixes : device array, dtype=uint32, or None
+    segments : Segments
+    suffixes : Suffixes or None
         Of every `plan.suffix_rate`-th row.
-    text : device array, dtype=uint64, or None
-        The text in 2 bits per base, if the whole suffix array is there.
+    text : IndexText or None
+        If the whole suffix array is there.
     work : Workspace or None
         None for callers with their own lists.
-    tables : dict of int to device array
+    pinned : ndarray, shape=(PINNED_BYTES,), dtype=uint8, or None
+        On the host, beside a workspace: a buffer for copies from the GPU.
+    tables : dict of int to StringTable
         See `table`.
     sort_pairs : function
         From `bwarp.gpu.sums_and_sorts.pair_sorter`; loading it takes milliseconds.
@@ -116,12 +145,11 @@ class DeviceIndex:
     plan: MemoryPlan
     forward: DeviceBWT
     reverse: DeviceBWT | None
-    first_rows: object = field(repr=False)
-    segment_text: object = field(repr=False)
-    segment_genome: object = field(repr=False)
-    suffixes: object = field(repr=False)
-    text: object = field(repr=False)
+    segments: Segments = field(repr=False)
+    suffixes: Suffixes | None = field(repr=False)
+    text: IndexText | None = field(repr=False)
     work: Workspace | None = field(repr=False)
+    pinned: np.ndarray | None = field(repr=False)
     tables: dict = field(repr=False)
     sort_pairs: Callable = field(repr=False)
 
@@ -130,17 +158,10 @@ class DeviceIndex:
         """Return whether the index has the reverse BWT, on the GPU or not."""
         return self.index.has_reverse
 
-    def table(self, length: int):
-        """Return the rows of all strings of a length.
-
-        Returns
-        -------
-        table : device array, shape=(4 * 4**length,), dtype=uint32
-            First row forward, first row reverse, number of rows, 0, for each string; the index of a
-            string is its bases as a number in base 4.
-        """
+    def table(self, length: int) -> StringTable:
+        """Return the rows of all strings of a length."""
         if length not in self.tables:
-            self.tables[length] = string_table(self.forward, self.first_rows, length)
+            self.tables[length] = string_table(self.forward, length)
         return self.tables[length]
 
 
@@ -170,39 +191,43 @@ def make_device_index(
         Several threads copy the files of an index to the GPU three times as fast as one.
     """
     plan = plan_memory(index, needs, free_memory())
-    first_rows = cuda.to_device(index.forward.first_rows.astype(np.uint32))
     forward = _upload_bwt(index.forward, threads)
     reference = index.reference
-    segment_text = cuda.to_device(reference.segment_text.astype(np.uint32))
-    segment_genome = cuda.to_device(reference.segment_genome.astype(np.uint32))
+    segments = segments_on_gpu(reference)
     suffixes = text = None
     if plan.suffix_rate:
         # Make the suffixes that are kept from those of the index.
         kept = index.suffix_array[:: max(1, plan.suffix_rate // index.sa_rate)]
-        suffixes = upload(kept, threads)
+        rate = max(index.sa_rate, plan.suffix_rate)
+        suffixes = Suffixes(upload(kept, threads), rate, forward.n_rows)
     if plan.suffix_rate == 1:
         if index.sa_rate > 1:
-            suffixes = whole_suffix_array(forward, first_rows, index.sa_rate, suffixes)
-        text = packed_text(
-            upload(reference.packed, threads), segment_text, segment_genome, reference.text_length
-        )
+            suffixes = whole_suffix_array(forward, suffixes)
+        packed = upload(reference.packed, threads)
+        bases = packed_text(packed, segments, reference.text_length)
+        text = IndexText(suffixes.positions, bases, segments)
     reverse = _upload_bwt(index.reverse, threads) if needs.with_reverse else None
-    table = string_table(forward, first_rows, plan.string_length)
+    table = string_table(forward, plan.string_length)
     free_memory()  # inputs that are no longer needed
     return DeviceIndex(
         index=index,
         plan=plan,
         forward=forward,
         reverse=reverse,
-        first_rows=first_rows,
-        segment_text=segment_text,
-        segment_genome=segment_genome,
+        segments=segments,
         suffixes=suffixes,
         text=text,
-        work=Workspace(plan.elements) if with_lists else None,
+        work=_make_workspace(plan.elements) if with_lists else None,
+        pinned=cuda.pinned_array(PINNED_BYTES, np.uint8) if with_lists else None,
         tables={plan.string_length: table},
         sort_pairs=pair_sorter(),
     )
+
+
+def segments_on_gpu(reference: Reference) -> Segments:
+    """Copy the segments of a reference to the GPU."""
+    segments = reference.segment_text, reference.segment_genome
+    return Segments(*(cuda.to_device(starts.astype(np.uint32)) for starts in segments))
 
 
 @on_timeline("copy to the GPU")
@@ -217,27 +242,25 @@ def _upload_bwt(bwt: BWT, threads: int) -> DeviceBWT:
         upload(bwt.words, threads),
         upload(bwt.separator_rows),
         bwt.groups,
+        cuda.to_device(bwt.first_rows.astype(np.uint32)),
         bwt.text_start,
         bwt.n_rows,
     )
 
 
-def string_table(forward: DeviceBWT, first_rows, length: int):
+def string_table(forward: DeviceBWT, length: int) -> StringTable:
     """Make `DeviceIndex.table`: extend strings to the left, base by base, from the empty one."""
     table = cuda.to_device(np.array([0, 0, forward.n_rows, 0], np.uint32))
     for shorter in range(length):
         strings = 4**shorter
         longer = cuda.device_array(_TABLE_ENTRY * strings, np.uint32)
-        grow_table[launch(strings, _THREADS)](*forward.arrays, first_rows, table, longer)
+        grow_table[launch(strings, _THREADS)](forward, table, longer)
         table = longer
-    return table
+    return StringTable(table, length)
 
 
 @kernel
-def grow_table(
-    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
-    table: uint32[::1], longer: uint32[::1],
-):  # fmt: skip
+def grow_table(bwt: DeviceBWT, table: uint32[::1], longer: uint32[::1]):
     """Extend every string of a table by one base to the left.
 
     One thread per string, which writes four entries. Neighbouring strings have neighbouring rows,
@@ -248,14 +271,14 @@ def grow_table(
     if i < strings:
         string = uint64(i)
         first, other_row, rows, _ = load_uint32x4(table, uint64(4) * string)
-        at_start, at_stop = ranks_both(words, separator_rows, groups, first, uint32(first + rows))
+        at_start, at_stop = ranks_both(bwt, first, uint32(first + rows))
         other_row = uint32(other_row + rows)
         for base in range(4):
             other_row = uint32(other_row - (at_stop[base] - at_start[base]))
         for base in range(4):
             count = uint32(at_stop[base] - at_start[base])
             entry = uint64(4) * (uint64(base) * uint64(strings) + string)
-            longer[entry] = uint32(first_rows[base] + at_start[base]) if count else uint32(0)
+            longer[entry] = uint32(bwt.first_rows[base] + at_start[base]) if count else uint32(0)
             longer[entry + uint64(1)] = other_row if count else uint32(0)
             longer[entry + uint64(2)] = count
             longer[entry + uint64(3)] = uint32(0)

@@ -65,6 +65,16 @@ class Part(NamedTuple):
     room: tuple
 
 
+class Unsorted(NamedTuple):
+    """Suffixes to sort: their keys, start positions and target rows; no `rows` stand for 0, 1, 2,
+    ...
+    """
+
+    keys: uint64[::1]
+    positions: uint32[::1]
+    rows: uint32[::1]
+
+
 def suffixes_in_parts(
     text: PackedText, codes, sample: Callable[[], SuffixSample], most: int, threads: int = 1
 ) -> Iterator[Part]:
@@ -138,19 +148,18 @@ def _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, t
         Buffers.
     """
     suffixes, *positions = positions
-    # The arrays to sort: `count` suffixes, their keys, and their target rows; no `rows` stand for
-    # 0, 1, 2, ... The first buffer of each pair is the one in use.
-    now = keys[0], suffixes, cuda.device_array(0, np.uint32)
+    # The first `count` are in use, and the first buffer of each pair.
+    now = Unsorted(keys[0], suffixes, cuda.device_array(0, np.uint32))
     depth = FIRST_SYMBOLS
     while True:
         starts = cuda.device_array(-(-count // TILE) + 1, np.uint32)
-        count_unsorted[launch(WARP * starts.size, _THREADS)](now[0], count, starts)
+        count_unsorted[launch(WARP * starts.size, _THREADS)](now.keys, count, starts)
         unsorted = add_up(starts)
         if unsorted == 0:
             return
         keys, positions, rows = keys[::-1], positions[::-1], rows[::-1]
         gather_unsorted[launch(WARP * (starts.size - 1), _THREADS)](
-            *now, count, starts, codes, depth, keys[0], positions[0], rows[0]
+            now, count, starts, codes, depth, Unsorted(keys[0], positions[0], rows[0])
         )
         count = unsorted
         if depth >= DEEPEST:
@@ -161,7 +170,7 @@ def _sort_alike(text, codes, sample, count, keys, positions, rows, sort_pairs, t
         put_in_rows[launch(count, _THREADS)](positions[0], rows[0], count, suffixes)
         if depth >= DEEPEST:
             return
-        now, depth = (keys[0], positions[0], rows[0]), depth + NEXT_SYMBOLS
+        now, depth = Unsorted(keys[0], positions[0], rows[0]), depth + NEXT_SYMBOLS
 
 
 def _sort_on_host(text, sample, count, keys, positions, depth, threads) -> None:
@@ -249,9 +258,8 @@ def count_unsorted(keys: uint64[::1], count: int, counts: uint32[::1]):
 
 @kernel
 def gather_unsorted(
-    keys: uint64[::1], positions: uint32[::1], rows: uint32[::1], count: int, starts: uint32[::1],
-    codes: uint8[::1], depth: int, next_keys: uint64[::1], next_positions: uint32[::1],
-    next_rows: uint32[::1],
+    now: Unsorted, count: int, starts: uint32[::1], codes: uint8[::1], depth: int,
+    following: Unsorted,
 ):  # fmt: skip
     """Gather the unsorted elements, with their keys for the next round:
 
@@ -266,16 +274,16 @@ def gather_unsorted(
         gathered = np.int64(starts[tile])
         for step in range(tile * TILE, min((tile + 1) * TILE, count), WARP):
             j = step + lane
-            unsorted = j < count and is_unsorted(keys, count, j)
+            unsorted = j < count and is_unsorted(now.keys, count, j)
             votes = np.uint32(cuda.ballot_sync(ALL_LANES, unsorted))
             if unsorted:
                 at = gathered + cuda.popc(votes & lanes_before)
-                group = at - (j - first_equal(keys, j))
-                position = np.int64(positions[j])
+                group = at - (j - first_equal(now.keys, j))
+                position = np.int64(now.positions[j])
                 symbols = symbols_at(codes, position + depth, NEXT_SYMBOLS)
-                next_keys[at] = (np.uint64(group) << np.uint64(NEXT_BITS)) | symbols
-                next_positions[at] = position
-                next_rows[at] = np.int64(rows[j]) if rows.size else j
+                following.keys[at] = (np.uint64(group) << np.uint64(NEXT_BITS)) | symbols
+                following.positions[at] = position
+                following.rows[at] = np.int64(now.rows[j]) if now.rows.size else j
             gathered += cuda.popc(votes)
 
 

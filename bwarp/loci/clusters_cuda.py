@@ -8,6 +8,8 @@ A locus is two numbers in two arrays:
 
 from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
 from bwarp.loci.edits_cuda import (
+    Compared,
+    Stretch,
     agreeing,
     count_mismatches,
     distances_to,
@@ -72,15 +74,21 @@ def put_loci(item, gaps, distances, begin, low, high, out):
 
 
 @cuda.jit(device=True)
-def find_in_cluster(
-    text, reads, items, parts, hits, first_hit, last_hit, reach, reach_at, sides, sides_at,
-    distances, distances_at, out,
-):  # fmt: skip
+def find_in_cluster(given, cluster, work, out):
     """Verify the hits of a cluster and write its loci; return the numbers verified and confirmed.
 
-    Does what `verify_cpu.find_loci` does with the hits of an item. Works in `reach` (int32),
-    `sides` and `distances` (uint8), each from its offset on.
+    Does what `verify_cpu.find_loci` does with the hits of an item.
+
+    Parameters
+    ----------
+    given : bwarp.loci.verify_cuda.Clustered
+    work : WorkRoom
     """
+    text, items, parts, hits = given.text, given.items, given.parts, given.hits
+    first_hit = int64(given.clusters.firsts[cluster])
+    last_hit = int64(given.clusters.firsts[cluster + 1])
+    bases = Compared(text.blocks, given.reads)
+    sides, distances, distances_at = work.sides, work.distances, work.distances_at
     key = hits.keys[first_hit]
     item = uint32(key >> uint64(hits.layout.item_shift))
     segment = hits.segments[first_hit]
@@ -88,9 +96,10 @@ def find_in_cluster(
     e, g = int64(items.edits[item]), int64(items.gaps[item])
     first_part, may_differ = int64(parts.offsets[item]), items.mismatches[item] > 0
     width = 2 * g + 1
-    before, after = sides_at, sides_at + width
-    from_ = int64(text.segment_genome[segment])
-    to = from_ + int64(text.segment_text[segment + 1]) - int64(text.segment_text[segment]) - 1
+    before, after = work.sides_at, work.sides_at + width
+    from_ = int64(text.segments.genome[segment])
+    starts = text.segments.text
+    to = from_ + int64(starts[segment + 1]) - int64(starts[segment]) - 1
     zero = (uint64(item) << uint64(hits.layout.item_shift - PART_BITS)) + uint64(
         (int64(segment) + 1) * int64(hits.layout.spread)
     )
@@ -109,28 +118,17 @@ def find_in_cluster(
         diagonal = diagonal_of(text, segment, int64(on_diagonal - zero))
         wrong = int64(0)
         if may_differ:
-            wrong = count_mismatches(text.blocks, diagonal + a, reads, begin + a, b - a)
+            wrong = count_mismatches(bases, diagonal + a, begin + a, b - a)
         if wrong == 0:
-            a -= agreeing(
-                text.blocks, diagonal + a, reads, begin + a, min(a, diagonal + a - from_), LEFT
-            )
-            b += agreeing(
-                text.blocks,
-                diagonal + b,
-                reads,
-                begin + b,
-                min(length - b, to - diagonal - b),
-                RIGHT,
-            )
+            a -= agreeing(bases, diagonal + a, begin + a, min(a, diagonal + a - from_), LEFT)
+            b += agreeing(bases, diagonal + b, begin + b, min(length - b, to - diagonal - b), RIGHT)
             run, run_start = on_diagonal, a
         most = e - wrong - order
         if most < 0:
             continue
         at = diagonal + a
-        left = distances_to(
-            text.blocks, at, at - from_, reads, begin + a, a, most, g, LEFT, reach, reach_at, sides,
-            before,
-        )  # fmt: skip
+        stretch = Stretch(at, at - from_, begin + a, a)
+        left = distances_to(bases, stretch, most, g, LEFT, work, before)
         # A stretch that starts within the run: the bases before its start are inserted.
         for k in range(a + 1, min(g, most) + 1):
             sides[before + g - k] = uint8(k)
@@ -138,10 +136,8 @@ def find_in_cluster(
             continue
         at = diagonal + b
         most = e - wrong - left
-        right = distances_to(
-            text.blocks, at, to - at, reads, begin + b, length - b, most, g, RIGHT, reach, reach_at,
-            sides, after,
-        )  # fmt: skip
+        stretch = Stretch(at, to - at, begin + b, length - b)
+        right = distances_to(bases, stretch, most, g, RIGHT, work, after)
         if right > most:
             continue
         for k in range(length - b + 1, min(g, most) + 1):
@@ -156,20 +152,8 @@ def find_in_cluster(
         for at in range(high, stop):
             row = distances_at + (at - low) * width
             if 0 < g < e:
-                distances_with_few_gaps(
-                    text.blocks,
-                    at,
-                    to - at,
-                    reads,
-                    begin,
-                    length,
-                    e,
-                    g,
-                    reach,
-                    reach_at,
-                    distances,
-                    row,
-                )
+                stretch = Stretch(at, to - at, begin, length)
+                distances_with_few_gaps(bases, stretch, e, g, work, row)
             else:
                 for k in range(width):
                     distances[row + k] = uint8(NO_DISTANCE)

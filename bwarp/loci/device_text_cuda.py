@@ -6,18 +6,21 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.gpu.cuda import cuda, uint32
+from bwarp.index.device_index_cuda import segments_on_gpu
+from bwarp.index.locate_cuda import Segments
+from bwarp.loci.edits_cuda import last_bounded
 from bwarp.mapping.extension_cuda import genome_on_gpu
 from bwarp.reference import Reference
 
 
 class TextArrays(NamedTuple):
-    """The genome in the blocks of base_bits_cuda; the starts of segments in the text, plus its end;
-    and their starts in the genome.
+    """The genome in the blocks of base_bits_cuda, its segments, and the last diagonal that
+    `bwarp.loci.edits_cuda.cannot_align` may judge.
     """
 
     blocks: uint32[::1]
-    segment_text: uint32[::1]
-    segment_genome: uint32[::1]
+    segments: Segments
+    last_bounded: int
 
 
 class DeviceText(NamedTuple):
@@ -25,30 +28,22 @@ class DeviceText(NamedTuple):
 
     Attributes
     ----------
-    n_bases, length
-        Of the genome, and of the text.
+    length
+        Of the text.
     sort_pairs
         As `bwarp.gpu.sums_and_sorts.pair_sorter` makes it.
     """
 
     arrays: TextArrays
-    n_bases: int
     length: int
     sort_pairs: Callable
 
 
 def text_on_gpu(reference: Reference, sort_pairs: Callable, threads: int = 1) -> DeviceText:
     """Copy the genome and its segments to the GPU."""
-    segments = reference.segment_text, reference.segment_genome
-    return DeviceText(
-        TextArrays(
-            genome_on_gpu(reference, threads).blocks,
-            *(cuda.to_device(array.astype(np.uint32)) for array in segments),
-        ),
-        reference.n_bases,
-        reference.text_length,
-        sort_pairs,
-    )
+    blocks = genome_on_gpu(reference, threads).blocks
+    arrays = TextArrays(blocks, segments_on_gpu(reference), last_bounded(reference.n_bases))
+    return DeviceText(arrays, reference.text_length, sort_pairs)
 
 
 def blocks_on_gpu(blocks: np.ndarray):

@@ -4,12 +4,41 @@ Each function runs in one thread and compares 32 bases at a time. Its working ar
 than it needs, starting at an offset: local memory of the thread, or a share of global memory.
 """
 
+from typing import NamedTuple
+
 from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.loci.verify_cpu import NO_DISTANCE, RIGHT
 from bwarp.reads.base_bits_cuda import differing, shifted
 
 _NOWHERE = -(1 << 30)
+
+
+class Compared(NamedTuple):
+    """Blocks of the genome and of reads."""
+
+    genome: object
+    reads: object
+
+
+class Stretch(NamedTuple):
+    """Bases of a read from `first` on, and where and how many bases of the genome go with them."""
+
+    origin: int
+    room: int
+    first: int
+    length: int
+
+
+class WorkRoom(NamedTuple):
+    """Working memory (`reach` of dtype int32), and where results go; each from its offset on."""
+
+    reach: object
+    reach_at: int
+    sides: object
+    sides_at: int
+    distances: object
+    distances_at: int
 
 
 def room_with_gaps(gaps: int) -> int:
@@ -23,18 +52,18 @@ def room_with_few_gaps(gaps: int) -> int:
 
 
 @cuda.jit(device=True)
-def agreeing(genome, at, reads, first, most, side):
+def agreeing(bases, at, first, most, side):
     """Count agreeing bases, up to `most`, from two positions towards `RIGHT` or `LEFT`."""
     n = int64(0)
     while n < most:
         if side == RIGHT:
-            bits = differing(genome, at + n, reads, first + n)
+            bits = differing(bases.genome, at + n, bases.reads, first + n)
             if bits != 0:
                 return min(most, n + int64(cuda.ffs(int64(bits))) - 1)
             n += 32
         else:
             width = min(int64(32), at - n, first - n)
-            bits = differing(genome, at - n - width, reads, first - n - width)
+            bits = differing(bases.genome, at - n - width, bases.reads, first - n - width)
             bits = uint32(uint64(bits) << uint64(32 - width))
             if bits != 0:
                 return min(most, n + int64(cuda.clz(int64(bits))) - 32)
@@ -43,11 +72,11 @@ def agreeing(genome, at, reads, first, most, side):
 
 
 @cuda.jit(device=True)
-def count_mismatches(genome, at, reads, first, n):
+def count_mismatches(bases, at, first, n):
     """Count the differences among n bases."""
     count = int64(0)
     for i in range(0, n, 32):
-        bits = differing(genome, at + i, reads, first + i)
+        bits = differing(bases.genome, at + i, bases.reads, first + i)
         if n - i < 32:
             bits = uint32(uint64(bits) & ((uint64(1) << uint64(n - i)) - uint64(1)))
         count += int64(cuda.popc(bits))
@@ -64,22 +93,19 @@ def furthest(same, shorter, longer, most):
 
 
 @cuda.jit(device=True)
-def distances_to(
-    genome, origin, room, reads, first, length, edits, gaps, side, reach, reach_at, distances, to
-):
-    """Do what `bwarp.loci.verify_cpu.distances_to` does.
-
-    Works in `reach` (int32) from `reach_at` on, and writes distances (uint8) from `to` on.
-    """
+def distances_to(bases, stretch, edits, gaps, side, work, to):
+    """Do what `bwarp.loci.verify_cpu.distances_to` does; write to `work.sides` from `to` on."""
+    origin, room, first, length = stretch
+    reach, distances = work.reach, work.sides
     width = 2 * gaps + 3
     for i in range(2 * width):
-        reach[reach_at + i] = _NOWHERE
+        reach[work.reach_at + i] = _NOWHERE
     for i in range(2 * gaps + 1):
         distances[to + i] = uint8(NO_DISTANCE)
-    before = reach_at + gaps + 1
+    before = work.reach_at + gaps + 1
     now = before + width
     least = edits + 1
-    row = agreeing(genome, origin, reads, first, min(length, room), side)
+    row = agreeing(bases, origin, first, min(length, room), side)
     reach[before] = row
     if row == length:
         least = int64(0)
@@ -92,7 +118,7 @@ def distances_to(
             row = furthest(int64(reach[at]), int64(reach[at - 1]), int64(reach[at + 1]), most)
             if row >= 0:
                 row += agreeing(
-                    genome, origin + side * (row + k), reads, first + side * row, most - row, side
+                    bases, origin + side * (row + k), first + side * row, most - row, side
                 )
                 if row == length and distances[to + gaps + k] == NO_DISTANCE:
                     distances[to + gaps + k] = uint8(s)
@@ -103,19 +129,19 @@ def distances_to(
 
 
 @cuda.jit(device=True)
-def distances_with_few_gaps(
-    genome, origin, room, reads, first, length, edits, gaps, reach, reach_at, distances, to
-):
-    """Do what `bwarp.loci.verify_cpu.distances_with_few_gaps` does; memory as in `distances_to`."""
+def distances_with_few_gaps(bases, stretch, edits, gaps, work, to):
+    """Do what `bwarp.loci.verify_cpu.distances_with_few_gaps` does; write to `work.distances`."""
+    origin, room, first, length = stretch
+    reach, distances = work.reach, work.distances
     width = 2 * gaps + 3
     level = (gaps + 1) * width
     for i in range(2 * level):
-        reach[reach_at + i] = _NOWHERE
+        reach[work.reach_at + i] = _NOWHERE
     for i in range(2 * gaps + 1):
         distances[to + i] = uint8(NO_DISTANCE)
-    before = reach_at + gaps + 1
+    before = work.reach_at + gaps + 1
     now = before + level
-    row = agreeing(genome, origin, reads, first, min(length, room), RIGHT)
+    row = agreeing(bases, origin, first, min(length, room), RIGHT)
     reach[before] = row
     if row == length:
         distances[to + gaps] = uint8(0)
@@ -130,7 +156,7 @@ def distances_with_few_gaps(
                     longer = int64(reach[at - width + 1])
                 row = furthest(int64(reach[at]), shorter, longer, most)
                 if row >= 0:
-                    row += agreeing(genome, origin + row + k, reads, first + row, most - row, RIGHT)
+                    row += agreeing(bases, origin + row + k, first + row, most - row, RIGHT)
                     if row == length and distances[to + gaps + k] == NO_DISTANCE:
                         distances[to + gaps + k] = uint8(s)
                 reach[now + g * width + k] = row
@@ -151,15 +177,16 @@ def last_bounded(n_bases: int) -> int:
 
 
 @cuda.jit(device=True)
-def cannot_align(genome, last, diagonal, reads, first, length, gaps, edits):
+def cannot_align(text, diagonal, reads, first, length, gaps, edits):
     """Return whether a read has more edits than allowed in every alignment with a seed on this
     diagonal.
 
-    `last` is the result of `last_bounded`. Reads the bases of the read, and slightly more of the
+    Reads the bases of the read, and slightly more of the
     genome, once each.
     """
-    if diagonal < gaps or diagonal > last - length - gaps:
+    if diagonal < gaps or diagonal > text.last_bounded - length - gaps:
         return False
+    genome = text.blocks
     spoiled = int64(0)
     for at in range(0, length - 3, 32):
         block = uint64(4) * (uint64(first + at) >> uint64(5))

@@ -351,10 +351,8 @@ class SeedingSteps:
         def walk(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             sampled = cuda.to_device(rows[first:last])
             steps = cuda.device_array(last - first, np.uint32)
-            step_to_sampled(
-                self._device.forward, self._device.first_rows, self._index.sa_rate, sampled, steps,
-                last - first,
-            )  # fmt: skip
+            rate = self._index.sa_rate
+            step_to_sampled(self._device.forward, rate, sampled, steps, last - first)
             return sampled.copy_to_host(), steps.copy_to_host()
 
         found = _in_pieces(walk, rows.size, self._turn)

@@ -25,7 +25,7 @@ from bwarp.gpu.sums_and_sorts import exclusive_sum, reserve
 from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.index.locate_cuda import look_up, segment_of, step_to_sampled
 from bwarp.loci.device_text_cuda import DeviceText, TextArrays
-from bwarp.loci.edits_cuda import cannot_align, last_bounded
+from bwarp.loci.edits_cuda import cannot_align
 from bwarp.loci.parts_cpu import PartHits, Parts
 from bwarp.loci.parts_cuda import (
     DeviceItems,
@@ -83,7 +83,7 @@ class Keys(NamedTuple):
 
 def key_layout(text: DeviceText, items: DeviceItems) -> KeyLayout:
     """Return the layout of keys; 64 bits limit how many items are processed at once."""
-    n_segments = text.arrays.segment_genome.size
+    n_segments = text.arrays.segments.genome.size
     spread = int(items.on_host.lengths.max(initial=0)) + _APART
     largest = text.length + (n_segments + 1) * spread
     item_shift = largest.bit_length() + PART_BITS
@@ -103,9 +103,8 @@ def located_hits(device: DeviceIndex, parts: DeviceParts, first: int, last: int)
     hits = DeviceHits(rows, of_parts, count)
     if count:
         list_rows(parts.arrays, first_interval, offsets, hits)
-        rate = device.plan.suffix_rate
-        step_to_sampled(device.forward, device.first_rows, rate, rows, steps, count)
-        look_up(device.suffixes, rate, device.forward.n_rows, rows, steps, count)
+        step_to_sampled(device.forward, device.suffixes.rate, rows, steps, count)
+        look_up(device.suffixes, rows, steps, count)
     return hits
 
 
@@ -132,8 +131,8 @@ def keys_of_hits(
     counters = zeros(1, np.uint32)
     if hits.count:
         key_hits[launch(hits.count)](
-            text.arrays, last_bounded(text.n_bases), reads, items.arrays, parts.arrays, hits,
-            1 if use_filter else 0, Keys(keys, segments, 0, layout), counters,
+            text.arrays, reads, items.arrays, parts.arrays, hits, 1 if use_filter else 0,
+            Keys(keys, segments, 0, layout), counters,
         )  # fmt: skip
     count = number_at(counters, 0)
     if count > 1:
@@ -147,10 +146,7 @@ def mark_hits(text: DeviceText, reads, items: DeviceItems, parts: DeviceParts, h
     """Mark hits that may have a locus: device array, shape=(at least hits.count,), dtype=uint8."""
     kept = cuda.device_array(max(1, hits.count), np.uint8)
     if hits.count:
-        last = last_bounded(text.n_bases)
-        bound_hits[launch(hits.count)](
-            text.arrays, last, reads, items.arrays, parts.arrays, hits, kept
-        )
+        bound_hits[launch(hits.count)](text.arrays, reads, items.arrays, parts.arrays, hits, kept)
     return kept
 
 
@@ -215,13 +211,14 @@ def list_rows(parts: PartArrays, first: int, offsets: uint32[::1], hits: DeviceH
 @cuda.jit(device=True)
 def diagonal_of(text, segment, text_diagonal):
     """Convert a diagonal in the text, within a segment, to one in the genome."""
-    return int64(text.segment_genome[segment]) + text_diagonal - int64(text.segment_text[segment])
+    segments = text.segments
+    return int64(segments.genome[segment]) + text_diagonal - int64(segments.text[segment])
 
 
 @kernel
 def key_hits(
-    text: TextArrays, last: int, reads: uint32[::1], items: ItemArrays, parts: PartArrays,
-    hits: DeviceHits, use_filter: int, kept: Keys, counters: uint32[::1],
+    text: TextArrays, reads: uint32[::1], items: ItemArrays, parts: PartArrays, hits: DeviceHits,
+    use_filter: int, kept: Keys, counters: uint32[::1],
 ):  # fmt: skip
     """Append the hits that the bound does not drop to the list of keys.
 
@@ -233,13 +230,12 @@ def key_hits(
     if is_kept:
         part = hits.parts[hit]
         item = parts.items[part]
-        segment = segment_of(text.segment_text, hits.positions[hit])
+        segment = segment_of(text.segments.text, hits.positions[hit])
         text_diagonal = int64(hits.positions[hit]) - int64(parts.starts[part])
         if use_filter:
             is_kept = not cannot_align(
-                text.blocks, last, diagonal_of(text, segment, text_diagonal),
-                reads, items.begins[item], int64(items.lengths[item]), int64(items.gaps[item]),
-                int64(items.edits[item]),
+                text, diagonal_of(text, segment, text_diagonal), reads, items.begins[item],
+                int64(items.lengths[item]), int64(items.gaps[item]), int64(items.edits[item]),
             )  # fmt: skip
         order = uint32(part - parts.offsets[item])
         spread_diagonal = uint64(text_diagonal + (int64(segment) + 1) * int64(kept.layout.spread))
@@ -254,19 +250,18 @@ def key_hits(
 
 @kernel
 def bound_hits(
-    text: TextArrays, last: int, reads: uint32[::1], items: ItemArrays, parts: PartArrays,
-    hits: DeviceHits, kept: uint8[::1],
+    text: TextArrays, reads: uint32[::1], items: ItemArrays, parts: PartArrays, hits: DeviceHits,
+    kept: uint8[::1],
 ):  # fmt: skip
     """Mark the hits that the bound does not drop. One thread per hit."""
     hit = cuda.grid(1)
     if hit < hits.count:
         part = hits.parts[hit]
         item = parts.items[part]
-        segment = segment_of(text.segment_text, hits.positions[hit])
+        segment = segment_of(text.segments.text, hits.positions[hit])
         text_diagonal = int64(hits.positions[hit]) - int64(parts.starts[part])
         is_dropped = cannot_align(
-            text.blocks, last, diagonal_of(text, segment, text_diagonal), reads,
-            items.begins[item], int64(items.lengths[item]), int64(items.gaps[item]),
-            int64(items.edits[item]),
+            text, diagonal_of(text, segment, text_diagonal), reads, items.begins[item],
+            int64(items.lengths[item]), int64(items.gaps[item]), int64(items.edits[item]),
         )  # fmt: skip
         kept[hit] = 0 if is_dropped else 1

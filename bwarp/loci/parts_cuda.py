@@ -12,8 +12,8 @@ from bwarp.gpu.device_arrays import columns
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.ptx import load_uint32x4
-from bwarp.index.device_index_cuda import DeviceIndex
-from bwarp.index.rank_cuda import GROUPS, rank_both
+from bwarp.index.device_index_cuda import DeviceIndex, StringTable
+from bwarp.index.rank_cuda import DeviceBWT, rank_both
 from bwarp.loci.parts_cpu import (
     GRID,
     LONGEST,
@@ -162,46 +162,44 @@ def search_exact_parts(
     """
     parts = empty_parts(n_parts)
     totals = cuda.device_array(max(1, items.count), np.int64)
-    length = device.index.prefix_length
+    strings = device.table(device.index.prefix_length)
     search_items[launch(items.count)](
-        *device.forward.arrays, device.first_rows, device.table(length), length, both,
-        items.arrays, parts.arrays, totals,
-    )  # fmt: skip
+        device.forward, strings, both, items.arrays, parts.arrays, totals
+    )
     return parts, totals.copy_to_host()[: items.count]
 
 
 @cuda.jit(device=True)
-def begin_search(table, table_k, both, at, room, all_rows):
+def begin_search(strings, both, at, room, all_rows):
     """Begin a search of up to `room` bases before `at` from the table: return its position, first
     row and number of rows. It has not moved if there are too few bases or one is ambiguous.
     """
     first, rows = uint32(0), uint32(all_rows)
-    if room >= table_k and table_k > 0:
+    if room >= strings.length and strings.length > 0:
         kmer, worst = uint64(0), uint32(0)
-        for i in range(at - table_k, at):
+        for i in range(at - strings.length, at):
             code = uint32(both[i])
             worst = max(worst, code)
             kmer = kmer << uint64(2) | uint64(code & uint32(3))
         if worst < 4:
-            first, _, rows, _ = load_uint32x4(table, uint64(4) * kmer)
-            at -= table_k
+            first, _, rows, _ = load_uint32x4(strings.rows, uint64(4) * kmer)
+            at -= strings.length
     return at, first, rows
 
 
 @cuda.jit(device=True)
-def step_left(words, separator_rows, groups, first_rows, both, at, first, rows):
+def step_left(bwt, both, at, first, rows):
     """Return the rows of a search extended by the base before `at`; none at an ambiguous base."""
     code = uint32(both[at - 1])
     if code > 3:
         return first, uint32(0)
-    start, stop = rank_both(words, separator_rows, groups, code, first, uint32(first + rows))
-    return uint32(first_rows[code] + start), uint32(stop - start)
+    start, stop = rank_both(bwt, code, first, uint32(first + rows))
+    return uint32(bwt.first_rows[code] + start), uint32(stop - start)
 
 
 @kernel
 def search_items(
-    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
-    table: uint32[::1], table_k: int, both: uint8[::1], items: ItemArrays, parts: PartArrays,
+    bwt: DeviceBWT, strings: StringTable, both: uint8[::1], items: ItemArrays, parts: PartArrays,
     totals: int64[::1],
 ):  # fmt: skip
     """Cut and search an item, as parts_cpu does. One thread per item.
@@ -219,12 +217,10 @@ def search_items(
         end = at
         share = uint32(at - begin) // uint32(last_part - part)
         limit = at - int64(share)
-        at, first, rows = begin_search(table, table_k, both, at, int64(share), first_rows[4])
+        at, first, rows = begin_search(strings, both, at, int64(share), bwt.first_rows[4])
         # At least one base; more while there are several rows.
         while at == end or (rows > 1 and at > limit):
-            first, rows = step_left(
-                words, separator_rows, groups, first_rows, both, at, first, rows
-            )
+            first, rows = step_left(bwt, both, at, first, rows)
             at -= 1
         parts.items[part] = item
         parts.starts[part] = at - begin
@@ -244,6 +240,17 @@ def search_items(
 #     c[p, x]    = min over sizes of best[p - 1, x - size] + rows
 #
 # Each lane computes c for one x; a running minimum over the lanes gives best.
+
+
+class Cuts(NamedTuple):
+    """Items to cut, with at most `most_ends` grid ends, and the rows of parts before each end: a
+    column per size.
+    """
+
+    items: uint32[::1]
+    most_ends: int
+    lows: uint32[::1]
+    counts: uint32[::1]
 
 
 #: Bytes of working memory.
@@ -276,45 +283,38 @@ def cut_rarer(
         some = cuda.to_device(repeated[first : first + at_once].astype(np.uint32))
         n = some.size
         lows, counts = (cuda.device_array(n * most_ends * LONGEST + 1, np.uint32) for _ in range(2))
+        cuts = Cuts(some, most_ends, lows, counts)
         count_cuts[launch(n * WARP)](
-            *device.forward.arrays, device.first_rows, device.table(device.index.prefix_length),
-            device.index.prefix_length, both, items.arrays, some, most_ends,
-            lows, counts,
-        )  # fmt: skip
+            device.forward, device.table(device.index.prefix_length), both, items.arrays, cuts
+        )
         best = cuda.device_array(n * 2 * (most_ends + 1), np.int64)
         come = cuda.device_array(n * (most_parts + 1) * (most_ends + 1), np.uint8)
-        choose_cuts[launch(n * WARP)](
-            items.arrays, some, most_ends, most_parts, lows, counts, best, come, parts.arrays
-        )
+        choose_cuts[launch(n * WARP)](items.arrays, cuts, most_parts, best, come, parts.arrays)
     return True
 
 
 @kernel
 def count_cuts(
-    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
-    table: uint32[::1], table_k: int, both: uint8[::1], items: ItemArrays, some: uint32[::1],
-    most_ends: int, lows: uint32[::1], counts: uint32[::1],
-):  # fmt: skip
+    bwt: DeviceBWT, strings: StringTable, both: uint8[::1], items: ItemArrays, cuts: Cuts
+):
     """Search from every grid end of an item. One warp per item; each lane takes every 32nd end.
 
     One or two sectors of the BWT per step, about twenty steps per end.
     """
     i = cuda.grid(1) // WARP
-    if i >= some.size:
+    if i >= cuts.items.size:
         return
-    item = some[i]
+    item = cuts.items[i]
     begin, length = items.begins[item], int64(items.lengths[item])
     for number in range(int64(cuda.laneid), length // GRID, int64(WARP)):
-        out = (int64(i) * most_ends + number) * LONGEST
+        out = (int64(i) * cuts.most_ends + number) * LONGEST
         for k in range(LONGEST):
-            counts[out + k] = uint32(NOT_COUNTED)
+            cuts.counts[out + k] = uint32(NOT_COUNTED)
         end = begin + length - GRID * number
-        at, first, rows = begin_search(table, table_k, both, end, end - begin, first_rows[4])
+        at, first, rows = begin_search(strings, both, end, end - begin, bwt.first_rows[4])
         while True:
             if at == end:
-                first, rows = step_left(
-                    words, separator_rows, groups, first_rows, both, at, first, rows
-                )
+                first, rows = step_left(bwt, both, at, first, rows)
                 at -= 1
             size = end - at
             is_whole = size % GRID == 0
@@ -323,38 +323,36 @@ def count_cuts(
             )
             if is_whole or is_last:
                 k = (size + GRID - 1) // GRID - 1
-                lows[out + k] = first
-                counts[out + k] = rows
+                cuts.lows[out + k] = first
+                cuts.counts[out + k] = rows
             if is_last:
                 break
-            first, rows = step_left(
-                words, separator_rows, groups, first_rows, both, at, first, rows
-            )
+            first, rows = step_left(bwt, both, at, first, rows)
             at -= 1
 
 
 @kernel
 def choose_cuts(
-    items: ItemArrays, some: uint32[::1], most_ends: int, most_parts: int, lows: uint32[::1],
-    counts: uint32[::1], best: int64[::1], come: uint8[::1], parts: PartArrays,
+    items: ItemArrays, cuts: Cuts, most_parts: int, best: int64[::1], come: uint8[::1],
+    parts: PartArrays,
 ):  # fmt: skip
     """Choose the parts of each item with the fewest rows in total, if fewer than before.
 
     One warp per item; each lane takes every 32nd grid end.
     """
     i = cuda.grid(1) // WARP
-    if i >= some.size:
+    if i >= cuts.items.size:
         return
     lane = int64(cuda.laneid)
-    item = some[i]
+    item = cuts.items[i]
     n_ends = int64(items.lengths[item]) // GRID
     begin = int64(parts.offsets[item])
     n_parts = int64(parts.offsets[item + 1]) - begin
     total = int64(0)
     for part in range(begin, begin + n_parts):
         total += int64(parts.n_rows[part])
-    width = int64(most_ends) + 1
-    cuts = int64(i) * most_ends * LONGEST
+    width = int64(cuts.most_ends) + 1
+    first_cut = int64(i) * cuts.most_ends * LONGEST
     row, above = 2 * int64(i) * width, (2 * int64(i) + 1) * width
     from_ = int64(i) * (most_parts + 1) * width
     for x in range(lane, n_ends + 1, int64(WARP)):
@@ -371,7 +369,7 @@ def choose_cuts(
             if x <= n_ends:
                 for size in range(1, min(int64(LONGEST), x) + 1):
                     cost = best[above + x - size]
-                    cost += int64(counts[cuts + (x - size) * LONGEST + size - 1])
+                    cost += int64(cuts.counts[first_cut + (x - size) * LONGEST + size - 1])
                     if cost < here:
                         here, from_size = cost, int64(size)
             running = here
@@ -393,11 +391,11 @@ def choose_cuts(
         while come[from_ + p * width + x] == 0:
             x -= 1
         size = int64(come[from_ + p * width + x])
-        at = cuts + (x - size) * LONGEST + size - 1
+        at = first_cut + (x - size) * LONGEST + size - 1
         part = begin + p - 1
         end = int64(items.lengths[item]) - GRID * (x - size)
         parts.ends[part] = end
         parts.starts[part] = end - GRID * size
-        parts.first_rows[part], parts.n_rows[part] = lows[at], counts[at]
+        parts.first_rows[part], parts.n_rows[part] = cuts.lows[at], cuts.counts[at]
         x -= size
         p -= 1

@@ -21,7 +21,7 @@ from bwarp.gpu.launch import ALL_LANES, launch
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 from bwarp.loci.clusters_cuda import CONFIRMED, LARGE, VERIFIED, find_in_cluster
 from bwarp.loci.device_text_cuda import DeviceText, TextArrays
-from bwarp.loci.edits_cuda import room_with_few_gaps, room_with_gaps
+from bwarp.loci.edits_cuda import WorkRoom, room_with_few_gaps, room_with_gaps
 from bwarp.loci.hits_cuda import PART_BITS, Keys
 from bwarp.loci.parts_cuda import (
     DeviceItems,
@@ -67,7 +67,18 @@ class LargeClusters(NamedTuple):
     sizes: uint32[::1]
 
 
-class WorkRoom(NamedTuple):
+class Clustered(NamedTuple):
+    """Clusters of hits, and what they are verified with: blocks of the reads on both strands."""
+
+    text: TextArrays
+    reads: uint32[::1]
+    items: ItemArrays
+    parts: PartArrays
+    hits: Keys
+    clusters: Clusters
+
+
+class SharedRoom(NamedTuple):
     """Working memory for large clusters: distances at an offset per cluster, and shares of the
     other arrays per thread.
     """
@@ -116,14 +127,14 @@ def loci_of_keys(
     exclusive_sum(ends)
     clusters = Clusters(cuda.device_array(hits.count + 1, np.uint32), ends[hits.count :])
     list_clusters(ends, clusters.firsts)
-    given = text.arrays, reads, items.arrays, parts.arrays, hits, clusters
+    given = Clustered(text.arrays, reads, items.arrays, parts.arrays, hits, clusters)
     large = columns(LargeClusters, hits.count)
     capacity = max(hits.count + _MORE_LOCI, 1)
     while True:
         found = columns(FoundLoci, capacity, counters=zeros(4, np.uint32))
         list_large(hits, items.arrays, clusters, kind[2], large, found.counters)
         if kind[2]:
-            small_clusters(*kind)[launch(hits.count)](*given, found)
+            small_clusters(*kind)[launch(hits.count)](given, found)
         n_large = number_at(found.counters, LARGE)
         if n_large:
             _find_in_large(given, items, large, n_large, found)
@@ -164,10 +175,10 @@ def _find_in_large(given, items: DeviceItems, large: LargeClusters, n_large: int
     for first, last in bounded_ranges(offsets, _SCRATCH_BYTES):
         here = offsets[first : last + 1] - offsets[first]
         distances = cuda.device_array(max(1, int(here[-1])), np.uint8)
-        room = WorkRoom(
+        room = SharedRoom(
             cuda.to_device(here), distances, reach, sides, reach_size, 2 * most_gaps + 1
         )
-        large_clusters[shape](*given, cuda.to_device(numbers[first:last]), room, out)
+        large_clusters[shape](given, cuda.to_device(numbers[first:last]), room, out)
 
 
 @cuda.jit(device=True)
@@ -250,23 +261,18 @@ def small_clusters(most_gaps, with_few_gaps, n_bytes):
     n_sides = 2 * (2 * most_gaps + 1)
 
     @kernel
-    def find_in_small(
-        text: TextArrays, reads: uint32[::1], items: ItemArrays, parts: PartArrays, hits: Keys,
-        clusters: Clusters, out: FoundLoci,
-    ):  # fmt: skip
+    def find_in_small(given: Clustered, out: FoundLoci):
         reach = cuda.local.array(room, int32)
         sides = cuda.local.array(n_sides, uint8)
         distances = cuda.local.array(n_bytes, uint8)
         cluster = cuda.grid(1)
         verified, confirmed = uint32(0), uint32(0)
         is_small = False
-        if cluster < clusters.count[0]:
-            is_small = room_of(hits, clusters, cluster, items.gaps) <= n_bytes
+        if cluster < given.clusters.count[0]:
+            is_small = room_of(given.hits, given.clusters, cluster, given.items.gaps) <= n_bytes
         if is_small:
-            verified, confirmed = find_in_cluster(
-                text, reads, items, parts, hits, int64(clusters.firsts[cluster]),
-                int64(clusters.firsts[cluster + 1]), reach, 0, sides, 0, distances, 0, out,
-            )  # fmt: skip
+            work = WorkRoom(reach, 0, sides, 0, distances, 0)
+            verified, confirmed = find_in_cluster(given, cluster, work, out)
         count_up(out.counters, VERIFIED, verified)
         count_up(out.counters, CONFIRMED, confirmed)
 
@@ -274,20 +280,16 @@ def small_clusters(most_gaps, with_few_gaps, n_bytes):
 
 
 @kernel
-def large_clusters(
-    text: TextArrays, reads: uint32[::1], items: ItemArrays, parts: PartArrays, hits: Keys,
-    clusters: Clusters, numbers: uint32[::1], room: WorkRoom, out: FoundLoci,
-):  # fmt: skip
+def large_clusters(given: Clustered, numbers: uint32[::1], room: SharedRoom, out: FoundLoci):
     """Process clusters of any size, several per thread, in global memory."""
     thread = int64(cuda.grid(1))
     verified, confirmed = uint32(0), uint32(0)
     for i in range(thread, numbers.size, int64(cuda.gridsize(1))):
-        cluster = numbers[i]
-        more_verified, more_confirmed = find_in_cluster(
-            text, reads, items, parts, hits, int64(clusters.firsts[cluster]),
-            int64(clusters.firsts[cluster + 1]), room.reach, thread * room.reach_size, room.sides,
-            thread * 2 * room.side_size, room.distances, room.offsets[i], out,
+        work = WorkRoom(
+            room.reach, thread * room.reach_size, room.sides, thread * 2 * room.side_size,
+            room.distances, room.offsets[i],
         )  # fmt: skip
+        more_verified, more_confirmed = find_in_cluster(given, numbers[i], work, out)
         verified = uint32(verified + more_verified)
         confirmed = uint32(confirmed + more_confirmed)
     count_up(out.counters, VERIFIED, verified)

@@ -18,11 +18,17 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.sums_and_sorts import add_up, sort_list
 from bwarp.index.device_index_cuda import DeviceIndex
-from bwarp.index.locate_cuda import genome_position, position_of, step_to_sampled
+from bwarp.index.locate_cuda import (
+    Segments,
+    Suffixes,
+    genome_position,
+    position_of,
+    step_to_sampled,
+)
 from bwarp.mapping.parameters import SeedRound
 from bwarp.mapping.seeds_cpu import DIAGONAL_SHIFT, seed_count, seed_kmer, seed_position
 from bwarp.reads.device_reads_cuda import DeviceReads
-from bwarp.seeding.exact_cuda import LOCATED, exact_intervals
+from bwarp.seeding.exact_cuda import LOCATED, SearchItems, exact_intervals
 from bwarp.sequence import reverse_complement_kmer
 
 #: Hits of an item that a thread lists alone.
@@ -100,7 +106,7 @@ def find_keys(
         cut_seeds[launch(n_wanted * WARP)](
             reads, wanted, k, firsts, Seeds(items, read_positions, owners)
         )
-        exact_intervals(device, items, 2 * n_seeds, 1, k, first_rows, n_rows)
+        exact_intervals(device, SearchItems(items, 1, k, 2 * n_seeds), first_rows, n_rows)
     hit_firsts = cuda.device_array(2 * n_seeds + 1, np.uint32)
     differences = cuda.device_array(n_wanted, np.int32)
     # The seeds themselves have been searched: their memory is free.
@@ -112,12 +118,8 @@ def find_keys(
     if n_hits:
         rows, steps = (cuda.device_array(n_hits, np.uint32) for _ in range(2))
         list_hits(found, reads, wanted, k, hit_firsts, rows, keys)
-        rate = device.plan.suffix_rate
-        step_to_sampled(device.forward, device.first_rows, rate, rows, steps, n_hits)
-        locate_hits[launch(n_hits)](
-            device.suffixes, rate, device.forward.n_rows, device.segment_text,
-            device.segment_genome, rows, steps, n_hits, keys,
-        )  # fmt: skip
+        step_to_sampled(device.forward, device.suffixes.rate, rows, steps, n_hits)
+        locate_hits(device.suffixes, device.segments, rows, steps, keys)
         sort_keys[launch(n_wanted * WARP)](keys, spare, firsts, hit_firsts)
     return SeedKeys(
         firsts, read_positions, n_rows, hit_firsts, differences, keys, spare, n_hits, n_seeds
@@ -298,22 +300,20 @@ def list_hits(
             keys[first_hit_of + hit] = key_of
 
 
-@kernel
+@kernel(over="rows")
 def locate_hits(
-    sampled: uint32[::1], rate: int, text_length: int, segment_text: uint32[::1],
-    segment_genome: uint32[::1], rows: uint32[::1], steps: uint32[::1], n_hits: int,
-    keys: uint64[::1],
-):  # fmt: skip
+    suffixes: Suffixes, segments: Segments, rows: uint32[::1], steps: uint32[::1], keys: uint64[::1]
+):
     """Add their genome positions to keys. One thread a hit; one random read, and the segments."""
     hit = cuda.grid(1)
-    if hit >= n_hits:
+    if hit >= rows.size:
         return
     key = keys[hit]
     if key & uint64(_IS_LOCATED):
         keys[hit] = key & uint64(_IS_LOCATED - 1)
         return
-    position = position_of(sampled, rate, text_length, rows[hit], steps[hit])
-    keys[hit] = key + uint64(genome_position(segment_text, segment_genome, position))
+    position = position_of(suffixes, rows[hit], steps[hit])
+    keys[hit] = key + uint64(genome_position(segments, position))
 
 
 @kernel

@@ -14,6 +14,7 @@ matches that begin earlier; each of the others begins a match.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,11 +26,17 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.sums_and_sorts import exclusive_sum
-from bwarp.index.device_index_cuda import DeviceIndex, make_device_index, search_needs, upload
+from bwarp.index.device_index_cuda import (
+    DeviceIndex,
+    StringTable,
+    make_device_index,
+    search_needs,
+    upload,
+)
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.locate_cuda import position_of, segment_of
+from bwarp.index.locate_cuda import Segments, Suffixes, position_of, segment_of
 from bwarp.index.memory_plan import MemoryPlan
-from bwarp.index.rank_cuda import GROUPS, base_at, lf_step, rank_both
+from bwarp.index.rank_cuda import DeviceBWT, base_at, lf_step, rank_both
 from bwarp.mems.kmer_sampling import LONGEST_KMER
 from bwarp.mems.packed_extension import equal_after, most_after
 from bwarp.mems.query_text import Matches, QueryText, no_matches, take_matches
@@ -49,32 +56,57 @@ from bwarp.sequence import kmer_at
 _LONGEST_TEXT = 2**32 - 2
 
 
+class LocatedGenome(NamedTuple):
+    """What finds rows in the genome, and the genome in 2 bits per base."""
+
+    bwt: DeviceBWT
+    suffixes: Suffixes
+    segments: Segments
+    bases: uint64[::1]
+
+
 @dataclass(frozen=True)
 class DeviceReference:
-    """A reference on the GPU: its index and its genome in 2 bits per base."""
+    """A reference on the GPU: its index and its genome."""
 
     device: DeviceIndex
-    genome: object = field(repr=False)
+    genome: LocatedGenome = field(repr=False)
 
     @property
     def plan(self) -> MemoryPlan:
         return self.device.plan
 
 
-@dataclass(frozen=True)
-class DeviceText:
-    """A query text on the GPU: its words (uint64), and starts and stops of its runs (uint32)."""
+class DeviceText(NamedTuple):
+    """A query text on the GPU: its bases, and starts and stops of its runs."""
 
-    words: object
-    run_starts: object
-    run_stops: object
+    words: uint64[::1]
+    run_starts: uint32[::1]
+    run_stops: uint32[::1]
+
+
+class Windows(NamedTuple):
+    """Windows of a query text: how many precede each run; the first to search, and their length."""
+
+    counts: uint32[::1]
+    first: int
+    size: int
+
+
+class WindowRows(NamedTuple):
+    """The first row and number of rows of windows, and how many rows before begin a match."""
+
+    firsts: uint32[::1]
+    n_rows: uint32[::1]
+    offsets: uint32[::1]
 
 
 def prepare(index: FMIndex, with_reverse: bool) -> DeviceReference:
     """Copy an index to the GPU, once for many searches; unique matches need the reverse BWT."""
     packed = index.reference.packed
     device = make_device_index(index, search_needs(with_reverse, "yes", beside=packed.nbytes))
-    return DeviceReference(device, upload(packed))
+    located = device.forward, device.suffixes, device.segments
+    return DeviceReference(device, LocatedGenome(*located, upload(packed)))
 
 
 def put_text(text: QueryText) -> DeviceText:
@@ -92,18 +124,18 @@ def put_text(text: QueryText) -> DeviceText:
 
 
 @cuda.jit(device=True)
-def text_position(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row):
+def text_position(bwt, suffixes, row):
     """Return the text position of a row: one read with the whole suffix array, else LF steps."""
     steps = uint32(0)
-    while row % uint32(rate) != 0:
-        row = lf_step(words, separator_rows, groups, first_rows, text_start, row)
+    while row % uint32(suffixes.rate) != 0:
+        row = lf_step(bwt, row)
         steps = uint32(steps + uint32(1))
-    return position_of(suffixes, rate, first_rows[4], row, steps)
+    return position_of(suffixes, row, steps)
 
 
 # The kernels: search windows, write their rows, and locate these.
 #
-# A window is `size` bases of the query; window w is base w - counts[run] of its run. Rows of a
+# Window w is base w - counts[run] of its run, with the bases that follow. Rows of a
 # window that are not preceded by the query's base begin a match.
 
 
@@ -112,26 +144,24 @@ _MANY = 250
 
 
 @cuda.jit(device=True)
-def window_position(run_starts, window_counts, window):
+def window_position(query, windows, window):
     """Return the run of a window, and its start in the query text."""
-    run = segment_of(window_counts, window)
-    return run, uint32(run_starts[run] + window - window_counts[run])
+    run = segment_of(windows.counts, window)
+    return run, uint32(query.run_starts[run] + window - windows.counts[run])
 
 
 @cuda.jit(device=True)
-def base_before(query, run_start, position):
+def base_before(query, run, position):
     """Return the base of the query before a window; 5, which no row has, at the start of a run."""
-    if position == run_start:
+    if position == query.run_starts[run]:
         return uint32(5)
-    return uint32(kmer_at(query, uint64(position) - uint64(1), 1))
+    return uint32(kmer_at(query.words, uint64(position) - uint64(1), 1))
 
 
 @kernel
 def search_windows(
-    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
-    table: uint32[::1], table_k: int, query: uint64[::1], run_starts: uint32[::1],
-    window_counts: uint32[::1], first: int, size: int, firsts: uint32[::1], n_rows: uint32[::1],
-    offsets: uint32[::1], many: uint64[::1],
+    bwt: DeviceBWT, strings: StringTable, query: DeviceText, windows: Windows, found: WindowRows,
+    many: uint64[::1],
 ):  # fmt: skip
     """Search windows: find their rows, and count those that begin a match. One thread per window.
 
@@ -139,65 +169,60 @@ def search_windows(
     Neighbouring threads search neighbouring windows, so the query comes from the cache.
     """
     i = cuda.grid(1)
-    if i >= offsets.size:
+    if i >= found.offsets.size:
         return
-    if i == offsets.size - 1:
-        offsets[i] = 0
+    if i == found.offsets.size - 1:
+        found.offsets[i] = 0
         return
-    run, position = window_position(run_starts, window_counts, uint32(first + i))
-    at = uint32(position + uint32(size) - uint32(table_k))
-    string = kmer_at(query, uint64(at), table_k)
-    low, _, rows, _ = load_uint32x4(table, uint64(4) * uint64(string))
+    run, position = window_position(query, windows, uint32(windows.first + i))
+    at = uint32(position + uint32(windows.size) - uint32(strings.length))
+    string = kmer_at(query.words, uint64(at), strings.length)
+    low, _, rows, _ = load_uint32x4(strings.rows, uint64(4) * uint64(string))
     while rows > uint32(0) and at > position:
         at = uint32(at - uint32(1))
-        code = uint32(kmer_at(query, uint64(at), 1))
-        start, stop = rank_both(words, separator_rows, groups, code, low, uint32(low + rows))
-        low = uint32(first_rows[code] + start)
+        code = uint32(kmer_at(query.words, uint64(at), 1))
+        start, stop = rank_both(bwt, code, low, uint32(low + rows))
+        low = uint32(bwt.first_rows[code] + start)
         rows = uint32(stop - start)
     beginning = rows
     if rows > uint32(0):
-        before = base_before(query, run_starts[run], position)
+        before = base_before(query, run, position)
         if before < uint32(4):
-            start, stop = rank_both(words, separator_rows, groups, before, low, uint32(low + rows))
+            start, stop = rank_both(bwt, before, low, uint32(low + rows))
             beginning = uint32(rows - (stop - start))
-    firsts[i] = low
-    n_rows[i] = rows
-    offsets[i] = beginning
+    found.firsts[i] = low
+    found.n_rows[i] = rows
+    found.offsets[i] = beginning
     if beginning >= uint32(_MANY):
         cuda.atomic.add(many, 0, uint64(beginning))
 
 
 @kernel
 def write_rows(
-    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, query: uint64[::1],
-    run_starts: uint32[::1], window_counts: uint32[::1], first: int, firsts: uint32[::1],
-    n_rows: uint32[::1], offsets: uint32[::1], keys: uint64[::1],
-):  # fmt: skip
+    bwt: DeviceBWT, query: DeviceText, windows: Windows, found: WindowRows, keys: uint64[::1]
+):
     """Write the rows that begin a match, each under the number of its window. One thread per
     window; 32 rows of a window are in one sector.
     """
     i = cuda.grid(1)
-    if i >= firsts.size:
+    if i >= found.firsts.size:
         return
-    slot = offsets[i]
-    if slot == offsets[i + 1]:
+    slot = found.offsets[i]
+    if slot == found.offsets[i + 1]:
         return
-    run, position = window_position(run_starts, window_counts, uint32(first + i))
-    before = base_before(query, run_starts[run], position)
-    for step in range(n_rows[i]):
-        row = uint32(firsts[i] + uint32(step))
-        if before > uint32(4) or base_at(words, separator_rows, groups, row) != before:
+    run, position = window_position(query, windows, uint32(windows.first + i))
+    before = base_before(query, run, position)
+    for step in range(found.n_rows[i]):
+        row = uint32(found.firsts[i] + uint32(step))
+        if before > uint32(4) or base_at(bwt, row) != before:
             keys[slot] = uint64(uint64(i) << uint64(32)) | uint64(row)
             slot = uint32(slot + uint32(1))
 
 
 @kernel
 def locate_rows(
-    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
-    text_start: int, suffixes: uint32[::1], rate: int, genome: uint64[::1],
-    segment_text: uint32[::1], segment_genome: uint32[::1], query: uint64[::1],
-    run_starts: uint32[::1], run_stops: uint32[::1], window_counts: uint32[::1], first: int,
-    min_length: int, size: int, keys: uint64[::1], lengths: uint32[::1],
+    genome: LocatedGenome, query: DeviceText, windows: Windows, min_length: int, keys: uint64[::1],
+    lengths: uint32[::1],
 ):  # fmt: skip
     """Replace each row by its genome position, and extend it to the right; matches shorter than
     `min_length` get length 0. One thread per match; one read of the suffix array, one or two of the
@@ -208,16 +233,19 @@ def locate_rows(
         return
     key = keys[i]
     row = uint32(key & uint64(0xFFFFFFFF))
-    hit = text_position(words, separator_rows, groups, first_rows, text_start, suffixes, rate, row)
-    segment = segment_of(segment_text, hit)
-    base = uint32(segment_genome[segment] + hit - segment_text[segment])
-    window = uint32(uint64(first) + (key >> uint64(32)))
-    run, position = window_position(run_starts, window_counts, window)
+    hit = text_position(genome.bwt, genome.suffixes, row)
+    segments, size = genome.segments, windows.size
+    segment = segment_of(segments.text, hit)
+    base = uint32(segments.genome[segment] + hit - segments.text[segment])
+    window = uint32(uint64(windows.first) + (key >> uint64(32)))
+    run, position = window_position(query, windows, window)
     end = uint32(position + uint32(size))
     after = most_after(
-        end, run_stops[run], uint32(hit + uint32(size)), segment_text[segment + uint32(1)]
+        end, query.run_stops[run], uint32(hit + uint32(size)), segments.text[segment + uint32(1)]
     )
-    right = equal_after(query, uint64(end), genome, uint64(base) + uint64(size), uint64(after))
+    right = equal_after(
+        query.words, uint64(end), genome.bases, uint64(base) + uint64(size), uint64(after)
+    )
     length = uint32(uint32(size) + uint32(right))
     lengths[i] = length if length >= uint32(min_length) else uint32(0)
     keys[i] = uint64((key >> uint64(32)) << uint64(32)) | uint64(base)
@@ -238,15 +266,17 @@ def maximal_matches(
     if counts[-1] == 0:
         return
     query = put_text(text)
-    window_counts = cuda.to_device(counts.astype(np.uint32))
+    on_gpu = cuda.to_device(counts.astype(np.uint32))
+    size = min(min_length, LONGEST_KMER)
     most = min(_WINDOWS, reference.device.work.elements)
     waiting = [
         (first, min(first + most, int(counts[-1]))) for first in range(0, int(counts[-1]), most)
     ][::-1]
     while waiting:
         first, last = waiting.pop()
+        windows = Windows(on_gpu, first, size)
         hits = attempt(
-            partial(_search_and_locate, reference, query, window_counts, min_length, first, last)
+            partial(_search_and_locate, reference, query, windows, last - first, min_length)
         )
         if hits is None:
             if last - first == 1:
@@ -268,120 +298,61 @@ def maximal_matches(
 
 
 def _search_and_locate(
-    reference: DeviceReference,
-    query: DeviceText,
-    window_counts,
-    min_length: int,
-    first: int,
-    last: int,
+    reference: DeviceReference, query: DeviceText, windows: Windows, n_windows: int, min_length: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Search and locate windows; return the result of `_locate`, None if it exceeds the memory."""
-    n_hits = _search(reference, query, window_counts, min_length, first, last)
+    found = _columns(reference, n_windows)
+    n_hits = _search(reference.device, query, windows, found)
     if n_hits > reference.device.work.elements:
         return None
     if n_hits == 0:
         return np.empty(0, np.uint64), np.empty(0, np.uint32)
-    return _locate(reference, query, window_counts, min_length, first, last, n_hits)
+    return _locate(reference, query, windows, found, min_length, n_hits)
 
 
-def _columns(reference: DeviceReference, n_windows: int):
-    """Return first rows, numbers of rows, and cumulative counts of rows that begin a match."""
+def _columns(reference: DeviceReference, n_windows: int) -> WindowRows:
+    """Return columns of the workspace for windows."""
     nodes, elements = reference.device.work.nodes, reference.device.work.elements
-    return (
+    return WindowRows(
         nodes[:n_windows],
         nodes[elements : elements + n_windows],
         nodes[2 * elements : 2 * elements + n_windows + 1],
     )
 
 
-def _search(
-    reference: DeviceReference,
-    query: DeviceText,
-    window_counts,
-    min_length: int,
-    first: int,
-    last: int,
-) -> int:
-    """Search windows; leave rows and cumulative counts in the workspace; return the total."""
-    device = reference.device
-    firsts, rows, offsets = _columns(reference, last - first)
-    size = min(min_length, LONGEST_KMER)
-    length = min(size, device.plan.string_length)
+def _search(device: DeviceIndex, query: DeviceText, windows: Windows, found: WindowRows) -> int:
+    """Search windows; write their rows and cumulative counts; return the total."""
+    n_windows = found.firsts.size
+    strings = device.table(min(windows.size, device.plan.string_length))
     many = zeros(1, np.uint64)
-    search_windows[launch(last - first + 1, _THREADS)](
-        device.forward.words,
-        device.forward.separator_rows,
-        device.forward.groups,
-        device.first_rows,
-        device.table(length),
-        length,
-        query.words,
-        query.run_starts,
-        window_counts,
-        first,
-        size,
-        firsts,
-        rows,
-        offsets,
-        many,
+    search_windows[launch(n_windows + 1, _THREADS)](
+        device.forward, strings, query, windows, found, many
     )
     n_many = number_at(many, 0)
     if n_many > device.work.elements:
         return n_many
-    exclusive_sum(offsets)
-    return int(offsets[last - first])
+    exclusive_sum(found.offsets)
+    return int(found.offsets[n_windows])
 
 
 def _locate(
     reference: DeviceReference,
     query: DeviceText,
-    window_counts,
+    windows: Windows,
+    found: WindowRows,
     min_length: int,
-    first: int,
-    last: int,
     n_hits: int,
 ):
     """Return sorted keys (window - first, genome position) and lengths from the last search."""
-    device = reference.device
+    device, n_windows = reference.device, found.firsts.size
     work = device.work
-    firsts, rows, offsets = _columns(reference, last - first)
     keys, spare = work.keys[:n_hits], work.checks[:n_hits]
     lengths, spare_lengths = work.values[:n_hits], work.intervals[:n_hits]
-    write_rows[launch(last - first, _THREADS)](
-        device.forward.words,
-        device.forward.separator_rows,
-        device.forward.groups,
-        query.words,
-        query.run_starts,
-        window_counts,
-        first,
-        firsts,
-        rows,
-        offsets,
-        keys,
-    )
+    write_rows[launch(n_windows, _THREADS)](device.forward, query, windows, found, keys)
     locate_rows[launch(n_hits, _THREADS)](
-        device.forward.words,
-        device.forward.separator_rows,
-        device.forward.groups,
-        device.first_rows,
-        device.forward.text_start,
-        device.suffixes,
-        device.plan.suffix_rate,
-        reference.genome,
-        device.segment_text,
-        device.segment_genome,
-        query.words,
-        query.run_starts,
-        query.run_stops,
-        window_counts,
-        first,
-        min_length,
-        min(min_length, LONGEST_KMER),
-        keys,
-        lengths,
+        reference.genome, query, windows, min_length, keys, lengths
     )
-    bits = 32 + max(1, (last - first - 1).bit_length())
+    bits = 32 + max(1, (n_windows - 1).bit_length())
     (keys, _), (lengths, _) = device.sort_pairs(
         (keys, spare), (lengths, spare_lengths), n_hits, bits
     )

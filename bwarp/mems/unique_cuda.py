@@ -16,9 +16,16 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.sums_and_sorts import exclusive_sum
+from bwarp.index.device_index_cuda import StringTable
 from bwarp.index.locate_cuda import segment_of
-from bwarp.index.rank_cuda import GROUPS, rank_both
-from bwarp.mems.maximal_cuda import DeviceReference, put_text, text_position
+from bwarp.index.rank_cuda import DeviceBWT, rank_both
+from bwarp.mems.maximal_cuda import (
+    DeviceReference,
+    DeviceText,
+    LocatedGenome,
+    put_text,
+    text_position,
+)
 from bwarp.mems.packed_extension import equal_after, equal_before, most_after, most_before
 from bwarp.mems.query_text import Matches, QueryText
 from bwarp.sequence import kmer_at
@@ -40,45 +47,23 @@ def unique_matches(
     if n_pieces == 0:
         return
     device = reference.device
-    length = min(min_length, device.plan.string_length)
+    strings = device.table(min(min_length, device.plan.string_length))
     query = put_text(text)
     offsets = zeros(n_pieces + 1, np.uint32)
     pieces = cuda.to_device(pieces)
 
-    def search(found, limit: int) -> None:
+    def search(found) -> None:
         search_pieces[launch(n_pieces, _THREADS)](
-            device.forward.words,
-            device.forward.separator_rows,
-            device.reverse.words,
-            device.reverse.separator_rows,
-            device.forward.groups,
-            device.first_rows,
-            device.forward.text_start,
-            device.table(length),
-            length,
-            device.suffixes,
-            device.plan.suffix_rate,
-            reference.genome,
-            device.segment_text,
-            device.segment_genome,
-            query.words,
-            query.run_starts,
-            query.run_stops,
-            pieces,
-            _PIECE,
-            min_length,
-            offsets,
-            found,
-            limit,
+            reference.genome, device.reverse, strings, query, pieces, min_length, offsets, found
         )
 
-    search(cuda.device_array(4, np.uint32), 0)
+    search(cuda.device_array(0, np.uint32))
     exclusive_sum(offsets)
     n_found = int(offsets[n_pieces])
     if n_found == 0:
         return
     found = cuda.device_array(4 * n_found, np.uint32)
-    search(found, n_found)
+    search(found)
     runs, starts, bases, lengths = found.copy_to_host().reshape(4, n_found)
     queries = text.run_queries[runs]
     starts = (starts - text.text_starts[queries]).astype(np.uint32)
@@ -94,29 +79,27 @@ def base_at_text(query, position):
 
 @kernel
 def search_pieces(
-    words: uint32[::1], separator_rows: uint32[::1], reverse_words: uint32[::1],
-    reverse_separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1], text_start: int,
-    table: uint32[::1], table_k: int, suffixes: uint32[::1], rate: int, genome: uint64[::1],
-    segment_text: uint32[::1], segment_genome: uint32[::1], query: uint64[::1],
-    run_starts: uint32[::1], run_stops: uint32[::1], pieces: uint32[::1], piece_size: int,
-    min_length: int, offsets: uint32[::1], found: uint32[::1], limit: int,
+    genome: LocatedGenome, reverse: DeviceBWT, strings: StringTable, query: DeviceText,
+    pieces: uint32[::1], min_length: int, offsets: uint32[::1], found: uint32[::1],
 ):  # fmt: skip
     """Write the run, start, genome position and length of the matches of pieces. One thread per
     piece.
 
-    With `limit` 0 the matches are counted into `offsets`; otherwise `offsets` says where the
-    matches of each piece go in the four columns of `found`. A window costs one table lookup and one
+    If `found` is empty, the matches are counted into `offsets`; otherwise `offsets` says where the
+    matches of each piece go in its four columns. A window costs one table lookup and one
     or two sectors per further base until one row is left.
     """
     piece = cuda.grid(1)
     if piece >= offsets.size - 1:
         return
     run = segment_of(pieces, uint32(piece))
-    run_start = run_starts[run]
-    run_stop = run_stops[run]
+    run_start = query.run_starts[run]
+    run_stop = query.run_stops[run]
+    bwt, segments = genome.bwt, genome.segments
+    limit = found.size // 4
     size = uint32(min_length)
-    first = uint32(run_start + uint32(piece_size) * (uint32(piece) - pieces[run]))
-    last = min(uint32(first + uint32(piece_size)), uint32(run_stop - size + uint32(1)))
+    first = uint32(run_start + uint32(_PIECE) * (uint32(piece) - pieces[run]))
+    last = min(uint32(first + uint32(_PIECE)), uint32(run_stop - size + uint32(1)))
     n = uint32(0)
     window = first
     least = first  # all remaining matches begin here or later
@@ -124,14 +107,14 @@ def search_pieces(
         began = window
         end = uint32(window + size)
         reach = end
-        at = uint32(end - uint32(table_k))
-        string = kmer_at(query, uint64(at), table_k)
-        low, _, rows, _ = load_uint32x4(table, uint64(4) * uint64(string))
+        at = uint32(end - uint32(strings.length))
+        string = kmer_at(query.words, uint64(at), strings.length)
+        low, _, rows, _ = load_uint32x4(strings.rows, uint64(4) * uint64(string))
         while rows > uint32(1) and at > window:
             at = uint32(at - uint32(1))
-            code = base_at_text(query, at)
-            start, stop = rank_both(words, separator_rows, groups, code, low, uint32(low + rows))
-            low = uint32(first_rows[code] + start)
+            code = base_at_text(query.words, at)
+            start, stop = rank_both(bwt, code, low, uint32(low + rows))
+            low = uint32(bwt.first_rows[code] + start)
             rows = uint32(stop - start)
         if rows == uint32(0):
             window = uint32(at + uint32(1))
@@ -140,32 +123,23 @@ def search_pieces(
         if rows > uint32(1):
             # Extend to the left with these rows, then from one base on to the right.
             while at > run_start:
-                code = base_at_text(query, uint32(at - uint32(1)))
-                start, stop = rank_both(
-                    words, separator_rows, groups, code, low, uint32(low + rows)
-                )
+                code = base_at_text(query.words, uint32(at - uint32(1)))
+                start, stop = rank_both(bwt, code, low, uint32(low + rows))
                 if start == stop:
                     break
-                low = uint32(first_rows[code] + start)
+                low = uint32(bwt.first_rows[code] + start)
                 rows = uint32(stop - start)
                 at = uint32(at - uint32(1))
             window = at
             end = at
             low = uint32(0)
-            rows = first_rows[4]
+            rows = bwt.first_rows[4]
             while end < run_stop and rows > uint32(1):
-                code = base_at_text(query, end)
-                start, stop = rank_both(
-                    reverse_words,
-                    reverse_separator_rows,
-                    groups,
-                    code,
-                    low,
-                    uint32(low + rows),
-                )
+                code = base_at_text(query.words, end)
+                start, stop = rank_both(reverse, code, low, uint32(low + rows))
                 if start == stop:
                     break
-                low = uint32(first_rows[code] + start)
+                low = uint32(bwt.first_rows[code] + start)
                 rows = uint32(stop - start)
                 end = uint32(end + uint32(1))
             if rows > uint32(1):
@@ -175,28 +149,25 @@ def search_pieces(
             # The row of the same stretch in the BWT that can be located.
             at = end
             low = uint32(0)
-            rows = first_rows[4]
+            rows = bwt.first_rows[4]
             while at > window:
                 at = uint32(at - uint32(1))
-                code = base_at_text(query, at)
-                start, stop = rank_both(
-                    words, separator_rows, groups, code, low, uint32(low + rows)
-                )
-                low = uint32(first_rows[code] + start)
+                code = base_at_text(query.words, at)
+                start, stop = rank_both(bwt, code, low, uint32(low + rows))
+                low = uint32(bwt.first_rows[code] + start)
                 rows = uint32(stop - start)
-        hit = text_position(
-            words, separator_rows, groups, first_rows, text_start, suffixes, rate, low
-        )
-        segment = segment_of(segment_text, hit)
-        base = uint32(segment_genome[segment] + hit - segment_text[segment])
+        hit = text_position(bwt, genome.suffixes, low)
+        segment = segment_of(segments.text, hit)
+        base = uint32(segments.genome[segment] + hit - segments.text[segment])
         matched = uint32(end - at)
-        before = uint32(most_before(at, run_start, hit, segment_text[segment]))
+        before = uint32(most_before(at, run_start, hit, segments.text[segment]))
         after = uint32(
-            most_after(end, run_stop, uint32(hit + matched), segment_text[segment + uint32(1)])
+            most_after(end, run_stop, uint32(hit + matched), segments.text[segment + uint32(1)])
         )
-        left = uint32(equal_before(query, uint64(at), genome, uint64(base), uint64(before)))
+        words, bases = query.words, genome.bases
+        left = uint32(equal_before(words, uint64(at), bases, uint64(base), uint64(before)))
         after_base = uint64(base) + uint64(matched)
-        right = uint32(equal_after(query, uint64(end), genome, after_base, uint64(after)))
+        right = uint32(equal_after(words, uint64(end), bases, after_base, uint64(after)))
         begin = uint32(at - left)
         stop = uint32(end + right)
         if begin > window or stop < reach:

@@ -9,9 +9,9 @@ from bwarp.gpu.cuda import cuda, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.sums_and_sorts import INTERVALS
-from bwarp.index.device_index_cuda import DeviceIndex
-from bwarp.index.rank_cuda import GROUPS, rank_both, ranks_both
-from bwarp.seeding.exact_cuda import base_of
+from bwarp.index.device_index_cuda import DeviceIndex, Workspace
+from bwarp.index.rank_cuda import DeviceBWT, rank_both, ranks_both
+from bwarp.seeding.exact_cuda import SearchItems, base_of
 
 LONGEST = 64
 _STRINGS = 4 * LONGEST
@@ -19,57 +19,35 @@ _STRINGS = 4 * LONGEST
 _THREADS = 64
 
 
-def search_backtracking(
-    device: DeviceIndex, items, n_items: int, words_an_item: int, k: int, mismatches: int
-) -> None:
-    """Find all strings within `mismatches` of the items; append them to the lists.
-
-    Parameters as in `bwarp.seeding.search_schemes_cuda.search_schemes`.
-    """
-    work = device.work
-    backtrack[launch(n_items // 2, _THREADS)](
-        device.forward.words,
-        device.forward.separator_rows,
-        *device.reverse.arrays,
-        device.first_rows,
-        items,
-        words_an_item,
-        k,
-        n_items,
-        mismatches,
-        work.elements,
-        work.intervals,
-        work.counters,
+def search_backtracking(device: DeviceIndex, items: SearchItems, mismatches: int) -> None:
+    """Find all strings within `mismatches` of the items; append them to the lists."""
+    backtrack[launch(items.count // 2, _THREADS)](
+        device.forward, device.reverse, items, mismatches, device.work
     )
 
 
 @cuda.jit(device=True)
-def least_mismatches(
-    words, separator_rows, groups, first_rows, items, words_an_item, item, k, least
-):
+def least_mismatches(bwt, items, item, least):
     """Compute DIFFS of the paper: least[i] is a lower bound of the mismatches after base i."""
     needed = uint32(0)
-    start, stop = uint32(0), first_rows[4]
-    for back in range(k):
-        position = k - 1 - back
+    start, stop = uint32(0), bwt.first_rows[4]
+    for back in range(items.k):
+        position = items.k - 1 - back
         least[position] = needed
-        code = base_of(items, words_an_item, item, position)
-        low, high = rank_both(words, separator_rows, groups, code, start, stop)
-        start = uint32(first_rows[code] + low)
-        stop = uint32(first_rows[code] + high)
+        code = base_of(items, item, position)
+        low, high = rank_both(bwt, code, start, stop)
+        start = uint32(bwt.first_rows[code] + low)
+        stop = uint32(bwt.first_rows[code] + high)
         if start >= stop:
             needed = uint32(needed + uint32(1))
-            start, stop = uint32(0), first_rows[4]
+            start, stop = uint32(0), bwt.first_rows[4]
     return needed
 
 
 @kernel
 def backtrack(
-    forward: uint32[::1], forward_separators: uint32[::1], reverse: uint32[::1],
-    reverse_separators: uint32[::1], groups: GROUPS, first_rows: uint32[::1], items: uint64[::1],
-    words_an_item: int, k: int, n_items: int, mismatches: int, capacity: int,
-    intervals: uint32[::1], counters: uint32[::1],
-):  # fmt: skip
+    forward: DeviceBWT, reverse: DeviceBWT, items: SearchItems, mismatches: int, work: Workspace
+):
     """Search a k-mer and its reverse complement. One thread; two sectors per node visited."""
     firsts = cuda.local.array(_STRINGS, uint32)
     firsts_reverse = cuda.local.array(_STRINGS, uint32)
@@ -77,34 +55,23 @@ def backtrack(
     tried = cuda.local.array(LONGEST, uint8)
     errors = cuda.local.array(LONGEST, uint8)
     least = cuda.local.array(LONGEST, uint8)
+    intervals, capacity = work.intervals, work.elements
     for strand in range(2):
         item = 2 * cuda.grid(1) + strand
         depth = -1
-        if item < n_items:
-            needed = least_mismatches(
-                forward,
-                forward_separators,
-                groups,
-                first_rows,
-                items,
-                words_an_item,
-                item,
-                k,
-                least,
-            )
+        if item < items.count:
+            needed = least_mismatches(forward, items, item, least)
             if needed <= mismatches:
                 depth = 0
                 errors[0] = uint8(0)
-        first, first_reverse, rows = uint32(0), uint32(0), first_rows[4]
+        first, first_reverse, rows = uint32(0), uint32(0), forward.first_rows[4]
         entering = True
         while depth >= 0:
             if entering:
-                low, high = ranks_both(
-                    reverse, reverse_separators, groups, first_reverse, uint32(first_reverse + rows)
-                )
+                low, high = ranks_both(reverse, first_reverse, uint32(first_reverse + rows))
                 first = uint32(first + rows)
                 for base in range(4):
-                    firsts_reverse[4 * depth + base] = uint32(first_rows[base] + low[base])
+                    firsts_reverse[4 * depth + base] = uint32(forward.first_rows[base] + low[base])
                     counts[4 * depth + base] = uint32(high[base] - low[base])
                     first = uint32(first - uint32(high[base] - low[base]))
                 for base in range(4):
@@ -118,13 +85,13 @@ def backtrack(
                 continue
             tried[depth] = uint8(base + 1)
             with_this = int(errors[depth])
-            if uint32(base) != base_of(items, words_an_item, item, depth):
+            if uint32(base) != base_of(items, item, depth):
                 with_this += 1
             at = 4 * depth + base
             if counts[at] == uint32(0) or with_this + int(least[depth]) > mismatches:
                 continue
-            if depth == k - 1:
-                slot = uint64(cuda.atomic.add(counters, INTERVALS, uint32(1)))
+            if depth == items.k - 1:
+                slot = uint64(cuda.atomic.add(work.counters, INTERVALS, uint32(1)))
                 if slot < uint64(capacity):
                     intervals[slot] = uint32(item)
                     intervals[uint64(capacity) + slot] = firsts[at]

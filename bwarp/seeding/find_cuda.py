@@ -158,14 +158,14 @@ def _search(
 ) -> tuple[int, int, bool]:
     """Fill the lists; return the numbers of intervals and keys, and whether a list overflowed."""
     work = device.work
-    items, n_items, words_an_item = make_items(words, k), 2 * len(words), words.shape[1]
+    items = make_items(words, k)
     work.counters.copy_to_device(np.zeros(work.counters.size, np.uint32))
     if algorithm == "exact":
-        search_exact(device, items, n_items, words_an_item, k)
+        search_exact(device, items)
     elif algorithm == "backtracking":
-        search_backtracking(device, items, n_items, words_an_item, k, mismatches)
+        search_backtracking(device, items, mismatches)
     else:
-        search_schemes(device, items, n_items, words_an_item, k, mismatches)
+        search_schemes(device, items, mismatches)
     counters = work.counters.copy_to_host()
     return int(counters[INTERVALS]), int(counters[KEYS]), bool(counters.max() > work.elements)
 

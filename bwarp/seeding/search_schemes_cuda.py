@@ -16,16 +16,24 @@ Searches and steps are those of `bwarp.seeding.search_schemes_cpu`, with three d
   with them whether the hit belongs to this search.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bwarp.gpu.cuda import cuda, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.sums_and_sorts import INTERVALS, KEYS, reserve
-from bwarp.index.device_index_cuda import COUNTERS, DeviceIndex
+from bwarp.index.device_index_cuda import (
+    COUNTERS,
+    DeviceIndex,
+    IndexText,
+    StringTable,
+    Workspace,
+)
 from bwarp.index.locate_cuda import segment_of
-from bwarp.index.rank_cuda import GROUPS, ranks_both
-from bwarp.seeding.exact_cuda import base_of
+from bwarp.index.rank_cuda import DeviceBWT, ranks_both
+from bwarp.seeding.exact_cuda import SearchItems, base_of, first_base
 from bwarp.seeding.search_schemes_cpu import RIGHT, Search, choose_schemes
 from bwarp.sequence import kmer_at
 
@@ -43,6 +51,39 @@ from bwarp.sequence import kmer_at
 _ITEM_BITS = 26
 #: The maximum number of items in a batch.
 MOST_ITEMS = 1 << _ITEM_BITS
+
+
+class SearchTables(NamedTuple):
+    """The tables of a search on the device; see `start_strings`, `part_masks` and `Search`."""
+
+    first_base: int
+    flips: uint64[::1]
+    codes: uint32[::1]
+    masks: uint64[::1]
+    weights: uint32[::1]
+    alive: uint8[:, ::1]
+    mismatches: uint8[::1]
+
+
+class Step(NamedTuple):
+    """A step of a search.
+
+    Attributes
+    ----------
+    number, position, weight : int
+        The index of the step in the `Search`, its base of the k-mer, and the error code that a
+        mismatch adds.
+    grown : int
+        The column of a node with its first row in the BWT in use.
+    leftmost : int
+        The base of the k-mer where the matched string begins after the step.
+    """
+
+    number: int
+    position: int
+    weight: int
+    grown: int
+    leftmost: int
 
 
 @cuda.jit(device=True)
@@ -69,12 +110,12 @@ def put_checks(checks, slot, leftmost, item, first, rows):
 
 @kernel
 def start_nodes(
-    table: uint32[::1], items: uint64[::1], words_an_item: int, length: int, first_base: int,
-    flips: uint64[::1], codes: uint32[::1], n_items: int, few: int, capacity: int,
-    nodes: uint32[::1], checks: uint64[::1], counters: uint32[::1], counter: int,
+    strings: StringTable, items: SearchItems, search: SearchTables, few: int, work: Workspace,
+    counter: int,
 ):  # fmt: skip
     """Write the nodes of all items. One thread and one table lookup per item and string."""
-    total = uint64(n_items) * uint64(flips.size)
+    flips = search.flips
+    total = uint64(items.count) * uint64(flips.size)
     for block_start in range(
         cuda.blockIdx.x * cuda.blockDim.x, total, cuda.gridDim.x * cuda.blockDim.x
     ):
@@ -83,36 +124,34 @@ def start_nodes(
         if i < total:
             item = uint32(i // uint64(flips.size))
             string = uint32(i - uint64(item) * uint64(flips.size))
-            code = codes[string]
-            begin = uint64(item) * uint64(32 * words_an_item) + uint64(first_base)
-            entry = uint64(kmer_at(items, begin, length)) ^ flips[string]
-            first, first_reverse, rows, _ = load_uint32x4(table, uint64(4) * entry)
+            code = search.codes[string]
+            begin = first_base(items, item) + uint64(search.first_base)
+            entry = uint64(kmer_at(items.words, begin, strings.length)) ^ flips[string]
+            first, first_reverse, rows, _ = load_uint32x4(strings.rows, uint64(4) * entry)
         is_few = rows <= uint32(few)
         is_node = rows != uint32(0) and not is_few
-        slot = reserve(counters, counter + 1, uint32(1) if is_node else uint32(0))
+        slot = reserve(work.counters, counter + 1, uint32(1) if is_node else uint32(0))
         if is_node:
-            put_node(nodes, capacity, slot, item, first, first_reverse, rows, code)
+            put_node(work.nodes, work.elements, slot, item, first, first_reverse, rows, code)
         if few:
             wanted = rows if is_few else uint32(0)
-            slot = reserve(counters, counter, wanted)
-            put_checks(checks, slot, first_base, item, first, wanted)
+            slot = reserve(work.counters, counter, wanted)
+            put_checks(work.checks, slot, search.first_base, item, first, wanted)
 
 
 @kernel
 def grow_nodes(
-    words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
-    items: uint64[::1], words_an_item: int, position: int, grown: int, weight: int,
-    alive: uint8[:, ::1], step: int, few: int, leftmost: int, capacity: int, nodes: uint32[::1],
-    longer: uint32[::1], checks: uint64[::1], counters: uint32[::1], counter: int,
-    node_counter: int,
+    bwt: DeviceBWT, items: SearchItems, search: SearchTables, step: Step, few: int, work: Workspace,
+    counter: int, node_counter: int,
 ):  # fmt: skip
-    """Extend every node by one base in the BWT whose first row is column `grown`.
+    """Extend every node by one base.
 
-    One thread per node: reads one or two sectors of the BWT and writes up to four nodes that occur
-    and are alive, or their rows as checks.
+    One thread per node: reads one or two sectors of the BWT and writes to `work.spare` up to four
+    nodes that occur and are alive, or their rows as checks.
     """
-    n_nodes = min(counters[node_counter], uint32(capacity))
-    column = uint64(capacity)
+    nodes, alive, counters, weight = work.nodes, search.alive, work.counters, step.weight
+    n_nodes = min(counters[node_counter], uint32(work.elements))
+    column = uint64(work.elements)
     for block_start in range(
         cuda.blockIdx.x * cuda.blockDim.x, n_nodes, cuda.gridDim.x * cuda.blockDim.x
     ):
@@ -126,18 +165,18 @@ def grow_nodes(
         if i < uint64(n_nodes):
             item = nodes[i]
             code = nodes[i + uint64(4) * column]
-            row = nodes[i + uint64(grown) * column]
-            other_row = nodes[i + uint64(3 - grown) * column]
+            row = nodes[i + uint64(step.grown) * column]
+            other_row = nodes[i + uint64(3 - step.grown) * column]
             rows = nodes[i + uint64(3) * column]
-            wanted = base_of(items, words_an_item, item, position)
-            with_match = alive[step, code] != 0
+            wanted = base_of(items, item, step.position)
+            with_match = alive[step.number, code] != 0
             with_mismatch = False
             if uint32(code + uint32(weight)) < uint32(alive.shape[1]):
-                with_mismatch = alive[step, code + uint32(weight)] != 0
-            low, high = ranks_both(words, separator_rows, groups, row, uint32(row + rows))
+                with_mismatch = alive[step.number, code + uint32(weight)] != 0
+            low, high = ranks_both(bwt, row, uint32(row + rows))
             other_row = uint32(other_row + rows)
             for base in range(4):
-                starts[base] = uint32(first_rows[base] + low[base])
+                starts[base] = uint32(bwt.first_rows[base] + low[base])
                 counts[base] = uint32(high[base] - low[base])
                 other_row = uint32(other_row - counts[base])
             for base in range(4):
@@ -157,33 +196,33 @@ def grow_nodes(
                 is_alive = with_match if matches else with_mismatch
                 count = counts[base]
                 if is_alive and count:
-                    first = starts[base] if grown == 1 else other_row
+                    first = starts[base] if step.grown == 1 else other_row
                     if count <= uint32(few):
-                        put_checks(checks, check_slot, leftmost, item, first, count)
+                        put_checks(work.checks, check_slot, step.leftmost, item, first, count)
                         check_slot = uint32(check_slot + count)
                     else:
-                        first_reverse = other_row if grown == 1 else starts[base]
+                        first_reverse = other_row if step.grown == 1 else starts[base]
                         new_code = code if matches else uint32(code + uint32(weight))
                         put_node(
-                            longer, capacity, slot, item, first, first_reverse, count, new_code
-                        )
+                            work.spare, work.elements, slot, item, first, first_reverse, count,
+                            new_code,
+                        )  # fmt: skip
                         slot = uint32(slot + uint32(1))
                 other_row = uint32(other_row + count)
 
 
 @kernel
 def check_rows(
-    suffixes: uint32[::1], text: uint64[::1], segment_text: uint32[::1],
-    segment_genome: uint32[::1], items: uint64[::1], words_an_item: int, k: int, mismatches: int,
-    masks: uint64[::1], weights: uint32[::1], alive: uint8[:, ::1], checks: uint64[::1],
-    keys: uint64[::1], values: uint32[::1], counters: uint32[::1], counter: int,
+    text: IndexText, items: SearchItems, search: SearchTables, mismatches: int, work: Workspace,
+    counter: int,
 ):  # fmt: skip
     """Compare a k-mer with the text where a row says that it would begin; keep the hits.
 
     One thread per check: one read of the suffix array, then one or two sectors of the text.
     """
-    n_checks = min(uint64(counters[counter]), uint64(checks.size))
-    length = segment_text[segment_text.size - 1]
+    segments, k, words_an_item = text.segments, items.k, items.words_an_item
+    n_checks = min(uint64(work.counters[counter]), uint64(work.checks.size))
+    length = segments.text[segments.text.size - 1]
     for block_start in range(
         cuda.blockIdx.x * cuda.blockDim.x, n_checks, cuda.gridDim.x * cuda.blockDim.x
     ):
@@ -191,50 +230,49 @@ def check_rows(
         is_hit = False
         item = errors = position = uint32(0)
         if i < n_checks:
-            check = checks[i]
+            check = work.checks[i]
             head = uint32(check >> uint64(32))
             item = uint32(head & uint32(MOST_ITEMS - 1))
-            begin = uint32(suffixes[uint32(check)] - (head >> uint32(_ITEM_BITS)))
+            begin = uint32(text.suffixes[uint32(check)] - (head >> uint32(_ITEM_BITS)))
             if begin < length and uint32(length - begin) > uint32(k):
                 code = uint32(0)
                 for part in range(words_an_item):
-                    here = kmer_at(text, uint64(begin) + uint64(32 * part), 32)
-                    wrong = here ^ items[uint64(item) * uint64(words_an_item) + uint64(part)]
+                    here = kmer_at(text.bases, uint64(begin) + uint64(32 * part), 32)
+                    wrong = here ^ items.words[uint64(item) * uint64(words_an_item) + uint64(part)]
                     wrong |= wrong >> uint64(1)
-                    for number in range(weights.size):
-                        found = uint32(cuda.popc(wrong & masks[2 * number + part]))
+                    for number in range(search.weights.size):
+                        found = uint32(cuda.popc(wrong & search.masks[2 * number + part]))
                         errors = uint32(errors + found)
-                        code = uint32(code + found * weights[number])
+                        code = uint32(code + found * search.weights[number])
+                alive = search.alive
                 if errors <= uint32(mismatches) and alive[alive.shape[0] - 1, code]:
-                    segment = segment_of(segment_text, begin)
-                    is_hit = uint32(segment_text[segment + uint32(1)] - begin) > uint32(k)
-                    position = uint32(segment_genome[segment] + begin - segment_text[segment])
-        slot = uint64(reserve(counters, KEYS, uint32(1) if is_hit else uint32(0)))
-        if is_hit and slot < uint64(keys.size):
-            keys[slot] = uint64(item) << uint64(32) | uint64(position)
-            values[slot] = errors
+                    segment = segment_of(segments.text, begin)
+                    is_hit = uint32(segments.text[segment + uint32(1)] - begin) > uint32(k)
+                    position = uint32(segments.genome[segment] + begin - segments.text[segment])
+        slot = uint64(reserve(work.counters, KEYS, uint32(1) if is_hit else uint32(0)))
+        if is_hit and slot < uint64(work.keys.size):
+            work.keys[slot] = uint64(item) << uint64(32) | uint64(position)
+            work.values[slot] = errors
 
 
 @kernel
-def finish_nodes(
-    mismatches: uint8[::1], capacity: int, nodes: uint32[::1], intervals: uint32[::1],
-    counters: uint32[::1], node_counter: int,
-):  # fmt: skip
+def finish_nodes(search: SearchTables, work: Workspace, node_counter: int):
     """Append the nodes of the last step to the list of intervals. One thread per node."""
-    n_nodes = min(counters[node_counter], uint32(capacity))
-    column = uint64(capacity)
+    nodes, intervals = work.nodes, work.intervals
+    n_nodes = min(work.counters[node_counter], uint32(work.elements))
+    column = uint64(work.elements)
     for block_start in range(
         cuda.blockIdx.x * cuda.blockDim.x, n_nodes, cuda.gridDim.x * cuda.blockDim.x
     ):
         i = uint64(block_start + cuda.threadIdx.x)
         is_node = i < uint64(n_nodes)
-        slot = uint64(reserve(counters, INTERVALS, uint32(1) if is_node else uint32(0)))
+        slot = uint64(reserve(work.counters, INTERVALS, uint32(1) if is_node else uint32(0)))
         if is_node and slot < column:
             intervals[slot] = nodes[i]
             intervals[slot + column] = nodes[i + column]
             intervals[slot + uint64(2) * column] = nodes[i + uint64(3) * column]
             code = nodes[i + uint64(4) * column]
-            intervals[slot + uint64(3) * column] = uint32(mismatches[code])
+            intervals[slot + uint64(3) * column] = uint32(search.mismatches[code])
 
 
 #: Nodes with at most this many rows are compared with the text. For larger ones it does not pay
@@ -249,20 +287,12 @@ _BLOCKS_A_PROCESSOR = 24
 _COUNTERS_A_SEARCH = 66
 
 
-def search_schemes(
-    device: DeviceIndex, items, n_items: int, words_an_item: int, k: int, mismatches: int
-) -> None:
-    """Find all strings within `mismatches` (1 to 4) of items; append them to the lists.
-
-    Parameters
-    ----------
-    items : device array
-        Both strands of k-mers of length k, from `bwarp.seeding.exact_cuda.make_items`.
-    """
-    searches = choose_schemes(k, mismatches, device.forward.n_rows)
+def search_schemes(device: DeviceIndex, items: SearchItems, mismatches: int) -> None:
+    """Find all strings within `mismatches` (1 to 4) of items; append them to the lists."""
+    searches = choose_schemes(items.k, mismatches, device.forward.n_rows)
     assert 2 + len(searches) * _COUNTERS_A_SEARCH <= COUNTERS
     for number, search in enumerate(searches):
-        _run_search(device, items, n_items, words_an_item, k, mismatches, search, number)
+        _run_search(device, items, mismatches, search, number)
 
 
 def elements_an_item(device: DeviceIndex, k: int, mismatches: int) -> int:
@@ -275,111 +305,57 @@ def elements_an_item(device: DeviceIndex, k: int, mismatches: int) -> int:
     return 3 * longest
 
 
-def _run_search(device, items, n_items, words_an_item, k, mismatches, search, number) -> None:
+def _run_search(device, items, mismatches, search, number) -> None:
     work = device.work
-    has_text = device.text is not None
     counter = 2 + number * _COUNTERS_A_SEARCH
-    length = min(k, max(device.plan.string_length, search.start_length))
-    on_device = _tables_of(search, k, length)
-    done = length - search.start_length
+    strings = device.table(min(items.k, max(device.plan.string_length, search.start_length)))
+    on_device = _tables_of(search, items.k, strings.length)
+    done = strings.length - search.start_length
     remaining = len(search.positions) - done
-    few = FEW_ROWS if has_text else 0
+    few = 0 if device.text is None else FEW_ROWS
     blocks = _BLOCKS_A_PROCESSOR * cuda.get_current_device().MULTIPROCESSOR_COUNT
-    nodes, spare = work.nodes, work.spare
-    start_nodes[blocks, _THREADS](
-        device.table(length),
-        items,
-        words_an_item,
-        length,
-        on_device.first_base,
-        on_device.flips,
-        on_device.codes,
-        n_items,
-        few if remaining else 0,
-        work.elements,
-        nodes,
-        work.checks,
-        work.counters,
-        counter,
-    )
+    start_nodes[blocks, _THREADS](strings, items, on_device, few if remaining else 0, work, counter)
     leftmost = on_device.first_base
     for step in range(done, len(search.positions)):
         right = search.directions[step] == RIGHT
         if not right:
             leftmost -= 1
-        bwt = device.reverse if right else device.forward
         grow_nodes[blocks, _THREADS](
-            *bwt.arrays,
-            device.first_rows,
+            device.reverse if right else device.forward,
             items,
-            words_an_item,
-            int(search.positions[step]),
-            2 if right else 1,
-            int(search.weights[step]),
-            on_device.alive,
-            step,
+            on_device,
+            Step(
+                step, int(search.positions[step]), int(search.weights[step]), 2 if right else 1,
+                leftmost,
+            ),
             few if step + 1 < len(search.positions) else 0,
-            leftmost,
-            work.elements,
-            nodes,
-            spare,
-            work.checks,
-            work.counters,
+            work,
             counter,
             counter + 1 + step - done,
-        )
-        nodes, spare = spare, nodes
-    if has_text:
-        check_rows[blocks, _THREADS](
-            device.suffixes,
-            device.text,
-            device.segment_text,
-            device.segment_genome,
-            items,
-            words_an_item,
-            k,
-            mismatches,
-            on_device.masks,
-            on_device.weights,
-            on_device.alive,
-            work.checks,
-            work.keys,
-            work.values,
-            work.counters,
-            counter,
-        )
-    finish_nodes[blocks, _THREADS](
-        on_device.mismatches,
-        work.elements,
-        nodes,
-        work.intervals,
-        work.counters,
-        counter + 1 + remaining,
-    )
+        )  # fmt: skip
+        work = work._replace(nodes=work.spare, spare=work.nodes)
+    if device.text is not None:
+        check_rows[blocks, _THREADS](device.text, items, on_device, mismatches, work, counter)
+    finish_nodes[blocks, _THREADS](on_device, work, counter + 1 + remaining)
 
 
-class _SearchTables:
-    """The tables of a search on the device; see `start_strings` and `part_masks`."""
-
-    def __init__(self, search: Search, k: int, length: int):
-        self.first_base, flips, codes = start_strings(search, length)
-        masks, weights = part_masks(search, k)
-        self.flips, self.codes = cuda.to_device(flips), cuda.to_device(codes)
-        self.masks, self.weights = cuda.to_device(masks), cuda.to_device(weights)
-        self.alive = cuda.to_device(search.alive.astype(np.uint8))
-        self.mismatches = cuda.to_device(search.mismatches)
+def _make_tables(search: Search, k: int, length: int) -> SearchTables:
+    first_base, *starts = start_strings(search, length)
+    alive = search.alive.astype(np.uint8)
+    arrays = *starts, *part_masks(search, k), alive, search.mismatches
+    return SearchTables(first_base, *map(cuda.to_device, arrays))
 
 
 _kept_tables: dict = {}
 
 
-def _tables_of(search: Search, k: int, length: int) -> _SearchTables:
+def _tables_of(search: Search, k: int, length: int) -> SearchTables:
     """Return the tables of a search, made once, as `choose_schemes` always returns the same
     objects.
     """
     key = id(search), length
     if key not in _kept_tables:
-        _kept_tables[key] = search, _SearchTables(search, k, length)
+        _kept_tables[key] = search, _make_tables(search, k, length)
     return _kept_tables[key][1]
 
 

@@ -6,7 +6,7 @@ import struct
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import pytest
@@ -50,7 +50,9 @@ def add_ends(hits: Hits, costs: Costs, sums: int64[::1]):
 
 
 @kernel
-def count_groups(groups: (types.UniTuple(int64, 2), types.UniTuple(int64, 3)), n: uint32):
+def count_groups(
+    groups: Annotated[tuple, types.UniTuple(int64, 2), types.UniTuple(int64, 3)], n: uint32
+):
     pass
 
 

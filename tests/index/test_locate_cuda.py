@@ -9,6 +9,7 @@ from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.index import locate_cuda
+from bwarp.index.rank_cuda import DeviceBWT
 from tests.helpers.gpu.emulated_cuda import launch
 from tests.helpers.gpu.emulated_mapping import pretend
 
@@ -22,10 +23,10 @@ def test_kernels_agree_with_the_cpu(monkeypatch, sa_rate):
     sampled, expected_steps = step_to_sampled(index, rows)
     # The last of so many blocks has threads without a row.
     blocks = count // 32 + 1
-    bwt = index.forward.arrays
-    launch(locate_cuda.step_rows, blocks, 32, *bwt, sa_rate, rows, steps, count)
+    bwt = DeviceBWT(*index.forward.arrays, count)
+    launch(locate_cuda.step_rows, blocks, 32, bwt, sa_rate, rows, steps, count)
     assert rows.tolist() == sampled.tolist()
     assert steps.tolist() == expected_steps.tolist()
-    positions = index.suffix_array, sa_rate, count
-    launch(locate_cuda.look_up_rows, blocks, 32, *positions, rows, steps, count)
+    suffixes = locate_cuda.Suffixes(index.suffix_array, sa_rate, count)
+    launch(locate_cuda.look_up_rows, blocks, 32, suffixes, rows, steps, count)
     assert rows.tolist() == look_up(index, sampled, expected_steps).tolist()

@@ -212,7 +212,7 @@ def test_whole_suffix_array_and_text(emulated, rates):
     index = INDEX[rates]
     made = device_index_cuda.make_device_index(index, device_index_cuda.search_needs(False, "yes"))
     rows = np.arange(index.forward.n_rows, dtype=np.uint32)
-    assert np.array_equal(made.suffixes, locate(index, rows))
+    assert np.array_equal(made.suffixes.positions, locate(index, rows))
     text = text_of(index.reference)
-    codes = unpack(np.asarray(made.text), 0, text.size)
+    codes = unpack(np.asarray(made.text.bases), 0, text.size)
     assert np.array_equal(codes, np.where(text == 0, 0, text - 1))

@@ -311,9 +311,11 @@ _IDLE_CREWS: dict[Any, list[_Crew]] = {}
 
 
 def _in_memory(argument):
-    """Arrays as kernels see them, those within tuples too."""
+    """Arrays and numbers as kernels see them, those within tuples too."""
     if isinstance(argument, np.ndarray):
         return Memory(argument)
+    if isinstance(argument, np.generic):
+        return argument.item()
     if isinstance(argument, tuple) and hasattr(argument, "_fields"):
         return type(argument)(*map(_in_memory, argument))
     return argument

@@ -134,7 +134,6 @@ class Launcher:
         def run(*arguments):
             if isinstance(self.kernel, Kernel):
                 self.kernel.require([*map(_plain, arguments)])
-            arguments = [a.item() if isinstance(a, np.generic) else a for a in arguments]
             for array in _parts(arguments):
                 if isinstance(array, DeviceArray):
                     assert array.gpu == _current_id(), "an array of another GPU"
