@@ -292,10 +292,7 @@ def extend(
         mode = FITTING if parameters.mode == END_TO_END else LOCAL
         pairs = PairBatch(queries, windows)
         ends = pair_ends(pairs, scoring_of(parameters), mode)
-        _take_better(
-            unsure, ends.scores, ends.query_ends, ends.reference_ends, raw_scores, candidates,
-            costs, scored,
-        )  # fmt: skip
+        _take_better(unsure, ends, raw_scores, candidates, costs, scored)
     return ranked(candidates.offsets, candidates.strands, scored, parameters.least_score)
 
 
@@ -473,9 +470,10 @@ def put_gapped(scored, candidates, i, found, largest_gap, whole, match):
 
 
 @compiled
-def _take_better(unsure, scores, query_ends, reference_ends, raw_scores, candidates, costs, scored):
+def _take_better(unsure, ends, raw_scores, candidates, costs, scored):
     """Replace stretches by alignments that score more than any stretch, and so have a gap."""
     candidates, scored = uncounted((candidates, scored))
+    scores, query_ends, reference_ends = ends
     whole = costs.clip == NEVER_CLIP
     for j in range(unsure.size):
         i = unsure[j]
