@@ -20,10 +20,10 @@ from bwarp.mapping.final_alignments import MappedReads, align_hits, gapless_alig
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.primary_hits_cpu import (
     PrimarySelection,
+    rank_part,
     read_span,
     same_bases,
-    single_end_mapq,
-    suboptimal_of,
+    scores_of,
 )
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.mapping.split_reads import MICROHOMOLOGY
@@ -68,19 +68,13 @@ def supplementary_of(
     if parameters.hic:
         # Each part has the quality of its own locus.
         primary = primary._replace(qualities=np.full(lengths.size, 60, np.uint8))
-    most = int(np.diff(hits.offsets)[reads].sum())
-    rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
-    qualities = np.empty(most, np.uint8)
-    n = _find_supplementary(
-        hits, lengths, mapped.strands, mapped.read_starts, mapped.read_ends, primary, reads,
-        parameters.least_score, parameters.match, parameters.mismatch, parameters.most_loss,
-        rows, qualities, suboptimal,
-    )  # fmt: skip
-    rows = rows[:n]
+    rows, qualities, suboptimal = _find_supplementary(
+        hits, lengths, mapped, primary, reads, scores_of(parameters)
+    )
     found = align_hits(genome, both, offsets, hits, rows, parameters, threads=threads)
     # A window may hold what the primary record aligns already: then a hit stays what it was.
     again = _same_bases_as_primary(found, hits.reads[rows], mapped, lengths)
-    order = np.arange(n)
+    order = np.arange(rows.size)
     if again.any():
         kept, own = np.flatnonzero(~again), np.flatnonzero(again & hits.gapless[rows])
         order = np.concatenate([kept, own])
@@ -156,14 +150,13 @@ def recorded_of(
     """
     lengths, counts = np.diff(offsets), np.diff(hits.offsets)
     reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
-    rows = np.empty(int(np.minimum(counts[reads], parameters.secondary_records).sum()), np.int64)
-    n = _find_recorded(
+    rows = _find_recorded(
         hits, lengths, primary.hits, supplementary.reads, supplementary.hits, reads,
-        parameters.least_score, parameters.secondary_records, rows,
+        parameters.least_score, parameters.secondary_records,
     )  # fmt: skip
     return SecondaryRecords(
-        hits.reads[rows[:n]].astype(np.int64),
-        align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
+        hits.reads[rows].astype(np.int64),
+        align_hits(genome, both, offsets, hits, rows, parameters, threads=threads),
     )
 
 
@@ -183,36 +176,34 @@ def _nearest(hits, read, i, first, length):
 
 
 @compiled
-def _find_supplementary(
-    hits, lengths, first_strands, first_starts, first_ends, primary, reads, least, match, mismatch,
-    margin, rows, qualities, suboptimal,
-):  # fmt: skip
-    hits, primary, rows = uncounted((hits, primary, rows))
+def _find_supplementary(hits, lengths, mapped, primary, reads, scores):
+    """Return the hits, their qualities, and the best scores of their rivals."""
+    hits, mapped, primary = uncounted((hits, mapped, primary))
+    most = np.int64(0)
+    for read in reads:
+        most += hits.offsets[read + 1] - hits.offsets[read]
+    rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
+    qualities = np.empty(most, np.uint8)
     n = 0
     for read in reads:
         length = lengths[read]
         first_of_read = n
-        begin, end = np.int64(first_starts[read]), np.int64(first_ends[read])
-        if first_strands[read]:
-            begin, end = length - end, length - begin
+        first = read_span(mapped, read, length)
         for i in range(hits.offsets[read], hits.offsets[read + 1]):
-            if i == primary.hits[read] or hits.scores[i] < least:
+            if i == primary.hits[read] or hits.scores[i] < scores.least:
                 continue
             span = read_span(hits, i, length)
-            taken = same_bases((begin, end), span)
+            taken = same_bases(first, span)
             for at in range(first_of_read, n):
                 taken = taken or same_bases(span, read_span(hits, rows[at], length))
             if taken:
                 continue
             i = _nearest(hits, read, i, primary.hits[read], length)
             rows[n] = i
-            # Both ends of parts may be clipped: there is no penalty for that.
-            suboptimal[n], other, near = suboptimal_of(hits, read, i, length, 0, margin)
-            aligned = hits.ends[i] - hits.starts[i]
-            alone = single_end_mapq(hits.scores[i], other, near, aligned, 0, match, mismatch)
+            suboptimal[n], alone = rank_part(hits, read, i, length, scores)
             qualities[n] = min(alone, primary.qualities[read])
             n += 1
-    return n
+    return rows[:n].copy(), qualities[:n].copy(), suboptimal[:n].copy()
 
 
 @compiled(inline="always")
@@ -242,8 +233,9 @@ def _find_secondary(hits, lengths, selected, reads, most, share, rows):
 
 
 @compiled
-def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, least, most, rows):
+def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, least, most):
     hits = uncounted(hits)
+    rows = np.empty(min(reads.size * most, hits.reads.size), np.int64)
     n, begin = 0, 0
     for read in reads:
         while begin < split_reads.size and split_reads[begin] < read:
@@ -267,4 +259,4 @@ def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, leas
             if found and not recorded:
                 rows[n] = i
                 n += 1
-    return n
+    return rows[:n].copy()

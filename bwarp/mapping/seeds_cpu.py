@@ -233,6 +233,21 @@ class Candidates(NamedTuple):
     searched: np.ndarray
 
 
+class GroupRules(NamedTuple):
+    """Seed length, maximum span of a group, candidates per read, match score, minimum loss."""
+
+    k: int
+    largest_gap: int
+    most: int
+    match: int
+    loss: int
+
+
+def group_rules(k: int, parameters: MappingParameters) -> GroupRules:
+    p = parameters
+    return GroupRules(k, p.largest_gap, p.candidates_a_read, p.match, p.least_loss)
+
+
 @on_timeline("find candidates")
 def find_candidates(
     index: FMIndex,
@@ -306,10 +321,8 @@ def _of_block(index, offsets, reads, seeds, k, parameters, score_bounds, unlocat
     )  # fmt: skip
     keys.sort()
     found = np.empty((n_hits, 6), np.int64)
-    n_found = _group(
-        keys, offsets, reads, k, seeds, parameters.largest_gap, parameters.candidates_a_read,
-        parameters.match, parameters.least_loss, found, score_bounds, unlocated,
-    )  # fmt: skip
+    rules = group_rules(k, parameters)
+    n_found = _group(keys, offsets, reads, seeds, rules, found, score_bounds, unlocated)
     return found[:n_found]
 
 
@@ -397,9 +410,7 @@ def _make_keys(offsets, reads, k, seeds, positions, segment_text, segment_genome
 
 
 @compiled
-def _group(
-    keys, offsets, reads, k, seeds, largest_gap, most, match, loss, found, score_bounds, unlocated
-):
+def _group(keys, offsets, reads, seeds, rules, found, score_bounds, unlocated):
     """Group sorted keys of reads; keep the `most` groups of each with most seeds.
 
     A diagonal with half as many seeds as the group's main one is a candidate of its own, too: in
@@ -419,7 +430,7 @@ def _group(
             run_start = at
             while at < keys.size and keys[at] >> np.uint64(35) == head:
                 diagonal = diagonal_of(keys[at])
-                if diagonal - last > largest_gap:
+                if diagonal - last > rules.largest_gap:
                     break
                 if diagonal != last:
                     run_start = at
@@ -428,10 +439,9 @@ def _group(
                 last = diagonal
                 at += 1
             strand = np.int64(head & np.uint64(1))
-            _insert(
-                found, first_found, n_found, reads[i], strand, best,
-                diagonal_of(keys[group_start]), last, at - group_start,
-            )  # fmt: skip
+            lowest = diagonal_of(keys[group_start])
+            candidate = reads[i], strand, best, lowest, last, at - group_start
+            _insert(found, first_found, n_found, candidate)
             n_found += 1
             if best_count == at - group_start or best_count == 1:
                 continue
@@ -443,10 +453,8 @@ def _group(
                 count = j + 1 - run_start
                 run_start = j + 1
                 if diagonal != best and 2 * count >= best_count:
-                    _insert(
-                        found, first_found, n_found, reads[i], strand, diagonal, diagonal,
-                        diagonal, count,
-                    )  # fmt: skip
+                    candidate = reads[i], strand, diagonal, diagonal, diagonal, count
+                    _insert(found, first_found, n_found, candidate)
                     n_found += 1
         n_seeds = firsts[i + 1] - firsts[i]
         length = offsets[reads[i] + 1] - offsets[reads[i]]
@@ -454,24 +462,26 @@ def _group(
         all_located = True
         for item in range(2 * firsts[i], 2 * firsts[i + 1]):
             all_located = all_located and taken[item] == counts[item]
-        if n_found - first_found > most:
-            n_found = first_found + most
+        if n_found - first_found > rules.most:
+            n_found = first_found + rules.most
             n_shared = np.int64(found[n_found, _SEEDS])
             differences = differences_of_rest(
-                differences, all_located, n_seeds, n_shared, length, k
+                differences, all_located, n_seeds, n_shared, length, rules.k
             )
             all_located = False
-        put_bounds(reads[i], length, differences, all_located, match, loss, score_bounds, unlocated)
+        put_bounds(
+            reads[i], length, differences, all_located, rules.match, rules.loss, score_bounds,
+            unlocated,
+        )  # fmt: skip
     return n_found
 
 
 @compiled
-def _insert(found, first, n_found, read, strand, diagonal, lowest, highest, count):
-    """Insert by the number of seeds; on equal numbers the order of strand and diagonal stays."""
+def _insert(found, first, n_found, candidate):
+    """Insert a row by the number of seeds; equal numbers keep the order of strand and diagonal."""
     slot = n_found
-    while slot > first and found[slot - 1, _SEEDS] < count:
+    while slot > first and found[slot - 1, _SEEDS] < candidate[_SEEDS]:
         found[slot] = found[slot - 1]
         slot -= 1
-    found[slot, _READ], found[slot, _STRAND] = read, strand
-    found[slot, _LOWEST], found[slot, _DIAGONAL], found[slot, _HIGHEST] = lowest, diagonal, highest
-    found[slot, _SEEDS] = count
+    for column in range(6):
+        found[slot, column] = candidate[column]

@@ -24,6 +24,7 @@ from bwarp.mapping.extension_cpu import (
     extend,
     gap_costs,
     least_clipped,
+    place,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
@@ -252,7 +253,7 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least, shortest = least_clipped(costs), costs.gap_open + costs.gap_extend
     longest = np.diff(offsets).max() if offsets.size > 1 else 0
-    near, far = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
+    space = np.empty((2, longest + 1), np.int64)
     n = 0
     for read in range(offsets.size - 1):
         first, last = hits.offsets[read], hits.offsets[read + 1]
@@ -269,16 +270,16 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
             if hits.scores[hit] + costs.match * clipped - shortest <= hits.scores[first]:
                 continue
             base = offsets[read] + (both.size // 2 if hits.strands[hit] else 0)
-            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
+            start = hits.starts[hit]
+            placed = place(contig_starts, start, base, length, start - begin)
             gaps[n, 4] = 0
             for right in (False, True):
                 clipped = length - end if right else begin
                 if clipped < least:
                     continue
                 shift, _, outer, gain = best_gap(
-                    blocks, both, base, length, right, hits.starts[hit] - begin, clipped,
-                    end - begin, contig_starts[contig - 1], contig_starts[contig], costs, near, far,
-                )  # fmt: skip
+                    blocks, both, placed, right, clipped, end - begin, costs, space
+                )
                 if gain > gaps[n, 4]:
                     gaps[n, 0], gaps[n, 1], gaps[n, 2] = hit, right, shift
                     gaps[n, 3], gaps[n, 4] = outer, gain

@@ -6,7 +6,7 @@ from bwarp.gpu.cuda import cuda, int8, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.sums_and_sorts import reserve
-from bwarp.offtargets.alignments import TABLE_SHAPE, best_alignment
+from bwarp.offtargets.alignments import TABLE_SHAPE, Bases, Limits, best_alignment
 from bwarp.offtargets.site_filter_cuda import site_planes
 
 THREADS = 128
@@ -139,9 +139,11 @@ def align_pairs(
     border, room = sites[site], available[site]
     low, high = site_planes(blocks, border, backward)
     best, dna, rna, where = best_alignment(
-        np.uint64(guide_low[guide]), np.uint64(guide_high[guide]), lengths[guide], np.uint64(low),
-        np.uint64(high), int64(room), mismatches, dna_bulge, rna_bulge, table,
-    )  # fmt: skip
+        Bases(np.uint64(guide_low[guide]), np.uint64(guide_high[guide]), lengths[guide]),
+        Bases(np.uint64(low), np.uint64(high), int64(room)),
+        Limits(mismatches, dna_bulge, rna_bulge),
+        table,
+    )
     borders[i] = border
     guides[i] = guide
     rooms[i] = uint8(room)

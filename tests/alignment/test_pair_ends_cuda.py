@@ -155,7 +155,7 @@ def test_windows_of_a_packed_reference(monkeypatch):
 def check_against_cpu(pairs, scoring, mode):
     got = pairs_cuda.pair_alignments(pairs, scoring, mode)
     np.testing.assert_array_equal(pairs_cuda.pair_scores(pairs, scoring, mode), got.scores)
-    for field, expected in vars(pairs_cpu.pair_alignments(pairs, scoring, mode, 4)).items():
+    for field, expected in pairs_cpu.pair_alignments(pairs, scoring, mode, 4)._asdict().items():
         np.testing.assert_array_equal(getattr(got, field), expected, field)
 
 
@@ -197,5 +197,5 @@ def test_two_threads_at_once_give_the_same():
         ]
     for pairs, job in zip(batches, jobs, strict=True):
         expected = pairs_cpu.pair_alignments(pairs, SCHEMES["bwa"], FITTING, 4)
-        for field, array in vars(expected).items():
+        for field, array in expected._asdict().items():
             np.testing.assert_array_equal(getattr(job.result(), field), array, field)

@@ -56,9 +56,9 @@ def test_tiles_are_counted_and_listed(distance, first, stop, monkeypatch):
     _, _, (group,) = queries_of(QUERIES)
     largest = np.array([distance, distance, -1, distance, distance], np.int32)
     prepared = tiles_cpu.prepare_references(references, np.uint8)
-    where = (first, stop, 4096)
-    wanted = tiles_cpu.count_tile_hits(prepared, 4, group.counts, largest, *where, 1)
-    expected = tiles_cpu.find_tile_hits(prepared, 4, group.counts, largest, *where, wanted, 1)
+    queries = tiles_cpu.TileQueries(4, group.counts, largest, first, stop, 4096)
+    wanted = tiles_cpu.count_tile_hits(prepared, queries, 1)
+    expected = tiles_cpu.find_tile_hits(prepared, queries, wanted, 1)
     # One tile of 4,096 windows there, two of 32 here.
     words = np.ascontiguousarray(group.counts.astype(np.uint8)).view(np.int32).ravel()
     hits = np.full(2 * len(words), -7, np.int32)

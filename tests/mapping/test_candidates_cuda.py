@@ -24,6 +24,7 @@ from bwarp.mapping.seeds_cpu import (
     _list_rows,
     _make_keys,
     _select_hits,
+    group_rules,
 )
 from bwarp.reads.device_reads_cuda import DeviceReads
 
@@ -115,11 +116,8 @@ def by_the_cpu(case, parameters):
     found = np.zeros((keys.size, 6), np.int64)
     score_bounds, unlocated = np.zeros((2, offsets.size - 1), np.int32)
     seeds = SeedRows(firsts, read_positions, counts, counts, taken, differences)
-    n = _group(
-        np.sort(keys), offsets, wanted, K, seeds, parameters.largest_gap,
-        parameters.candidates_a_read, parameters.match, parameters.least_loss, found, score_bounds,
-        unlocated,
-    )  # fmt: skip
+    rules = group_rules(K, parameters)
+    n = _group(np.sort(keys), offsets, wanted, seeds, rules, found, score_bounds, unlocated)
     return found[:n], score_bounds, unlocated
 
 

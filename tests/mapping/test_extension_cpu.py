@@ -13,6 +13,7 @@ from bwarp.mapping.extension_cpu import (
     pass_mismatch,
     put_stretch,
     score_diagonals,
+    valid_score,
 )
 from bwarp.mapping.parameters import MODES, MappingParameters
 from bwarp.mapping.scored_hits_cpu import FIELDS, merge
@@ -176,13 +177,13 @@ def test_passing_several_mismatches_at_once_changes_nothing(mode, scores):
     for i, (read, strand, diagonal) in enumerate(zip(reads, strands, diagonals, strict=True)):
         turned = opposite(read) if strand else read
         best, highest, crowded = stretch_by_stretch(genome, turned, diagonal, costs)
-        row = np.zeros(FIELDS, np.int64)
-        raw_score = put_stretch.py_func(
-            row, 0, best, highest, crowded, diagonal, len(read), diagonal, diagonal,
-            genome.contig_starts, costs,
-        )  # fmt: skip
-        assert raw_scores[i] == raw_score
-        assert scored[FIELDS * i : FIELDS * (i + 1)].tolist() == row.tolist()
+        rows = np.zeros_like(scored)
+        put_stretch.py_func(
+            rows, candidates, i, best, crowded, len(read), genome.contig_starts, costs
+        )
+        assert raw_scores[i] == valid_score.py_func(highest, best, len(read), costs)
+        row = slice(FIELDS * i, FIELDS * (i + 1))
+        assert scored[row].tolist() == rows[row].tolist()
 
 
 def test_a_read_over_a_border_is_clipped_where_it_scores_most():
