@@ -30,7 +30,7 @@ from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.reads.base_bits_cpu import copy_bases
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.comment_tags import no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import bam_records, sam_records
 from bwarp.reference import make_reference
@@ -53,16 +53,16 @@ def parse_options():
 def measure(options):
     genome, names, header = simulated_genome(options.bases)
     rng = np.random.default_rng(1)
-    chunks = []
+    tables = []
     for first in range(0, options.reads, READS_A_CHUNK):
         n_pairs = min(READS_A_CHUNK, options.reads - first) // 2
-        chunks.append(simulated_pairs(rng, genome, n_pairs, first // 2))
-    tables = [alignment_records(genome.contig_starts, *chunk[:1], *chunk[2:]) for chunk in chunks]
+        chunk, both, *mapped = simulated_pairs(rng, genome, n_pairs, first // 2)
+        records = alignment_records(genome.contig_starts, chunk, *mapped)
+        tables.append(mapped_tables(genome, names, ReadArrays.of(chunk, both), records, GROUP))
     with tempfile.TemporaryDirectory() as work:
-        turns = [
-            one_turn(Path(work), options, genome, names, header, chunks, tables)
-            for _ in range(options.repeats + 1)
-        ][1:]  # the first turn compiles, where that has not been done
+        turns = [one_turn(Path(work), options, header, tables) for _ in range(options.repeats + 1)][
+            1:
+        ]  # the first turn compiles, where that has not been done
     for step in turns[0]:
         wall, processor = (statistics.median(turn[step][i] for turn in turns) for i in (0, 1))
         yield {
@@ -127,9 +127,9 @@ def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):
     return chunk, both_strands(chunk.codes, offsets), mapped, primary
 
 
-def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict:
+def one_turn(work: Path, options, header, tables) -> dict:
     """Wall and processor seconds and bytes of every step."""
-    measured, no_sums, tags = {}, np.empty(0, np.int64), no_tags(READS_A_CHUNK)
+    measured = {}
 
     def add(step, run):
         before, start = used(), time.perf_counter()
@@ -139,19 +139,11 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
 
     def sam():
         return None, sum(
-            part.size
-            for chunk, table in zip(chunks, tables, strict=True)
-            for part in sam_records(genome, names, *chunk[:2], table, GROUP, tags, options.threads)
+            part.size for table in tables for part in sam_records(table, options.threads)
         )
 
     def encode():
-        parts = [
-            part
-            for chunk, table in zip(chunks, tables, strict=True)
-            for part in bam_records(
-                genome, names, *chunk[:2], table, GROUP, no_sums, tags, options.threads
-            )
-        ]
+        parts = [part for table in tables for part in bam_records(table, options.threads)]
         return parts, sum(part.data.size for part in parts)
 
     def unsorted():

@@ -213,8 +213,8 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.mapping.scored_hits_cuda import hits_on_host
     from bwarp.reads.read_chunks import joined_chunks, paired_chunks
     from bwarp.records.alignment_file import EncodedChunk
+    from bwarp.records.alignment_records import ReadArrays, mapped_tables
     from bwarp.records.bam_records_cuda import record_constants, record_numbers
-    from bwarp.records.comment_tags import no_tags
     from bwarp.records.record_writer import bam_records
     from bwarp.runtime.backend import choose_backend
 
@@ -238,11 +238,8 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
             insert,
             parameters,
         )
-        table, n_reads = chunk_records(genome, done), scored.chunk.n_reads
-        no_sums = np.empty(0, np.int64)
-        records = bam_records(
-            genome, names, done.chunk, done.both, table, b"", no_sums, no_tags(n_reads)
-        )
+        table, reads = chunk_records(genome, done), ReadArrays.of(done.chunk, done.both)
+        records = bam_records(mapped_tables(genome, names, reads, table))
         return EncodedChunk(records, {}, table.reads)
 
     lines = []

@@ -29,8 +29,14 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import MappedChunk
 from bwarp.options.mapping import CRAM_VERSIONS
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import AlignmentRecords, selected_rows
-from bwarp.records.comment_tags import ReadTags, comment_tags, no_tags
+from bwarp.records.alignment_records import (
+    AlignmentRecords,
+    ReadArrays,
+    RecordTables,
+    mapped_tables,
+    selected_rows,
+)
+from bwarp.records.comment_tags import ReadTags, comment_tags
 from bwarp.records.output_options import (
     AlignmentOutput,
     RecordForm,
@@ -142,8 +148,7 @@ def _unsorted_sam(output, text: bytes, reference, genome) -> Iterator[RecordWrit
     names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[np.ndarray]:
-        tags = _tags(output, chunk)
-        return sam_records(genome, names, chunk, both, records, output.read_group_id, tags)
+        return sam_records(_text_tables(output, genome, names, chunk, both, records))
 
     with atomic_file(output.path) as file:
         file.write(text)
@@ -155,7 +160,7 @@ def _paf(output, reference, genome) -> Iterator[RecordWriter]:
     names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[np.ndarray]:
-        return [paf_lines(genome, names, chunk, both, records, _tags(output, chunk))]
+        return [paf_lines(_text_tables(output, genome, names, chunk, both, records))]
 
     with atomic_file(output.path) as file:
         yield RecordWriter(encode, file.writelines)
@@ -170,9 +175,10 @@ def _bam_or_sorted(
     names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[Records]:
-        sums = quality_sums(chunk) if output.mark_duplicates else np.empty(0, np.int64)
-        group, tags = output.read_group_id, _tags(output, chunk)
-        return bam_records(genome, names, chunk, both, records, group, sums, tags)
+        reads, group = ReadArrays.of(chunk, both), output.read_group_id
+        further = tags.binary if (tags := _comments(output, chunk)) else None
+        sums = quality_sums(chunk) if output.mark_duplicates else None
+        return bam_records(mapped_tables(genome, names, reads, records, group, further, sums))
 
     stay_there, form = stays_on_gpu(output), None
     if may_write_on_gpu(output):
@@ -229,10 +235,16 @@ def _is_paf(output: AlignmentOutput) -> bool:
     return output.path.endswith((".paf", ".paf.gz"))
 
 
-def _tags(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags:
-    if output.comments:
-        return comment_tags(chunk, bool(output.read_group_id), _is_paf(output))
-    return no_tags(chunk.n_reads)
+def _text_tables(output, genome, names, chunk, both, records) -> RecordTables:
+    reads, group = ReadArrays.of(chunk, both), output.read_group_id
+    further = tags.text if (tags := _comments(output, chunk)) else None
+    return mapped_tables(genome, names, reads, records, group, further)
+
+
+def _comments(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags | None:
+    if not output.comments:
+        return None
+    return comment_tags(chunk, bool(output.read_group_id), _is_paf(output))
 
 
 def bam_header(text: bytes, reference: Reference) -> BamHeader:

@@ -46,6 +46,8 @@ from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import base_at, differing
 from bwarp.reads.device_reads_cuda import DeviceReads
 from bwarp.records.record_parts import (
+    AlignedRead,
+    EngineFunctions,
     nibble,
     pair_flags,
     part_functions,
@@ -266,8 +268,10 @@ def _count_bits(word):
 
 
 _functions = part_functions(
-    partial(cuda.jit, device=True), put_byte, put_int16, put_int32, put_number, _differing, base_at,
-    _count_bits, WARP,
+    EngineFunctions(
+        partial(cuda.jit, device=True), put_byte, put_int16, put_int32, put_number, _differing,
+        base_at, _count_bits, WARP,
+    )
 )  # fmt: skip
 put_tag, put_integer_tag = _functions.put_tag, _functions.put_integer_tag
 put_operation, put_operations = _functions.put_operation, _functions.put_cigar
@@ -328,8 +332,13 @@ def _put_row_cigar(out, at, alignments, row, length):
 @cuda.jit(device=True)
 def edits_of(constants, tables, alignments, row, read):
     """Return the number of edits of a row, an alignment of a read: NM."""
+    return count_edits(_aligned_read(constants, tables, alignments, row, read))
+
+
+@cuda.jit(device=True)
+def _aligned_read(constants, tables, alignments, row, read):
     base = _base_of(tables, alignments, row, read) + alignments.read_starts[row]
-    return count_edits(
+    return AlignedRead(
         constants.genome, alignments.positions[row], tables.blocks, base, alignments.cigar,
         int64(alignments.cigar_offsets[row]), int64(alignments.cigar_offsets[row + 1]),
     )  # fmt: skip
@@ -343,16 +352,12 @@ def put_tags(out, at, constants, tables, alignments, other_offsets, others, read
     if position >= 0:
         at = put_integer_tag(out, at, NM, n_edits)
         at = put_tag(out, at, MD, TEXT)
-        begin = int64(alignments.cigar_offsets[read])
-        end = int64(alignments.cigar_offsets[read + 1])
+        aligned = _aligned_read(constants, tables, alignments, read, read)
         if n_edits > 0:
-            base = _base_of(tables, alignments, read, read) + alignments.read_starts[read]
-            at = put_md(
-                out, at, constants.genome, position, tables.blocks, base, alignments.cigar, begin,
-                end,
-            )  # fmt: skip
+            at = put_md(out, at, aligned)
         else:
-            at = put_number(out, at, reference_span(alignments.cigar, begin, end))
+            span = reference_span(aligned.cigar, aligned.first, aligned.last)
+            at = put_number(out, at, span)
         at = put_byte(out, at, 0)
     mate = read ^ 1
     if ends == 2 and alignments.positions[mate] >= 0:

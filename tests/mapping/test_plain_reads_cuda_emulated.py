@@ -24,7 +24,7 @@ from bwarp.mapping import insert_size, pipeline, pipeline_cuda, seeding_rounds_c
 from bwarp.mapping.chunk_records import chunk_records
 from bwarp.mapping.parameters import ALL, END_TO_END
 from bwarp.records.alignment_file import EncodedChunk
-from bwarp.records.comment_tags import no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.output_options import RecordForm
 from bwarp.records.record_writer import bam_records
 from bwarp.records.statistics import add_counts, counts_of, empty_statistics
@@ -45,8 +45,8 @@ def named(chunks, rng):
 
 def encode(genome, names, done) -> EncodedChunk:
     records = chunk_records(genome, done)
-    tags, no_sums = no_tags(done.chunk.n_reads), np.empty(0, np.int64)
-    parts = bam_records(genome, names, done.chunk, done.both, records, b"group", no_sums, tags)
+    reads = ReadArrays.of(done.chunk, done.both)
+    parts = bam_records(mapped_tables(genome, names, reads, records, b"group"))
     return EncodedChunk(parts, counts_of(done, genome), records.reads)
 
 

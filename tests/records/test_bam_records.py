@@ -7,7 +7,7 @@ import pysam
 import pytest
 
 from bwarp.bam.records import record_starts
-from bwarp.records.comment_tags import no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import bam_records, sam_records
 from tests.helpers.cases.random_alignment_records import (
@@ -43,11 +43,10 @@ def test_records_are_those_of_samtools(tmp_path, ends, has_qualities):
     mapped[1].suboptimal[:3] = (-200, -70_000, 255)
     mapped[4][:3] = 0
     records = alignment_records(genome.contig_starts, chunk, *mapped)
-    tags = no_tags(chunk.n_reads)
-    lines = b"".join(sam_records(genome, names, chunk, both, records, b"a group", tags))
-    expected, no_sums = by_samtools(lines, tmp_path), np.empty(0, np.int64)
+    tables = mapped_tables(genome, names, ReadArrays.of(chunk, both), records, b"a group")
+    expected = by_samtools(b"".join(sam_records(tables)), tmp_path)
     for threads in (1, 3):
-        parts = bam_records(genome, names, chunk, both, records, b"a group", no_sums, tags, threads)
+        parts = bam_records(tables, threads)
         assert b"".join(part.data.tobytes() for part in parts) == expected
         for part in parts:
             assert np.array_equal(part.starts, record_starts(part.data))

@@ -13,6 +13,7 @@ from bwarp.mapping.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import base_blocks
 from bwarp.reads.device_reads_cuda import both_strands
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.bam_records_cuda import (
     HostRecords,
     ReadTexts,
@@ -22,7 +23,6 @@ from bwarp.records.bam_records_cuda import (
     record_constants,
     record_numbers,
 )
-from bwarp.records.comment_tags import no_tags
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import bam_records
 from bwarp.runtime.threads import joined_stretches
@@ -75,9 +75,8 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
     records = alignment_records(
         genome.contig_starts, chunk, mapped, primary, supplementary, secondary
     )
-    [expected] = bam_records(
-        genome, names, chunk, both, records, group, np.empty(0, np.int64), no_tags(chunk.n_reads)
-    )
+    reads = ReadArrays.of(chunk, both)
+    [expected] = bam_records(mapped_tables(genome, names, reads, records, group))
     assert 0 < np.count_nonzero(is_plain) < chunk.n_reads
 
     of_host = np.flatnonzero(~is_plain[records.reads])

@@ -16,7 +16,7 @@ from bwarp.mapping.extension_cpu import genome_of
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import map_chunks
 from bwarp.reads.read_chunks import paired_chunks
-from bwarp.records.comment_tags import no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import sam_records
 from tests.helpers.programs.mapped_reads import check_mates, check_record, contigs_of, records
@@ -112,8 +112,8 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
                 genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
                 done.secondary,
             )  # fmt: skip
-            tags = no_tags(done.chunk.n_reads)
-            parts = sam_records(genome, names, done.chunk, done.both, records, b"g1", tags)
+            reads = ReadArrays.of(done.chunk, done.both)
+            parts = sam_records(mapped_tables(genome, names, reads, records, b"g1"))
             lines += b"".join(part.tobytes() for part in parts)
             inserts.add(done.insert)
         (insert,) = inserts
