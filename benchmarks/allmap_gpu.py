@@ -126,7 +126,7 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
     from bwarp.loci.find import find_chunks
     from bwarp.loci.locus_bam import locus_records
     from bwarp.reads.read_chunks import read_chunks
-    from bwarp.runtime.threads import read_ahead
+    from bwarp.runtime.chunks import read_ahead
 
     start, marks = time.perf_counter(), []
     size = engine.reads_a_chunk("cuda", loci_options(report, options))

@@ -39,7 +39,7 @@ from bwarp.reads import read_chunks as counted_records
 from bwarp.records import alignment_file
 from bwarp.records import alignment_file as chunk_writer
 from bwarp.records.output_options import AlignmentOutput, default_sort_bytes
-from bwarp.runtime.threads import read_ahead
+from bwarp.runtime.chunks import read_ahead
 
 FORMS = ("fq", "bgzf.gz", "gzip.gz")
 PIECE = 1 << 20

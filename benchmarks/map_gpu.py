@@ -156,7 +156,7 @@ def timeline(folder: Path, threads: int, gpus: int = 1, name: str = "") -> dict:
     from bwarp.records.alignment_file import write_mapped
     from bwarp.records.output_options import AlignmentOutput, default_sort_bytes
     from bwarp.runtime.backend import choose_backend
-    from bwarp.runtime.threads import read_ahead
+    from bwarp.runtime.chunks import read_ahead
 
     backend = choose_backend("cuda")
     first, second = map(str, reads_of(folder, name))

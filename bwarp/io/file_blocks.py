@@ -33,8 +33,8 @@ from xopen import xopen
 from bwarp.bam.bgzf import END_OF_FILE, inflated_blocks, whole_blocks
 from bwarp.errors import InputError
 from bwarp.io.standard_streams import open_input
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.signals import not_ended, undone_if_ended
-from bwarp.runtime.threads import in_order
 from bwarp.runtime.timeline import on_timeline
 
 # --------------------------------------------------------------------------------------------------

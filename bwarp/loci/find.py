@@ -35,7 +35,8 @@ from bwarp.mapping.insert_size import FIRST_PAIRS, InsertSize
 from bwarp.mapping.pipeline import first_chunks
 from bwarp.options.mapping import ALL
 from bwarp.reads.read_chunks import READS_A_CHUNK, ReadChunk
-from bwarp.runtime.threads import in_order, run_together
+from bwarp.runtime.chunks import in_order
+from bwarp.runtime.threads import run_together
 from bwarp.runtime.timeline import on_timeline
 
 # The engine: what it keeps in memory, and its chunk size.

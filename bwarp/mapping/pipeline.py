@@ -48,7 +48,7 @@ from bwarp.mapping.split_reads import with_split_reads
 from bwarp.mapping.tandem_repeats import lower_tandem_repeats
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import SecondaryHits, SecondaryRecords, Supplementary
-from bwarp.runtime.threads import in_order
+from bwarp.runtime.chunks import in_order
 
 
 @dataclass(frozen=True)

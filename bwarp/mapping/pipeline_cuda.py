@@ -86,7 +86,7 @@ from bwarp.records.bam_records_cuda import (
 from bwarp.records.output_options import RecordForm
 from bwarp.records.statistics import add_counts
 from bwarp.records.statistics_cuda import counts_of_plain
-from bwarp.runtime.threads import in_order, read_ahead_in_lists
+from bwarp.runtime.chunks import in_order, read_ahead_in_lists
 from bwarp.runtime.timeline import on_timeline, span
 
 #: Reads that a thread maps at a time; with fewer, sixteen threads wait for the GIL.

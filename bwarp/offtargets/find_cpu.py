@@ -26,8 +26,8 @@ from bwarp.offtargets.site_filter_cpu import (
 )
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
 from bwarp.reads.base_bits_cpu import bits_of_packed, shifted, turned
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import in_order
 
 #: Positions searched at a time; a multiple of 64.
 STRETCH = 1 << 18

@@ -33,7 +33,7 @@ from bwarp.offtargets.site_filter_cuda import (
     filter_kernel,
 )
 from bwarp.reads.base_bits_cuda import blocks_of_packed
-from bwarp.runtime.threads import in_order
+from bwarp.runtime.chunks import in_order
 
 #: The maximum and minimum number of positions searched at a time: multiples of 64.
 MOST_POSITIONS = 1 << 27

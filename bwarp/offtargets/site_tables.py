@@ -19,8 +19,8 @@ from bwarp.offtargets.hits import SiteHits, SiteOptions
 from bwarp.offtargets.site_rows import Features, SiteRows, describe, overlapping
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE, LONGEST_PAM
 from bwarp.reference import Reference
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import in_order
 from bwarp.seeding.seed_tables import sibling
 
 # Sites as lines of text, written by compiled code into arrays of bytes, in one of four layouts.

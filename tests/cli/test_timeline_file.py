@@ -6,7 +6,7 @@ import pytest
 
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
-from bwarp.runtime.threads import in_order
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.timeline import on_timeline
 from tests.helpers.programs.programs_here import run_here
 

@@ -9,7 +9,7 @@ from bwarp.gpu.cuda import cuda
 from bwarp.gpu.several_gpus import LeastBusy, copy_from_gpu, on_each, on_gpu
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 from bwarp.gpu.transfers import to_gpu
-from bwarp.runtime.threads import in_turns
+from bwarp.runtime.chunks import in_turns
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from bwarp.runtime import threads as turns
-from bwarp.runtime.threads import in_turns, on_each_gpu
+from bwarp.runtime import chunks as turns
+from bwarp.runtime.chunks import in_turns, on_each_gpu
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 

@@ -22,8 +22,8 @@ from bwarp.options.mapping import ALLMAP
 from bwarp.reads.read_chunks import pairs_alone
 from bwarp.reads.read_files import chunks_of_files
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import read_ahead
 
 EXAMPLES = """
 bwarp allmap --index genome.index -1 reads.fq.gz -o loci.tsv --edits 4

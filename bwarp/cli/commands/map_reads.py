@@ -32,8 +32,8 @@ from bwarp.records.comment_tags import with_tags_of, with_tags_of_batches
 from bwarp.records.output_options import AUTO, with_platform_unit
 from bwarp.records.statistics import statistics_sentence, write_statistics
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import read_ahead
 
 EXAMPLES = """
 bwarp map --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o sample.bam --sort

@@ -34,8 +34,8 @@ from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.common import INDEX_FOLDER, PAIRS_OF_READS, chunk_file
 from bwarp.options.mapping import ALL, ALLMAP, LOCI_WRITTEN, estimated_insert_size
 from bwarp.options.option import File, Option
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
 bwarp write-alignments --index genome.index --reads batches/0.reads --loci 0.loci -o 0.bam \\
