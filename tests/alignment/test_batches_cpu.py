@@ -1,4 +1,4 @@
-"""What the score of a pair cannot pass, from which its element type follows."""
+"""Bounds of the score of a pair, which determine its element type."""
 
 import numpy as np
 import pytest
@@ -55,6 +55,6 @@ def test_a_rare_letter_that_scores_much_does_not_widen_the_type():
     high = highest_scores(rules, numba_side(queries), queries.lengths, references.lengths)
     assert np.all(fits_type(rules, high, np.int8))
     found = pair_alignments(PairBatch(queries, references), scoring, LOCAL)
-    # One end may take the place of the base beside it.
+    # One end may replace the adjacent base.
     assert np.all(found.scores >= size)
     assert np.all(found.scores <= high)

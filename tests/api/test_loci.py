@@ -1,4 +1,4 @@
-"""bwarp.find_loci gives what bwarp allmap writes."""
+"""bwarp.find_loci returns the loci that bwarp allmap writes."""
 
 import random
 
@@ -13,7 +13,7 @@ from tests.helpers.programs.programs_here import run_here
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
-    """An index with repeats and 40 pairs, in files and in memory."""
+    """Return an index with repeats and 40 pairs, in files and in memory."""
     folder = tmp_path_factory.mktemp("loci")
     rng = random.Random(4)
     genome = [rng.randrange(4) for _ in range(3000)]

@@ -1,4 +1,4 @@
-"""bwarp.Mapper: reads in memory and in files have the records that the program would write."""
+"""bwarp.Mapper: reads in memory and in files get the same records as from the program."""
 
 import numpy as np
 import pysam

@@ -1,4 +1,4 @@
-"""What `import bwarp` brings, and what it does not."""
+"""The names that `import bwarp` provides, and modules that it does not import."""
 
 import subprocess
 import sys

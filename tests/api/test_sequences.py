@@ -1,4 +1,4 @@
-"""Sequences in memory are batches as those of files, or are refused by what was given."""
+"""Sequences in memory become the same batches as from files; errors name the argument."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ from bwarp.sequence import encode
 
 
 def records(given, *table):
-    """Names and codes of what comes of some sequences."""
+    """Return the names and codes of converted sequences."""
     _, batches = sequence_batches(given, "reads", *table)
     return [
         (batch.name(i), batch.codes[batch.offsets[i] : batch.offsets[i + 1]].tolist())
@@ -71,7 +71,7 @@ def test_proteins(tmp_path):
     path.write_text(">0\nMKVUOJBZX*\n")
     (batch,) = read_sequences(path, table)
     assert records(["MKVUOJBZX*"], table) == [("0", batch.codes.tolist())]
-    # Codes stand for themselves.
+    # Codes are not converted.
     assert records([batch.codes], table) == [("0", batch.codes.tolist())]
 
 

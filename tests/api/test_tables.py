@@ -1,4 +1,4 @@
-"""bwarp.read_table: what it refuses; tests of the functions hold it to what programs write."""
+"""bwarp.read_table: its errors; tests of the programs check that it reads their tables."""
 
 import gzip
 import math
@@ -31,7 +31,7 @@ SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
             SEEDS + "q\t0\t+\tone\t12",
             "the last line has no end: the file was cut off; write it again",
         ),
-        # A cell that went over to the next line leaves the number of tabs as it was.
+        # A cell that continues on the next line does not change the number of tabs.
         (
             "a.tsv",
             SEEDS + "q\t0\t+\tone\t12\nq\t0\t+\tone\t12\t1\t7\n",

@@ -1,4 +1,4 @@
-"""BGZF blocks: what gzip and htslib read, and what damage is called."""
+"""BGZF blocks: gzip and htslib read them, and damage is reported."""
 
 import gzip
 import itertools

@@ -1,4 +1,4 @@
-"""What is drawn from result lines: ages, falls, curves, tables."""
+"""Drawing from result lines: ages, falls, curves, tables."""
 
 import json
 import subprocess
@@ -57,7 +57,7 @@ def forget_what_git_said():
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A function that commits a text to a file of a new repository and returns the commit."""
+    """Return a function that commits a text to a new repository and returns the commit."""
 
     def git(*words) -> str:
         named = ["-c", "user.name=a", "-c", "user.email=a@b"]
@@ -193,7 +193,7 @@ def test_panels_are_an_svg_with_a_line_each():
     parts = [Panel("<a>", {"one": [(0, 0), (20, 5)]}, axis), Panel("b", {"two": [(1, 1)]}, axis)]
     tree = ElementTree.fromstring(panels("title", axis, parts, 2, ["one", "two"]))
     lines = [element for element in tree.iter() if element.tag.endswith("polyline")]
-    # What lies outside is drawn at the edge.
+    # Points outside are drawn at the edge.
     assert [line.get("points").split()[-1].split(",")[0] for line in lines] == ["200.0", "20.0"]
 
 

@@ -1,4 +1,4 @@
-"""`make bench` runs every benchmark by itself and draws what was measured."""
+"""`make bench` runs each benchmark separately and draws the results."""
 
 import json
 import subprocess
@@ -7,13 +7,13 @@ import sys
 import pytest
 import yaml
 
-#: Quick ones, two of them with the workflow's own genome or index.
+#: Quick benchmarks, two of them with the workflow's own genome or index.
 FEW = ["fastq", "map", "map_sets", "seeds_located"]
 
 
 @pytest.fixture(scope="module")
 def bench(checkout, tmp_path_factory, snakemake_server):
-    """A function that runs the workflow in a folder with a blank in its name."""
+    """Return a function that runs the workflow in a folder with a blank in its name."""
     folder = tmp_path_factory.mktemp("bench") / "a folder"
     folder.mkdir()
     environment = {"CUDA_VISIBLE_DEVICES": "", "BWARP_LARGE": str(folder)}
@@ -65,7 +65,7 @@ def test_nothing_is_measured_twice(measured):
 
 
 def test_timings_run_alone(bench):
-    """Every job that measures takes all cores."""
+    """Each benchmark takes all cores."""
     said = bench("--config", "small=true", "-n", "--verbose")
     rules = said.split("rule measure_")[1:]
     assert len(rules) > 15

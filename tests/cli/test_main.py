@@ -1,4 +1,4 @@
-"""The command `bwarp`: its list, its subcommands, and that it starts without what they need."""
+"""The command `bwarp`: its list, its subcommands, and that it starts without their imports."""
 
 import ast
 import importlib
@@ -17,13 +17,13 @@ from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS
 from bwarp.index.store import save_index
 from tests.helpers.oracles.index_oracle import index_of
 
-#: What takes longer to import than a list of commands may take to be shown.
+#: Modules that are too slow to import before showing the list of commands.
 HEAVY = ("numba", "numpy", "pandas", "pysam", "Bio", "yaml", "argparse", "bwarp.cli.program")
 
 
 @pytest.fixture
 def bwarp(program_servers, tmp_path):
-    """Run `python -m bwarp`, as the installed command does; exit code, output and errors."""
+    """Run `python -m bwarp`, like the installed command; return exit code, output and errors."""
 
     def run(*words, stdin="", cwd=tmp_path):
         server = next(program_servers)
@@ -163,7 +163,7 @@ def test_a_reader_that_goes_away_is_not_an_error_message(words):
     os.close(reading)
     command = [sys.executable, "-m", "bwarp", *words]
     with os.fdopen(writing, "w") as pipe:
-        # Where Python holds text back, as it does for users, it writes when it ends.
+        # If Python buffers text, as it does for users, it writes at exit.
         held_back = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
         done = subprocess.run(
             command, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False, env=held_back

@@ -1,4 +1,4 @@
-"""An option that does not exist is named, and the one that was meant where that is likely."""
+"""The error for an unknown option names it, and suggests a similar one."""
 
 import pytest
 

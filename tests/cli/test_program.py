@@ -1,4 +1,4 @@
-"""Programs leave with the right code and one line of error, whatever goes wrong in them."""
+"""Programs exit with the right code and a one-line message, whatever fails."""
 
 import os
 import shlex
@@ -36,7 +36,7 @@ run_program(parser, main)
 
 @pytest.fixture
 def run(tmp_path, run_program):
-    """Run a statement inside the frame of a program; returns (rc, stdout, stderr)."""
+    """Run a statement inside `run_program`; return (rc, stdout, stderr)."""
     script = tmp_path / "prog.py"
     script.write_text(PROGRAM)
 
@@ -166,7 +166,7 @@ def test_wrong_options_name_the_help(run):
 
 def test_an_option_that_does_not_exist_is_named_with_the_one_that_was_meant(run):
     message = "there is no option --theads: did you mean --threads? (see prog.py --help)"
-    # Also where something else is wrong: the option that is missing may be the one misspelt.
+    # Even if something else is wrong: the missing option may be the misspelt one.
     for words in (["--theads", "3", "pass"], ["--theads=3"]):
         assert run(*words) == (2, "", f"prog.py: error: {message}\n")
     assert run("--theads", "3", "--help")[0] == 0
@@ -186,7 +186,7 @@ def test_no_word_is_empty(words):
     )
 
 
-#: What is done with a stream, and how the program ends where it is closed.
+#: What is done with a stream, and how the program ends if it is closed.
 CLOSED = {
     "with atomic_file('-') as file: file.write(b'x')": (
         1, 2, "standard output is closed: give the name of a file to write",
@@ -247,7 +247,7 @@ def test_descriptions_are_wrapped_and_examples_are_not():
 
 @pytest.fixture
 def reads_parser():
-    """A parser with an option that looks like a number, as that of bwarp map."""
+    """Return a parser with an option that looks like a number, like bwarp map's."""
     parser = program_parser("Map.", "map.py -1 R1.fq")
     parser.add_argument("-1", dest="first")
     parser.add_argument("--interleaved", action="store_true")

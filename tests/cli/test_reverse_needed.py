@@ -1,4 +1,4 @@
-"""Programs that are given an index without the reverse BWT, which their search needs."""
+"""Programs with an index that lacks the reverse BWT needed for their search."""
 
 import os
 
@@ -10,7 +10,7 @@ from tests.helpers.programs.programs_here import run_here
 
 MISMATCHES, UNIQUE = "a search with mismatches", "a search for unique matches"
 
-# The reads are not there: whether they are searched at all is known before they are read.
+# The reads do not exist: the error comes before they are read.
 NEED_IT = [
     ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 1)),
     ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 2,

@@ -1,4 +1,4 @@
-"""Python does not look for garbage while a program imports, and does while it works."""
+"""Python's garbage collector is off during imports, and on afterwards."""
 
 import subprocess
 import sys

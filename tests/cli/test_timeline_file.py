@@ -1,4 +1,4 @@
-"""--timeline: a file of events where a run ends well, and refusals."""
+"""--timeline: a file of events if a run succeeds, and errors."""
 
 import json
 
@@ -29,7 +29,7 @@ def test_events_of_all_threads(tmp_path):
     assert sum(one["name"] == "work" for one in events) == 21
     assert (events[0]["name"], events[0]["tid"]) == ("work", 0)
     assert [one["ts"] for one in events] == sorted(one["ts"] for one in events)
-    # It may be written again.
+    # It may be overwritten.
     with timeline_to(str(path)):
         pass
     assert json.loads(path.read_text()) == {"traceEvents": []}
@@ -61,7 +61,7 @@ def test_another_file_is_not_lost(tmp_path):
     with pytest.raises(UsageError, match="this file is no timeline"), timeline_to(str(path)):
         pass
     assert path.read_text() == "{}"
-    # Nor one that the run itself has written.
+    # Nor an output of the run itself.
     path = tmp_path / "stats.json"
     with pytest.raises(UsageError, match="this file is no timeline"), timeline_to(str(path)):
         path.write_text("[]")

@@ -1,4 +1,4 @@
-"""Rows of hits as text and as Parquet say what the blocks say."""
+"""Rows of hits as text and Parquet have the content of the blocks."""
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ def rows(block, most):
 
 
 def whole_block():
-    """Queries 1 and 3 share the first group's hits, query 2 has the second's."""
+    """Return a block: queries 1 and 3 share the first group's hits, query 2 has the second's."""
     return HitBlock(
         7,
         np.array([1, 2, 3]),

@@ -1,4 +1,4 @@
-"""References end to end, and their prefix counts."""
+"""Concatenated references, and their prefix counts."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Databases: order, round trips through a folder, and folders that are not to be trusted."""
+"""Databases: order, round trips through a folder, and damaged folders."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""E-values: BLAST's own figures, and its equation for the length adjustment."""
+"""E-values: BLAST's own values, and its equation for the length adjustment."""
 
 import math
 
@@ -10,7 +10,7 @@ from bwarp.errors import UsageError
 
 
 def test_bits_are_blasts():
-    """Raw scores and bits of blastp's reports with BLOSUM62, 11, 1."""
+    """Raw scores and bits in reports of blastp with BLOSUM62, 11, 1."""
     bits = bit_scores(karlin_altschul("BLOSUM62", 11, 1), np.array([100, 583, 1000]))
     assert [f"{b:.1f}" for b in bits] == ["43.1", "229.2", "389.8"]
 

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md holds every error message of the code, and no other."""
+"""docs/troubleshooting.md contains every error message of the code, and no other."""
 
 import re
 
@@ -8,7 +8,7 @@ PAGE = "docs/troubleshooting.md"
 
 
 def phrases(checkout) -> list[str]:
-    """What the first cells of the tables quote."""
+    """Return the quoted text in the first cells of the tables."""
     cells = re.findall(r"^\| (`.*?) \|", (checkout / PAGE).read_text(), re.MULTILINE)
     return [phrase for cell in cells for phrase in re.findall(r"`([^`]+)`", cell)]
 

@@ -1,4 +1,4 @@
-"""Work that runs out of a GPU's memory can be tried again on less."""
+"""Work that runs out of GPU memory can be retried in smaller pieces."""
 
 import random
 import threading
@@ -32,7 +32,7 @@ CudaAPIError = type("CudaAPIError", (Exception,), {})
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """A GPU with 5 GB free, which notes what is given back."""
+    """Simulate a GPU with 5 GB free that records what is freed."""
     given_back = []
     context = types.SimpleNamespace(
         memory_manager=types.SimpleNamespace(
@@ -102,7 +102,7 @@ NO_ROOM = GpuMemoryError("no room for one")
 
 
 def work_of_at_most(room):
-    """Work that takes more memory than there is for more than so many items."""
+    """Return work that runs out of memory for more than this many items."""
 
     def work(first, last):
         tried.append((first, last))
@@ -126,7 +126,7 @@ def test_pieces_are_of_one_size_as_far_as_may_be(gpu):
     work, _ = work_of_at_most(10)
     assert Pieces(4, NO_ROOM).each(work, 9) == [(0, 3), (3, 6), (6, 9)]
     assert Pieces(10, NO_ROOM).each(work, 11) == [(0, 6), (6, 11)]
-    # Those of pairs begin at even numbers, and have no more than may be.
+    # Ranges of pairs begin at even numbers, and do not exceed the limit.
     assert Pieces(7, NO_ROOM).each(work, 14, step=2) == [(0, 6), (6, 10), (10, 14)]
     assert Pieces(1, NO_ROOM).each(work, 4, step=2) == [(0, 2), (2, 4)]
     assert Pieces(4, NO_ROOM).each(work, 7, step=2) == [(0, 4), (4, 7)]
@@ -149,7 +149,7 @@ def test_pieces_grow_where_memory_is_free_again(gpu):
     assert (pieces.at_once, pieces.halvings) == (2, 2)
     work, tried = work_of_at_most(100)
     pieces.each(work, 2 * BEFORE_A_LARGER)
-    # Four had been small enough before.
+    # Pieces of four were small enough before.
     of_two = BEFORE_A_LARGER - 4
     assert [last - first for first, last in tried[: of_two + 1]] == [2] * of_two + [4]
     for _ in range(BEFORE_A_LARGER):
@@ -166,12 +166,12 @@ def test_tries_of_larger_pieces_become_rare_where_memory_stays_short(gpu):
     assert len(found) == 1000
     failed = np.flatnonzero([last - first > 30 for first, last in tried])
     assert failed[:2].tolist() == [0, 1]
-    # How many were small enough between them.
+    # The size that was small enough for the preceding pieces.
     assert (np.diff(failed[1:]) - 1).tolist() == [BEFORE_A_LARGER << i for i in range(6)]
 
 
 def test_threads_halve_a_size_once_and_find_it_again(gpu):
-    """Two threads try pieces of a size that is too large together."""
+    """Two threads try pieces of a size that is too large at the same time."""
     both, room = threading.Barrier(2), 50
 
     def work(first, last):
@@ -227,7 +227,7 @@ def test_a_gpu_that_was_full_is_free_again():
     total = cuda.current_context().get_memory_info().total
 
     def work():
-        # No more than an eighth of it is ever held: others may be at work on this GPU.
+        # At most an eighth of the memory is taken, because others may use this GPU.
         return [cuda.device_array(size, np.uint8) for size in (total // 8, 2 * total)]
 
     before = free_memory()

@@ -1,4 +1,4 @@
-"""One module names the compiler of kernels, and one what the CPU's vectors need of Numba."""
+"""One module names the compiler of kernels, and one names the internals of Numba for vectors."""
 
 import ast
 import functools
@@ -13,7 +13,7 @@ FILES = [
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 
-#: What keeps compiled code names the parts of Numba that it replaces.
+#: The cache of compiled code names the parts of Numba that it replaces.
 KEEPS_CODE = {
     "tests/helpers/first_use/recording.py",
     "bwarp/cli/first_use/listed_functions.py",
@@ -24,7 +24,7 @@ KEEPS_CODE = {
 
 
 def modules_named(source: str) -> set[str]:
-    """What a source imports from, or names with dots; `a.b` for ``from a import b``."""
+    """Return modules that a source imports or names with dots; `a.b` for ``from a import b``."""
     named = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Which GPU a program takes where several run at once, with GPUs that are only files."""
+"""Which GPU a program takes if several run at once, with files instead of GPUs."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ sys.stdin.readline()
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     for name in ("CUDA_VISIBLE_DEVICES", device_selection.HELD):
-        monkeypatch.setenv(name, "")  # so that it is as it was after the test
+        monkeypatch.setenv(name, "")  # so that it is restored after the test
         monkeypatch.delenv(name)
     locks = []
     monkeypatch.setattr(device_selection, "_locks", locks)
@@ -35,7 +35,7 @@ def fresh(monkeypatch):
 
 @pytest.fixture
 def gpus(tmp_path):
-    """A function that makes so many GPUs; returns the folders for claim_gpu."""
+    """Return a function that makes GPUs and returns the folders for claim_gpu."""
 
     def make(count, missing=()):
         locks, driver, devices = (tmp_path / name for name in ("locks", "driver", "dev"))
@@ -56,7 +56,7 @@ def gpus(tmp_path):
 
 @pytest.fixture
 def programs():
-    """A function that starts programs that claim a GPU; each, and what it says first."""
+    """Return a function that starts programs that claim a GPU: each, and its first line."""
     started = []
 
     def start(folders, count):
@@ -80,7 +80,7 @@ def test_programs_at_once_take_a_gpu_each_and_the_next_waits(gpus, programs):
         "all 2 GPUs are in use by other programs of bwarp: waiting for one",
     ]
     (_, (second, _), (third, _)) = started
-    second.kill()  # a program that is killed gives its GPU back, too
+    second.kill()  # a killed program also releases its GPU
     assert third.stdout.readline().strip() == UUIDS[1]
 
 

@@ -1,4 +1,4 @@
-"""When CUDA is started while Python imports, with GPUs that are only files."""
+"""When CUDA is started during imports, with files instead of GPUs."""
 
 import importlib.util
 import os
@@ -17,12 +17,12 @@ UUIDS = [f"GPU-0000000{i}-aaaa-bbbb-cccc-dddddddddddd" for i in range(2)]
 
 @pytest.fixture
 def begins(tmp_path, monkeypatch):
-    """A function: whether CUDA is started for a command, where there are so many GPUs.
+    """Return a function that tells whether CUDA is started for a command, given a number of GPUs.
 
     The GPU is free again after each call.
     """
     for name in ("CUDA_VISIBLE_DEVICES", HELD, *early_start._NO_CUDA):
-        monkeypatch.setenv(name, "")  # so that it is as it was after the test
+        monkeypatch.setenv(name, "")  # so that it is restored after the test
         monkeypatch.delenv(name)
     monkeypatch.setattr(device_selection, "_locks", [])
     monkeypatch.setattr(early_start, "_thread", None)
@@ -106,7 +106,7 @@ def test_it_is_held_from_then_on_until_it_is_given_up(begins, tmp_path):
 def test_it_is_not_where_another_program_holds_it(begins, tmp_path, monkeypatch):
     assert begins()
     assert claim_gpu(pytest.fail, tmp_path, tmp_path / "driver", tmp_path / "dev") == UUIDS[0]
-    # A child of who holds it shares it.
+    # A child of the process that holds a GPU shares it.
     assert begins(keep=True)
     monkeypatch.setattr(early_start, "_thread", None)
     monkeypatch.delenv(HELD)

@@ -1,4 +1,4 @@
-"""Kernels: their types, their tables, and what they are launched with."""
+"""Kernels: their types, their tables, and their arguments at launch."""
 
 import pickle
 import re
@@ -27,7 +27,7 @@ class Ends(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """A table with another one in it, and a number."""
+    """A table that contains another table and a number."""
 
     score: int32[::1]
     ends: Ends
@@ -41,7 +41,7 @@ class Costs(NamedTuple):
 
 @kernel(over="hits.score", per=2)
 def add_ends(hits: Hits, costs: Costs, sums: int64[::1]):
-    """Two threads a hit: one for each end."""
+    """Two threads per hit: one for each end."""
     i = cuda.grid(1)
     hit = i // 2
     if hit < hits.score.size:
@@ -76,7 +76,7 @@ def test_a_module_has_the_kernels_it_defines_and_makes():
 
 
 def test_every_kernel_of_the_package_is_made_so():
-    """What is compiled ahead, and by the tests, is found by the decorator."""
+    """Compiling ahead, and the tests, find kernels by the decorator."""
     sources = Path(kernels.__file__).parents[1].rglob("*.py")
     found = [
         path.name for path in sources
@@ -116,12 +116,12 @@ def test_what_is_not_stated_is_refused(monkeypatch):
         add_ends(swapped, Costs(2, 5), sums)
     with pytest.raises(TypeError, match="count_groups: groups is of type int64, not UniTuple"):
         count_groups[1, 32](1, np.uint32(1))
-    # Blocks of an index have other geometries, too, and numbers other widths.
+    # Index blocks also have other layouts, and numbers other widths.
     count_groups.require(((1, 2, 3, 4), 1))
 
 
 class Dispatcher:
-    """Stands for numba-cuda's: it notes what it is launched with."""
+    """Replaces numba-cuda's dispatcher, and records the arguments of launches."""
 
     def __init__(self, argument_types, debug, launched):
         self.overloads = {("types",) * len(argument_types): Compiled(argument_types, debug)}
@@ -153,7 +153,7 @@ class Compiled:
 
 @pytest.fixture
 def launched(monkeypatch):
-    """What the driver is handed, and numba-cuda; and what makes a kernel with some arguments."""
+    """Return the calls of the driver and of numba-cuda, and a function that makes a kernel."""
     by_driver, by_numba = [], []
 
     def launch_kernel(function, grid, block, shared_bytes, extra):
@@ -182,7 +182,7 @@ def test_numbers_are_packed_as_c_lays_them_out(launched):
     first = -5, 200, (-7, 8), 0.5, True, 65535
     for numbers in (first, (1 << 62, 0, (1 << 30, -9), -1e300, False, 1)):
         one[3, (32, 4)](*numbers)
-    # numba-cuda launches, and maybe compiles, what is seen for the first time.
+    # numba-cuda launches, and may compile, a kernel with new types.
     assert by_numba == [((3, (32, 4)), first)]
     layout = np.dtype("i8,u1,i4,i4,f8,?,u2", align=True)
     wanted = np.zeros(1, layout)

@@ -1,4 +1,4 @@
-"""A thread that waits for the GPU takes no processor."""
+"""A thread that waits for the GPU uses no CPU time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Work space is used again, and never by two at once."""
+"""Workspace is reused, and never by two users at once."""
 
 import threading
 
@@ -34,13 +34,13 @@ def test_an_inner_block_gives_back_what_it_took():
         outer = device_array(8, np.uint8)
         with work_space():
             inner = device_array(8, np.uint8)
-            # More than is left: from elsewhere.
+            # More than is left: a separate allocation.
             large = device_array(CHUNK, np.uint8)
         assert address(device_array(5, np.uint8)) == address(inner)
         assert address(device_array(CHUNK, np.uint8)) == address(large)
         assert address(outer) + 256 == address(inner)
     with work_space():
-        # All of it in one piece by now.
+        # Now the workspace is one piece.
         first, second = device_array(8, np.uint8), device_array(CHUNK, np.uint8)
         assert address(second) - address(first) == 256
 

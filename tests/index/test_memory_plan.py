@@ -1,4 +1,4 @@
-"""What goes to a GPU fits there, with everything that a program holds beside it."""
+"""Parts of an index on a GPU fit there, together with a program's other data."""
 
 import math
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, longest_string, pla
 
 GB = 1 << 30
 
-#: As those of a human genome.
+#: Sizes as for a human genome.
 ROWS = 3_100_000_000
 GENOME = ROWS // 2
 
@@ -44,7 +44,7 @@ def test_all_that_is_planned_fits_with_room_for_the_driver(free, sa_rate):
 
 
 def needs_of(program: str) -> MemoryNeeds:
-    """What programs ask for, as with a human genome."""
+    """Return the memory requests of programs, as for a human genome."""
     pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
     from bwarp.index.device_index_cuda import search_needs
     from bwarp.loci import find_cuda as loci
@@ -73,7 +73,7 @@ def test_every_program_runs_on_every_gpu(program, free):
     usable = free * GB * (1 - memory_plan.DRIVER_SHARE) - memory_plan.DRIVER_BYTES
     assert plan.index_bytes + plan.work_bytes <= usable
     assert plan.work_bytes == wanted.bytes_an_element * plan.elements
-    # Batches that keep a GPU busy; with 8 GB they are a fraction of that.
+    # Batches that keep a GPU busy; with 8 GB, batches are a fraction of these.
     assert plan.elements >= (wanted.enough if free > 8 else wanted.fewest)
 
 
@@ -88,7 +88,7 @@ def test_larger_gpus_get_larger_parts():
 
 
 def test_what_is_made_of_the_sampled_suffix_array_must_fit_beside_it():
-    """Kept are 13.2 bytes a base more; 16 are there for a moment."""
+    """It keeps 13.2 more bytes per base; temporarily there are 16."""
     index = index_of(ROWS, sa_rate=2)
     kept = ROWS // 2 + 4 * ROWS + ROWS // 4 + 16 * 4**12
     least = kept + 8192 * (1 << 15) + memory_plan.DRIVER_BYTES
@@ -110,13 +110,13 @@ def test_memory_is_spared_where_that_leaves_enough_elements():
         assert plan.free_bytes - plan.index_bytes - plan.work_bytes >= 8 * GB
         assert plan.elements >= wanted.enough
     assert plan_memory(index, wanted, 24 * GB).suffix_rate == 4
-    # Where it cannot be the plan is the one without it.
+    # If it does not fit, the plan is the same as without it.
     for free in (6, 8, 12):
         assert plan_memory(index, wanted, free * GB) == plan_memory(index, needs(), free * GB)
 
 
 def test_batches_are_halved_one_step_at_a_time():
-    """Before batches become the smallest, parts do."""
+    """Parts reach their minimum size before batches do."""
     wanted = MemoryNeeds(
         False, "yes", bytes_an_element=8192, fewest=1 << 13, enough=1 << 18, most=1 << 20,
         beside=GENOME,

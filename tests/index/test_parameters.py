@@ -1,4 +1,4 @@
-"""Ranges and defaults of what a user may choose of an index."""
+"""Ranges and defaults of the parameters of an index."""
 
 import pytest
 

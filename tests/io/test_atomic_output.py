@@ -1,4 +1,4 @@
-"""Outputs appear whole or not at all, and never at the cost of something else."""
+"""Outputs appear complete or not at all, and never destroy other files."""
 
 import gzip
 import itertools
@@ -105,7 +105,7 @@ def test_a_folder_that_does_not_exist_is_not_made(tmp_path):
 
 
 def test_what_was_left_by_a_killed_run_nobody_asked_for_is_removed(tmp_path):
-    """As in a container whose first process does not ask."""
+    """For example in a container whose first process does not wait for its children."""
     with subprocess.Popen(["sleep", "60"]) as killed:
         part = tmp_path / f".out.txt.{killed.pid}.part"
         part.write_text("half")
@@ -184,7 +184,7 @@ def lines_of(seed, n=150_000):
 
 
 def compressed(path, data, sizes):
-    """What is in a file to which the data were written in pieces of these sizes, over and over."""
+    """Return the content of a file written in pieces of these sizes, repeatedly."""
     with atomic_file(path) as file:
         at = 0
         for size in itertools.cycle(sizes):
@@ -245,7 +245,7 @@ def test_where_the_last_of_some_files_cannot_be_written_there_is_none(tmp_path):
         with atomic_files([tmp_path / "first", tmp_path / "last"]) as (first, last):
             first.write(b"whole")
             last.write(b"x")
-            # Closing is what fails: the bytes are still in memory.
+            # Closing fails, because the bytes are still in memory.
             os.dup2(os.open("/dev/full", os.O_WRONLY), last.fileno())
 
     with pytest.raises(OSError, match="No space left"):

@@ -1,4 +1,4 @@
-"""No output costs what is read or written besides."""
+"""No output overwrites an input or another output."""
 
 from pathlib import Path
 

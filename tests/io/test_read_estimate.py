@@ -1,4 +1,4 @@
-"""About how many reads files have."""
+"""Estimates of the number of reads in files."""
 
 import bz2
 import gzip
@@ -15,7 +15,7 @@ FASTA = b"".join(b">%d\n%b\n" % (i, read) for i, read in enumerate(READS))
 
 
 def pieces(text, size):
-    """As bgzip: many streams."""
+    """Compress like bgzip: many streams."""
     return b"".join(
         gzip.compress(text[at : at + size], mtime=0) for at in range(0, len(text), size)
     )

@@ -1,4 +1,4 @@
-"""What an engine of mapping leaves to others."""
+"""The GPU memory that the mapping engine leaves to other data."""
 
 import types
 
@@ -14,14 +14,14 @@ GB = 10**9
 
 
 def kept(free_bytes: int):
-    """What `load` keeps of a GPU with so much free, for an index of 20 GB and 9 GB to work in."""
+    """Return what `load` reserves on a GPU, with an index of 20 GB and 9 GB of workspace."""
     plan = MemoryPlan(1, 13, 1 << 20, 20 * GB, 9 * GB, free_bytes)
     return types.SimpleNamespace(index=types.SimpleNamespace(plan=plan))
 
 
 def test_records_on_a_gpu_leave_room_to_map():
     found = sort_bytes_on_gpu("cuda", [kept(50 * GB)])
-    # Groups that wait their turn, and their records, take about 2.9 GB beside the plan.
+    # Waiting groups and their records take about 2.9 GB besides the plan.
     assert 0.75 * 17.9 * GB < found < 0.75 * 18.3 * GB
 
 

@@ -1,4 +1,4 @@
-"""Likelihoods in whole numbers, and mapping qualities, against decibels."""
+"""Integer likelihoods, and mapping qualities, against decibels."""
 
 import math
 
@@ -32,5 +32,5 @@ def test_quality_is_the_share_of_the_others():
     assert mapping_quality.py_func(0) == 60
     assert mapping_quality.py_func(ONE - 1) == 3
     assert mapping_quality.py_func(ONE) == 0
-    # Any number of others.
+    # Any number of other hits.
     assert mapping_quality.py_func(ONE << 20) == 0

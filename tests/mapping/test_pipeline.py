@@ -9,13 +9,13 @@ from bwarp.mapping import pipeline
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import finish_chunks
 
-#: A chunk of these templates is all that the insert size is estimated from.
+#: A chunk of this many templates suffices for estimating the insert size.
 TEMPLATES = pipeline.FIRST_PAIRS
 
 
 @pytest.fixture
 def unscored(monkeypatch):
-    """A function that gives numbered chunks, each scored by a function of its number."""
+    """Return a function that yields numbered chunks, each scored by a function of its number."""
     monkeypatch.setattr(pipeline, "estimate_insert_size", lambda scored, *_: 250)
     monkeypatch.setattr(pipeline, "_add_mates", lambda genome, scored, *_: scored)
     monkeypatch.setattr(

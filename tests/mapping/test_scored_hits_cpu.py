@@ -1,4 +1,4 @@
-"""Hits of reads in columns: taken out, and put back."""
+"""Hits of reads in columns: extracted, and put back."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def random_hits(rng, counts):
 
 
 def by_read(hits):
-    """The hits of every read, each as a tuple of its columns."""
+    """Return the hits of each read, as tuples of their columns."""
     rows = list(zip(*(column.tolist() for column in hits[:-1]), strict=True))
     return [rows[a:b] for a, b in zip(hits.offsets, hits.offsets[1:], strict=False)]
 

@@ -24,7 +24,7 @@ PARAMETERS = {
 
 
 def repeats_and_reads(rng, n_reads):
-    """A genome of tandem repeats with errors, ends of contigs within them, and reads from it."""
+    """Return a genome of imperfect tandem repeats, some cut by contig ends, and its reads."""
     starts = np.array([0, 500, 900, 900, 1500, 4000])
     bases = rng.integers(0, 4, starts[-1]).astype(np.uint8)
     for at in range(0, starts[-1] - 450, 450):

@@ -1,4 +1,4 @@
-"""A genome cut into chunks has the same matches, however small the chunks."""
+"""A genome cut into chunks has the same matches, for any chunk size."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_chunks_hold_what_they_say():
             assert np.array_equal(codes_of(chunk.reference), codes[chunk.start : end])
             assert chunk.stop - chunk.start <= size
             positions += range(chunk.start, chunk.stop)
-        # Only stretches without a base to match are left out.
+        # Only sequences without any base to match are skipped.
         assert len(set(positions)) == len(positions)
         assert np.all(codes[sorted(set(range(codes.size)) - set(positions))] == 4)
 
@@ -45,7 +45,7 @@ def test_matches_do_not_depend_on_the_cuts(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_matches_over_many_chunks(kind):
-    """One match lies over dozens of cuts, and its copies over others."""
+    """One match spans dozens of cuts, and its copies span others."""
     rng = np.random.default_rng(1)
     unit = rng.integers(0, 4, 900)
     contigs = [np.concatenate([unit, unit[:400], unit]).astype(np.uint8), unit.astype(np.uint8)]
@@ -58,7 +58,7 @@ def test_matches_over_many_chunks(kind):
 
 
 def test_each_chunk_is_searched_on_the_gpu_where_asked(monkeypatch):
-    """The search on a GPU gets each chunk's index; here the CPU's stands in for it."""
+    """The search on a GPU gets the index of each chunk; here the CPU's search replaces it."""
     contigs = [np.random.default_rng(2).integers(0, 4, 300).astype(np.uint8)]
     text = text_of([contigs[0][30:200]], (0,), 20)
     calls = []

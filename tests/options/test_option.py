@@ -1,4 +1,4 @@
-"""Kinds of value: what they take from a command line, a configuration, and Python."""
+"""Kinds of values: what they accept from a command line, a configuration, and Python."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""Chunks hold the reads of the files in order, whatever their size; bad files are refused."""
+"""Chunks of any size contain the reads of the files in order; malformed files are errors."""
 
 import gzip
 
@@ -38,7 +38,7 @@ def file(tmp_path):
 
 
 def records_of(chunks):
-    """(name, letters, qualities) of all reads, and that chunks follow one another."""
+    """Return (name, letters, qualities) of all reads; check that chunks are consecutive."""
     found, first = [], 0
     for chunk in chunks:
         assert chunk.first_template == first
@@ -125,7 +125,7 @@ FINE = [
 
 
 def text_of(header, count=3) -> str:
-    """Reads of the header with a number in it."""
+    """Return FASTQ with this header, numbered."""
     return "".join(f"@{i}{header}\nACGT\n+\nIIII\n" for i in range(count))
 
 
@@ -158,7 +158,7 @@ def test_orphans_are_not_exchanged_mates(file):
 
 
 def templates_of(names):
-    """Two reads in a row of one name are a pair, from the first on."""
+    """Return templates: two consecutive reads with the same name are a pair."""
     read = 0
     while read < len(names):
         both = names[read : read + 2]
@@ -244,7 +244,7 @@ BAD = fastq(READS[:30]) + "@bad\nAC!T\n+\nIIII\n"
         (BAD + fastq(READS[:9]), ", line 122: '!' is not a letter of this kind of sequence"),
         (BAD + "@last\nACG", ", line 122: '!' is not a letter of this kind of sequence"),
         (
-            # How many reads it has is not known: it is not said that the other has more.
+            # Its number of reads is unknown, so the message does not say that the other has more.
             fastq(READS[:40]) + "@last\nACG",
             ", line 161: the last FASTQ record is cut off: "
             "a record is four lines (@name, bases, +, qualities)",
@@ -267,7 +267,7 @@ def test_of_two_wrong_files_the_error_of_the_first_is_told(file, monkeypatch):
     one, two = file("1.fq", BAD), file("2.fq", "@bad\nA!\n+\nII\n" + fastq(READS[:30]))
     assert message(paired_chunks(one, two)).startswith(f"{one}, line 122: ")
     assert message(paired_chunks(two, one)).startswith(f"{two}, line 2: ")
-    # So it is where one of them ends too early, or has fewer reads.
+    # The same if one of them is truncated, or has fewer reads.
     for text in (fastq(READS[:30]) + "@last\nACG", fastq(READS)):
         assert message(paired_chunks(one, file("3.fq", text))).startswith(f"{one}, line 122: ")
 

@@ -1,4 +1,4 @@
-"""Several files are read as one that holds all of them; single reads may be beside pairs."""
+"""Several files are read like their concatenation; single reads may accompany pairs."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def write(tmp_path):
 
 
 def reads_of(chunks):
-    """Name, bases, qualities, comment of all reads, and that chunks follow one another."""
+    """Return name, bases, qualities, comment of all reads; check that chunks are consecutive."""
     found, first = [], 0
     for chunk in chunks:
         assert chunk.first_template == first

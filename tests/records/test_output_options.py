@@ -1,4 +1,4 @@
-"""Read groups are header lines that samtools reads; the header says how the program was called."""
+"""Read groups are header lines that samtools reads; the header has the command line."""
 
 import os
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Flow cell and lane are read from names of reads, or the names are refused."""
+"""Flow cell and lane are parsed from names of reads, or the names are errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said of the counts at the end of a run, and sums of several runs."""
+"""Messages about the counts at the end of a run, and sums of several runs."""
 
 import json
 
@@ -28,7 +28,7 @@ def test_the_sentence_tells_of_pairs_and_duplicates_where_there_could_be_any():
 
 def test_duplicates_of_units():
     marked, other = COUNTS | {"duplicates": 5}, COUNTS | {"duplicates": 7}
-    # Those found among all units are more than each unit's own.
+    # There are more duplicates across all units than within single units.
     assert merged_statistics({"1": marked, "2": other}, 20)["duplicates"] == 20
     assert merged_statistics({"1": marked, "2": other}, None)["duplicates"] == 12
     assert merged_statistics({"1": marked, "2": COUNTS}, None)["duplicates"] is None

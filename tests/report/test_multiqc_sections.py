@@ -1,4 +1,4 @@
-"""The sections of the MultiQC report: what they show, and that each says how to read it."""
+"""The sections of the MultiQC report: their content, and their captions."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The page that shows the beginning of a table."""
+"""The page with the first rows of a table."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""The picture of a timeline: a row a thread, and the seconds of each step by itself."""
+"""The picture of a timeline: a row per thread, and the seconds of each step alone."""
 
 import json
 from xml.etree import ElementTree

@@ -1,4 +1,4 @@
-"""One place decides which engine runs, and says why a GPU cannot be used."""
+"""One function chooses the engine, and explains why a GPU cannot be used."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def test_a_gpu_that_cannot_be_started_is_not_used(monkeypatch):
 
 
 def test_asking_for_a_gpu_changes_nothing(monkeypatch):
-    """The pool is chosen where the GPU is, not where it is asked about."""
+    """The memory pool is set when a GPU is used, not when its existence is checked."""
     memory_pool_cuda = pytest.importorskip("bwarp.gpu.memory")
     monkeypatch.setattr(memory_pool_cuda, "use_pool", lambda: pytest.fail("chose a pool"))
     gpu_problem()

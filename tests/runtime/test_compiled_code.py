@@ -1,4 +1,4 @@
-"""Compiled code is kept under a digest of what made it, and run only if it can be trusted."""
+"""Compiled code is stored under a digest of its sources, and only trusted code runs."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def twice(x):
 
 @pytest.fixture
 def package(checkout, tmp_path):
-    """A copy of the package with three modules of its own: one compiles in a function of two."""
+    """Copy the package and add three modules, one of which calls a function of another."""
     folder = tmp_path / "copy" / "bwarp"
     (folder / "runtime").mkdir(parents=True)
     modules = ("compiled_code", "machine_code", "source_digest")
@@ -44,7 +44,7 @@ def package(checkout, tmp_path):
 
 @pytest.fixture(autouse=True)
 def home(monkeypatch, tmp_path):
-    """What the environment says of folders is of this test alone."""
+    """Set the variables for folders for this test only."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -52,7 +52,7 @@ def home(monkeypatch, tmp_path):
 
 
 def call(package, code=CALL, **environment) -> tuple[str, str]:
-    """What a new process prints on standard output and error, in which `bwarp` is the copy."""
+    """Return standard output and error of a new process in which `bwarp` is the copy."""
     done = subprocess.run(
         [sys.executable, "-c", code, str(package.parent)],
         env=os.environ | environment, capture_output=True, text=True, check=True,
@@ -61,7 +61,7 @@ def call(package, code=CALL, **environment) -> tuple[str, str]:
 
 
 def run(package, **environment) -> tuple[int, int]:
-    """The answer of `twice(1)` in a new process, and how often it was found compiled."""
+    """Return `twice(1)` in a new process, and how often it was found compiled."""
     answer, hits = call(package, **environment)[0].split()
     return int(answer), int(hits)
 
@@ -77,7 +77,7 @@ def test_a_function_is_compiled_once(package):
 
 def test_an_edit_of_what_was_compiled_in_compiles_again(package):
     run(package)
-    # Longer: Python takes its bytecode of a file as long and of the same second for that of today.
+    # Longer, because Python reuses bytecode of a file with the same length and second.
     edited = (package / "two.py").read_text().replace("+ 1", "+ 5  # more")
     (package / "two.py").write_text(edited)
     assert run(package) == (11, 0)
@@ -141,7 +141,7 @@ def test_a_damaged_file_is_compiled_again(package):
     assert run(package) == (3, 1)
 
 
-# Of a planted file: who may write it could have put a pickle there that does anything.
+# A planted file: whoever may write it could add a pickle that executes anything.
 
 
 def is_others(path):
@@ -199,7 +199,7 @@ def test_a_folder_that_others_could_exchange_is_not_used(package, tmp_path, home
     shared.chmod(0o777)
     said = call(package, NUMBA_CACHE_DIR=str(shared))[1]
     assert said.endswith("could be exchanged by others, who may write where it is\n")
-    # As in /tmp: there a folder is its owner's.
+    # As in /tmp, where a folder belongs to its owner.
     shared.chmod(0o1777)
     assert call(package, NUMBA_CACHE_DIR=str(shared)) == ("3 0\n", "")
     assert stat.S_IMODE((shared / "bwarp").stat().st_mode) & 0o022 == 0
@@ -265,7 +265,7 @@ print(twice(1), twice(array).sum(), thrice(array).sum(), sum(thrice.stats.cache_
 
 
 def test_two_that_compile_for_other_types_at_once_do_not_meet(package):
-    """Numba's own cache gives both the same number, and one the other's code."""
+    """Numba's own cache gives both the same number, so one gets the other's code."""
     code = """
 import sys; sys.path.insert(0, sys.argv[1])
 import numba
@@ -292,7 +292,7 @@ def test_what_was_not_used_for_30_days_is_removed(package):
         (kept / name).write_text("")
     for path in kept.iterdir():
         os.utime(path, (0, time.time() - days.get(path.name, 31) * 86400))
-    # Used: its time is that of today.
+    # It was used, so its time is new.
     assert run(package) == (3, 1)
     assert time.time() - file.stat().st_mtime < 60
     code = (

@@ -1,4 +1,4 @@
-"""What memory is left to a process, from files as Linux has them."""
+"""Memory available to a process, from files as in Linux."""
 
 import pytest
 

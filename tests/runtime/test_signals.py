@@ -1,4 +1,4 @@
-"""A signal ends a program with its own code, whatever it is in the midst of, and leaves nothing."""
+"""A signal ends a program at any point with the right exit code, and without leftovers."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ NOTHING = "interrupted; no output was written under its final name"
 
 @pytest.fixture(autouse=True)
 def hang_ups_are_heard():
-    """Whoever runs the tests may ignore them, as nohup does."""
+    """Handle SIGHUP, which may be ignored where the tests run, as by nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -38,7 +38,7 @@ def hang_ups_are_heard():
 
 @pytest.fixture
 def start(tmp_path):
-    """A function that runs statements in the frame of a program until they say that they began."""
+    """Return a function that runs statements in `run_program` until they report their start."""
     (tmp_path / "prog.py").write_text(PROGRAM)
 
     def call(statements, **how):
@@ -58,7 +58,7 @@ def start(tmp_path):
 
 
 def end(process, number) -> tuple[int, str, str]:
-    """Send a signal; the exit code, and what was written since."""
+    """Send a signal; return the exit code, and the output since then."""
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     return process.returncode, stdout, stderr
@@ -82,7 +82,7 @@ def test_what_was_written_so_far_goes(start, tmp_path, what, number):
     assert names(tmp_path) == ["prog.py"]
 
 
-#: Where an exception would come late or be lost: Python prints it and goes on.
+#: Places where an exception would be late or lost: Python prints it and continues.
 PLACES = {
     "called back": """
         wait = ctypes.CFUNCTYPE(None)(lambda: (say('begun'), time.sleep(9)))

@@ -1,4 +1,4 @@
-"""Every vector operation against its plain meaning, on this processor and on poorer ones."""
+"""All vector operations against scalar code, on this processor and on older ones."""
 
 import os
 import platform
@@ -41,7 +41,7 @@ TYPES = (np.int8, np.uint8, np.int16, np.int32)
 
 @numba.njit
 def all_operations(a, b, out, bits):
-    """Row k of `out` is the answer of operation k on the vectors at 1 of a and at 0 of b."""
+    """Write to row k of `out` the result of operation k on the vectors at a[1] and b[0]."""
     x, y = load(a, 1), load(b, 0)
     lanes = lane_count(x)
     store(out, 0 * lanes, add(x, y))

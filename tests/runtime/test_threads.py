@@ -1,4 +1,4 @@
-"""Work is cut into ranges that cover it once, in order, whatever the number of threads."""
+"""Work is cut into ranges that cover it once, in order, for any number of threads."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ def test_ranges_cover_the_items_once_and_in_order(n_items, threads, smallest):
 
 
 def test_work_runs_in_several_threads_at_once():
-    meeting = threading.Barrier(2)  # passes only when two threads are there together
+    meeting = threading.Barrier(2)  # passes only when two threads have arrived
     for_each_range(lambda start, stop: meeting.wait(timeout=30), 2, threads=2, smallest=1)
 
 

@@ -1,4 +1,4 @@
-"""Items that several GPUs, which are pretended, search in turn."""
+"""Items that several simulated GPUs search in turn."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ def indexes(request, monkeypatch):
 
 
 def search(index, item):
-    """As many results as the item says, some of them late."""
+    """Yield as many results as the item says, some of them late."""
     from bwarp.gpu.cuda import cuda
 
     assert index == cuda.get_current_device().id
@@ -66,7 +66,7 @@ def test_no_gpu_runs_far_ahead(monkeypatch):
     for item, results in in_turns(make, indexes, range(5)):
         assert next(results) == 0
         time.sleep(0.05)
-        # Two that wait, one that is being handed on, and what was asked for.
+        # Two that wait, one being handed on, and the requested one.
         assert sum(one == item for one, _ in made) <= 4
         assert list(results) == list(range(1, 50))
 

@@ -1,4 +1,4 @@
-"""Batches of k-mers that several GPUs, which are pretended, search with the CPU's engine."""
+"""Batches of k-mers that several simulated GPUs search with the CPU engine."""
 
 import numpy as np
 import pytest

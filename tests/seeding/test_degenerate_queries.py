@@ -54,7 +54,7 @@ def fits(pattern, text):
 
 
 def by_comparing(contigs, query, mismatches, pams=(), side=3):
-    """(strand, contig, position, mismatches, site) of a query."""
+    """Return (strand, contig, position, mismatches, site) of the hits of a query."""
     found = []
     for strand in "+-":
         for number, contig in enumerate(contigs):

@@ -1,6 +1,6 @@
-"""Seeds on the GPU, its kernels run in plain Python, against comparing every window.
+"""Seeds with GPU kernels in plain Python, against comparing every window.
 
-With blocks of one warp and working space of a few elements, so that lists overflow.
+Blocks have one warp, and the workspace a few elements, so that lists overflow.
 """
 
 from dataclasses import replace
@@ -94,7 +94,7 @@ def emulated(monkeypatch):
 
 
 def copy_to_host(array, host=None):
-    """Like that of a device array: into `host` where one is given."""
+    """Copy like a device array: into `host` if given."""
     if host is None:
         return np.array(array)
     assert (host.shape, host.dtype) == (array.shape, array.dtype)
@@ -110,7 +110,7 @@ CONTIGS = [
 
 
 def check(index, k, options, count=10):
-    """A search finds what comparing finds, and counts what is over the limit."""
+    """Check that a search agrees with comparing, and counts k-mers over the limit."""
     kmers = kmers_like(CONTIGS, k, options.mismatches, count, k)
     words = whole_queries(batch_of({str(i): kmer for i, kmer in enumerate(kmers)})).words
     found = find_cuda.find_seeds(index, words, k, options)

@@ -1,4 +1,4 @@
-"""What the Snakemake workflow catalog asks of a repository with standardised usage."""
+"""Requirements of the Snakemake workflow catalog for standardised usage."""
 
 import yaml
 
@@ -18,7 +18,7 @@ def test_what_the_catalog_looks_for(checkout):
 
 
 def test_every_rule_that_runs_a_command_has_an_environment(checkout):
-    """The file for the catalog says that all can be run with conda."""
+    """The file for the catalog says that all rules can run with conda."""
     for file in (checkout / "workflow/rules").glob("*.smk"):
         for rule in file.read_text().split("\nrule ")[1:]:
             if "\n    shell:" in rule:

@@ -1,4 +1,4 @@
-"""Every problem of a configuration or a sheet is found at once, with its line and its remedy."""
+"""All problems of a configuration or a sheet are found at once, with line and remedy."""
 
 import pytest
 import yaml
@@ -156,7 +156,7 @@ def test_defaults_fill_what_is_left_out_and_nothing_else():
     assert SCHEMA["properties"]["index"]["default"] == {}
 
 
-# What may be typed on the command line, where all in braces is text.
+# Values on the command line, where everything in braces is text.
 TYPED = {
     "type": "object",
     "properties": {
@@ -204,13 +204,13 @@ def test_text_of_the_command_line_is_what_it_would_be_in_a_file(key, text, value
     read = typed_values({"name": "7", "map": {"match": "3", key: text}}, TYPED, typed)
     assert read["map"][key] == value
     assert type(read["map"][key]) is type(value)
-    # What stands in a file is what its author wrote.
+    # Values in a file are not converted.
     assert read["name"] == "7"
     assert key == "match" or read["map"]["match"] == "3"
 
 
 def test_text_of_the_command_line_for_another_workflow_counts_nothing():
-    """Of which this one is a module, with a configuration of its own."""
+    """This workflow is a module of the other one, with its own configuration."""
     read = typed_values({"map": {"match": 3}}, TYPED, {"map": {"match": "2"}, "name": "x"})
     assert read == {"map": {"match": 3}}
 

@@ -1,4 +1,4 @@
-"""The recipes of containers install what is pinned, of what is there. Nothing is built here."""
+"""The container recipes install pinned versions from existing files. Nothing is built here."""
 
 import re
 import tomllib
@@ -14,7 +14,7 @@ def recipe(request, checkout):
 
 
 def copied(recipe) -> set[str]:
-    """What a recipe takes from the checkout."""
+    """Return the files that a recipe copies from the checkout."""
     lines = re.findall(r"^COPY (.+)$", recipe, re.MULTILINE)
     names = {name for line in lines for name in line.split()[:-1]}
     return names | set(re.findall(r"^    (\S+) /opt/bwarp/$", recipe, re.MULTILINE))

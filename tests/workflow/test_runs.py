@@ -1,4 +1,4 @@
-"""What a run of the workflow builds, when it runs again, and what it does after being killed."""
+"""Results of a run of the workflow, repeated runs, and runs after a kill."""
 
 import os
 import re
@@ -16,7 +16,7 @@ SMALL = ("--config", "reference=small.fa")
 
 @pytest.fixture(scope="module")
 def built(make_copy):
-    """A copy in which the index of the small genome has been built, and what was said."""
+    """Make a copy with the index of the small genome; return it and the messages."""
     copy = make_copy()
     copy.said = copy.snakemake("index", *SMALL)
     return copy
@@ -53,7 +53,7 @@ def test_the_log_holds_what_the_program_said(built):
 def test_nothing_is_left_to_do(built):
     said = built.snakemake("index", *SMALL)
     assert "Nothing to be done" in said
-    # The end of the first run is shown again.
+    # The final messages of the first run are shown again.
     assert said.endswith(built.said[built.said.rindex("Results:") :].partition("Complete log")[0])
     assert "Results:" not in built.snakemake("index", "-n", *SMALL)
 
@@ -129,7 +129,7 @@ def test_a_killed_build_is_made_good_by_the_next_run(make_copy):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not (copy / "results/index/big").exists()
-    # What a second run in the same folder says, while the first works or after it was killed.
+    # Messages of a second run in the same folder, during the first or after it was killed.
     said = copy.snakemake(*options, rc=1)
     assert "Directory cannot be locked." in said
     assert "--unlock" in said

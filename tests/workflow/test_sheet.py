@@ -1,4 +1,4 @@
-"""A sample sheet is read as spreadsheets write it, and every problem in it is found at once."""
+"""Sample sheets are read as spreadsheets write them, and all problems are found at once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""bwarp compile compiles what programs call, all or those that are named."""
+"""bwarp compile compiles the functions of all programs, or of the named ones."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.helpers.programs.programs_here import run_here
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """What was to be compiled."""
+    """Record what would be compiled."""
     compiled = []
     monkeypatch.setattr(program, "compile_missing", lambda *words: compiled.append(words))
     return compiled

@@ -1,4 +1,4 @@
-"""bwarp guides: every protospacer beside a PAM, against looking at every position."""
+"""bwarp guides: all protospacers next to a PAM, against a check of every position."""
 
 import itertools
 import re
@@ -29,7 +29,7 @@ def fits(pam, text):
 
 
 def expected(contigs, regions, pams, side, length):
-    """(name, sequence, PAM) by contig, start and strand; of several PAMs the first that fits."""
+    """Return (name, sequence, first matching PAM) by contig, start and strand."""
     found = {}
     for contig, start, stop in regions:
         text = list(contigs.values())[contig][start:stop]

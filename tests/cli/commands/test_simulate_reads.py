@@ -1,4 +1,4 @@
-"""bwarp simulate-reads: its files, its examples and its refusals."""
+"""bwarp simulate-reads: its files, its examples and its errors."""
 
 import gzip
 import hashlib
@@ -13,7 +13,7 @@ SCRIPT = "simulate_reads.py"
 
 @pytest.fixture(scope="module")
 def folder(run_program, tmp_path_factory):
-    """A folder with demo.fa, 20,000 bases in four contigs."""
+    """Return a folder with demo.fa, 20,000 bases in four contigs."""
     folder = tmp_path_factory.mktemp("reference")
     arguments = ("-o", "demo.fa", "--length", 20_000, "--seed", 7)
     assert run_program("simulate_genome.py", *arguments, cwd=folder).rc == 0
@@ -83,7 +83,7 @@ def test_reads_are_the_same_from_a_compressed_reference(run_program, reference, 
 
 
 def test_chunks_join_without_a_seam(run_program, reference, tmp_path):
-    """More reads than one chunk begin with the reads of a smaller run."""
+    """A run of several chunks begins with the reads of a smaller run."""
     for count, name in ((131_072 + 10, "long.fq"), (1000, "short.fq")):
         arguments = ("--reference", reference, "-1", tmp_path / name, "--reads", count)
         assert run_program(SCRIPT, *arguments, "--read-length", 20).rc == 0

@@ -1,4 +1,4 @@
-"""Functions are compiled side by side once, and found by the program that waited for them."""
+"""Functions are compiled once, in parallel, and the waiting program finds them."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ print([not compiling._is_missing(one) for one in small])
 """
 
 
-#: Has a worker that never answers, and says which process it is.
+#: Has a worker that never answers, and prints its process number.
 ENDED = """
 import subprocess
 from bwarp.runtime.signals import ended_by_signals
@@ -57,7 +57,7 @@ def ended(function, *words):
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory):
-    """A copy of the package, beside which nothing was compiled."""
+    """Return a copy of the package without compiled code."""
     folder = tmp_path_factory.mktemp("copy")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(bwarp.__file__).parent, folder / "bwarp", ignore=ignored)
@@ -66,7 +66,7 @@ def copied(tmp_path_factory):
 
 @pytest.fixture
 def compile_in(copied):
-    """Run `COMPILE` with a folder to keep functions in; what it printed, and what it said."""
+    """Run `COMPILE` with a folder for functions; return standard output and error."""
 
     def run(folder, *words) -> tuple[str, str]:
         done = subprocess.run(
@@ -94,7 +94,7 @@ def test_what_takes_longest_comes_first():
 def test_functions_are_compiled_once(compile_in, tmp_path):
     kept, said = compile_in(tmp_path)
     assert kept == "[True, True, True, True]"
-    # In between, on a slow machine, is what is left.
+    # On a slow machine, lines about the remaining functions are in between.
     first, *_, last = said.splitlines()
     assert first == "compiling for this machine, once: 4 functions, 2 at a time"
     assert last.startswith("compiling for this machine, once: done after ")
@@ -127,7 +127,7 @@ def test_a_program_that_is_ended_leaves_no_worker(copied, tmp_path):
     deadline = time.monotonic() + 2
     while Path(f"/proc/{worker}").exists():
         state = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0]
-        if state == "Z":  # it has ended, and nobody has asked how
+        if state == "Z":  # it has ended, but has not been waited for
             break
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""What of a program's options decides which functions are compiled before a run."""
+"""The options of a program that determine which functions are compiled before a run."""
 
 import importlib
 

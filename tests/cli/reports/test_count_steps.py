@@ -1,4 +1,4 @@
-"""bwarp count-steps: the certificate of loci as a table, with the seconds of steps."""
+"""bwarp count-steps: the certificate of completeness as a table, with the seconds of steps."""
 
 import json
 from dataclasses import asdict
@@ -39,7 +39,7 @@ def test_numbers_and_seconds(stats, tmp_path):
 
 
 def test_compiling_is_no_part_of_the_seconds(stats, tmp_path):
-    """Of the first jobs on a machine it would be nearly all."""
+    """In the first jobs on a machine, compiling takes nearly all the time."""
     (tmp_path / "seed_reads").mkdir()
     times = [tmp_path / "seed_reads" / f"{batch}.1.benchmark.tsv" for batch in (0, 1)]
     for path, seconds in zip(times, (14.5, 2.0), strict=True):

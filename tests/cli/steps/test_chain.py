@@ -1,4 +1,4 @@
-"""The programs of the chain: together they write what bwarp allmap does, byte for byte."""
+"""The programs of the chain: together they write the same bytes as bwarp allmap."""
 
 import json
 import random
@@ -17,7 +17,7 @@ LETTERS = "ACGT"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A genome with repeats, its index, and reads of it, in pairs too."""
+    """Make a genome with repeats, its index, and single and paired reads."""
     folder = tmp_path_factory.mktemp("chain")
     rng = random.Random(3)
     genome = "".join(rng.choice(LETTERS) for _ in range(4000))
@@ -55,7 +55,7 @@ def chain(
     folder, work, reads, limits, written, ending, batch_size, use_filter=True, rounds=1,
     with_estimate=False,
 ):  # fmt: skip
-    """Run every step on every batch; the folder of the merged outputs."""
+    """Run each step on each batch; return the folder of merged outputs."""
     work.mkdir()
     index = ("--index", folder / "i")
     program("batch_reads", *reads, "-o", work / "b", "--batch-size", batch_size, folder=work)
@@ -146,7 +146,7 @@ def test_the_chain_writes_what_one_program_does(
 
 @pytest.fixture(scope="module")
 def pairs(folder):
-    """Pairs with inserts of about 160 bases, some of them of the repeats, and some far apart."""
+    """Make pairs with inserts of about 160 bases, some in repeats, and some far apart."""
     rng = random.Random(8)
     contigs = (folder / "contigs.txt").read_text().split()
     turned = str.maketrans("ACGTN", "TGCAN")
@@ -348,7 +348,7 @@ def test_a_few_hits_a_frame(folder, tmp_path, monkeypatch):
 
 
 def test_a_second_round_is_needed(folder, tmp_path):
-    """That the test of rounds would see one that is left out."""
+    """The test of rounds would notice a missing round."""
     limits = (*LIMITS, "--report", "best")
     given = ("-1", folder / "r.fq"), limits, (), "tsv"
     two = contents(chain(folder, tmp_path / "two", *given, 30, True, 2))
@@ -357,7 +357,7 @@ def test_a_second_round_is_needed(folder, tmp_path):
 
 @pytest.fixture(scope="module")
 def steps(folder, tmp_path_factory):
-    """The files of a chain, and a batch of other reads."""
+    """Return the files of a chain, and a batch of other reads."""
     work = tmp_path_factory.mktemp("steps")
     chain(folder, work / "c", ("-1", folder / "r.fq"), LIMITS, (), "bam", 1000)
     program("batch_reads", "-1", folder / "p1.fq", "-o", work / "c/other", folder=work)

@@ -1,4 +1,4 @@
-"""bwarp map: where reads are mapped to."""
+"""bwarp map: positions of mapped reads."""
 
 import json
 from collections import Counter
@@ -41,7 +41,7 @@ def test_where_pairs_are_from(folder, pairs_sam):
     assert statistics.pop("inserted_bases") == bases[1]
     edits = sum(r.get_tag("NM") for r in records(output) if not r.is_unmapped)
     assert statistics.pop("edits") == edits
-    # That of every 14th position of 140,000.
+    # The names at every 14th of 140,000 positions.
     assert 14 * sum(statistics.pop("depths")) == pytest.approx(bases[0], rel=0.01)
     assert statistics == {
         "reads": 3000,
