@@ -55,7 +55,7 @@ def test_encode_and_decode(text):
 
 
 @pytest.mark.parametrize("letter", [b"E", b"*", b"-", b" ", b"\n", b"\x00", b"\xff"])
-def test_encode_refuses_what_is_no_base(letter):
+def test_encode_refuses_other_letters(letter):
     with pytest.raises(ValueError, match=r"at position 3 is not a nucleotide letter") as error:
         encode(b"ACG" + letter + b"x")
     assert str(error.value).startswith(repr(letter.decode("latin-1")))

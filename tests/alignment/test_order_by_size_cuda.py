@@ -58,7 +58,7 @@ def test_pairs_of_two_share_their_reference_length(monkeypatch, few_pairs):
 
 
 @pytest.mark.parametrize("few_pairs", [0, 200])
-def test_pairs_alike_and_marked_ones(monkeypatch, few_pairs):
+def test_equal_pairs_and_marked_pairs(monkeypatch, few_pairs):
     pretend(monkeypatch, few_pairs)
     same = order_by_size(batch_of(np.full(70, 7), np.full(70, 90)), (9,), 90, True)
     assert sorted(same.slots[:70].tolist()) == list(range(70))

@@ -102,9 +102,7 @@ sequence_codes = st.lists(st.integers(0, 4), min_size=1, max_size=18)
     gap_extend=st.integers(0, 4),
     mode=st.sampled_from(ALL_MODES),
 )
-def test_equals_the_oracle_on_whatever_is_thought_up(
-    pairs, match, mismatch, gap_open, gap_extend, mode
-):
+def test_equals_the_oracle_on_any_input(pairs, match, mismatch, gap_open, gap_extend, mode):
     queries, references = zip(*pairs, strict=True)
     batch = PairBatch(
         sequences_of([np.array(q, np.uint8) for q in queries]),

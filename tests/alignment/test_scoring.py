@@ -125,7 +125,7 @@ def test_bad_schemes_are_refused(refused, message):
     assert str(error.value) == message
 
 
-def test_an_unknown_matrix_is_refused_with_those_there_are():
+def test_an_unknown_matrix_is_refused_and_known_ones_are_listed():
     with pytest.raises(UsageError, match=r"^matrix 'BLOSSUM62' is not known: choose one of BENNER"):
         matrix_scoring("BLOSSUM62", 11, 1)
 

@@ -71,7 +71,7 @@ def test_checksums_are_of_the_letters(tmp_path):
     assert np.array_equal(in_memory.fm_index.reference.packed, of_file.packed)
 
 
-def test_what_it_says_of_itself(index, tmp_path):
+def test_representation(index, tmp_path):
     index.save(tmp_path / "index")
     opened = bwarp.Index.open(tmp_path / "index")
     for one in (index, opened):
@@ -100,7 +100,7 @@ def test_refusals(given, options, message):
     assert str(error.value).startswith(message)
 
 
-def test_what_is_no_index():
+def test_not_an_index():
     with pytest.raises(UsageError) as error:
         bwarp.find_seeds(7, ["ACGTACGT"])
     assert str(error.value) == (

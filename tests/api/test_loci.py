@@ -94,7 +94,7 @@ def test_paf_is_read_by_its_tags(given):
     assert paf.cg.tolist() == table.cigar.tolist()
 
 
-def test_what_has_no_rows_is_warned_of(given):
+def test_reads_without_rows_are_warned_about(given):
     folder, (reads, _) = given
     with pytest.warns(UserWarning, match=r"reads? ha(ve|s) more than 1 locus and so no rows"):
         loci = bwarp.find_loci(folder / "index", reads, edits=3, max_places=1)

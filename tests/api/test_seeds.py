@@ -32,7 +32,7 @@ def test_cut_kmers_and_their_counts(index, contigs, wrote):
     assert counts.hits.sum() == len(table)
 
 
-def test_what_has_no_rows_is_warned_of(index, contigs, wrote):
+def test_kmers_without_rows_are_warned_about(index, contigs, wrote):
     start = contigs["one"][:8]
     given = {"often": start, "short": "ACGT", "n": "ACGTNNNNNNNACGT", "x": "A" * 65, "y": ""}
     with pytest.warns(UserWarning, match="rows|searched") as warned:

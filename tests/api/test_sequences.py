@@ -49,7 +49,7 @@ def test_every_kind_of_sequences_gives_the_same(tmp_path):
     assert records([]) == []
 
 
-def test_where_they_are_from(tmp_path):
+def test_errors_name_their_source(tmp_path):
     path = tmp_path / "reads.fa"
     path.write_text(">a\nACGT\n")
     assert sequence_batches(path, "reads")[0] == str(path)
@@ -76,7 +76,7 @@ def test_proteins(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["ACGT", b"ACGT", bytearray(b"ACGT"), "A\0C", "ACGT" * 2000])
-def test_a_bare_text_is_no_list_of_letters(text):
+def test_a_string_is_not_a_list_of_letters(text):
     with pytest.raises(UsageError) as error:
         sequence_batches(text, "reads")
     shown = repr(text[:30])
@@ -129,12 +129,12 @@ def test_a_path_without_a_file():
         ),
     ],
 )
-def test_what_is_no_sequence(given, message):
+def test_not_a_sequence(given, message):
     with pytest.raises(InputError, match=re.escape(message) + "$"):
         records(given)
 
 
-def test_what_is_no_list():
+def test_not_a_list():
     with pytest.raises(UsageError) as error:
         sequence_batches(7, "reads")
     assert str(error.value) == (

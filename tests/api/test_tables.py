@@ -78,7 +78,7 @@ SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
     ],
 )
 @pytest.mark.parametrize("compressed", [False, True])
-def test_what_is_no_table(tmp_path, name, text, message, compressed):
+def test_not_a_table(tmp_path, name, text, message, compressed):
     path = tmp_path / name
     if compressed and path.suffix != ".parquet":
         path = tmp_path / f"{name}.gz"
@@ -91,7 +91,7 @@ def test_what_is_no_table(tmp_path, name, text, message, compressed):
     assert str(error.value) == start + message.removeprefix("line")
 
 
-def test_a_parquet_file_of_others(tmp_path):
+def test_a_parquet_file_of_another_program(tmp_path):
     import pandas as pd
 
     pd.DataFrame({"query": ["a"], "colour": ["red"]}).to_parquet(tmp_path / "a.parquet")

@@ -59,7 +59,7 @@ def pretended(monkeypatch):
 
 
 @pytest.mark.usefixtures("pretended")
-def test_blocks_hold_what_they_are_made_of():
+def test_blocks_contain_their_data():
     blocks_on_gpu = BlocksOnGpu(most_blocks=20, lanes=1)
     for size in sizes_to_try():
         data = hostile_data()[:size]
@@ -69,7 +69,7 @@ def test_blocks_hold_what_they_are_made_of():
 
 
 @pytest.mark.usefixtures("pretended")
-def test_the_host_compresses_what_the_gpu_has_no_room_for(monkeypatch):
+def test_the_host_compresses_what_does_not_fit_on_the_gpu(monkeypatch):
     data = hostile_data()
     small = BlocksOnGpu(most_blocks=2, lanes=2)
     monkeypatch.setattr(bgzf_blocks_cuda, "attempt", lambda work: None)
@@ -142,7 +142,7 @@ def test_lanes_are_added_to_a_host_that_compressed_alone(monkeypatch):
 
 
 @pytest.mark.usefixtures("pretended")
-def test_the_lanes_that_were_made_serve_where_memory_ends(monkeypatch):
+def test_existing_lanes_are_used_when_memory_runs_out(monkeypatch):
     tried = []
 
     def two_fit(work):

@@ -116,7 +116,7 @@ def test_streams_of_more_than_32_bits():
 
 
 @pytest.mark.usefixtures("pretended")
-def test_arrays_may_be_made_elsewhere():
+def test_arrays_can_be_passed_in():
     """They take the planned memory, besides `starts`, `order` and the spare array of the sort."""
     made = []
 

@@ -248,7 +248,7 @@ MOST_BYTES = {"host": 5000, "gpu": 1 << 20}
 
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("where", MOST_BYTES)
-def test_any_array_may_be_refused_once(where, tmp_path, monkeypatch):
+def test_any_allocation_may_fail_once(where, tmp_path, monkeypatch):
     case = small_case(tmp_path, where)
     whole = FullMemory(monkeypatch)
     case.sort(MOST_BYTES[where])
@@ -262,7 +262,7 @@ def test_any_array_may_be_refused_once(where, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("where", MOST_BYTES)
-def test_memory_that_is_gone_for_good_is_a_sentence(where, tmp_path, monkeypatch):
+def test_permanent_lack_of_memory_is_a_one_line_error(where, tmp_path, monkeypatch):
     case = small_case(tmp_path, where)
     whole = FullMemory(monkeypatch)
     case.sort(MOST_BYTES[where])
@@ -273,7 +273,7 @@ def test_memory_that_is_gone_for_good_is_a_sentence(where, tmp_path, monkeypatch
 
 
 @pytest.mark.usefixtures("pretended")
-def test_records_of_the_host_are_left_room(tmp_path, monkeypatch):
+def test_records_on_the_host_keep_room(tmp_path, monkeypatch):
     """The store takes nearly all memory: its records become a run; the next is smaller."""
     records = some_records(200, 10)
     case = Case(tmp_path, ON_HOST, [joined(records[:20]), joined(records[20:])])

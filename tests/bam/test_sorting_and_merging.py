@@ -85,7 +85,7 @@ def test_memory_for_a_record_at_a_time_is_enough(records, tmp_path):
 
 
 @pytest.mark.parametrize("size", [0xFEFF, 0xFFFE])
-def test_a_run_may_begin_as_texts_do(size, tmp_path):
+def test_a_run_may_begin_with_a_byte_order_mark(size, tmp_path):
     """The sizes of such records equal the byte order marks of UTF-16."""
     filling = b"x" * (size + 5 - len(record("r0", 0, 0, 0, [], b"x")))
     long = [(record("r0", 0, at, 0, [], filling), 2 * at) for at in (9, 5)]
@@ -94,7 +94,7 @@ def test_a_run_may_begin_as_texts_do(size, tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 4, 64])
-def test_what_is_merged_fits_into_the_memory(records, threads, tmp_path, monkeypatch):
+def test_merging_fits_into_memory(records, threads, tmp_path, monkeypatch):
     pieces = []
 
     def read(path, piece, its_threads):
@@ -189,7 +189,7 @@ def test_units_of_other_options_keep_program_records_of_their_own():
     )
 
 
-def test_what_is_no_bam():
+def test_not_a_bam_file():
     for data, message in (
         (b"@HD\tVN:1.6\n", "x: not a BAM file: give one that bwarp map --sort has written"),
         (b"", "x: the file ends within its header: write it again"),

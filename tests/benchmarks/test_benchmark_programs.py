@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("program", sorted(programs))
 
 
-def test_with_little_data(checkout, program_servers, forked_python, tmp_path, program):
+def test_with_small_data(checkout, program_servers, forked_python, tmp_path, program):
     (tmp_path / "launcher.py").write_text(LAUNCHER)
     python = sys.executable if program in STARTING else forked_python.executable
     results = tmp_path / "results"

@@ -89,7 +89,7 @@ def test_a_run_is_kept(keep):
     assert [one["reads"] for one in lines] == [2]
 
 
-def test_what_another_run_left_in_the_folder_is_not_kept(keep):
+def test_files_of_another_run_are_not_kept(keep):
     code, said, lines = keep(only=["seeds"])
     assert (code, said) == (0, "")
     assert [one["reads"] for one in lines] == [1]

@@ -35,7 +35,7 @@ def measured(bench):
     return bench
 
 
-def test_the_report_of_little_data(measured):
+def test_the_report_of_small_data(measured):
     report = (measured.folder / "report.html").read_text()
     assert "map, FASTQ to SAM, reads a second" in report
     assert "data:image/svg+xml;base64," in report
@@ -72,7 +72,7 @@ def test_timings_run_alone(bench):
     assert all("threads: 2" in rule.split("rule ")[0] for rule in rules)
 
 
-def test_a_name_that_is_none(bench):
+def test_an_unknown_name(bench):
     said = bench("--config", "only=[mapp]", "-n", rc=1)
     assert "mapp: there is no such benchmark" in said
 
@@ -102,7 +102,7 @@ def test_a_price_is_that_of_a_million_reads(checkout, measured):
     assert "price of a million" not in (measured.folder / "report.html").read_text()
 
 
-def test_a_run_of_little_data_is_not_kept(checkout, measured):
+def test_a_run_with_small_data_is_not_kept(checkout, measured):
     command = [sys.executable, checkout / "benchmarks/keep.py", measured.folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -49,7 +49,7 @@ def test_nothing_heavy_is_imported_for_the_list(checkout):
     assert not {name for name in done.stdout.split() if name.startswith(HEAVY)}
 
 
-def test_every_program_in_scripts_is_a_subcommand_and_the_other_way_round(checkout):
+def test_programs_in_scripts_are_the_subcommands(checkout):
     programs = {path.stem: path for path in (checkout / "scripts").glob("[!_]*.py")}
     assert set(programs) == {command.program for command in SUBCOMMANDS.values()}
     for command in SUBCOMMANDS.values():
@@ -101,7 +101,7 @@ def test_a_subcommand_does_what_the_program_does(bwarp, run_program, tmp_path):
     assert (tmp_path / "one.fa").read_bytes() == (tmp_path / "two.fa").read_bytes()
 
 
-def test_errors_and_what_they_say_to_type_are_in_the_words_of_the_command(bwarp, tmp_path):
+def test_errors_and_their_remedies_name_the_subcommand(bwarp, tmp_path):
     reads = ("--queries", "-", "-o", "out.tsv", "--backend", "cpu")
     assert bwarp("seeds", "--index", "none", *reads) == (
         1, "", "bwarp seeds: error: none: no such index: make it with bwarp index REF.fa -o none\n",

@@ -43,7 +43,7 @@ def test_without_the_packages_one_line_says_what_to_type(name, tmp_path):
     )
 
 
-def test_where_there_is_an_environment_it_is_named_as_seen_from_here(tmp_path):
+def test_an_environment_is_named_relative_to_the_current_folder(tmp_path):
     shutil.copytree(CHECKOUT / "scripts", tmp_path / "scripts")
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/python").write_text("")

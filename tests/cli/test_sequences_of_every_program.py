@@ -73,7 +73,7 @@ def run(folder, tmp_path, monkeypatch, words, file):
 
 @pytest.mark.parametrize("file", ["nameless.fa", "blank.fa"])
 @pytest.mark.parametrize("words", TABLES.values(), ids=TABLES)
-def test_what_tables_name_has_a_name(folder, tmp_path, monkeypatch, words, file):
+def test_sequences_in_tables_must_have_names(folder, tmp_path, monkeypatch, words, file):
     done = run(folder, tmp_path, monkeypatch, words, file)
     assert done.rc == 1
     assert done.last_line == (
@@ -83,7 +83,7 @@ def test_what_tables_name_has_a_name(folder, tmp_path, monkeypatch, words, file)
 
 @pytest.mark.parametrize("file", ["nameless.fa", "blank.fa"])
 @pytest.mark.parametrize("words", REFERENCES.values(), ids=REFERENCES)
-def test_contigs_have_names(folder, tmp_path, monkeypatch, words, file):
+def test_contigs_must_have_names(folder, tmp_path, monkeypatch, words, file):
     done = run(folder, tmp_path, monkeypatch, words, file)
     assert done.rc == 1
     assert file in done.last_line

@@ -35,13 +35,13 @@ def test_events_of_all_threads(tmp_path):
     assert json.loads(path.read_text()) == {"traceEvents": []}
 
 
-def test_no_file_of_a_run_that_fails(tmp_path):
+def test_a_failed_run_leaves_no_file(tmp_path):
     with pytest.raises(ZeroDivisionError), timeline_to(str(tmp_path / "t.json")):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_asked_for(tmp_path):
+def test_without_the_option(tmp_path):
     with timeline_to(None):
         assert work(1) == 1
 

@@ -53,7 +53,7 @@ EXPECTED = [
 ]
 
 
-def test_tsv_has_a_line_a_hit_whatever_the_pieces_and_threads():
+def test_tsv_has_a_line_per_hit_for_any_pieces_and_threads():
     expected = "".join(f"{q}\t{r}\t{p}\t{d}\t{s}\n" for q, r, p, d, s, _ in EXPECTED)
     names = Names.of(QUERIES), Names.of(REFERENCES)
     for most in (1, 2, 4, 100):

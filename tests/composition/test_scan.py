@@ -164,7 +164,7 @@ def test_counted_classes_and_listed_tiles_agree(similarity, monkeypatch):
             assert found == nearest[:wanted]
 
 
-def test_mature_micro_rnas_are_found_where_they_lie_in_their_hairpins(shared_data):
+def test_mature_micro_rnas_are_found_in_their_hairpins(shared_data):
     hairpins = gather_references(read_sequences(shared_data("smallrna_mirbase", "hairpin.fa.gz")))
     matures = gather_references(read_sequences(shared_data("smallrna_mirbase", "mature.fa.gz")))
     starts = hairpins.starts

@@ -145,7 +145,7 @@ def test_hostile_inputs_on_the_gpu(name, similarity, algorithm):
 
 
 @pytest.mark.gpu
-def test_ambiguous_windows_beyond_the_room_are_counted_again():
+def test_ambiguous_windows_beyond_the_list_are_counted_again():
     references = references_of([[0, 1, 4, 2, 3] * 50])
     prepared = tiles_cuda.prepare_references(references, np.uint8)
     found = classes_cuda.count_windows(prepared, 6, 6, room=3)

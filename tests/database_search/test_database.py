@@ -98,7 +98,7 @@ def damage(folder, name, change):
         ),
     ],
 )
-def test_spoilt_folders_are_refused(database, tmp_path, spoil, message):
+def test_damaged_folders_are_refused(database, tmp_path, spoil, message):
     folder = tmp_path / "db"
     save_database(database, AMINO_ACIDS, folder)
     spoil(folder)

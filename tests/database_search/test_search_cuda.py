@@ -100,7 +100,7 @@ def test_several_gpus_share_a_database(monkeypatch, free_bytes):
     assert threading.active_count() == threads
 
 
-def test_shares_are_of_like_size():
+def test_shares_have_similar_sizes():
     lengths = np.sort(np.random.default_rng(53).integers(1, 100, 60))
     offsets = np.append(0, np.cumsum(lengths))
     for gpus in (1, 2, 7):
@@ -157,7 +157,7 @@ def test_one_of_two_queries_beyond_sixteen_bits(monkeypatch):
     assert wide == [(20, [1, 2]), (24, [2])]
 
 
-def test_queries_are_searched_when_their_scores_are_asked_for(monkeypatch):
+def test_queries_are_searched_when_their_scores_are_needed(monkeypatch):
     pretend(monkeypatch)
     monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
     searched = []
@@ -183,7 +183,7 @@ def test_queries_are_searched_when_their_scores_are_asked_for(monkeypatch):
     assert list(batches_searched(queries)) == [2, 2, 4, 4, 5]
 
 
-def test_queries_of_like_length_are_taken_together():
+def test_queries_of_similar_length_are_combined():
     batches = search_cuda.query_batches
     assert batches([]) == []
     assert batches([70]) == [(0,)]
@@ -216,7 +216,7 @@ def test_the_profile_stands_at_the_bottom_of_its_strips():
     assert not rows[len(scoring.matrix) :].any()
 
 
-def test_the_profile_of_two_queries_holds_both():
+def test_the_profile_of_two_queries_contains_both():
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     queries = [np.arange(20, dtype=np.uint8), np.arange(3, 15, dtype=np.uint8)]
     profile = query_pair_profile(queries, scoring.matrix, 12, 8).view(np.uint16)

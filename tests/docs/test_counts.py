@@ -62,7 +62,7 @@ def plurals(checkout) -> set[str]:
     }
 
 
-def test_no_message_counts_another_way(checkout):
+def test_all_messages_use_counted(checkout):
     nouns = plurals(checkout)
     assert {"reads", "queries", "loci", "hits"} <= nouns
     noun = re.compile(rf" ({'|'.join(sorted(nouns))})\b")

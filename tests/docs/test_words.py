@@ -151,7 +151,7 @@ def test_retired_words_stay_away(checkout, source):
     assert not found, "\n".join(found)
 
 
-def test_all_that_a_file_says_is_read():
+def test_all_text_of_a_file_is_checked():
     said = python_text('def best_places(x):\n    """A place.\n\n    Told."""\n    y = 1  # paid\n')
     assert [use.split(";")[0] for use in uses(said)] == [
         "line 4: 'Told'", "line 1: 'places'", "line 2: 'place'", "line 5: 'paid'"

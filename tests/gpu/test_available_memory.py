@@ -51,7 +51,7 @@ def gpu(monkeypatch):
     ("wanted", "taken", "asked"),
     [(0, 0, 0), (GB, GB, 0), (GB + 1, GB + 1, 1), (8 * GB, 8 * GB, 1), (9 * GB, 8 * GB, 1)],
 )
-def test_only_much_memory_is_asked_for(monkeypatch, wanted, taken, asked):
+def test_small_requests_are_not_checked(monkeypatch, wanted, taken, asked):
     pretend_gpu(monkeypatch, [])
     questions = []
 
@@ -66,12 +66,12 @@ def test_only_much_memory_is_asked_for(monkeypatch, wanted, taken, asked):
     assert len(questions) == asked
 
 
-def test_what_work_returns_is_handed_on(gpu):
+def test_the_result_of_work_is_returned(gpu):
     assert attempt(lambda: 7) == 7
     assert gpu == []
 
 
-def test_memory_comes_back_where_it_was_not_enough(gpu):
+def test_memory_is_freed_after_a_failure(gpu):
     def work():
         raise CudaAPIError("Call to cuMemAllocAsync results in CUDA_ERROR_OUT_OF_MEMORY")
 
@@ -82,7 +82,7 @@ def test_memory_comes_back_where_it_was_not_enough(gpu):
 @pytest.mark.parametrize(
     "error", [GpuMemoryError("a plan takes 9 GB"), CudaAPIError("CUDA_ERROR_LAUNCH_FAILED")]
 )
-def test_other_errors_are_not_for_trying_again(gpu, error):
+def test_other_errors_are_not_retried(gpu, error):
     def work():
         raise error
 
@@ -114,7 +114,7 @@ def work_of_at_most(room):
     return work, tried
 
 
-def test_what_fits_is_done_at_once(gpu):
+def test_work_that_fits_is_done_at_once(gpu):
     work, _ = work_of_at_most(10)
     pieces = Pieces(100, NO_ROOM)
     assert pieces.each(work, 10) == [(0, 10)]
@@ -122,7 +122,7 @@ def test_what_fits_is_done_at_once(gpu):
     assert (pieces.at_once, pieces.halvings) == (100, 0)
 
 
-def test_pieces_are_of_one_size_as_far_as_may_be(gpu):
+def test_pieces_have_equal_sizes_if_possible(gpu):
     work, _ = work_of_at_most(10)
     assert Pieces(4, NO_ROOM).each(work, 9) == [(0, 3), (3, 6), (6, 9)]
     assert Pieces(10, NO_ROOM).each(work, 11) == [(0, 6), (6, 11)]
@@ -207,7 +207,7 @@ def test_threads_may_fail_at_any_time(gpu):
 
 @pytest.mark.parametrize("room", [2, 3, 4, 5])
 @pytest.mark.parametrize("at_once", [1, 2, 5, 100])
-def test_pairs_are_not_torn(gpu, room, at_once):
+def test_pairs_are_not_split(gpu, room, at_once):
     work, _ = work_of_at_most(room)
     found = Pieces(at_once, NO_ROOM).each(work, 14, step=2)
     assert all(first % 2 == 0 and 0 < last - first <= room for first, last in found)

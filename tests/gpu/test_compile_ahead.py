@@ -50,7 +50,7 @@ except AssertionError as error:
 """
 
 
-def test_what_was_compiled_is_not_compiled_again(tmp_path):
+def test_compiled_kernels_are_not_compiled_again(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", COMPILE], capture_output=True, text=True, cwd=tmp_path,
         env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(CHECKOUT)},
@@ -67,7 +67,7 @@ def modules_of(program, capability=(9, 0)) -> set[str]:
     return {module for module, _ in kernels_of([source], capability)}
 
 
-def test_a_program_needs_the_kernels_of_what_it_imports():
+def test_a_program_needs_the_kernels_of_its_imports():
     assert "bwarp.mapping.seed_selection_cuda" in modules_of("map")
     assert "bwarp.loci.hits_cuda" in modules_of("allmap") - modules_of("map")
     assert "bwarp.database_search.profile_kernel_cuda" in modules_of("search")
@@ -104,7 +104,7 @@ def test_map_finds_its_kernels_for_many_reads_and_for_few():
     assert int32_kernel_cuda.full_matrix_kernel(4, True, False, True) in compiled
 
 
-def test_what_takes_longest_is_compiled_first(monkeypatch):
+def test_the_slowest_is_compiled_first(monkeypatch):
     """A slow kernel does not wait for faster functions and kernels."""
     compiled = []
     monkeypatch.setattr(compiling, "kept", lambda *words: None)

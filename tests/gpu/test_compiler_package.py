@@ -49,7 +49,7 @@ def those_that_name(package: str, folder: str = "") -> list[str]:
     ]
 
 
-def test_a_name_is_seen_however_it_is_imported():
+def test_all_forms_of_imports_are_found():
     for source in ("import a.b.c", "from a import x, b", "from a.b import c", "import a; a.b.c()"):
         assert any(f"{name}.".startswith("a.b.") for name in modules_named(source)), source
 
@@ -59,6 +59,6 @@ def test_one_module_names_the_compiler_of_kernels():
 
 
 @pytest.mark.parametrize("package", ["numba.core", "numba.np", "numba.extending", "llvmlite"])
-def test_one_module_names_the_interiors_of_numba(package):
+def test_one_module_names_the_internals_of_numba(package):
     allowed = {"bwarp/gpu/cuda.py", "bwarp/runtime/simd/compiler.py"} | KEEPS_CODE
     assert set(those_that_name(package, "bwarp")) <= allowed

@@ -43,7 +43,7 @@ if missing_compiler():
 pytestmark = pytest.mark.compiler
 
 
-def test_memory_outside_registers_and_slips_into_float64_are_seen():
+def test_local_memory_and_accidental_float64_are_found():
     from bwarp.gpu.cuda import cuda, types
 
     @cuda.jit

@@ -14,7 +14,7 @@ TYPES = (np.uint8, np.int32, np.uint32, np.int64, np.uint64)
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("size", [0, 1, 3, 1000, 1 << 20])
-def test_zeros_are_zeros_where_something_was(size, dtype):
+def test_zeros_in_reused_memory(size, dtype):
     # Freed memory is used again.
     cuda.to_device(np.full(size + 1, 113, dtype))
     array = zeros(np.int64(size), dtype)

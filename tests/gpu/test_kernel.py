@@ -75,7 +75,7 @@ def test_a_module_has_the_kernels_it_defines_and_makes():
     assert kernels_in(SimpleNamespace(__name__="elsewhere", one=add_ends)) == []
 
 
-def test_every_kernel_of_the_package_is_made_so():
+def test_every_kernel_of_the_package_has_the_decorator():
     """Compiling ahead, and the tests, find kernels by the decorator."""
     sources = Path(kernels.__file__).parents[1].rglob("*.py")
     found = [
@@ -102,7 +102,7 @@ def test_a_table_is_one_argument_and_says_how_many_threads_there_are(monkeypatch
     assert len(launched) == 2
 
 
-def test_what_is_not_stated_is_refused(monkeypatch):
+def test_missing_types_are_refused(monkeypatch):
     pretend_gpu(monkeypatch, [])
     sums = device(np.zeros(6, np.int64))
     with pytest.raises(TypeError, match="add_ends: costs is of type Hits"):
@@ -175,7 +175,7 @@ def launched(monkeypatch):
     return by_driver, by_numba, made
 
 
-def test_numbers_are_packed_as_c_lays_them_out(launched):
+def test_numbers_are_packed_as_in_c(launched):
     by_driver, by_numba, made = launched
     pair = types.UniTuple(types.int32, 2)
     one = made((int64, uint8, pair, float64, types.boolean, uint16))
@@ -193,7 +193,7 @@ def test_numbers_are_packed_as_c_lays_them_out(launched):
     assert len(data) == 36
 
 
-def test_arrays_begin_at_multiples_of_their_words():
+def test_arrays_are_aligned():
     formats = "".join(map(kernels._format_of, (uint8, int64[::1], uint8, int32[:, ::1])))
     words = bytes(range(1, 57)), bytes(range(57, 129))
     packed = struct.pack(f"@{formats}", 255, words[0], 254, words[1])
@@ -213,7 +213,7 @@ def test_arrays_begin_at_multiples_of_their_words():
         ((types.int64,), False, (1,), (13, 1)),
     ],
 )
-def test_numba_launches_what_is_not_simple(launched, argument_types, debug, numbers, configuration):
+def test_numba_launches_complicated_cases(launched, argument_types, debug, numbers, configuration):
     _, by_numba, made = launched
     one = made(argument_types, debug)
     for _ in range(3):
@@ -237,7 +237,7 @@ def note(
 
 
 @pytest.mark.gpu
-def test_the_gpu_gets_what_numba_hands_over():
+def test_the_gpu_gets_the_same_arguments_as_from_numba():
     array = cuda.to_device(np.arange(10, dtype=np.uint32))
     column = cuda.to_device(np.arange(20, dtype=np.int64).reshape(10, 2))[:, 1]
     found = []

@@ -52,12 +52,12 @@ def test_threads_wait_for_one_another(monkeypatch):
     assert Library.load is in_turn
 
 
-def test_what_numba_cuda_loads_with_is_there():
+def test_loading_methods_of_numba_cuda_exist():
     for owner, name in kernel_loading._LOADING:
         assert callable(getattr(owner, name))
 
 
-def test_what_was_compiled_ahead_is_found_on_a_gpu_whose_capability_is_a_tuple_with_names():
+def test_precompiled_kernels_are_found_with_a_named_tuple_as_capability():
     """CUDA's package gives such a tuple; compiling ahead uses a plain tuple."""
 
     class Capability(NamedTuple):

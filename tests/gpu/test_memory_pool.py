@@ -73,7 +73,7 @@ def driver(monkeypatch):
     return driver
 
 
-def test_what_is_forgotten_goes_back_at_the_next_allocation(driver):
+def test_unused_memory_is_freed_at_the_next_allocation(driver):
     context = Context()
     memory = PooledMemory(context=context)
     memory.initialize()
@@ -91,7 +91,7 @@ def test_what_is_forgotten_goes_back_at_the_next_allocation(driver):
     assert 3 in driver.freed
 
 
-def test_what_the_pool_keeps_follows_what_is_used(driver):
+def test_the_threshold_follows_memory_use(driver):
     context = Context()
     memory = PooledMemory(context=context)
     memory.initialize()

@@ -66,7 +66,7 @@ def test_the_gpu_with_the_least_to_do_is_lent(monkeypatch):
     assert cuda.get_current_device() is cuda.gpus[0]
 
 
-def test_what_is_yielded_is_made_on_the_gpu(monkeypatch):
+def test_items_are_made_on_the_gpu(monkeypatch):
     pretend_gpu(monkeypatch, [], gpus=2)
 
     def work(count):

@@ -180,7 +180,7 @@ def test_arrays_of_other_names_are_refused(folder, tmp_path, what):
         (tmp_path / "o.tsv").unlink(missing_ok=True)
 
 
-def test_a_description_that_promises_what_is_not_there(folder, tmp_path):
+def test_a_description_of_missing_arrays(folder, tmp_path):
     shutil.copytree(folder / "d", tmp_path / "d")
     path = tmp_path / "d/database.json"
     for change in (
@@ -200,7 +200,7 @@ def test_a_description_that_promises_what_is_not_there(folder, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"reads": 1}', '{"reads": "many"}', "\x00"])
-def test_counts_that_are_none(folder, tmp_path, text):
+def test_invalid_counts(folder, tmp_path, text):
     shutil.copy(folder / "u.bam", tmp_path)
     (tmp_path / "u.stats.json").write_text(text)
     command = (tmp_path / "u.bam", "-o", tmp_path / "o.bam")

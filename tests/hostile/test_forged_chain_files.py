@@ -250,7 +250,7 @@ def problem_of(what: str, name: str, done, written: list) -> str | None:
     return None if what in last or "/" in what else "names no file"
 
 
-def test_what_is_forged_is_refused_or_does_no_harm(folder, tmp_path, run_program):
+def test_forged_files_are_refused_or_do_no_harm(folder, tmp_path, run_program):
     chance = random.Random(EXAMPLES)
     names = [path.name for path in folder.iterdir()]
     problems, refused = [], 0
@@ -282,7 +282,7 @@ def test_what_is_forged_is_refused_or_does_no_harm(folder, tmp_path, run_program
 
 
 @pytest.mark.parametrize("how", ["cut off", "not gzip", "flipped"])
-def test_a_table_that_is_no_gzip(folder, tmp_path, how):
+def test_a_table_that_is_not_gzip(folder, tmp_path, how):
     for name in ("o.over.tsv", "o.skipped.tsv", "o.stats.json"):
         shutil.copy(folder / name, tmp_path)
     path = tmp_path / "o.tsv.gz"

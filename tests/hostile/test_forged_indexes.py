@@ -326,7 +326,7 @@ def test_a_forged_index_is_refused_or_does_no_harm(folder, tmp_path, what):
     assert ways.get(1, 0) or what == "both", ways
 
 
-def test_a_genome_that_is_not_that_of_the_bwt(folder, tmp_path):
+def test_a_genome_that_does_not_match_the_bwt(folder, tmp_path):
     """Unique matches exceeded their arrays or never ended; loci had more edits than found."""
     said = []
     for seed in range(30):

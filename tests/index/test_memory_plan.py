@@ -31,7 +31,7 @@ def needs(with_reverse=False, with_suffixes="yes", beside=GENOME, spare=0):
 
 @pytest.mark.parametrize("sa_rate", [1, 3, 4, 64])
 @pytest.mark.parametrize("free", [8, 10, 12, 16, 20, 24, 32, 40, 80, 140])
-def test_all_that_is_planned_fits_with_room_for_the_driver(free, sa_rate):
+def test_plans_fit_with_room_for_the_driver(free, sa_rate):
     plan = plan_memory(index_of(ROWS, sa_rate), needs(), free * GB)
     parts = ROWS // 2 + 16 * 4**plan.string_length + GENOME
     suffixes = 4 * -(-ROWS // plan.suffix_rate)
@@ -87,7 +87,7 @@ def test_larger_gpus_get_larger_parts():
     assert plan_memory(index_of(ROWS), needs(), 6 * GB).suffix_rate > 4
 
 
-def test_what_is_made_of_the_sampled_suffix_array_must_fit_beside_it():
+def test_arrays_made_from_the_sampled_suffix_array_must_fit():
     """It keeps 13.2 more bytes per base; temporarily there are 16."""
     index = index_of(ROWS, sa_rate=2)
     kept = ROWS // 2 + 4 * ROWS + ROWS // 4 + 16 * 4**12
@@ -103,7 +103,7 @@ def test_batches_get_smaller_before_the_program_gives_up():
     assert with_less.elements < needs().enough <= with_more.elements
 
 
-def test_memory_is_spared_where_that_leaves_enough_elements():
+def test_memory_is_saved_if_enough_elements_remain():
     index, wanted = index_of(ROWS), needs(spare=8 * GB)
     for free in (16, 24, 40, 80):
         plan = plan_memory(index, wanted, free * GB)
@@ -148,7 +148,7 @@ def test_without_a_suffix_array_where_rows_are_located_on_the_host():
     assert plan_memory(index_of(ROWS), little, int(5.3 * GB)).suffix_rate == 0
 
 
-def test_without_the_reverse_less_is_taken_and_needed():
+def test_less_memory_is_needed_without_the_reverse():
     both, alone = (
         plan_memory(index_of(ROWS), needs(with_reverse=with_reverse), 140 * GB)
         for with_reverse in (True, False)
@@ -169,7 +169,7 @@ def test_the_strings_of_the_table_nearly_all_occur():
     assert longest_string(100) == memory_plan.SHORTEST_STRING
 
 
-def test_a_plan_says_what_was_chosen():
+def test_a_plan_reports_its_choices():
     assert str(MemoryPlan(8, 12, 1000, 8_000_000_000, 500_000_000, 10_000_000_000)) == (
         "GPU memory: 8.00 GB for the index (every 8th suffix, a table of 12-mers) and 0.50 GB to "
         "work in, of 10.00 GB free"

@@ -106,7 +106,7 @@ def test_backward_search(name):
             assert count == 0 or start == first
 
 
-def test_where_a_block_begins():
+def test_borders_of_blocks():
     for groups in (1, 2, 3, 32):
         for row in (0, 1, 32 * groups - 1, 32 * groups, 7 * 32 * groups + 5, 2**32 - 2):
             expected = row // (32 * groups) * (4 + 2 * groups)

@@ -37,7 +37,7 @@ def other():
     return index_of(HOSTILE["with gaps"][::-1], 64, 3, 2, with_reverse=False)
 
 
-def test_an_index_that_was_opened_is_what_it_was(tmp_path, sampled):
+def test_an_open_index_does_not_change(tmp_path, sampled):
     """Arrays are loaded after the folder was replaced, and after it was removed."""
     folder = tmp_path / "index"
     for index in sampled:
@@ -103,7 +103,7 @@ def assert_is_without_reverse(folder, index) -> None:
     verify_index(loaded)
 
 
-def test_the_reverse_is_not_added_to_an_index_that_took_the_place(tmp_path, without, other):
+def test_the_reverse_is_not_added_to_a_replacement(tmp_path, without, other):
     folder = tmp_path / "index"
     save_index(without, folder)
     stored = load_index(folder)
@@ -124,7 +124,7 @@ def test_the_reverse_is_not_added_to_an_index_that_took_the_place(tmp_path, with
         assert load_index(folder).has_reverse
 
 
-def test_an_index_that_is_gone_gets_no_reverse(tmp_path, without):
+def test_the_reverse_is_not_added_to_a_removed_index(tmp_path, without):
     folder = tmp_path / "index"
     save_index(without, folder)
     with pytest.raises(InputError, match="no such index"), added_to_index(load_index(folder)):
@@ -132,9 +132,7 @@ def test_an_index_that_is_gone_gets_no_reverse(tmp_path, without):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_index_is_not_replaced_while_the_reverse_comes_to_it(
-    tmp_path, without, other, monkeypatch
-):
+def test_an_index_is_not_replaced_while_the_reverse_is_added(tmp_path, without, other, monkeypatch):
     """The builder finishes after one of the files was moved, and waits for the others."""
     folder = tmp_path / "index"
     save_index(without, folder)
@@ -161,7 +159,7 @@ def test_a_lock_that_a_killed_run_left_is_no_obstacle(tmp_path, without):
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
-def test_a_disk_that_numbers_its_folders_anew_is_not_asked_for_ever(tmp_path, sampled, monkeypatch):
+def test_folders_with_changing_inode_numbers_do_not_cause_a_loop(tmp_path, sampled, monkeypatch):
     save_index(sampled[0], tmp_path / "index")
     monkeypatch.setattr(store, "_is_at", lambda folder, opened: False)
     assert_equal_indexes(sampled[0], load_index(tmp_path / "index"))

@@ -65,7 +65,7 @@ def test_an_index_without_the_reverse(saved, complete):
     }
 
 
-def test_an_index_with_both_is_one_of_version_1(complete):
+def test_an_index_with_both_has_version_1(complete):
     """Older versions can read it, and this version reads indexes of older ones."""
     description = (complete / "index.json").read_bytes()
     assert hashlib.sha256(description).hexdigest() == OF_VERSION_1
@@ -162,7 +162,7 @@ def test_a_wrong_reverse_is_found():
         verify_index(replace(WITHOUT, reverse=other.reverse))
 
 
-def test_what_needs_the_reverse_is_told_how_to_get_it(saved, complete, tmp_path):
+def test_errors_about_a_missing_reverse_name_the_remedy(saved, complete, tmp_path):
     require_reverse(load_index(complete), "a search")
     with pytest.raises(UsageError) as error:
         require_reverse(WITHOUT, "a search with mismatches")

@@ -226,7 +226,7 @@ def test_a_foreign_description(tmp_path, text):
     )
 
 
-def test_what_is_no_index(tmp_path):
+def test_not_an_index(tmp_path):
     folder = tmp_path / "folder"
     with pytest.raises(InputError) as error:
         load_index(folder)

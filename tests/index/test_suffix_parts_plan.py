@@ -15,7 +15,7 @@ GENOMES = (3_100_000_000, 4_294_967_294)
 @pytest.mark.parametrize("n", GENOMES)
 @pytest.mark.parametrize("sa_rate", [0, 1, 4, 32])
 @pytest.mark.parametrize("free", [8, 12, 16, 24, 40, 48, 80, 141])
-def test_all_that_is_planned_fits(n, sa_rate, free):
+def test_plans_fit(n, sa_rate, free):
     rows = suffixes_at_once(n, sa_rate, 13, free * GB)
     assert n / MOST_PARTS <= rows <= n
     keys, positions, rows_of_groups, bits = 2 * 8, 3 * 4, 2 * 4, 2 / 8

@@ -103,7 +103,7 @@ def test_a_folder_of_something_else_is_never_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["genome.fa", ".hidden", "table.npy.bak", "folder/"])
-def test_a_file_of_somebody_else_is_never_removed(tmp_path, index, name):
+def test_files_of_others_are_never_removed(tmp_path, index, name):
     if name.endswith("/"):
         (index / name).mkdir()
     else:
@@ -137,7 +137,7 @@ def test_an_empty_folder_may_be_filled(tmp_path):
 
 
 @pytest.mark.parametrize("name", [".", "../index", "link"])
-def test_the_folder_we_stand_in(tmp_path, monkeypatch, index, name):
+def test_the_current_folder(tmp_path, monkeypatch, index, name):
     (tmp_path / "link").symlink_to(index)
     monkeypatch.chdir(index)
     path = tmp_path / "link" if name == "link" else name

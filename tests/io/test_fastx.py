@@ -123,7 +123,7 @@ def test_any_text_is_read_or_refused_alike_in_every_chunking(tmp_path_factory, s
         assert outcome(path, chunk_bytes=data.draw(st.integers(1, len(text) + 2))) == whole
 
 
-def test_a_line_of_bases_that_its_record_does_not_bear_out(tmp_path):
+def test_many_more_bases_than_qualities(tmp_path):
     # Far more bases than qualities: nothing may be written outside the arrays.
     path = tmp_path / "long.fq"
     path.write_bytes(b"@a\n" + b"A" * 100_000 + b"\n+\n!\n")
@@ -376,7 +376,7 @@ def test_random_bytes_are_refused(tmp_path):
         assert outcome(path).startswith(f"{path}, line ")
 
 
-def test_the_system_says_what_it_says(tmp_path):
+def test_errors_of_the_system_are_unchanged(tmp_path):
     with pytest.raises(FileNotFoundError):
         records_of(tmp_path / "absent")
     with pytest.raises(IsADirectoryError):
@@ -391,7 +391,7 @@ def test_a_file_is_closed_when_reading_stops_early(tmp_path):
     batches.close()  # an open file would cause a ResourceWarning, which is an error
 
 
-def test_chunks_are_near_what_was_asked_for(tmp_path):
+def test_chunks_have_about_the_requested_size(tmp_path):
     path = tmp_path / "reads.fq"
     path.write_bytes(TEXT * 20)
     sizes = [batch.text.size for batch in fastx.read_sequences(path, chunk_bytes=10_000)]

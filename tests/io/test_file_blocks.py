@@ -94,7 +94,7 @@ def test_blocks_of_a_compressed_file(path, kind):
 
 @pytest.mark.parametrize("kind", COMPRESSORS)
 @pytest.mark.parametrize("name", ["reads", "reads.gz", "reads.xz"])
-def test_compressed_whatever_its_name(tmp_path, kind, name):
+def test_compressed_with_any_name(tmp_path, kind, name):
     compress = COMPRESSORS[kind]
     assert content(tmp_path / name, compress(TEXT), block_bytes=3000) == TEXT
     # Concatenated streams, as from bgzip and cat, some of them empty.
@@ -104,7 +104,7 @@ def test_compressed_whatever_its_name(tmp_path, kind, name):
 
 
 @pytest.mark.parametrize("name", ["reads.gz", "reads.bz2", "reads.zst"])
-def test_plain_in_spite_of_its_name(tmp_path, name):
+def test_plain_despite_its_name(tmp_path, name):
     assert content(tmp_path / name, TEXT) == TEXT
 
 
@@ -290,7 +290,7 @@ def test_two_bytes_a_letter(path, encoding):
         )
 
 
-def test_the_system_says_what_it_says(tmp_path):
+def test_errors_of_the_system_are_unchanged(tmp_path):
     with pytest.raises(FileNotFoundError):
         next(read_blocks(tmp_path / "absent"))
     with pytest.raises(IsADirectoryError):
@@ -357,7 +357,7 @@ def test_a_file_that_is_standard_input(path, name):
     assert found == TEXT
 
 
-def test_what_python_prints_is_no_text(path, monkeypatch, by_process):
+def test_output_of_python_is_not_taken_for_text(path, monkeypatch, by_process):
     """A module in the working folder, and one that Python imports at its start."""
     path.write_bytes(gzip.compress(TEXT))
     for name in ("shutil.py", "struct.py", "sitecustomize.py"):
@@ -372,7 +372,7 @@ def test_what_python_prints_is_no_text(path, monkeypatch, by_process):
 
 
 @pytest.mark.parametrize("change", ["cut off", "damaged", "zeros behind", "text behind"])
-def test_what_is_wrong_is_said_though_a_process_inflates(path, by_process, change):
+def test_errors_are_reported_with_a_process(path, by_process, change):
     stored = bytearray(gzip.compress(os.urandom(100_000).hex().encode() * 20) * 2)
     if change == "cut off":
         del stored[-5000:]
@@ -406,7 +406,7 @@ def test_a_process_that_fails_is_replaced(path, monkeypatch, by_process):
         assert b"".join(read_blocks(path, 1 << 20, threads=4)) == b"".join(expected)
 
 
-def test_no_process_stays_when_nobody_reads_on(path, by_process):
+def test_a_process_ends_if_reading_stops(path, by_process):
     path.write_bytes(gzip.compress(TEXT * 3000))
     blocks = read_blocks(path, 1 << 20, threads=4)
     next(blocks)
@@ -456,7 +456,7 @@ def test_a_slot_is_smaller_than_a_large_block(path, monkeypatch):
 
 @pytest.mark.parametrize("block_bytes", [SLOT, 1 << 20])
 @pytest.mark.parametrize("change", ["cut off", "damaged", "text behind", "no gzip"])
-def test_what_is_good_comes_before_what_is_not(path, by_process, change, block_bytes):
+def test_good_data_precede_an_error(path, by_process, change, block_bytes):
     """Two streams; the second one has an error in its middle, or after it."""
     text = MIXED * 50
     first, second = gzip.compress(text), bytearray(gzip.compress(text))
@@ -476,7 +476,7 @@ def test_what_is_good_comes_before_what_is_not(path, by_process, change, block_b
     assert [process.returncode for process in by_process] == [1]
 
 
-def test_no_file_and_one_that_is_no_gzip(path, by_process):
+def test_a_missing_file_and_one_that_is_not_gzip(path, by_process):
     assert from_process(path, SLOT) == ([], 0)
     path.write_bytes(b"text")
     assert from_process(path, SLOT) == ([], 0)
@@ -568,7 +568,7 @@ def test_a_process_ends_with_its_reader(path, by_process, size, taken):
 
 
 @pytest.mark.parametrize("size", [RING // 2, len(MIXED)])
-def test_what_a_killed_process_had_inflated_is_read(path, by_process, rings, size):
+def test_output_of_a_killed_process_is_read(path, by_process, rings, size):
     path.write_bytes(gzip.compress(MIXED[:size]))
     blocks = blocks_from_process(path, SLOT)
     found = [next(blocks)]

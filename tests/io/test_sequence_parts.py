@@ -79,7 +79,7 @@ def test_compressed_and_unfinished(tmp_path):
         assert np.ptp([len(part) for part in parts]) < 60
 
 
-def test_what_is_no_sequence_file(tmp_path):
+def test_not_a_sequence_file(tmp_path):
     (tmp_path / "a.fa").write_bytes(b"hello\n")
     with pytest.raises(InputError, match="neither FASTA"):
         write_parts(tmp_path / "a.fa", tmp_path, 1, read_all)
@@ -92,7 +92,7 @@ def test_errors_name_lines_of_the_whole_file(tmp_path, write):
         write(tmp_path / "a.fa", tmp_path, 2, read_all)
 
 
-def test_what_is_there_only_once(tmp_path):
+def test_input_that_can_be_read_once(tmp_path):
     """A pipe, as from <(zcat queries.fa.gz), cannot be read a second time."""
     reading, writing = os.pipe()
     os.write(writing, b">a\nACGT\n>b\nACGT\n")

@@ -93,7 +93,7 @@ def leftmost_alignment(read, stretch, most):
     return [(len(list(run)), operation) for operation, run in itertools.groupby(back[::-1])]
 
 
-def test_equals_the_rule_as_it_is_said():
+def test_equals_the_rule():
     n_gapped = 0
     for number in range(30):
         rng = random.Random(100 + number)

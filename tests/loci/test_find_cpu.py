@@ -140,7 +140,7 @@ def test_a_share_of_the_length():
     assert options.edits_of(np.array([33, 34, 99, 100, 150, 2000])).tolist() == [0, 1, 2, 3, 4, 31]
 
 
-def test_reads_over_borders_of_contigs_that_hold_parts_of_them():
+def test_reads_across_borders_of_contigs():
     """Parts of a read on one diagonal, but on two sides of a border."""
     for number in range(150):
         rng = random.Random(number)

@@ -130,7 +130,7 @@ def test_more_loci_than_hits(monkeypatch):
     assert_same(*both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch))
 
 
-def test_what_does_not_fit_is_found_in_parts(monkeypatch):
+def test_searches_that_do_not_fit_run_in_parts(monkeypatch):
     """The GPU has memory for two reads at a time, which the program must find out."""
 
     class CudaAPIError(Exception):
@@ -166,7 +166,7 @@ def test_memory_for_no_read_at_all(monkeypatch):
         both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch)
 
 
-def test_no_reads_and_none_that_is_searched(monkeypatch):
+def test_no_reads_and_no_searchable_reads(monkeypatch):
     contigs, _, _, _ = case(7)
     for reads in ([], [[0, 1], [], [3]]):
         assert_same(*both_engines(contigs, reads, LocusOptions(3), monkeypatch))

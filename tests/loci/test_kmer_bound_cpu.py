@@ -91,7 +91,7 @@ def _dropped(genome, reads, length, seeds, n_seeds, edits, gaps, shift):
     return dropped
 
 
-def test_of_a_million_windows_with_edits_none_is_dropped():
+def test_none_of_a_million_windows_with_edits_is_dropped():
     rng = np.random.default_rng(5)
     genome = rng.integers(0, 4, 1_000_000).astype(np.uint8)
     genome[: 1 << 18] = np.resize(genome[:700], 1 << 18)  # tandem repeats

@@ -46,7 +46,7 @@ def worn_reads(genome, rng, length, n, rate):
 @pytest.mark.parametrize(
     ("length", "rate"), [(30, 0), (40, 0.02), (50, 0.03), (250, 0.03), (500, 0.03), (1000, 0.05)]
 )
-def test_reads_of_all_lengths_lie_where_they_are_from(mapper, length, rate):
+def test_reads_of_all_lengths_map_to_their_origins(mapper, length, rate):
     rng = np.random.default_rng(length)
     reads, starts = worn_reads(mapper.genome, rng, length, 60, rate)
     lines = mapper.map([decode(read).decode() for read in reads])
@@ -133,7 +133,7 @@ def test_seeds_that_are_all_located_do_not_hide_rivals_of_an_earlier_round(lengt
     assert lines.mapping_qualities[0] < 20
 
 
-def test_pairs_of_which_both_ends_score_little_are_mapped(mapper):
+def test_pairs_with_two_low_scoring_ends_are_mapped(mapper):
     bases = codes_in(mapper.genome)
     rng = np.random.default_rng(1)
     firsts, seconds = [], []

@@ -172,7 +172,7 @@ def test_loci_left_out_may_share_the_seeds_that_are_located():
     assert (found.score_bounds[0], found.unlocated[0]) == (60, 60)
 
 
-def test_of_frequent_seeds_some_hits_are_located():
+def test_some_hits_of_frequent_seeds_are_located():
     rng = np.random.default_rng(4)
     unit = random_bases(rng, 60)
     contigs = [unit + random_bases(rng, 70) for _ in range(20)] + [random_bases(rng, 200)]

@@ -128,7 +128,7 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_a_gap_is_looked_for_where_one_scores_as_much_and_only_there(name):
+def test_a_gap_is_searched_only_where_one_may_score_as_much(name):
     parameters = PARAMETERS[name]
     rng = np.random.default_rng(list(PARAMETERS).index(name))
     bases = random_genome(rng, 1500)
@@ -155,7 +155,7 @@ def test_a_gap_is_looked_for_where_one_scores_as_much_and_only_there(name):
     assert n_none > 20
 
 
-def test_where_contigs_end_no_gap_that_gains_is_left_out():
+def test_at_contig_ends_no_useful_gap_is_missed():
     rng = np.random.default_rng(5)
     parameters = MappingParameters()
     bases = random_genome(rng, 700)
@@ -182,7 +182,7 @@ def test_where_contigs_end_no_gap_that_gains_is_left_out():
 
 
 @pytest.mark.parametrize("mismatches", [[], [3]])
-def test_a_stretch_of_a_part_of_a_read_that_goes_on_is_aligned(mismatches):
+def test_partial_reads_that_match_further_are_aligned(mismatches):
     """It ends with the part; only alignment finds how far the diagonal matches."""
     rng = np.random.default_rng(9)
     parameters = MappingParameters()
@@ -209,7 +209,7 @@ def test_gaps_of_more_bases_than_are_compared_may_gain():
     assert found_by_bits(genome, read, 300, begin, end, parameters)
 
 
-def test_gaps_longer_than_the_window_of_a_short_read_are_looked_for_in_long_ones():
+def test_longer_gaps_are_searched_in_long_reads():
     rng = np.random.default_rng(6)
     bases = rng.integers(0, 4, 2000).astype(np.uint8)
     genome = genome_with(bases, [0, 2000])

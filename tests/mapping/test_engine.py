@@ -25,13 +25,13 @@ def test_records_on_a_gpu_leave_room_to_map():
     assert 0.75 * 17.9 * GB < found < 0.75 * 18.3 * GB
 
 
-def test_records_on_a_gpu_take_no_more_than_they_are_worth():
+def test_records_on_a_gpu_take_limited_memory():
     assert sort_bytes_on_gpu("cuda", [kept(140 * GB)]) == engine.MOST_SORT_BYTES
     assert sort_bytes_on_gpu("cuda", [kept(33 * GB)]) == 0
     assert sort_bytes_on_gpu("cuda", [kept(20 * GB)]) == 0
 
 
-def test_of_several_gpus_the_first_one_sorts():
+def test_the_first_of_several_gpus_sorts():
     large, small = kept(140 * GB), kept(33 * GB)
     assert sort_bytes_on_gpu("cuda", [large, small]) == engine.MOST_SORT_BYTES
     assert sort_bytes_on_gpu("cuda", [small, large]) == 0

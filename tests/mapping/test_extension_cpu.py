@@ -214,7 +214,7 @@ def test_a_contig_shorter_than_the_read():
     assert (hits.starts[0], hits.ends[0], hits.scores[0]) == (0, 40, 40)
 
 
-def test_low_scores_and_second_sights_are_left_out():
+def test_low_scores_and_duplicates_are_dropped():
     rng = np.random.default_rng(4)
     genome = genome_of(random_bases(rng, 300))
     read = np.delete(codes_in(genome)[50:130], [40, 41])
@@ -238,7 +238,7 @@ def test_a_window_that_cuts_an_alignment_short_gives_no_other_place():
     assert hits.scores.tolist() == [100]
 
 
-def test_merged_hits_are_in_order_and_there_once():
+def test_merged_hits_are_sorted_and_unique():
     rng = np.random.default_rng(5)
     unit = random_bases(rng, 70)
     genome = genome_of(unit + random_bases(rng, 50) + unit + random_bases(rng, 50) + unit[:60])

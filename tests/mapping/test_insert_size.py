@@ -74,7 +74,7 @@ def test_clipped_ends_count():
     ],
     ids=["no hit", "another as good", "two contigs", "too far"],
 )
-def test_pairs_that_say_nothing(first, second):
+def test_pairs_that_are_ignored(first, second):
     assert insert_sizes_of(first, second) == []
 
 

@@ -173,7 +173,7 @@ def test_where_clipping_costs_more_than_a_gap_whole_reads_stay_as_they_are():
     assert found.scores.tolist() == [100, 100 - 26]
 
 
-def test_of_equal_gaps_the_shortest_is_taken_and_its_leftmost_place():
+def test_ties_go_to_the_shortest_and_leftmost_gap():
     rng = np.random.default_rng(6)
     unit = random_bases(rng, 40)
     tail = random_bases(rng, 300)
@@ -258,7 +258,7 @@ def test_beyond_the_longest_gap_reads_are_split(mapper):
     assert lines.positions.tolist() == [5_000, 5_181]
 
 
-def test_a_part_in_a_repeat_lies_beside_the_other(mapper):
+def test_a_part_in_a_repeat_is_placed_near_the_other(mapper):
     """The part in the repeat is the longer one, and has three copies."""
     bases = codes_in(mapper.genome)
     start = 20_300 + 300 + 20_000

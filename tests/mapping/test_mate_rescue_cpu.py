@@ -84,7 +84,7 @@ def test_a_mate_is_found_in_every_orientation(genome, orientation, end, strand):
     assert rescued(genome, reads, rows, insert=insert) == [(1 - end, other, mate)]
 
 
-def test_where_nothing_is_to_be_found(genome):
+def test_no_mate_to_find(genome):
     first, second = pair_at(genome, 300, 300)
     hit, partner = (LENGTH, 0, 300, 400), (50, 1, 500, 600)
     assert rescued(genome, [first, second], [[hit], [partner]]) == []
@@ -98,7 +98,7 @@ def test_where_nothing_is_to_be_found(genome):
         assert rescued(genome, [first, other], [[hit], []]) == []
 
 
-def test_a_partner_that_was_never_aligned_with_gaps_is_looked_for(genome):
+def test_mates_of_hits_aligned_without_gaps_are_searched(genome):
     # A hit 45 below the mate's best is aligned, one further below is not.
     first, second = pair_at(genome, 300, 300)
     hit, elsewhere = (LENGTH, 0, 300, 400), (LENGTH, 0, 1500, 1600)

@@ -11,7 +11,7 @@ def test_defaults():
     assert mapping_parameters(mode=None, mismatch=None, least_score=None) == MappingParameters()
 
 
-def test_what_is_not_given_grows_with_the_match():
+def test_missing_scores_scale_with_the_match():
     found = mapping_parameters(match=2, mismatch=-3, least_score=50)
     assert (found.match, found.mismatch, found.gap_open, found.gap_extend) == (2, -3, 12, 2)
     assert (found.clip, found.least_score, found.least_mate_score) == (10, 50, 38)

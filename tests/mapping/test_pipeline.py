@@ -32,13 +32,13 @@ def unscored(monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_what_is_made_of_chunks_comes_in_their_order(unscored, threads):
+def test_results_come_in_the_order_of_chunks(unscored, threads):
     chunks = unscored(9, lambda number: number)
     made = finish_chunks(None, None, chunks, MappingParameters(), threads, lambda done: [*done])
     assert list(made) == [[number, 250] for number in range(9)]
 
 
-def test_a_chunk_goes_on_while_others_are_scored_that_are_not_needed_for_the_insert_size(unscored):
+def test_chunks_not_needed_for_the_insert_size_do_not_block(unscored):
     first_is_done = threading.Event()
     waited = []
 

@@ -167,7 +167,7 @@ def test_threads_share_the_first_chunk(monkeypatch):
     assert [one.chunk.n_reads for one in got] == [4, 4, 2, 10, 10, 10]
 
 
-def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
+def test_a_pair_that_does_not_fit_is_not_split(monkeypatch):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 6)
@@ -196,7 +196,7 @@ def test_there_may_be_no_reads(monkeypatch):
     assert list(pipeline_cuda.map_chunks(index, genome, iter(()), PARAMETERS, 2)) == []
 
 
-def test_a_reader_that_fails_is_heard(monkeypatch):
+def test_an_error_of_the_reader_is_raised(monkeypatch):
     rng = np.random.default_rng(6)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 4)[:4]

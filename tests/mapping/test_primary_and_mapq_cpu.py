@@ -97,7 +97,7 @@ def test_reads_without_and_with_one_place():
     assert single([15], 15).qualities[0] == 0
 
 
-def test_equals_are_drawn_by_the_read_and_have_no_quality():
+def test_ties_are_broken_at_random_and_have_quality_0():
     selected = [single([150, 150, 150, 140], seed=seed) for seed in range(300)]
     counts = np.bincount([primary.hits[0] for primary in selected], minlength=4)
     assert counts.tolist() == [100, 100, 100, 0]
@@ -216,7 +216,7 @@ def test_pairs_against_trying_all(orientation):
     assert n_apart > 50
 
 
-def test_of_equal_pairs_the_likelier_distance_wins():
+def test_ties_of_pairs_go_to_the_likelier_distance():
     rows = [[(150, 0, 1000, 1150)], [(150, 1, 1255, 1405), (150, 1, 1260, 1410)]]
     assert {tuple(paired(rows, seed=seed).hits.tolist()) for seed in range(20)} == {(0, 1)}
 

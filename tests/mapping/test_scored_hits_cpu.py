@@ -22,7 +22,7 @@ def by_read(hits):
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.9, 1.0])
 @pytest.mark.parametrize("n_reads", [0, 1, 50])
-def test_reads_with_hits_among_a_few_get_these_for_theirs(n_reads, share):
+def test_hits_of_a_few_reads_are_replaced(n_reads, share):
     rng = np.random.default_rng(n_reads)
     hits = random_hits(rng, rng.integers(0, 5, n_reads))
     few = random_hits(rng, rng.integers(1, 4, n_reads) * (rng.random(n_reads) < share))

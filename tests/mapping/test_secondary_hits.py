@@ -102,7 +102,7 @@ def test_a_read_of_three_parts_has_three_records():
     assert spans(lines_of(genome, [read, whole], rows, strict)[2].alignments) == [(900, 1, 40, 90)]
 
 
-def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_its_rivals():
+def test_supplementary_mapq_depends_on_rivals_and_is_at_most_the_primarys():
     rng = np.random.default_rng(2)
     unit = random_bases(rng, 60)
     contig = random_bases(rng, 300) + unit + random_bases(rng, 300) + unit
@@ -122,7 +122,7 @@ def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_it
     assert secondary.reads.tolist() == [0]
 
 
-def test_secondary_hits_where_they_are_few_and_nearly_as_good():
+def test_few_and_nearly_as_good_hits_are_secondary():
     rng = np.random.default_rng(3)
     unit = random_bases(rng, 100)
     copies = b"".join(random_bases(rng, 100) + unit for _ in range(7))
@@ -151,7 +151,7 @@ def test_secondary_hits_where_they_are_few_and_nearly_as_good():
     assert np.bincount(secondary.reads, minlength=7).tolist() == [0, 0, 1, 2, 3, 0, 0]
 
 
-def test_records_of_secondary_hits_are_those_of_half_the_score_best_first():
+def test_secondary_records_have_half_the_score_or_more():
     rng = np.random.default_rng(4)
     unit = random_bases(rng, 100)
     _, genome = index_and_genome([b"".join(random_bases(rng, 100) + unit for _ in range(6))])

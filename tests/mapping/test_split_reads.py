@@ -80,7 +80,7 @@ def test_two_parts_with_a_gap_between_them_are_one_hit(strand, gap):
     assert across_gaps(genome, both, offsets, hits, whole) is hits
 
 
-def test_what_is_clipped_is_searched_as_a_read_by_itself(mapper):
+def test_clipped_ends_are_searched_as_separate_reads(mapper):
     genome = mapper.genome
     bases = codes_in(genome)
     read = np.concatenate([opposite(bases[900:960]), bases[5_000:5_060], bases[20_000:20_040]])
@@ -101,7 +101,7 @@ def test_what_is_clipped_is_searched_as_a_read_by_itself(mapper):
 
 
 @pytest.mark.parametrize("changes", [{}, {"least_score": 12}, {"clip": 0}, {"match": 2}])
-def test_both_steps_change_what_they_change_of_all_hits(changes):
+def test_both_steps_together_equal_each_on_all_hits(changes):
     """Reads of several parts, some of them on one diagonal except for a gap."""
     rng = np.random.default_rng(5)
     repeat = random_bases(rng, 2_000)

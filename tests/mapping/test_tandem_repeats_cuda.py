@@ -55,7 +55,7 @@ def repeats_and_reads(rng, n_reads):
 
 @pytest.mark.parametrize("name", PARAMETERS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_reads_that_lie_periods_farther(device, name, seed):
+def test_reads_shifted_by_periods(device, name, seed):
     rng, parameters = np.random.default_rng(seed), PARAMETERS[name]
     n_reads = 203
     reference, reads, hits = repeats_and_reads(rng, n_reads)

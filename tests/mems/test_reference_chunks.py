@@ -11,7 +11,7 @@ from tests.helpers.cases.mems_cases import index_of, reference_of, text_of
 from tests.helpers.oracles.mems_oracle import expected_matches, random_case, rows_of
 
 
-def test_chunks_hold_what_they_say():
+def test_chunks_contain_their_bases():
     contigs = [np.array(c, np.uint8) for c in ([0, 1, 4, 2], [], [4, 4, 4, 4, 4], [3, 3, 0])]
     reference = reference_of(contigs)
     codes = np.concatenate(contigs)
@@ -57,7 +57,7 @@ def test_matches_over_many_chunks(kind):
         assert rows_of([found]) == whole
 
 
-def test_each_chunk_is_searched_on_the_gpu_where_asked(monkeypatch):
+def test_each_chunk_can_be_searched_on_the_gpu(monkeypatch):
     """The search on a GPU gets the index of each chunk; here the CPU's search replaces it."""
     contigs = [np.random.default_rng(2).integers(0, 4, 300).astype(np.uint8)]
     text = text_of([contigs[0][30:200]], (0,), 20)

@@ -69,7 +69,7 @@ def test_overlaps_by_comparing_all(tmp_path, reference):
          "the index has contig0"),
     ],
 )  # fmt: skip
-def test_what_is_refused(text, message, tmp_path, monkeypatch, reference):
+def test_refusals(text, message, tmp_path, monkeypatch, reference):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").write_text(text)
     with pytest.raises(InputError) as refused:

@@ -202,7 +202,7 @@ def test_counts_are_of_sites_and_not_of_alignments():
     assert (row["sites"], row["cfd_specificity"], row["complete"]) == (str(perfect + 2), "", "yes")
 
 
-def test_what_is_no_bulge():
+def test_gaps_that_are_not_bulges():
     assert NO_BULGES == 0xFFFFFFFF
     # A gap next to the PAM, or at the far end, would give these sites.
     guide, genome = "ACGTTGCAAGCTTAGC", "TTTT" + "ACGTTGCAAGCTTAGC" + "T" + "TGG" + "TTTT"

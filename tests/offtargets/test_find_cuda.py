@@ -27,7 +27,7 @@ def check(contigs, guides, pam, side, options, **how):
 
 
 @pytest.mark.parametrize("genome", ALL_GENOMES)
-def test_what_the_cpu_finds(genome):
+def test_as_the_cpu(genome):
     contigs = ALL_GENOMES[genome]
     pams = [("NGG", 3), ("TTN", 5), ("none", 3), ("none", 5), ("RG,NC", 5), ("NNT", 3)]
     n_hits = 0

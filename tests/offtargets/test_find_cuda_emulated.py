@@ -81,7 +81,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("genome", "pam", "side", "options"), CASES)
-def test_what_the_cpu_finds(emulated, genome, pam, side, options):
+def test_as_the_cpu(emulated, genome, pam, side, options):
     contigs = SMALL_GENOMES[genome]
     guides = guides_from(contigs, 3)
     n_hits = check(contigs, guides, pam, side, options)

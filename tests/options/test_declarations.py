@@ -47,7 +47,7 @@ def test_a_function_has_the_parameters_and_defaults_of_its_task(name):
             assert repr(parameter.default) == repr(option.default), parameter.name
 
 
-def test_choices_are_those_that_there_are():
+def test_choices_are_those_that_exist():
     assert set(PAIRS["mode"].value.words) == {*MODES, "gatk"}
     assert PAIRS["parameters"].value.words == tuple(GATK_PARAMETERS)
     assert MEMS["strands"].value.words == tuple(STRANDS)

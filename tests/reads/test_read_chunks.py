@@ -85,7 +85,7 @@ def message(chunks) -> str:
 
 
 @pytest.mark.parametrize("before", [0, 2])
-def test_what_is_wrong_with_a_file_is_told_where_the_other_has_ended(file, before):
+def test_errors_are_reported_after_the_end_of_the_other_file(file, before):
     short = file("short.fq", fastq(READS[:before]))
     bad = file("bad.fq", fastq(READS[:before]) + "@last\nACG")
     for pair in ((short, bad), (bad, short)):
@@ -251,7 +251,7 @@ BAD = fastq(READS[:30]) + "@bad\nAC!T\n+\nIIII\n"
         ),
     ],
 )
-def test_of_several_errors_the_first_one_is_told(
+def test_the_first_of_several_errors_is_reported(
     file, monkeypatch, text, said, size, block_bytes, threads
 ):
     monkeypatch.setattr(counted_records, "_block_bytes", lambda count: block_bytes)
@@ -262,7 +262,7 @@ def test_of_several_errors_the_first_one_is_told(
     assert message(paired_chunks(fine, wrong, size, threads)) == said
 
 
-def test_of_two_wrong_files_the_error_of_the_first_is_told(file, monkeypatch):
+def test_the_error_of_the_first_of_two_files_is_reported(file, monkeypatch):
     monkeypatch.setattr(file_pieces, "_RECORDS_AT_A_TIME", 7)
     one, two = file("1.fq", BAD), file("2.fq", "@bad\nA!\n+\nII\n" + fastq(READS[:30]))
     assert message(paired_chunks(one, two)).startswith(f"{one}, line 122: ")
@@ -273,7 +273,7 @@ def test_of_two_wrong_files_the_error_of_the_first_is_told(file, monkeypatch):
 
 
 @pytest.mark.parametrize("size", [2, 20, 1000])
-def test_an_error_before_a_damaged_block_is_told_first(file, tmp_path, monkeypatch, size):
+def test_an_error_before_a_damaged_block_is_reported_first(file, tmp_path, monkeypatch, size):
     monkeypatch.setattr(counted_records, "_block_bytes", lambda count: 100)
     damaged, fine = tmp_path / "damaged.fq.gz", file("fine.fq", fastq(READS * 60))
     damaged.write_bytes(gzip.compress((BAD + fastq(READS * 50)).encode())[:-30])

@@ -107,7 +107,7 @@ def test_files_that_do_not_go_together(files, message):
     assert str(error.value) == message
 
 
-def test_records_are_no_single_reads(tmp_path):
+def test_records_are_not_single_reads(tmp_path):
     (tmp_path / "s.cram").write_bytes(b"CRAM")
     with pytest.raises(UsageError) as error:
         chunks_of_files(ReadFiles(("1.fq",), ("2.fq",), single=(f"{tmp_path}/s.cram",)))

@@ -298,7 +298,7 @@ def test_names_that_are_no_pairs_are_refused(write, flags):
 
 
 @pytest.mark.parametrize("ending", ["bam", "cram"])
-def test_what_is_cut_off_or_damaged_is_refused(write, capfd, ending):
+def test_truncated_and_damaged_files_are_refused(write, capfd, ending):
     path = write(random_lines(1), ending)
     whole = path.read_bytes()
     for content in (
@@ -312,7 +312,7 @@ def test_what_is_cut_off_or_damaged_is_refused(write, capfd, ending):
 
 
 @pytest.mark.parametrize("ending", ["bam", "cram"])
-def test_no_read_is_lost_of_what_was_changed(write, ending):
+def test_changed_files_lose_no_reads(write, ending):
     """Changed or truncated files are errors, or no read is missing."""
     lines = random_lines(2)
     path, random = write(lines, ending), np.random.default_rng(3)

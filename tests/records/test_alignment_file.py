@@ -154,7 +154,7 @@ def as_by_fixmate(line: str) -> list[str]:
     return fields[:8] + [field for field in fields[9:] if field != "MC:Z:*"]
 
 
-def test_bytes_do_not_depend_on_how(write):
+def test_bytes_do_not_depend_on_the_way_of_running(write):
     for name, changes in (("x.bam", {}), ("x.cram", {"mark_duplicates": True})):
         whole = write(name, threads=1, sort=True, **changes).read_bytes()
         assert write(name, threads=3, sort=True, sort_bytes=20_000, **changes).read_bytes() == whole
@@ -208,7 +208,7 @@ def test_the_form_for_gpus(run, tmp_path, name, changes, is_for_gpus):
         assert writer.form is None or not writer.form.stay_there
 
 
-def test_an_old_index_goes(write, tmp_path):
+def test_an_old_index_is_removed(write, tmp_path):
     write("out.bam", sort=True)
     assert (tmp_path / "out.bam.bai").exists()
     write("out.bam")
@@ -249,7 +249,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED)
-def test_what_makes_no_sense(write, tmp_path, changes, message):
+def test_invalid_combinations(write, tmp_path, changes, message):
     with pytest.raises(UsageError) as error:
         write("x", **changes)
     assert str(error.value) == message

@@ -15,7 +15,7 @@ from bwarp.records.statistics import (
 COUNTS = empty_statistics() | {"reads": 3000, "mapped": 2900}
 
 
-def test_the_sentence_tells_of_pairs_and_duplicates_where_there_could_be_any():
+def test_the_sentence_mentions_pairs_and_duplicates_if_possible():
     assert statistics_sentence(COUNTS) == "3,000 reads, 2,900 mapped"
     pairs = COUNTS | {"paired": 3000}
     assert statistics_sentence(pairs) == "3,000 reads, 2,900 mapped, 0 properly paired"

@@ -82,7 +82,7 @@ def test_depths():
     assert list(many)[-1] < 10_000
 
 
-def test_columns_that_say_nothing_are_left_out():
+def test_empty_columns_are_omitted():
     single, marked = (
         {key: value for key, value in counts.items() if key not in ("edits", "split_reads")}
         | {"reference_bases": 0}

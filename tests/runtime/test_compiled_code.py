@@ -75,7 +75,7 @@ def test_a_function_is_compiled_once(package):
     assert run(package) == (3, 1)
 
 
-def test_an_edit_of_what_was_compiled_in_compiles_again(package):
+def test_an_edit_of_an_inlined_function_compiles_again(package):
     run(package)
     # Longer, because Python reuses bytecode of a file with the same length and second.
     edited = (package / "two.py").read_text().replace("+ 1", "+ 5  # more")
@@ -115,7 +115,7 @@ def test_the_folder_is_where_the_environment_says(package, tmp_path):
     assert not (package / "__pycache__" / "compiled").exists()
 
 
-def test_two_copies_of_the_same_code_share_what_is_kept(package, tmp_path):
+def test_two_copies_of_the_same_code_share_a_cache(package, tmp_path):
     shutil.copytree(package.parent, tmp_path / "other")
     assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 0)
     other = tmp_path / "other" / "bwarp"
@@ -127,7 +127,7 @@ def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypa
     assert compiled_code._wanted_folder() == home / "bwarp"
 
 
-def test_what_lies_beside_the_package_is_found_from_elsewhere(package, tmp_path):
+def test_code_next_to_the_package_is_found_from_elsewhere(package, tmp_path):
     assert run(package) == (3, 0)
     assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
     assert not files(tmp_path / "kept" / "bwarp")
@@ -214,7 +214,7 @@ def test_a_link_is_not_followed(package, tmp_path):
     assert run(package, NUMBA_CACHE_DIR=str(kept)) == (3, 0)
 
 
-def test_whatever_the_umask_others_may_not_write(package):
+def test_others_may_not_write_with_any_umask(package):
     before = os.umask(0o002)
     try:
         run(package)
@@ -238,7 +238,7 @@ def test_a_user_without_a_home_uses_a_private_folder(package, tmp_path):
     assert call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere) == ("3 1\n", said)
 
 
-def test_where_nothing_can_be_kept_functions_run_all_the_same(package, tmp_path):
+def test_functions_run_without_a_cache(package, tmp_path):
     (tmp_path / "file").write_text("")
     nowhere = str(tmp_path / "file" / "kept")
     (tmp_path / f"bwarp-{os.geteuid()}").write_text("")
@@ -246,7 +246,7 @@ def test_where_nothing_can_be_kept_functions_run_all_the_same(package, tmp_path)
         assert call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere) == ("3 0\n", "")
 
 
-def test_what_is_loaded_can_be_compiled_into_another(package):
+def test_loaded_functions_can_be_inlined(package):
     (package / "four.py").write_text(
         "import numpy as np\nfrom bwarp.runtime.compiled_code import compiled\n"
         "@compiled\ndef twice(x):\n    return np.sqrt(x * x) + x\n"
@@ -264,7 +264,7 @@ print(twice(1), twice(array).sum(), thrice(array).sum(), sum(thrice.stats.cache_
     assert call(package, code)[0] == "2.0 20.0 30.0 1\n"
 
 
-def test_two_that_compile_for_other_types_at_once_do_not_meet(package):
+def test_concurrent_compilations_for_different_types_do_not_collide(package):
     """Numba's own cache gives both the same number, so one gets the other's code."""
     code = """
 import sys; sys.path.insert(0, sys.argv[1])
@@ -283,7 +283,7 @@ twice.compile((numba.{0},))
     assert out == "3 3.5 2\n"
 
 
-def test_what_was_not_used_for_30_days_is_removed(package):
+def test_code_unused_for_30_days_is_removed(package):
     run(package)
     kept = package / "__pycache__" / "compiled"
     (file,) = files(kept)

@@ -48,7 +48,7 @@ def run(code: str, package: Path, folder: Path) -> list[str]:
     return done.stdout.split()
 
 
-def test_an_inner_function_has_code_for_the_processor_once_it_is_asked_for(tmp_path):
+def test_an_inner_function_gets_machine_code_when_called(tmp_path):
     # A copy, because every folder of code starts with that of the package.
     package, folder = tmp_path / "package", tmp_path / "code"
     ignored = shutil.ignore_patterns("__pycache__")

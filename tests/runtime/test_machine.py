@@ -44,7 +44,7 @@ def test_a_healthy_machine_needs_no_advice():
     )
 
 
-def test_no_gpu_is_no_illness():
+def test_a_missing_gpu_is_not_a_problem():
     machine = replace(NO_DRIVER, nvidia_gpus=0)
     assert advice(machine) == {}
     assert found(machine, "gpu") == ["no NVIDIA GPU, and no driver"]
@@ -86,7 +86,7 @@ def test_a_gpu_without_a_driver():
         }),
     ],
 )  # fmt: skip
-def test_illnesses(changes, expected):
+def test_problems(changes, expected):
     assert advice(replace(HEALTHY, **changes)) == expected
 
 
@@ -102,7 +102,7 @@ def test_packages():
     }
 
 
-def test_what_pip_installed_is_mended_by_pip():
+def test_installations_by_pip_are_repaired_by_pip():
     """If bwarp was installed by pip, there is no make and no checkout."""
     packages = {"numpy": "2.5.0"}
     everything = advice(replace(HEALTHY, packages=packages, by_make=False, cuda_parts=None))
@@ -147,7 +147,7 @@ def root(tmp_path) -> Path:
     return tmp_path
 
 
-def test_looking_at_a_machine(root, monkeypatch):
+def test_inspecting_a_machine(root, monkeypatch):
     asked = []
 
     def run(command):

@@ -60,7 +60,7 @@ def test_a_terminal_that_cannot_wipe_out_a_line_is_a_log(monkeypatch):
     assert "\x1b" not in reported(Terminal())
 
 
-def test_quietly_nothing_is_reported_but_warnings():
+def test_quiet_runs_report_only_warnings():
     stream = io.StringIO()
     with quietly():
         assert reported(stream) == ""
@@ -102,7 +102,7 @@ def test_slow_work_has_a_decimal():
     )
 
 
-def test_nothing_is_said_of_short_work():
+def test_short_work_is_not_reported():
     for stream in (io.StringIO(), Terminal()):
         with progress("read", stream=stream, clock=lambda: 0.0) as report:
             report(1)
@@ -150,11 +150,11 @@ def test_how_far_open_files_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("files", [[], ["-"], ["/dev/null"]])
-def test_how_far_a_pipe_is_read_is_not_known(files):
+def test_the_progress_of_a_pipe_is_unknown(files):
     assert part_read(files) is None
 
 
-def test_compilation_is_announced_once_where_it_takes_its_time(monkeypatch):
+def test_slow_compilation_is_announced_once(monkeypatch):
     listeners = []
     events = types.SimpleNamespace(
         Listener=object, register=lambda kind, listener: listeners.append((kind, listener))
@@ -190,7 +190,7 @@ def test_compilation_is_announced_once_where_it_takes_its_time(monkeypatch):
     assert [line[:26] for line in said] == ["compiling for this machine"]
 
 
-def test_compiling_is_no_part_of_the_speed(monkeypatch):
+def test_the_speed_does_not_include_compiling(monkeypatch):
     stream, times = io.StringIO(), iter([0.0, 12.0])
     with progress("read", total=300, stream=stream, clock=lambda: next(times)) as report:
         monkeypatch.setitem(module._compiling, "of the test", 10.0)
@@ -220,7 +220,7 @@ def test_numba_tells_when_it_compiles(monkeypatch):
         numba.core.event._registered.update(before)
 
 
-def test_what_a_terminal_would_act_on_is_shown(capsys):
+def test_control_characters_are_shown(capsys):
     say("a\x1b[31m\x07.fa\r, read 'x\t\x9b\u202e\udcff':\nwrite it again: µ")
     shown = "a\\x1b[31m\\x07.fa\\r, read 'x\\t\\x9b\\u202e\\udcff':\nwrite it again: µ\n"
     assert capsys.readouterr().err == shown

@@ -64,7 +64,7 @@ def test_items_in_order_with_few_under_way(threads, waiting, most):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_error_in_order_comes_in_its_turn(threads):
+def test_an_error_is_raised_in_order(threads):
     def fail(i):
         if i == 3:
             raise ValueError("item 3")
@@ -77,7 +77,7 @@ def test_an_error_in_order_comes_in_its_turn(threads):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_what_comes_before_items_that_fail_is_handed_on_first(threads):
+def test_items_before_a_failure_are_yielded_first(threads):
     def items():
         yield from range(4)
         raise OSError("the fifth")
@@ -95,7 +95,7 @@ def test_what_comes_before_items_that_fail_is_handed_on_first(threads):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity (Linux)")
-def test_available_threads_are_those_we_were_given():
+def test_available_threads_respect_limits():
     given = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(given)})
@@ -144,7 +144,7 @@ def test_items_are_made_ahead_in_order_and_no_more_than_asked_for():
     assert list(ahead) == [1, 2, 3, 4, 5, 6]
 
 
-def test_lists_hold_what_was_made_by_the_time_they_are_asked_for():
+def test_lists_contain_all_items_made_so_far():
     may_go_on = threading.Event()
     made = []
 
@@ -181,7 +181,7 @@ def test_a_list_before_an_error_is_handed_on():
     assert list(read_ahead_in_lists(iter(()), most=4)) == []
 
 
-def test_an_error_of_the_maker_is_raised_after_the_items_before_it():
+def test_an_error_in_making_is_raised_after_earlier_items():
     def items():
         yield 1
         raise ValueError("no more")
@@ -192,7 +192,7 @@ def test_an_error_of_the_maker_is_raised_after_the_items_before_it():
         next(ahead)
 
 
-def test_a_maker_stops_when_no_one_asks_any_more():
+def test_making_stops_when_the_consumer_stops():
     made = []
     ended = threading.Event()
 

@@ -36,7 +36,7 @@ def test_functions_and_the_items_of_generators_are_spans():
     assert spans[1].end - spans[1].start >= 1_000_000
 
 
-def test_what_an_item_is_used_for_is_not_part_of_its_making():
+def test_the_span_of_an_item_excludes_its_use():
     with record() as spans:
         for _ in counted(1):
             time.sleep(0.05)

@@ -184,7 +184,7 @@ def test_an_empty_batch():
         assert count_seeds(index, batch, SeedOptions(mismatches), "cpu").size == 0
 
 
-def test_passes_cover_all_kmers_and_shrink_with_what_is_expected():
+def test_passes_cover_all_kmers_and_shrink_with_expected_hits():
     def sizes(k, mismatches, n=1_000_000):
         found = passes(60_000_000, np.full(n, k, np.uint8), mismatches, "cpu")
         assert [a for a, _ in found] == [0, *(b for _, b in found)][:-1]
@@ -246,7 +246,7 @@ def test_merging_streams_of_parts():
         ),
     ],
 )
-def test_options_that_cannot_be(options, message):
+def test_invalid_options(options, message):
     with pytest.raises(UsageError) as caught:
         list(find_in_passes(index_of_genome("random"), kmers_of([b"ACGTACGT"]), options, "cpu"))
     assert str(caught.value) == message

@@ -177,7 +177,7 @@ def test_parts_of_whole_kmers(emulated, monkeypatch):
     check(INDEX[64, 3], 8, SeedOptions(max_hits=0))
 
 
-def test_what_waits_for_its_turn_may_lie_on_the_host(emulated, monkeypatch):
+def test_waiting_items_may_be_on_the_host(emulated, monkeypatch):
     moved = []
     on_host = locate_hits_cuda.HeldHits.on_host
     monkeypatch.setattr(
@@ -188,7 +188,7 @@ def test_what_waits_for_its_turn_may_lie_on_the_host(emulated, monkeypatch):
     assert moved
 
 
-def test_prepare_keeps_what_suits(emulated):
+def test_prepare_keeps_a_suitable_index(emulated):
     exact = find_cuda.prepare(INDEX[64, 3], SeedOptions())
     assert find_cuda.prepare(exact, SeedOptions()) is exact
     inexact = find_cuda.prepare(exact, SeedOptions(mismatches=1))

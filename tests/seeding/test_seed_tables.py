@@ -84,7 +84,7 @@ def test_the_same_bytes_however_the_work_is_divided(monkeypatch, reads, tmp_path
     assert counts.hits > 900
 
 
-def test_formats_say_the_same(reads, tmp_path):
+def test_formats_have_the_same_content(reads, tmp_path):
     index = index_of_genome("repeats")
     options = SeedOptions(1, 0)
     for ending in ("tsv", "tsv.gz", "bed", "bed.gz", "parquet"):
@@ -184,7 +184,7 @@ def test_nothing_appears_when_something_goes_wrong(ending, reads, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_siblings():
+def test_further_tables():
     names = {"a.tsv": "a", "x/a.b.tsv.gz": "x/a.b", "a.bed.gz": "a", "a.parquet": "a"}
     for path, stem in names.items():
         assert str(sibling(path, "over")) == f"{stem}.over.tsv"

@@ -54,7 +54,7 @@ def test_many_contigs_are_none_empty():
     assert offsets[-1] == 1500
 
 
-def test_gaps_lie_at_both_ends_and_come_to_the_fraction():
+def test_gaps_are_at_both_ends_and_have_the_requested_fraction():
     genome = simulate_genome(GenomeParameters(1_000_000, contigs=4, n_fraction=0.05))
     for start, stop in zip(genome.offsets[:-1], genome.offsets[1:], strict=True):
         telomere = int((stop - start) * 0.05 * 0.1)

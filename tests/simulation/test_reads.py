@@ -267,7 +267,7 @@ def test_none_or_all_are_random(genome, fraction):
 
 
 @pytest.mark.parametrize("ends", [1, 2])
-def test_the_only_place_is_found(ends):
+def test_the_only_possible_place_is_found(ends):
     """A read only fits between an N and the border of a contig shorter than a read."""
     codes = encode(b"ACGTACGTNN" + b"GATTACAGATTACAGATTACA" + b"CCCC")
     offsets = np.array([0, 31, 35])

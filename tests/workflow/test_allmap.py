@@ -197,7 +197,7 @@ def test_parts_with_mismatches_need_the_reverse(copy):
          "quotes\n"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_asked_for(copy, text, message):
+def test_invalid_settings(copy, text, message):
     (copy / "mine.yaml").write_text(f"reference: small.fa\nsamples: units.tsv\n{text}")
     assert message in copy.snakemake("-n", "allmap", "--configfile", "mine.yaml", rc=2)
 

@@ -3,7 +3,7 @@
 import yaml
 
 
-def test_what_the_catalog_looks_for(checkout):
+def test_requirements_of_the_catalog(checkout):
     usage = yaml.safe_load((checkout / ".snakemake-workflow-catalog.yml").read_text())["usage"]
     assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
     assert usage["mandatory-flags"]["flags"] == ""

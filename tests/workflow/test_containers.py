@@ -20,7 +20,7 @@ def copied(recipe) -> set[str]:
     return names | set(re.findall(r"^    (\S+) /opt/bwarp/$", recipe, re.MULTILINE))
 
 
-def test_what_is_installed_is_what_the_project_names(recipe, checkout):
+def test_recipes_install_the_declared_packages(recipe, checkout):
     project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
     command = re.search(r"pip install.*?\n.*$", recipe, re.MULTILINE)[0]
     for cuda in ("12", "13"):
@@ -35,7 +35,7 @@ def test_what_is_installed_is_what_the_project_names(recipe, checkout):
     assert python == project["requires-python"].removeprefix(">=")
 
 
-def test_what_is_copied_is_there_and_is_all_that_runs(recipe, checkout):
+def test_copied_files_exist_and_suffice(recipe, checkout):
     names = copied(recipe)
     assert all((checkout / name).exists() for name in names)
     assert {"Snakefile", "bwarp", "config", "envs", "profiles", "scripts", "workflow"} < names

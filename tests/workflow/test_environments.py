@@ -73,6 +73,6 @@ def test_a_job_whose_gpu_is_taken_away_needs_no_parts_for_cuda(copy):
     assert jobs["find_mems"] == ("gpu", 0)
 
 
-def test_a_job_that_was_sent_keeps_the_environment_it_was_sent_with(copy):
+def test_a_submitted_job_keeps_its_environment(copy):
     sent = ("map", "--forceall", "--mode", "subprocess")
     assert planned(copy, "no", *sent)["map_reads"] == ("gpu", 1)

@@ -38,7 +38,7 @@ def test_a_gpu_has_a_maker_and_a_limit(profile):
     assert profile["default-resources"]["scale"] == 0
 
 
-def test_it_does_what_the_profile_for_slurm_does(checkout, profile):
+def test_it_agrees_with_the_profile_for_slurm(checkout, profile):
     slurm = yaml.safe_load((checkout / "profiles/slurm/profile.yaml").read_text())
     shared = ("retries", "show-failed-logs", "rerun-incomplete", "keep-going", "quiet", "jobs")
     assert {key: profile[key] for key in shared} == {key: slurm[key] for key in shared}

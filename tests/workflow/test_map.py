@@ -153,7 +153,7 @@ def test_the_report_begins_with_a_table_of_the_samples(demo):
     assert "mean depth" in cells
 
 
-def test_what_samtools_has_names_for(demo):
+def test_numbers_are_named_as_in_samtools_stats(demo):
     (path,) = (demo / "results/qc/plots").glob("*.samtools_stats.txt")
     assert path.name == "demo.samtools_stats.txt"
     ours = {line for line in path.read_text().splitlines() if line.startswith("SN\t")}

@@ -67,7 +67,7 @@ def test_the_example(copy, blocks, folder):
     assert "equally likely elsewhere" in (folder / "all.html").read_text()
 
 
-def test_what_is_made_lies_under_a_prefix(copy, blocks, folder):
+def test_results_are_under_a_prefix(copy, blocks, folder):
     example, module = blocks[0], blocks[2]
     bare = example[example.index("module bwarp:") : example.index("use rule")]
     example = example.replace(bare, module + "\n").replace('"results/', '"mapping/results/')

@@ -46,7 +46,7 @@ def test_the_tables_of_keys_are_up_to_date(checkout):
 
 
 @pytest.mark.parametrize("value", [".nan", ".inf", "-.inf", "0", "1.5", "x", "0.9.5", "[0.9]"])
-def test_a_similarity_that_is_no_number(schemas, value):
+def test_a_similarity_that_is_not_a_number(schemas, value):
     text = f"reference: a.fa\nscan:\n  reference: a.fa\n  queries: b.fa\n  similarity: {value}\n"
     problems = config_problems(
         yaml.safe_load(text), schemas["config"], [ConfigFile.parse("c.yaml", text)]

@@ -29,7 +29,7 @@ def slurm(tmp_path_factory):
         yield running
 
 
-def test_a_job_that_fails_is_sent_again_with_more_memory_and_a_gpu(slurm, make_copy):
+def test_a_failed_job_is_resubmitted_with_more_memory_and_a_gpu(slurm, make_copy):
     copy = make_copy("on_slurm")
     (copy / "scripts/index_reference.py").rename(copy / "scripts/the_real_one.py")
     (copy / "scripts/index_reference.py").write_text(FAILS_ONCE)

@@ -124,7 +124,7 @@ def test_a_folder_without_a_configuration(copy, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["map", "qc"])
-def test_reads_are_wanted_and_there_is_no_sample_sheet(copy, tmp_path, target):
+def test_reads_without_a_sample_sheet(copy, tmp_path, target):
     (tmp_path / "mine.yaml").write_text("reference: small.fa\n")
     (tmp_path / "small.fa").write_text(">a\nACGT\n")
     own = ("-s", copy / "Snakefile", "--configfile", "mine.yaml", "-n")

@@ -15,7 +15,7 @@ def compiled(monkeypatch):
     return compiled
 
 
-def test_what_is_named_is_compiled_or_all(compiled, tmp_path):
+def test_named_programs_or_all_are_compiled(compiled, tmp_path):
     assert run_here("compile_programs", "map", "index", folder=tmp_path).rc == 0
     assert run_here("compile_programs", folder=tmp_path).rc == 0
     every = program.programs_of_table()

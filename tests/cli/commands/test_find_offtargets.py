@@ -225,7 +225,7 @@ def test_guides_with_their_pam(run_program, index, tmp_path, pam, side, before, 
     assert "warning" not in alone.stderr + cut.stderr
 
 
-def test_a_pam_that_most_sequences_end_with_is_no_reason_to_warn(run_program, index):
+def test_no_warning_if_most_sequences_end_with_the_pam(run_program, index):
     run = ("--index", index, "-o", "-", "--pam", "NNG", "--guides", "-")
     assert "warning" not in run_program(SCRIPT, *run, stdin=f"{GUIDE}TGG\n").stderr
 

@@ -74,7 +74,7 @@ SKIPPED = "query\tkmer_start\treason\n" + "".join(
 )
 
 
-def test_tables_and_what_is_said(run_program, index, queries, tmp_path):
+def test_tables_and_messages(run_program, index, queries, tmp_path):
     hits, over = rows_by_comparing(1, 20)
     output = tmp_path / "new_folder" / "out.tsv"
     output.parent.mkdir()
@@ -193,7 +193,7 @@ def test_no_queries(run_program, index, tmp_path):
         ),
     ],
 )
-def test_options_that_cannot_be(refused, index, queries, tmp_path, arguments, message):
+def test_invalid_options(refused, index, queries, tmp_path, arguments, message):
     run = ("--index", index, "--queries", queries, "-o", tmp_path / "out.tsv")
     assert refused(*run, *arguments) == (2, f"find_seeds.py: error: {message}\n")
     assert list(tmp_path.iterdir()) == [queries]
@@ -222,7 +222,7 @@ def test_queries_that_cannot_be_read(refused, index, tmp_path, text, message):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_files_that_are_not_there(refused, index, queries, tmp_path):
+def test_missing_files(refused, index, queries, tmp_path):
     run = ("-o", tmp_path / "out.tsv", "--backend", "cpu")
     assert refused("--index", tmp_path / "x", "--queries", queries, *run) == (
         1,

@@ -138,7 +138,7 @@ def test_the_reverse_made_at_once_and_added_later(index_reference, program, tmp_
         program.say = kept
 
 
-def test_the_reverse_of_what_is_damaged_or_no_index(index_reference, fasta, tmp_path):
+def test_adding_the_reverse_to_damaged_and_other_folders(index_reference, fasta, tmp_path):
     answer = index_reference("-o", "deep/i", "--with-reverse")
     assert answer == (1, "", "index_reference.py: error: deep/i: no such index: make it with "
                       "bwarp index REF.fa -o deep/i")  # fmt: skip
@@ -225,7 +225,7 @@ def test_bad_arguments(index_reference, fasta, tmp_path, arguments, rc, message)
     assert os.listdir(tmp_path) == ["r.fa"]
 
 
-def test_what_cannot_be_written_is_known_before_the_reference_is_read(index_reference, tmp_path):
+def test_unwritable_outputs_are_reported_before_reading_the_reference(index_reference, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
     answer = index_reference("absent.fa", "-o", "photos")
@@ -279,7 +279,7 @@ def test_damaged_and_other_indexes(index_reference, fasta):
     assert index_reference("r.fa", "-o", "i", "--verify").rc == 0
 
 
-def test_an_index_that_is_whole_but_wrong(index_reference, fasta, monkeypatch):
+def test_a_complete_but_wrong_index(index_reference, fasta, monkeypatch):
     """Checksums do not detect errors from before writing; verification does."""
     from bwarp.io import chunk_files as checksum
 

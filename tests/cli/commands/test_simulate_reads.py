@@ -203,7 +203,7 @@ def test_references_that_cannot_be_used(run_program, tmp_path, text, options, me
     assert [path.name for path in tmp_path.iterdir()] == ["ref.fa"]
 
 
-def test_a_reference_that_is_not_there(run_program, tmp_path):
+def test_a_missing_reference(run_program, tmp_path):
     arguments = ("--reference", "none.fa", "-1", "a.fq", "--reads", 5)
     done = run_program(SCRIPT, *arguments, cwd=tmp_path)
     assert done.rc == 1
@@ -212,7 +212,7 @@ def test_a_reference_that_is_not_there(run_program, tmp_path):
     )
 
 
-def test_an_output_in_what_is_no_folder(run_program, reference, tmp_path):
+def test_an_output_in_a_missing_folder(run_program, reference, tmp_path):
     (tmp_path / "file").write_text("")
     output = tmp_path / "file" / "a.fq"
     done = run_program(SCRIPT, "--reference", reference, "-1", output, "--reads", 5)

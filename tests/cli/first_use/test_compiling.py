@@ -79,14 +79,14 @@ def compile_in(copied):
     return run
 
 
-def test_every_function_of_the_table_is_there():
+def test_every_function_of_the_table_exists():
     for one in listed_functions():
         dispatcher = compiling._dispatcher(one.function)
         arguments = dispatcher.py_func.__code__.co_argcount
         assert len(types_of_text(one.types)) == arguments, one.function
 
 
-def test_what_takes_longest_comes_first():
+def test_the_slowest_functions_come_first():
     seconds = [one.seconds for one in functions_of_programs(["map", "index"])]
     assert seconds == sorted(seconds, reverse=True)
 
@@ -101,7 +101,7 @@ def test_functions_are_compiled_once(compile_in, tmp_path):
     assert compile_in(tmp_path) == (kept, "")
 
 
-def test_a_function_that_is_not_there_is_passed_over():
+def test_a_missing_function_is_skipped():
     one = listed_functions()[0]
     assert not compiling._is_missing(one._replace(function="bwarp.io.names.of_yesterday"))
     assert not compiling._is_missing(one._replace(types="(named('bwarp.io.names.Former'), )"))
@@ -138,7 +138,7 @@ def test_an_error_while_others_wait_is_passed_on():
         raise OSError("the disk is full")
 
 
-def test_where_nothing_can_be_kept_nothing_is_compiled_before(compile_in, tmp_path, monkeypatch):
+def test_without_a_cache_nothing_is_compiled_ahead(compile_in, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     (tmp_path / f"bwarp-{os.geteuid()}").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.programs.mapped_reads import outcome, records
 
 
-def test_where_pairs_are_from(folder, pairs_sam):
+def test_pairs_map_to_their_origins(folder, pairs_sam):
     output, said = pairs_sam
     assert said == "3,000 reads, 2,942 mapped, 2,942 properly paired\n"
     assert outcome(output) == {
@@ -65,7 +65,7 @@ def test_where_pairs_are_from(folder, pairs_sam):
     }
 
 
-def test_where_single_reads_are_from(map_reads, folder, tmp_path):
+def test_single_reads_map_to_their_origins(map_reads, folder, tmp_path):
     output = tmp_path / "single.sam"
     done = map_reads("-1", folder / "single.fq.gz", "-o", output)
     assert (done.rc, done.stdout, done.stderr) == (

@@ -104,7 +104,7 @@ def test_a_copy_lowers_no_quality(alt, known):
         assert [line.get("AH") for line in file.header.to_dict()["SQ"]] == [None, None, "*"]
 
 
-def test_reads_of_the_copy_are_searched_for_where_it_is_from(known):
+def test_reads_of_the_copy_are_also_searched_at_its_origin(known):
     """Many have a mismatch in each seed that is searched before they are found on the copy."""
     lines = by_read(known)
     there = [lines[read][0] for read in lines if read[0].startswith("alt")]

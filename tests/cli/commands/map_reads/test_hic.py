@@ -101,7 +101,7 @@ def test_records_are_those_of_bwa(ligated):
     assert sum(facts(ours[read]) == facts(theirs[read]) for read in theirs) >= 0.98 * len(theirs)
 
 
-def test_what_hic_does_not_go_with(ligated):
+def test_options_that_conflict_with_hic(ligated):
     _, run = ligated
     done = run("-1", "1.fq", "-o", "-", "--hic")
     assert (done.rc, done.stdout) == (2, "")

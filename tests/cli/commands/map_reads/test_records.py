@@ -66,7 +66,7 @@ def test_the_command_in_the_header_can_be_run(map_reads, run_program, folder, tm
     assert (tmp_path / "again.bam").read_bytes() == (tmp_path / "once.bam").read_bytes()
 
 
-def test_every_line_says_what_it_should(folder, pairs_sam):
+def test_every_line_is_correct(folder, pairs_sam):
     found, contigs = records(pairs_sam[0]), contigs_of(folder / "genome.fa")
     bases = {"1": {}, "2": {}}
     for end in bases:

@@ -92,7 +92,7 @@ def test_reads_that_are_refused(map_reads, tmp_path, name, letters, message):
     assert os.listdir(tmp_path) == ["r.fa"]
 
 
-def test_the_longest_read_is_mapped_and_said(map_reads, folder, tmp_path):
+def test_the_longest_read_is_mapped_and_reported(map_reads, folder, tmp_path):
     letters = contigs_of(folder / "genome.fa")["chr2"][5000 : 5000 + LONGEST_READ]
     # With gaps, which may be anywhere in the read.
     letters = letters[:3000] + letters[3003:7000] + "ACA" + letters[7000:]
@@ -106,7 +106,7 @@ def test_the_longest_read_is_mapped_and_said(map_reads, folder, tmp_path):
     assert f"reads of up to {LONGEST_READ:,} bases" in map_reads("--help").stdout
 
 
-def test_a_wrong_reference_is_told(run_program, map_reads, folder, tmp_path):
+def test_a_wrong_reference_is_reported(run_program, map_reads, folder, tmp_path):
     """If less than a fifth of the reads is mapped, all programs that count reads say so."""
     genome = contigs_of(folder / "genome.fa")["chr2"]
     ours = "".join(f"@{i}\n{genome[5000 + i :][:80]}\n+\n{'I' * 80}\n" for i in range(2))
