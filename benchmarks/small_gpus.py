@@ -72,8 +72,8 @@ def gpu_with(gigabytes: float | None) -> Iterator[None]:
 
 
 def run(*arguments) -> tuple[float, float, int, list[str]]:
-    """Run a program of scripts/, which may refuse: seconds, GB of the host, exit code, and what it
-    said.
+    """Run a program of scripts/, which may fail; return seconds, GB of the host, exit code,
+    messages.
     """
     start = time.perf_counter()
     command = list(map(str, script(*arguments)))

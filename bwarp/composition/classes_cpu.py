@@ -3,7 +3,6 @@
 A short window has few possible histograms: (length + 1) (length + 2) (length + 3) / 6, which is
 2,300 for 22 bases. All windows of one length are counted by histogram first; then the distinct
 queries are compared with the histograms that occur:
-with the histograms that occur:
 
     windows of length 3     ACC CCA CAT ATG TGC ...      one pass: windows per class
     classes                 {1,2,0,0}: 2   {1,1,0,1}: 1   {1,0,1,1}: 1   {0,1,1,1}: 1 ...

@@ -91,7 +91,7 @@ def step_rows(
     words: uint32[::1], separator_rows: uint32[::1], groups: GROUPS, first_rows: uint32[::1],
     text_start: int, rate: int, rows: uint32[::1], steps: uint32[::1], count: int,
 ):  # fmt: skip
-    """One thread per row; one random read per LF step, about as many steps as the rate."""
+    """Step from rows to sampled rows. One thread per row; about `rate` random reads."""
     i = cuda.grid(1)
     if i < count:
         row = first_row = rows[i]

@@ -48,14 +48,14 @@ def put_cigar(out, at, cigar, start, stop):
 
 @compiled
 def count_edits(blocks, position, both, read, cigar, start, stop):
-    """NM, with the read's first base at ``both[read]`` on its strand, clipped ones included."""
+    """Return NM; the read's first base on its strand, clipped or not, is ``both[read]``."""
     blocks, both, cigar = uncounted((blocks, both, cigar))
     return _count_edits(blocks, position, both, read, cigar, start, stop)
 
 
 @compiled
 def put_md(out, at, blocks, position, both, read, cigar, start, stop):
-    """MD. Parameters as of `count_edits`."""
+    """Write MD; parameters as in `count_edits`."""
     out, blocks, both, cigar = uncounted((out, blocks, both, cigar))
     return _put_md(out, at, blocks, position, both, read, cigar, start, stop)
 
@@ -115,7 +115,7 @@ def put_secondary(out, at, row, records, genome, contigs, both, base):
 def put_other_hit(
     out, at, contigs, contig_starts, position, reverse, cigar, begin, end, edits
 ):  # fmt: skip
-    """A hit of XA: contig,strand and position,CIGAR,NM;"""
+    """Write a hit of XA: contig,strand and position,CIGAR,NM;"""
     out, contigs, cigar = uncounted((out, contigs, cigar))
     contig = np.searchsorted(contig_starts, position, side="right") - 1
     at = _put_contig(out, at, contig, contigs)
@@ -146,7 +146,7 @@ _TAB, _COLON = b"\t:"
 
 @compiled(inline="always")
 def begin_tag(out, at, tag, kind, is_binary):
-    """The name and kind of a tag: such as NM:i: after a tab, in text."""
+    """Write the name and kind of a tag, such as NM:i: after a tab in text."""
     return _put_tag_name(out, at, np.int64(tag), np.int64(kind), np.bool_(is_binary))
 
 
@@ -190,7 +190,7 @@ def _put_integer_of(out, at, tag, number, is_binary):
 
 @compiled(inline="always")
 def put_integer_tag(out, at, tag, number):
-    """A tag of BAM with a number in as few bytes as hold it."""
+    """Write a BAM tag with a number in the fewest bytes that hold it."""
     return put_integer(out, at, tag, number, True)
 
 

@@ -26,7 +26,7 @@ def find_gains(
     blocks: uint32[::1], read_blocks: uint32[::1], numbers: int64[::1], low: int, high: int, n: int,
     costs: EndCosts, gains: uint8[::1],
 ):  # fmt: skip
-    """One thread per part: start of its read, length, diagonal, begin and end."""
+    """Find gains. One thread per part: start of its read, length, diagonal, begin and end."""
     i = cuda.grid(1)
     if i < n:
         at = 5 * i

@@ -118,8 +118,9 @@ def test_two_gaps_that_cancel_each_other_show_as_mismatches_between_them(between
 
 
 def stretch_by_stretch(genome, turned, diagonal, costs):
-    """The best stretch of a diagonal, its highest raw score, and whether an end is crowded, with
-    every mismatch passed by itself.
+    """Return the best stretch of a diagonal, its highest raw score, and whether an end is crowded.
+
+    Each mismatch is passed separately.
     """
     genome_codes = codes_in(genome)
     starts, length = genome.contig_starts, len(turned)
