@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Time what happens to mapped reads: SAM text, BAM records, sorting, blocks, index; and samtools.
+"""Time SAM text, BAM records, sorting, compressing and indexing of mapped reads; and samtools.
 
     python benchmarks/bam.py -o benchmarks/results/bam_cpu.jsonl
 
-Simulated pairs of 2 x 150 on a random genome, one base in 200 different, qualities of four kinds as
-new sequencers give them. Each step's wall and processor seconds, medians of turns taken; samtools
-sorts and indexes the same records in the same run. One JSON line each.
+Pairs of 2 x 150 are simulated on a random genome, with one substitution per 200 bases and four
+quality values, as from recent sequencers. Wall and CPU seconds of each step are medians over
+several turns; samtools sorts and indexes the same records in the same run. Each result is one JSON
+line.
 """
 
 import resource
@@ -60,9 +61,9 @@ def measure(options):
         records = alignment_records(genome.contig_starts, chunk, *mapped)
         tables.append(mapped_tables(genome, names, ReadArrays.of(chunk, both), records, GROUP))
     with tempfile.TemporaryDirectory() as work:
-        turns = [one_turn(Path(work), options, header, tables) for _ in range(options.repeats + 1)][
-            1:
-        ]  # the first turn compiles, where that has not been done
+        # The first turn compiles if necessary.
+        turns = [one_turn(Path(work), options, header, tables) for _ in range(options.repeats + 1)]
+        turns = turns[1:]
     for step in turns[0]:
         wall, processor = (statistics.median(turn[step][i] for turn in turns) for i in (0, 1))
         yield {
@@ -91,7 +92,7 @@ def simulated_genome(bases: int) -> tuple[Genome, Names, BamHeader]:
 
 
 def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):
-    """A chunk, its reads on both strands, and alignments where they are from."""
+    """Return a chunk, its reads on both strands, and alignments at their origins."""
     n_reads = 2 * n_pairs
     contigs = rng.integers(0, CONTIGS, n_pairs)
     lengths = np.diff(genome.contig_starts)[contigs]
@@ -128,7 +129,7 @@ def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):
 
 
 def one_turn(work: Path, options, header, tables) -> dict:
-    """Wall and processor seconds and bytes of every step."""
+    """Return wall and CPU seconds and bytes of each step."""
     measured = {}
 
     def add(step, run):
@@ -171,7 +172,7 @@ def one_turn(work: Path, options, header, tables) -> dict:
     parts = add("BAM records", encode)
     add("unsorted BAM of records", unsorted)
     total = sum(part.data.size for part in parts)
-    # The first run takes two thirds of the memory.
+    # The first sorted run takes two thirds of the memory.
     add("sorted, indexed BAM of records", lambda: in_order(2 * total))
     add("the same with memory for an eighth", lambda: in_order(total // 8))
     if found("samtools"):
@@ -182,7 +183,7 @@ def one_turn(work: Path, options, header, tables) -> dict:
 
 
 def used() -> float:
-    """Processor seconds of this process and those it has waited for."""
+    """Return the CPU seconds of this process and of those it has waited for."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Time mapping on many cores, whole and by stage: where its wall clock goes.
+"""Time mapping on many cores, in total and by stage.
 
     python benchmarks/map_cores.py -o benchmarks/results/map_cores.jsonl
 
-A simulated genome, its index, and pairs of 2 x 150, plain, as BGZF and as gzip (--forms fq:
-plain alone, less than four minutes on 16 cores); the CPU engine alone. First little of all, which
-compiles what is not yet compiled. Then reading alone;
-scripts/map_reads.py as a user runs it, from each of them to sorted BAM, and to SAM; strobealign to
-SAM where it is on PATH; and a run in this process: how long its phases are, how many cores are busy
-in them, and the seconds of every stage. One JSON line each.
+Simulates a genome, its index, and pairs of 2 x 150: plain, as BGZF and as gzip (--forms fq: only
+plain, less than four minutes on 16 cores). Only the CPU engine is used. A run with little data
+compiles what is needed. Then these are timed: reading alone; scripts/map_reads.py as a user runs
+it, from each form of reads to sorted BAM and to SAM; strobealign to SAM if it is on PATH; and a run
+in this process, with the length of its phases, the number of busy cores in each, and the seconds of
+each stage. Each result is one JSON line.
 """
 
 import os
@@ -44,7 +44,7 @@ from bwarp.runtime.chunks import read_ahead
 FORMS = ("fq", "bgzf.gz", "gzip.gz")
 PIECE = 1 << 20
 
-#: Stages, and the functions that do them.
+#: Stages, and their functions.
 STAGES = {
     "inflate or read (a thread a file)": (counted_records, "read_blocks"),
     "cut into records (one thread)": (counted_records, "cut_records"),
@@ -79,7 +79,7 @@ def parse_options():
 
 
 def simulate(folder: Path, bases: int, contigs: int, pairs: int, threads: int, forms) -> dict:
-    """A genome, its index and reads in a folder; seconds of each."""
+    """Make a genome, its index and reads in a folder; return the seconds of each."""
     genome, (first, second) = folder / "genome.fa", reads_of(folder, "fq")
     folder.mkdir()
     size = "--length", bases, "--contigs", contigs
@@ -115,7 +115,7 @@ def bgzf_pieces(data: np.ndarray) -> list[np.ndarray]:
 
 
 def pack(plain: Path, packed: Path, threads: int, pieces_of) -> None:
-    """Compress a file in threads, 16 pieces each at a time."""
+    """Compress a file with several threads, each 16 pieces at a time."""
     data = np.memmap(plain, np.uint8, "r")
     parts = (data[at : at + 16 * PIECE] for at in range(0, data.size, 16 * PIECE))
     with open(packed, "wb") as file, ThreadPoolExecutor(threads) as pool:
@@ -149,7 +149,7 @@ def map_reads(folder: Path, form: str, output: str, threads: int) -> dict:
     first, second = reads_of(folder, form)
     path = "-" if output == "-" else folder / output
     if path != "-":
-        # Removing a file of gigabytes takes time that is not the mapper's.
+        # Removing a file of gigabytes takes time that would count for the mapper.
         path.unlink(missing_ok=True)
     used = run_script(
         "map_reads", "--index", folder / "index", "-1", first, "-2", second, "-o", path,
@@ -175,7 +175,7 @@ def strobealign(folder: Path, threads: int) -> dict:
 
 
 def staged(folder: Path, form: str, threads: int):
-    """The phases of a run in this process, and what every stage took in all threads."""
+    """Return the phases of a run in this process, and the seconds per stage over all threads."""
     first, second = map(str, reads_of(folder, form))
     output = folder / "stages.bam"
     sorted_bam = AlignmentOutput(str(output), default_sort_bytes(threads), sort=True)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The processor time of each stage of mapping pairs on the CPU, in one thread.
+"""Measure the CPU time of each stage of mapping pairs on the CPU, in one thread.
 
     python benchmarks/map_stages.py
     python benchmarks/map_stages.py --reference chr20.fa -o benchmarks/results/map_stages_cpu.json
 
-Pairs are simulated, and mapped twice, to SAM; what is written is the second time.
-One JSON object a stage: microseconds a read.
+Pairs are simulated, and mapped to SAM twice; the second run is measured. Each stage has one JSON
+object: microseconds per read.
 """
 
 import itertools
@@ -31,7 +31,7 @@ from bwarp.records.output_options import AlignmentOutput
 
 READS_A_CHUNK = 8192
 
-#: Stages, and the functions that do them.
+#: Stages, and their functions.
 STAGES = {
     "FASTQ: count records": (read_chunks, "counted_records"),
     "FASTQ: parse, pair": (read_chunks, "_paired"),
@@ -68,7 +68,7 @@ def parse_options():
 
 
 def map_once(index, genome, kept, reads, pairs: int, output: Path) -> int:
-    """Map to SAM in this thread; returns how many reads."""
+    """Map to SAM in this thread; return the number of reads."""
     chunks = read_chunks.paired_chunks(*map(str, reads), READS_A_CHUNK, 1)
     chunks = itertools.islice(chunks, -(-2 * pairs // READS_A_CHUNK))
     parameters = MappingParameters()

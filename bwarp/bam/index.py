@@ -57,8 +57,7 @@ class RecordLoci:
 
 @compiled(inline="always")
 def read_locus(data, start):
-    """Contig, first base, the base after the last one, and whether it is mapped, of the record
-    that begins at `start`."""
+    """Return contig, first base, base after the last, and whether it is mapped, of one record."""
     at = start + SIZE_BYTES
     contig = get_int32(data, at)
     first = get_int32(data, at + POSITION_AT)

@@ -141,7 +141,7 @@ class LociFinder:
         return _joined([(first, loci) for first, loci, _ in found]), sum(one[2] for one in found)
 
     def _find_part(self, both, blocks, offsets, first: int, stop: int):
-        """Find loci of the reads from `first` to `stop`, numbered from there, and the counters."""
+        """Find loci of reads `first` to `stop`, numbered from `first`, and the counters."""
         here = offsets[first : stop + 1] - offsets[first]
         codes = both[offsets[first] : offsets[stop]]
         with self._pinned.lent() as pinned:
@@ -346,7 +346,7 @@ class SeedingSteps:
         return merge_parts(np.split(np.arange(len(n_parts)), np.cumsum(sizes)[:-1]), found)
 
     def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `bwarp.index.locate_cpu.step_to_sampled`."""
+        """Do what `bwarp.index.locate_cpu.step_to_sampled` does."""
 
         def walk(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             sampled = cuda.to_device(rows[first:last])
@@ -378,7 +378,7 @@ class VerifyingSteps:
     def may_have_loci(
         self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
     ) -> np.ndarray:
-        """As `bwarp.loci.candidates_cpu.may_have_loci`, without the genome."""
+        """Do what `bwarp.loci.candidates_cpu.may_have_loci` does, without the genome."""
 
         def bound(first: int, last: int) -> np.ndarray:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))
@@ -398,7 +398,7 @@ class VerifyingSteps:
         use_filter: bool,
         counts: np.ndarray,
     ) -> np.ndarray:
-        """As `bwarp.loci.verify_cpu.find_loci`, without the genome."""
+        """Do what `bwarp.loci.verify_cpu.find_loci` does, without the genome."""
 
         def find(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))

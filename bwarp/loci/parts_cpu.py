@@ -247,7 +247,6 @@ def prefetch_rows(words, groups, low, high):
 # `options`). The cuts are free, and may differ between strands. So a part is searched backwards
 # from its last base and ends when few or no rows are left, at the latest when it reaches its share
 # of the bases left for the remaining parts:
-# the parts still to come have to divide:
 #
 #     read   ....................|.........x|..............|..........|
 #            part 3, its share    part 2     part 1          part 0
@@ -421,7 +420,6 @@ def _pack(both, begins, k, kmers):
 #
 # If the parts of a read have many rows, a search from every fourth base records its number of rows
 # as it grows:
-# and notes its rows as it grows:
 #
 #     read        ACGT ACGT ACGT ACGT ACGT ACGT
 #     ends at 24            <--- <--- <--- <---   rows 9000   800   120     3

@@ -55,7 +55,7 @@ class ScoredHits(NamedTuple):
 
 
 def best_scores(hits: ScoredHits) -> np.ndarray:
-    """The best score of every read, 0 where it has no hit, dtype int32."""
+    """Return the best score of each read, 0 if it has no hit, dtype int32."""
     best = np.zeros(len(hits.offsets) - 1, np.int32)
     filled = hits.offsets[:-1] < hits.offsets[1:]
     best[filled] = hits.scores[hits.offsets[:-1][filled]]

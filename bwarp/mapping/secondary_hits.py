@@ -5,12 +5,12 @@
     hit 2                        |=================|     other bases: supplementary, SA
     hit 3     |================>                         the same bases: secondary, XA
 
-Secondary hits get records of their own in place of XA where they are asked for (`--all`).
+With `--all`, secondary hits get their own records instead of XA.
 
-Two hits explain the same bases where they share half of the shorter stretch or more. Both lists
-follow bwa: a supplementary record has the mapping quality that its own rivals leave, but no more
-than the primary record; secondary hits are named where they are few. Records get all that score
-half of the record whose bases they share, or more.
+Two hits explain the same bases if they share at least half of the shorter stretch. Both lists
+follow bwa: the mapping quality of a supplementary record depends on its own rivals, and is at most
+that of the primary record; secondary hits are listed in XA if they are few. With `--all`, hits get
+records if they score at least half of the record whose bases they share.
 """
 
 import numpy as np
@@ -39,8 +39,10 @@ from bwarp.runtime.uncounted import uncounted
 
 
 def least_split(parameters: MappingParameters) -> int:
-    """A read that clips fewer bases at each end has no supplementary record: with those that two
-    parts may share they score less than `least_score`."""
+    """Return the minimum clipped bases at one end of a read with a supplementary record.
+
+    With the bases that two parts may share, fewer would score less than `least_score`.
+    """
     return max(1, -(-parameters.least_score // parameters.match) - MICROHOMOLOGY)
 
 
@@ -55,10 +57,10 @@ def supplementary_of(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Supplementary:
-    """The hits that explain what the primary records clip, best first for each read.
+    """Return the hits that explain bases clipped by the primary records, best first for each read.
 
-    Only reads are looked at of which enough bases are clipped at one end to score `least_score`,
-    with those that two parts may share.
+    This only considers reads with enough clipped bases at one end to score `least_score`, including
+    those that two parts may share.
     """
     lengths = np.diff(offsets)
     clipped = np.maximum(mapped.read_starts, lengths - mapped.read_ends)
@@ -66,13 +68,13 @@ def supplementary_of(
     split &= (primary.hits >= 0) & (np.diff(hits.offsets) > 1)
     reads = np.flatnonzero(split)
     if parameters.hic:
-        # Each part has the quality of its own locus.
+        # Each part has the mapping quality of its own locus.
         primary = primary._replace(qualities=np.full(lengths.size, 60, np.uint8))
     rows, qualities, suboptimal = _find_supplementary(
         hits, lengths, mapped, primary, reads, scores_of(parameters)
     )
     found = align_hits(genome, both, offsets, hits, rows, parameters, threads=threads)
-    # A window may hold what the primary record aligns already: then a hit stays what it was.
+    # A window may contain bases that the primary record aligns; such a hit is not extended.
     again = _same_bases_as_primary(found, hits.reads[rows], mapped, lengths)
     order = np.arange(rows.size)
     if again.any():
@@ -93,8 +95,9 @@ def supplementary_of(
 
 
 def _same_bases_as_primary(found, reads, mapped, lengths) -> np.ndarray:
-    """Whether each alignment (bool) shares half of the bases of the shorter one, or more, with the
-    primary alignment of its read.
+    """Return whether each alignment (bool) overlaps the primary alignment of its read.
+
+    They must share at least half of the bases of the shorter alignment.
     """
     spans = []
     for alignments, rows in ((found, slice(None)), (mapped, reads)):
@@ -118,7 +121,7 @@ def secondary_of(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> SecondaryHits:
-    """The other hits of the same bases that score nearly as well, where they are not too many."""
+    """Return the other hits of the same bases with nearly the same score, unless too many."""
     counts = np.diff(hits.offsets)
     reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
     rows = np.empty(reads.size * parameters.most_secondary, np.int64)
@@ -143,10 +146,10 @@ def recorded_of(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> SecondaryRecords:
-    """The secondary hits that get records, best first for each read, at most `secondary_records`.
+    """Return the secondary hits that get records, best first, at most `secondary_records` per read.
 
-    As bwa mem -a: they score `least_score`, and half of the primary or supplementary record of the
-    same bases.
+    As in bwa mem -a, they score at least `least_score`, and at least half of the primary or
+    supplementary record of the same bases.
     """
     lengths, counts = np.diff(offsets), np.diff(hits.offsets)
     reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
@@ -162,7 +165,7 @@ def recorded_of(
 
 @compiled(inline="always")
 def _nearest(hits, read, i, first, length):
-    """Of hits of the same bases that score as much as hit i, the nearest to the primary one."""
+    """Return the hit of the same bases and score as hit i that is nearest to the primary one."""
     span = read_span(hits, i, length)
     nearest = i
     for j in range(i + 1, hits.offsets[read + 1]):
@@ -208,7 +211,7 @@ def _find_supplementary(hits, lengths, mapped, primary, reads, scores):
 
 @compiled(inline="always")
 def scores_nearly_as_much(score, primary_score, share):
-    """Whether a secondary hit is named, as far as its score goes; both engines use it."""
+    """Return whether the score of a secondary hit suffices for XA; both engines use it."""
     return score >= share * primary_score
 
 

@@ -185,16 +185,19 @@ def clips_part(clipped, least):
 
 @compiled(inline="always")
 def gains_by_gap(score, clipped, best, gap, shortest_gap, match):
-    """Whether a hit could score more than the best one with all of its clipped end and a gap; both
-    engines use it. An end of fewer than `gap` bases gains nothing.
+    """Return whether a hit with its clipped end and a gap could score more than the best hit.
+
+    An end of fewer than `gap` bases gains nothing. Both engines use it.
     """
     return clipped >= gap and score + match * clipped - shortest_gap > best
 
 
 @compiled
 def _list_hits(hits, offsets, costs, least, rows):
-    """List all hits of the reads that either step may change: the best one clips an end that is
-    searched, or one of the best would score more than all with its clipped end and a gap.
+    """List all hits of the reads that either step may change.
+
+    In these reads the best hit clips an end that is searched, or one of the best hits would score
+    more than all others with its clipped end and a gap.
     """
     hits, rows = uncounted((hits, rows))
     gap, shortest_gap = least_clipped(costs), costs.gap_open + costs.gap_extend

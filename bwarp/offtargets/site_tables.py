@@ -201,7 +201,7 @@ def _put_decimals(text, at, value):
 
 @numba.njit(nogil=True, forceinline=True)
 def _put_name(text, at, names, number):
-    """A name and a tab."""
+    """Write a name and a tab."""
     return _put_byte(text, put_name(text, at, names, number), _TAB)
 
 
@@ -217,7 +217,7 @@ def _bulges(sites, row):
 
 @numba.njit(nogil=True, forceinline=True)
 def _ends_with_pam(layout, sites, row):
-    """Where a site with its PAM begins and ends."""
+    """Return the start and end of a site with its PAM."""
     length = sites.pam_lengths[row]
     pam_follows = layout.pam_is_last == (sites.strands[row] == 0)
     left = sites.starts[row] - (0 if pam_follows else length)

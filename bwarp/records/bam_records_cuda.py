@@ -257,7 +257,7 @@ def put_number(out, at, number):
 
 @cuda.jit(device=True)
 def _differing(genome, position, both, base, n):
-    """Which of `n` bases, 1 to 32, differ or are ambiguous; the first is the lowest bit."""
+    """Return a mask of the `n` bases, 1 to 32, that differ or are ambiguous, the first lowest."""
     bits = uint64(differing(genome, position, both, base))
     return bits & ((uint64(1) << uint64(n)) - uint64(1))
 
@@ -280,7 +280,7 @@ count_edits, put_md = _functions.count_edits, _functions.put_md
 
 @cuda.jit(device=True)
 def put_cigar(out, at, cigar, first, last, clip_before, clip_after):
-    """A CIGAR as text, with soft clips around it."""
+    """Write a CIGAR as text, with soft clips around it."""
     if clip_before > 0:
         at = put_operation(out, at, clip_before, SOFT_CLIP)
     at = put_operations(out, at, cigar, first, last)

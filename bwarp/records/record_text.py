@@ -164,7 +164,7 @@ _TAB, _COLON = b"\t:"
 
 @compiled(inline="always")
 def begin_tag(out, at, tag, kind, is_binary):
-    """The name and kind of a tag: such as NM:i: after a tab, in text."""
+    """Write the name and kind of a tag, such as NM:i: after a tab in text."""
     return _put_tag_name(out, at, np.int64(tag), np.int64(kind), np.bool_(is_binary))
 
 
@@ -208,7 +208,7 @@ def _put_integer_of(out, at, tag, number, is_binary):
 
 @compiled(inline="always")
 def put_integer_tag(out, at, tag, number):
-    """A tag of BAM with a number in as few bytes as hold it."""
+    """Write a BAM tag with a number in the fewest bytes that hold it."""
     return put_integer(out, at, tag, number, True)
 
 

@@ -31,7 +31,7 @@ NAMED_MODES = [GLOBAL, LOCAL, SEMIGLOBAL, FITTING]
 
 
 def small_matrix():
-    """A matrix over five letters that is not symmetric."""
+    """Return an asymmetric matrix over five letters."""
     matrix = np.array(
         [[5, -3, 1, -7, 0], [-2, 4, -4, -1, -1], [0, -6, 7, -2, -3], [-5, 2, -4, 6, -1], [-1] * 5]
     )
@@ -52,7 +52,7 @@ SCHEMES = {
 
 
 def check_against_oracle(pairs, scoring, mode):
-    """Every field of every answer, and that every CIGAR earns its score."""
+    """Check every field of every result, and the score of every CIGAR."""
     got = pair_alignments(pairs, scoring, mode)
     ends = pair_ends(pairs, scoring, mode)
     np.testing.assert_array_equal(pair_scores(pairs, scoring, mode), got.scores)
@@ -102,9 +102,7 @@ sequence_codes = st.lists(st.integers(0, 4), min_size=1, max_size=18)
     gap_extend=st.integers(0, 4),
     mode=st.sampled_from(ALL_MODES),
 )
-def test_equals_the_oracle_on_whatever_is_thought_up(
-    pairs, match, mismatch, gap_open, gap_extend, mode
-):
+def test_equals_the_oracle_on_any_input(pairs, match, mismatch, gap_open, gap_extend, mode):
     queries, references = zip(*pairs, strict=True)
     batch = PairBatch(
         sequences_of([np.array(q, np.uint8) for q in queries]),

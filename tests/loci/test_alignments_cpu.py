@@ -1,4 +1,4 @@
-"""CIGARs of loci: as many edits as the locus has, no more gap letters than allowed."""
+"""CIGARs of loci have the edits of the locus, and no more gap letters than allowed."""
 
 import functools
 import itertools
@@ -58,8 +58,11 @@ def test_edits_and_gap_letters():
 
 
 def leftmost_alignment(read, stretch, most):
-    """The rule as it is said: fewest edits, then fewest gap letters, then from the last base back a
-    match or mismatch where it can be, else a deleted base, else an inserted one."""
+    """Return the alignment by the rule: fewest edits, then fewest gap letters.
+
+    Ties are broken from the last base back: a match or mismatch if possible, otherwise a deleted
+    base, otherwise an inserted one.
+    """
 
     @functools.cache
     def cost(row, column, letters):
@@ -90,7 +93,7 @@ def leftmost_alignment(read, stretch, most):
     return [(len(list(run)), operation) for operation, run in itertools.groupby(back[::-1])]
 
 
-def test_equals_the_rule_as_it_is_said():
+def test_equals_the_rule():
     n_gapped = 0
     for number in range(30):
         rng = random.Random(100 + number)

@@ -1,4 +1,4 @@
-"""Furthest rows against plain dynamic programming."""
+"""Furthest-reaching rows against plain dynamic programming."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Every locus, none missed: against the definition, on genomes where loci are hard to tell."""
+"""Every locus, none missed: against the definition, on genomes with difficult loci."""
 
 import itertools
 import random
@@ -33,7 +33,7 @@ def found_by(index, reads, options) -> list:
 
 
 def case(number: int):
-    """Contigs, reads, edits and gaps, and all loci."""
+    """Return contigs, reads, edits and gaps, and all loci."""
     rng = random.Random(number)
     contigs = hard_genome(rng)
     edits = rng.randrange(5)
@@ -80,7 +80,7 @@ def test_few_hits_at_a_time(cases, monkeypatch):
 
 
 def test_one_part_fewer_misses_some(cases, monkeypatch):
-    """That the number of parts matters, and that the test above would see it."""
+    """The number of parts matters, and the test above would notice it."""
     search = search_cpu.search_exact_parts
     monkeypatch.setattr(
         search_cpu,
@@ -140,7 +140,7 @@ def test_a_share_of_the_length():
     assert options.edits_of(np.array([33, 34, 99, 100, 150, 2000])).tolist() == [0, 1, 2, 3, 4, 31]
 
 
-def test_reads_over_borders_of_contigs_that_hold_parts_of_them():
+def test_reads_across_borders_of_contigs():
     """Parts of a read on one diagonal, but on two sides of a border."""
     for number in range(150):
         rng = random.Random(number)

@@ -1,4 +1,4 @@
-"""Loci on a GPU: what the CPU finds, and counts, whatever the reads and the options."""
+"""Loci on a GPU: the same loci and counts as on the CPU, for all reads and options."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_steps_are_as_the_cpus(small):
         left = kept_hits(hits, positions, kept)
         counts = np.zeros(len(COUNTS), np.int64)
         loci = verifying.find_loci(blocks, items, *left, False, counts)
-        # Where there are no rows, no row is the first.
+        # Without rows, there is no first row.
         parts.first_rows[parts.n_rows == 0] = 0
         found.append([*parts, *walked, kept, loci, counts])
     for one, other in zip(*found, strict=True):

@@ -1,4 +1,4 @@
-"""Loci found by the GPU's kernels, run in plain Python, against those that the CPU finds."""
+"""Loci found by the GPU's kernels in plain Python, against those of the CPU."""
 
 import random
 
@@ -26,7 +26,7 @@ from tests.helpers.gpu.emulated_mapping import pretend
 
 
 def both_engines(contigs, reads, options, monkeypatch, change=None, **parameters):
-    """What the CPU and the GPU find, and count."""
+    """Return the loci and counts of the CPU and of the GPU."""
     index = index_of_codes(contigs, **parameters)
     genome = load(index.reference)
     codes, offsets = flat(reads)
@@ -103,7 +103,7 @@ def test_reads_and_hits_at_a_time(monkeypatch, at_once):
 
 
 def test_clusters_of_any_size(monkeypatch):
-    """Tandem repeats, and more gaps than small clusters are made for."""
+    """Tandem repeats, and more gaps than small clusters allow."""
     rng = random.Random(5)
     unit = [0, 1, 1, 3, 2]
     contigs = [unit * 40 + [rng.randrange(4) for _ in range(60)], [0] * 100 + [2, 1, 3] * 5]
@@ -130,11 +130,11 @@ def test_more_loci_than_hits(monkeypatch):
     assert_same(*both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch))
 
 
-def test_what_does_not_fit_is_found_in_parts(monkeypatch):
-    """The GPU has memory for two reads at a time, which is not known at first."""
+def test_searches_that_do_not_fit_run_in_parts(monkeypatch):
+    """The GPU has memory for two reads at a time, which the program must find out."""
 
     class CudaAPIError(Exception):
-        """As the driver's, known by its name."""
+        """An error with the name of the driver's."""
 
     def attempt_here(work):
         try:
@@ -166,7 +166,7 @@ def test_memory_for_no_read_at_all(monkeypatch):
         both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch)
 
 
-def test_no_reads_and_none_that_is_searched(monkeypatch):
+def test_no_reads_and_no_searchable_reads(monkeypatch):
     contigs, _, _, _ = case(7)
     for reads in ([], [[0, 1], [], [3]]):
         assert_same(*both_engines(contigs, reads, LocusOptions(3), monkeypatch))

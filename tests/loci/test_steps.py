@@ -1,4 +1,4 @@
-"""The steps of a search one by one: together the same as all of them in one."""
+"""The steps of a search, one by one: the same results as all steps together."""
 
 import random
 
@@ -28,7 +28,7 @@ from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, ind
 
 
 def by_steps(index, both, offsets, options, n_items=3):
-    """As `find_batch`, some items at a time."""
+    """Search like `find_batch`, some items at a time."""
     genome, blocks, lengths = load(index.reference), blocks_of(both), np.diff(offsets)
     counts = np.zeros(len(COUNTS), np.int64)
     found = []

@@ -1,4 +1,4 @@
-"""Hits on ALT contigs against bwa's rules, written with lists."""
+"""Hits on ALT contigs, against bwa's rules written with lists."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ PARAMETERS = MappingParameters(most_secondary=2, most_secondary_alt=4, alt=(1,))
 
 
 def expected(hits, on_alt, primary):
-    """Lines, qualities, suboptimal scores; secondary hits and who names them; better scores."""
+    """Return lines, qualities, suboptimal scores, secondary hits and their lines, better scores."""
     lines, qualities, suboptimal, secondary, named_by = [], [], [], [], []
     better = [0] * len(primary)
     for read, chosen in enumerate(primary):

@@ -1,4 +1,4 @@
-"""Gaps near ends as the GPU finds them, against the CPU: bit for bit the same answers."""
+"""Gaps near ends on the GPU, against the CPU: the same results, bit for bit."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def find_gains(
     blocks: uint32[::1], read_blocks: uint32[::1], numbers: int64[::1], low: int, high: int, n: int,
     costs: EndCosts, gains: uint8[::1],
 ):  # fmt: skip
-    """One thread a stretch: where its read begins, its length, diagonal, begin and end."""
+    """Find gains. One thread per part: start of its read, length, diagonal, begin and end."""
     i = cuda.grid(1)
     if i < n:
         at = 5 * i

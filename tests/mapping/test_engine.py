@@ -1,4 +1,4 @@
-"""What an engine of mapping leaves to others."""
+"""The GPU memory that the mapping engine leaves to other data."""
 
 import types
 
@@ -14,24 +14,24 @@ GB = 10**9
 
 
 def kept(free_bytes: int):
-    """What `load` keeps of a GPU with so much free, for an index of 20 GB and 9 GB to work in."""
+    """Return what `load` reserves on a GPU, with an index of 20 GB and 9 GB of workspace."""
     plan = MemoryPlan(1, 13, 1 << 20, 20 * GB, 9 * GB, free_bytes)
     return types.SimpleNamespace(index=types.SimpleNamespace(plan=plan))
 
 
 def test_records_on_a_gpu_leave_room_to_map():
     found = sort_bytes_on_gpu("cuda", [kept(50 * GB)])
-    # Groups that wait their turn, and their records, take about 2.9 GB beside the plan.
+    # Waiting groups and their records take about 2.9 GB besides the plan.
     assert 0.75 * 17.9 * GB < found < 0.75 * 18.3 * GB
 
 
-def test_records_on_a_gpu_take_no_more_than_they_are_worth():
+def test_records_on_a_gpu_take_limited_memory():
     assert sort_bytes_on_gpu("cuda", [kept(140 * GB)]) == engine.MOST_SORT_BYTES
     assert sort_bytes_on_gpu("cuda", [kept(33 * GB)]) == 0
     assert sort_bytes_on_gpu("cuda", [kept(20 * GB)]) == 0
 
 
-def test_of_several_gpus_the_first_one_sorts():
+def test_the_first_of_several_gpus_sorts():
     large, small = kept(140 * GB), kept(33 * GB)
     assert sort_bytes_on_gpu("cuda", [large, small]) == engine.MOST_SORT_BYTES
     assert sort_bytes_on_gpu("cuda", [small, large]) == 0

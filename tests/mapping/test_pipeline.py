@@ -9,13 +9,13 @@ from bwarp.mapping import pipeline
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import finish_chunks
 
-#: A chunk of these templates is all that the insert size is estimated from.
+#: A chunk of this many templates suffices for estimating the insert size.
 TEMPLATES = pipeline.FIRST_PAIRS
 
 
 @pytest.fixture
 def unscored(monkeypatch):
-    """A function that gives numbered chunks, each scored by a function of its number."""
+    """Return a function that yields numbered chunks, each scored by a function of its number."""
     monkeypatch.setattr(pipeline, "estimate_insert_size", lambda scored, *_: 250)
     monkeypatch.setattr(pipeline, "_add_mates", lambda genome, scored, *_: scored)
     monkeypatch.setattr(
@@ -32,13 +32,13 @@ def unscored(monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_what_is_made_of_chunks_comes_in_their_order(unscored, threads):
+def test_results_come_in_the_order_of_chunks(unscored, threads):
     chunks = unscored(9, lambda number: number)
     made = finish_chunks(None, None, chunks, MappingParameters(), threads, lambda done: [*done])
     assert list(made) == [[number, 250] for number in range(9)]
 
 
-def test_a_chunk_goes_on_while_others_are_scored_that_are_not_needed_for_the_insert_size(unscored):
+def test_chunks_not_needed_for_the_insert_size_do_not_block(unscored):
     first_is_done = threading.Event()
     waited = []
 

@@ -1,4 +1,4 @@
-"""Chunks mapped by several threads that take turns on a pretended GPU, against the CPU's."""
+"""Chunks mapped by several threads that take turns on a simulated GPU, against the CPU."""
 
 from dataclasses import fields, replace
 
@@ -34,12 +34,12 @@ def chunks_of(reads, ends, templates_a_chunk):
 
 
 def sum_of(mapped) -> list[int]:
-    """What was searched for all chunks: those that share the GPU are counted together."""
+    """Return the search counts of all chunks: chunks that share the GPU are counted together."""
     return sum(one.searched for one in mapped).tolist()
 
 
 def used_gpus(monkeypatch) -> set[int]:
-    """Where reads are scored from now on."""
+    """Record the GPUs on which reads are scored."""
     used, score_reads = set(), pipeline_cuda.score_reads
 
     def score(*arguments):
@@ -85,12 +85,12 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends, thread
 
 
 class CudaAPIError(Exception):
-    """As the driver's, known by its name."""
+    """An error with the name of the driver's."""
 
 
 @pytest.mark.parametrize("fails", ["reads", "mates"])
 def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
-    """The GPU has memory for two templates at a time, which is not known at first."""
+    """The GPU has memory for two templates at a time, which the program must find out."""
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 9)
@@ -120,8 +120,8 @@ def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
     monkeypatch.setattr(pipeline_cuda, "score_reads", score_few)
     monkeypatch.setattr(pipeline_cuda, "add_mates", add_few)
     got = list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
-    # The first two chunks are scored together. They are halved, and no part after is larger until
-    # memory was enough for some.
+    # The first two chunks are scored together. They are halved, and later parts are not larger
+    # until memory has sufficed for some.
     assert scored[:2] == [12, 6]
     assert set(scored[2 : 2 + available_memory.BEFORE_A_LARGER]) == {2}
     assert sum_of(got) == sum_of(expected)
@@ -161,13 +161,13 @@ def test_threads_share_the_first_chunk(monkeypatch):
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     pretend(monkeypatch)
     monkeypatch.setattr(pipeline_cuda, "FEW_READS", 4)
-    # It is not known when the chunks end.
+    # The end of the chunks is not known.
     monkeypatch.setattr(pipeline_cuda, "_until", lambda _, chunks: chunks)
     got = pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 5), PARAMETERS, 2)
     assert [one.chunk.n_reads for one in got] == [4, 4, 2, 10, 10, 10]
 
 
-def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
+def test_a_pair_that_does_not_fit_is_not_split(monkeypatch):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 6)
@@ -183,7 +183,7 @@ def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
 
 
 def attempt_here(work):
-    """As `bwarp.gpu.available_memory.attempt`, which asks a real GPU to free memory."""
+    """Replace `bwarp.gpu.available_memory.attempt`, which frees memory on a real GPU."""
     try:
         return work()
     except CudaAPIError:
@@ -196,7 +196,7 @@ def test_there_may_be_no_reads(monkeypatch):
     assert list(pipeline_cuda.map_chunks(index, genome, iter(()), PARAMETERS, 2)) == []
 
 
-def test_a_reader_that_fails_is_heard(monkeypatch):
+def test_an_error_of_the_reader_is_raised(monkeypatch):
     rng = np.random.default_rng(6)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 4)[:4]

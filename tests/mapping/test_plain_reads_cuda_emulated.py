@@ -1,4 +1,4 @@
-"""Records that a pretended GPU writes of reads, the host's among them, against the CPU's."""
+"""Records from a simulated GPU, merged with those of the host, against the CPU's."""
 
 from functools import partial
 
@@ -33,7 +33,7 @@ from tests.mapping.test_pipeline_cuda_emulated import CudaAPIError, attempt_here
 
 
 def named(chunks, rng):
-    """The chunks, with names and qualities."""
+    """Return the chunks with names and qualities."""
     for chunk in chunks:
         text = rng.integers(65, 91, 9 * chunk.n_templates).astype(np.uint8)
         starts = 9 * np.arange(chunk.n_templates)
@@ -51,7 +51,7 @@ def encode(genome, names, done) -> EncodedChunk:
 
 
 def written(encoded) -> tuple[bytes, list, dict]:
-    """The bytes of all records, their keys, and the counts."""
+    """Return the bytes of all records, their keys, and the counts."""
     data, keys, counts = b"", [], empty_statistics()
     for one in encoded:
         add_counts(counts, one.counts)
@@ -133,7 +133,7 @@ def without_qualities(chunks):
 
 
 def with_orphans(chunks):
-    """The second of every three chunks has a pair of which one end is missing."""
+    """Remove one end of a pair in the second of every three chunks."""
     for number, chunk in enumerate(chunks):
         if number % 3 == 1:
             orphans = np.zeros(chunk.n_templates, bool)

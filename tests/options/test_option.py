@@ -1,4 +1,4 @@
-"""Kinds of value: what they take from a command line, a configuration, and Python."""
+"""Kinds of values: what they accept from a command line, a configuration, and Python."""
 
 import argparse
 
@@ -10,7 +10,7 @@ from bwarp.options.option import PROGRAM, OneOf, Option, Task, Text, Whole, YesN
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "11", "1e1", "ten"])
-def test_text_that_is_no_whole_number_in_bounds(text):
+def test_text_that_is_not_a_whole_number_in_bounds(text):
     with pytest.raises(UsageError) as caught:
         Whole(0, 10).parse(text)
     assert str(caught.value) == f"{text!r} is not a whole number from 0 to 10"
@@ -43,13 +43,13 @@ def test_multiples():
 
 
 @pytest.mark.parametrize("value", [7, "8", 8.0, True, None])
-def test_what_python_refuses(value):
+def test_values_refused_from_python(value):
     with pytest.raises(UsageError) as caught:
         Option("k", Whole(8, 64), "", 20).check(value)
     assert str(caught.value) == f"k {value!r} is not a whole number from 8 to 64"
 
 
-def test_what_has_no_default_may_be_none():
+def test_options_without_a_default_may_be_none():
     assert Option("k", Whole(8, 64), "").check(None) is None
 
 

@@ -1,4 +1,4 @@
-"""BAM records are what samtools makes of the SAM lines, byte for byte."""
+"""BAM records equal those that samtools makes from the SAM lines, byte for byte."""
 
 import gzip
 
@@ -21,7 +21,7 @@ HEADER = "".join(f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in CONTIGS.it
 
 
 def by_samtools(lines: bytes, folder) -> bytes:
-    """The records of a BAM file that samtools makes of SAM lines, without its header."""
+    """Return the BAM records that samtools makes from SAM lines, without the header."""
     (folder / "in.sam").write_bytes(f"{HEADER}@RG\tID:a group\n".encode() + lines)
     pysam.view("-b", "-o", str(folder / "out.bam"), str(folder / "in.sam"), catch_stdout=False)
     data = gzip.decompress((folder / "out.bam").read_bytes())

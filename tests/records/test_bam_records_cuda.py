@@ -1,4 +1,4 @@
-"""Records that the GPU's kernels write, run in plain Python, are those that the CPU writes."""
+"""Records from GPU kernels in plain Python equal those from the CPU."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def on_gpu(alignments) -> DeviceAlignments:
 
 
 def by_read(secondary, n_reads: int, is_plain) -> SecondaryOfReads:
-    """The hits that primary records of plain reads name, in the order of the reads."""
+    """Return the secondary hits listed in primary records of plain reads, in order of reads."""
     rows = np.flatnonzero((secondary.named_by < 0) & is_plain[secondary.reads])
     rows = rows[np.argsort(secondary.reads[rows], kind="stable")]
     found = secondary.alignments

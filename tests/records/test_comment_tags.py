@@ -1,4 +1,4 @@
-"""Comments of FASTQ headers become tags, the same in SAM and BAM; what is no tag is refused."""
+"""Comments of FASTQ headers become equal tags in SAM and BAM; other comments are errors."""
 
 import gzip
 
@@ -44,7 +44,7 @@ def chunk_of(comments, folder):
 
 
 def by_samtools(texts: list[str], folder) -> list[bytes]:
-    """The tags of BAM records that samtools makes of lines with these tags."""
+    """Return the tags in BAM records that samtools makes from lines with these tags."""
     lines = [f"r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\t{text}".rstrip("\t") + "\n" for text in texts]
     (folder / "in.sam").write_text("@HD\tVN:1.6\n" + "".join(lines))
     pysam.view("-b", "--no-PG", "-o", f"{folder}/o.bam", f"{folder}/in.sam", catch_stdout=False)

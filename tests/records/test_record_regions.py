@@ -1,4 +1,4 @@
-"""Records of regions: those of the templates that overlap one, and nothing of them changed."""
+"""Records in regions: those of templates that overlap a region, unchanged."""
 
 import numpy as np
 import pytest

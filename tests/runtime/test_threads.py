@@ -1,4 +1,4 @@
-"""Work is cut into ranges that cover it once, in order, whatever the number of threads."""
+"""Work is cut into ranges that cover it once, in order, for any number of threads."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ def test_ranges_cover_the_items_once_and_in_order(n_items, threads, smallest):
 
 
 def test_work_runs_in_several_threads_at_once():
-    meeting = threading.Barrier(2)  # passes only when two threads are there together
+    meeting = threading.Barrier(2)  # passes only when two threads have arrived
     for_each_range(lambda start, stop: meeting.wait(timeout=30), 2, threads=2, smallest=1)
 
 
@@ -38,7 +38,7 @@ def test_an_error_in_a_thread_is_raised_here():
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity (Linux)")
-def test_available_threads_are_those_we_were_given():
+def test_available_threads_respect_limits():
     given = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(given)})

@@ -1,4 +1,4 @@
-"""bwarp merge: units become a sample, with every read and count."""
+"""bwarp merge: units become a sample with all reads and counts."""
 
 import json
 import os
@@ -14,7 +14,7 @@ HEADER = {"HD": {"VN": "1.6", "SO": "coordinate"}, "SQ": [{"SN": "chr1", "LN": 1
 
 @pytest.fixture
 def units(tmp_path):
-    """Two sorted BAM files of three reads each, with counts beside them."""
+    """Write two sorted BAM files of three reads each, with their counts."""
     paths = []
     for unit in ("1", "2"):
         path = tmp_path / f"{unit}.bam"

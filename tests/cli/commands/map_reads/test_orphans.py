@@ -1,4 +1,4 @@
-"""bwarp map --interleaved: pairs and orphans in one file, as bwa mem -p takes them."""
+"""bwarp map --interleaved: pairs and orphans in one file, as for bwa mem -p."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.helpers.programs.mapped_reads import records
 
 @pytest.fixture(scope="module")
 def mixed(folder):
-    """Pairs, of which every fifth has lost its second read, and every seventh its first."""
+    """Return pairs; every fifth has lost its second read, and every seventh its first."""
     both = [(folder / f"{end}.fq").read_text().splitlines(keepends=True) for end in (1, 2)]
     text = ""
     for number in range(len(both[0]) // 4):
@@ -111,7 +111,7 @@ def test_pairs_are_those_of_bwa(folder, mixed, sam, tmp_path):
 
 
 def test_several_files_and_single_reads(folder, map_reads, tmp_path):
-    """The output is that of the files one after another, whatever the number of files."""
+    """The output is the same as for the concatenated files."""
     parts = {}
     for end in "12":
         lines = (folder / f"{end}.fq").read_text().splitlines(keepends=True)
