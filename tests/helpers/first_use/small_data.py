@@ -103,8 +103,9 @@ def _changed(rng: np.random.Generator, text: str, alphabet: str) -> str:
 
 def _pair(rng: np.random.Generator, one: str, two: str, number: int) -> tuple[str, str]:
     start, size = int(rng.integers(len(one) - 600)), int(rng.normal(400, 40))
-    first = _changed(rng, one[start : start + 150], _DNA)
-    second = _changed(rng, one[start + size - 150 : start + size], _DNA)
+    length = 300 if number % 10 == 5 else 150  # long reads need 16-bit scores
+    first = _changed(rng, one[start : start + length], _DNA)
+    second = _changed(rng, one[start + size - length : start + size], _DNA)
     if number % 10 == 1:  # split: its halves are from two contigs
         first = first[:75] + two[start // 4 : start // 4 + 75]
     elif number % 10 == 2:  # too many errors for seeds: only its mate leads to it
