@@ -27,6 +27,7 @@ from bwarp.mapping.extension_cpu import (
     place,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.primary_hits_cpu import read_span
 from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
 from bwarp.mapping.seeds_cpu import find_candidates
 from bwarp.runtime.compiled_code import compiled
@@ -236,9 +237,7 @@ def _list_clipped(hits, offsets, least, parts):
         if i == hits.offsets[read + 1]:
             continue
         length = offsets[read + 1] - offsets[read]
-        begin, end = np.int64(hits.read_starts[i]), np.int64(hits.read_ends[i])
-        if hits.strands[i]:
-            begin, end = length - end, length - begin
+        begin, end = read_span(hits, i, length)
         begin, end = begin + MICROHOMOLOGY, end - MICROHOMOLOGY
         if least <= begin < length:
             parts[n, 0], parts[n, 1], parts[n, 2] = read, 0, begin

@@ -36,14 +36,6 @@ class Bases(NamedTuple):
     length: int
 
 
-class Limits(NamedTuple):
-    """Maximum numbers of mismatches, and of bases in DNA and in RNA bulges."""
-
-    mismatches: int
-    dna: int
-    rna: int
-
-
 @numba.jit
 def differing_bits(guide, site, shift):
     """Return a mask of the bases i of the guide that differ from base i + shift of the site."""
@@ -118,7 +110,7 @@ def best_alignment(guide, site, limits, table):
     Parameters
     ----------
     guide, site : Bases
-    limits : Limits
+    limits : SiteOptions
     table : ndarray, shape=`TABLE_SHAPE`, dtype=int8
         Working memory.
 
@@ -130,8 +122,8 @@ def best_alignment(guide, site, limits, table):
     best, best_edits, best_bulges = -1, _NEVER, _NEVER
     best_dna = best_rna = 0
     best_gaps = np.uint64(NO_BULGES)
-    for dna in range(limits.dna + 1):
-        for rna in range(limits.rna + 1):
+    for dna in range(limits.dna_bulge + 1):
+        for rna in range(limits.rna_bulge + 1):
             bulges = dna + rna
             if bulges > best_edits or guide.length + dna - rna > site.length:
                 continue

@@ -6,14 +6,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from bwarp.offtargets.alignments import (
-    TABLE_SHAPE,
-    Bases,
-    Limits,
-    best_alignment,
-    list_alignments,
-)
-from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, Sites, Stretch, pam_sites
+from bwarp.offtargets.alignments import TABLE_SHAPE, Bases, best_alignment, list_alignments
+from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, Stretch, pam_sites
 from bwarp.offtargets.search import ROW, Search
 from bwarp.offtargets.site_filter_cpu import (
     BATCH_SITES,
@@ -22,7 +16,6 @@ from bwarp.offtargets.site_filter_cpu import (
     differing_bases,
     fitting_sites,
     planes_of,
-    state_count,
 )
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
 from bwarp.reads.base_bits_cpu import bits_of_packed, shifted, turned
@@ -83,29 +76,20 @@ def _search_stretch(search: Search, first: int, last: int) -> np.ndarray:
         int(np.searchsorted(search.segment_stops, first)),
         int(np.searchsorted(search.segment_starts, last, side="right")),
     )
-    limits = _limits_of(search)
     parts = []
-    sites = Sites(np.empty(last - first, np.int32), np.empty(last - first, np.uint8))
     for direction in (BACKWARD, FORWARD):
-        count = pam_sites(
+        sites = pam_sites(
             stretch, search.segment_starts[meet], search.segment_stops[meet],
-            search.allowed[direction], direction, search.least, sites,
+            search.allowed[direction], direction, search.least,
         )  # fmt: skip
-        rows, n_rows = _align_sites(
-            stretch, Sites(sites.borders[:count], sites.available[:count]), direction == BACKWARD,
-            _guides_of(search, direction), limits, search.options.all_alignments,
-            np.empty((state_count(limits), BATCH_WORDS), np.uint64), np.empty(1024, ROW),
+        rows = _align_sites(
+            stretch, sites, direction == BACKWARD, _guides_of(search, direction), search.options,
+            np.empty(1024, ROW),
         )  # fmt: skip
-        rows = rows[:n_rows]
         rows["border"] += stretch.origin
         rows["direction"] = direction
         parts.append(rows)
     return np.concatenate(parts)
-
-
-def _limits_of(search: Search) -> Limits:
-    options = search.options
-    return Limits(options.mismatches, options.dna_bulge, options.rna_bulge)
 
 
 def _guides_of(search: Search, direction: int) -> GuideBases:
@@ -132,23 +116,24 @@ def all_alignments(
     borders, guides, rooms : ndarray, dtype=int64, int32, uint8
         Of every pair; as in `pam_sites_cpu`, with the border in the genome.
     """
-    rows, n_rows = _list_pairs(
+    rows = _list_pairs(
         search.packed, borders, guides, rooms, direction == BACKWARD,
-        _guides_of(search, direction), _limits_of(search), np.empty(1024, ROW),
+        _guides_of(search, direction), search.options, np.empty(1024, ROW),
     )  # fmt: skip
-    rows = rows[:n_rows]
     rows["direction"] = direction
     return rows
 
 
 @compiled
-def _align_sites(stretch, sites, backward, guides, limits, list_all, states, rows):
-    """Align every guide to every site that may fit; return the rows and their number."""
+def _align_sites(stretch, sites, backward, guides, limits, rows):
+    """Align every guide to every site that may fit; return the rows."""
     low, high = stretch.low, stretch.high
     borders, available = sites
     codes, guide_low, guide_high, lengths = guides
     n_guides = lengths.size
-    n_bases = lengths.max() + limits.dna
+    n_bases = lengths.max() + limits.dna_bulge
+    n_states = (limits.mismatches + 1) * (limits.dna_bulge + 1) * (limits.rna_bulge + 1)
+    states = np.empty((n_states, BATCH_WORDS), np.uint64)
     planes = np.empty((2, 64, BATCH_WORDS), np.uint64)
     differing = np.empty((n_bases, 4, BATCH_WORDS), np.uint64)
     fitting = np.empty(BATCH_WORDS, np.uint64)
@@ -184,7 +169,7 @@ def _align_sites(stretch, sites, backward, guides, limits, list_all, states, row
                     else:
                         site_low, site_high = bits_at(low, border), bits_at(high, border)
                     there = Bases(site_low, site_high, room)
-                    if list_all:
+                    if limits.all_alignments:
                         n_listed, listed = _list_all(bases, there, limits, table, path, listed)
                         rows = _with_room(rows, n_rows + n_listed)
                         n_rows = _put_listed(rows, n_rows, guide, border, listed, n_listed)
@@ -194,12 +179,12 @@ def _align_sites(stretch, sites, backward, guides, limits, list_all, states, row
                         rows = _with_room(rows, n_rows + 1)
                         _put(rows, n_rows, guide, border, found, 0)
                         n_rows += 1
-    return rows, n_rows
+    return rows[:n_rows]
 
 
 @compiled
 def _list_pairs(packed, borders, guides, rooms, backward, guide_bases, limits, rows):
-    """List all alignments of pairs; return the rows and their number."""
+    """List all alignments of pairs; return the rows."""
     _, guide_low, guide_high, lengths = guide_bases
     table = np.empty(TABLE_SHAPE, np.int8)
     path = np.empty(_PATH_SHAPE, np.int64)
@@ -219,7 +204,7 @@ def _list_pairs(packed, borders, guides, rooms, backward, guide_bases, limits, r
         n_listed, listed = _list_all(bases, there, limits, table, path, listed)
         rows = _with_room(rows, n_rows + n_listed)
         n_rows = _put_listed(rows, n_rows, guide, border, listed, n_listed)
-    return rows, n_rows
+    return rows[:n_rows]
 
 
 @compiled
@@ -227,8 +212,8 @@ def _list_all(guide, site, limits, table, path, listed):
     """List all alignments of a site in order; return their number and the list."""
     while True:
         count = 0
-        for dna in range(limits.dna + 1):
-            for rna in range(limits.rna + 1):
+        for dna in range(limits.dna_bulge + 1):
+            for rna in range(limits.rna_bulge + 1):
                 count = list_alignments(
                     guide, site, limits.mismatches, (dna, rna), table, path, listed, count
                 )

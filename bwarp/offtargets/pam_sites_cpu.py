@@ -47,24 +47,9 @@ class Stretch(NamedTuple):
     last: int
 
 
-class Sites(NamedTuple):
-    """Sites of one direction.
-
-    Attributes
-    ----------
-    borders : ndarray, dtype=int32
-        Relative to the origin of the stretch.
-    available : ndarray, dtype=uint8
-        Bases of the segment from the border on, in the direction; 64 stands for 64 or more.
-    """
-
-    borders: np.ndarray
-    available: np.ndarray
-
-
 @compiled
-def pam_sites(stretch, segment_starts, segment_stops, allowed, direction, least, sites):
-    """Write the sites whose PAM begins in the positions to search.
+def pam_sites(stretch, segment_starts, segment_stops, allowed, direction, least):
+    """Find the sites whose PAM begins in the positions to search.
 
     Parameters
     ----------
@@ -77,14 +62,16 @@ def pam_sites(stretch, segment_starts, segment_stops, allowed, direction, least,
         `BACKWARD` or `FORWARD`.
     least : int
         The minimum number of bases of a protospacer.
-    sites : Sites
 
     Returns
     -------
-    count : int
+    borders : ndarray, dtype=int32
+        Relative to the origin of the stretch.
+    available : ndarray, dtype=uint8
+        Bases of the segment from the border on, in the direction; 64 stands for 64 or more.
     """
     low, high, origin, first, last = stretch
-    borders, available = sites
+    borders, available = np.empty(last - first, np.int32), np.empty(last - first, np.uint8)
     count = 0
     length = allowed.shape[1]
     shift = length if direction == FORWARD else 0
@@ -109,7 +96,7 @@ def pam_sites(stretch, segment_starts, segment_stops, allowed, direction, least,
                 available[count] = min(room, 64)
                 count += 1
             at += 64
-    return count
+    return borders[:count], available[:count]
 
 
 @numba.njit(nogil=True, forceinline=True)

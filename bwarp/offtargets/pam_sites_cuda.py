@@ -6,7 +6,8 @@ from bwarp.gpu.cuda import cuda, int8, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.sums_and_sorts import reserve
-from bwarp.offtargets.alignments import TABLE_SHAPE, Bases, Limits, best_alignment
+from bwarp.offtargets.alignments import TABLE_SHAPE, Bases, best_alignment
+from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.site_filter_cuda import site_planes
 
 THREADS = 128
@@ -141,7 +142,7 @@ def align_pairs(
     best, dna, rna, where = best_alignment(
         Bases(np.uint64(guide_low[guide]), np.uint64(guide_high[guide]), lengths[guide]),
         Bases(np.uint64(low), np.uint64(high), int64(room)),
-        Limits(mismatches, dna_bulge, rna_bulge),
+        SiteOptions(mismatches, dna_bulge, rna_bulge, False),
         table,
     )
     borders[i] = border

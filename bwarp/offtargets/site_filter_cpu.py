@@ -8,7 +8,6 @@ low bit    0  1  0  1
 import numba
 import numpy as np
 
-from bwarp.offtargets.alignments import Limits
 from bwarp.reads.base_bits_cpu import bits_of_packed, shifted
 from bwarp.runtime.compiled_code import compiled
 
@@ -62,11 +61,6 @@ _HALVES = np.array([
     0x00000000FFFFFFFF, 0x0000FFFF0000FFFF, 0x00FF00FF00FF00FF, 0x0F0F0F0F0F0F0F0F,
     0x3333333333333333, 0x5555555555555555,
 ], np.uint64)  # fmt: skip
-
-
-def state_count(limits: Limits) -> int:
-    """Return the number of states (rows) of a search."""
-    return (limits.mismatches + 1) * (limits.dna + 1) * (limits.rna + 1)
 
 
 @compiled
@@ -130,10 +124,11 @@ def fitting_sites(differing, guide, length, limits, states, fitting):
     Parameters
     ----------
     differing : ndarray, shape=(n_bases, 4, BATCH_WORDS), dtype=uint64
-        With at least `length` + `limits.dna` bases.
+        With at least `length` + `limits.dna_bulge` bases.
     guide : ndarray, dtype=uint8
         Codes of its bases from the PAM on, in the reading direction of the sites.
-    states : ndarray, shape=(state_count, BATCH_WORDS), dtype=uint64
+    limits : SiteOptions
+    states : ndarray, shape=(n_states, BATCH_WORDS), dtype=uint64
         Working memory.
     fitting : ndarray, shape=(BATCH_WORDS,), dtype=uint64
         Also written for words without any site of the batch.
@@ -142,7 +137,7 @@ def fitting_sites(differing, guide, length, limits, states, fitting):
     -------
     any_fits : bool
     """
-    mismatches, dna_bulge, rna_bulge = limits
+    mismatches, dna_bulge, rna_bulge, _ = limits
     levels = mismatches + 1
     of_dna = (rna_bulge + 1) * levels
     states[:] = np.uint64(0)
