@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Renew what the pages take from the code: the lines that links lead to, and quoted definitions.
 
-    [`map_chunks`](bwarp/mapping/pipeline.py#L95)     leads to where the file defines that name
+    [`score_chunk`](bwarp/mapping/pipeline.py#L95)    leads to where the file defines that name
 
     <!-- code of bwarp/index/locate_cuda.py: step_rows -->
     ```python

@@ -25,14 +25,13 @@ from bwarp.loci.options import Extension, FoundLoci, LocusOptions
 from bwarp.loci.pairs_cpu import (
     LocusPairs,
     PairOptions,
-    estimate_insert_size,
     pair_loci,
     single_insert_sizes,
 )
 from bwarp.loci.verify_cpu import COUNTS
 from bwarp.mapping.extension_cpu import both_strands
-from bwarp.mapping.insert_size import FIRST_PAIRS, InsertSize
-from bwarp.mapping.pipeline import first_chunks
+from bwarp.mapping.first_pairs import first_chunks, pairs_left
+from bwarp.mapping.insert_size import InsertSize, insert_size_of_parts
 from bwarp.options.mapping import ALL
 from bwarp.reads.read_chunks import READS_A_CHUNK, ReadChunk
 from bwarp.runtime.chunks import in_order
@@ -252,7 +251,7 @@ def find_chunks(
         The result of `bwarp.loci.find.load` for GPUs; the loci are the same.
     pairing : PairOptions, optional
         For chunks of pairs; without it, ends are reported independently. If the insert size is
-        estimated, from the first `FIRST_PAIRS` pairs, the other pairs wait for the estimate.
+        estimated, from the first pairs, the other pairs wait for the estimate.
     extension : Extension, optional
         Scores for aligning the reads; without them, alignments have the fewest edits.
     """
@@ -275,12 +274,10 @@ def find_chunks(
         searched = in_order(search, chain(waiting, more), threads)
         first.extend(islice(searched, len(waiting)))
         sizes = [
-            single_insert_sizes(
-                one.loci, index.reference.contig_starts, FIRST_PAIRS - one.chunk.first_template
-            )
+            single_insert_sizes(one.loci, index.reference.contig_starts, pairs_left(one.chunk))
             for one in first
         ]
-        insert = estimate_insert_size(sizes, pairing.orientation)
+        insert = insert_size_of_parts(sizes, pairing.orientation)
     # Do not hold chunks that are already searched longer than the others.
     begun = chain((first.popleft() for _ in range(len(first))), searched)
     begun = (partial(finish, one) for one in begun)
