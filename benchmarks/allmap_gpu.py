@@ -122,29 +122,25 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
     """Return the times at which chunks of a run in this process are done."""
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.loci import find as engine
-    from bwarp.loci.find import find_chunks
+    from bwarp.loci.find import LociTask, load, reads_a_chunk
     from bwarp.loci.locus_bam import locus_records
     from bwarp.reads.read_chunks import read_chunks
     from bwarp.runtime.chunks import read_ahead
 
     start, marks = time.perf_counter(), []
-    size = engine.reads_a_chunk("cuda", loci_options(report, options))
+    task = LociTask(loci_options(report, options), options.max_places)
+    size = reads_a_chunk("cuda", task)
     path = str(reads_of(folder, number))
     chunks = read_ahead(read_chunks(path, None, False, size, options.threads))
     index = load_index(folder / "index")
-    genome, kept = engine.load(index, "cuda", options.threads)
+    engine = load(index, task, "cuda", options.threads)
     loaded, n_reads, n_loci = time.perf_counter() - start, 0, 0
     starts, contigs = index.reference.contig_starts, Names.of(index.reference.names)
 
     def records(found):
-        made = locus_records(found, genome.blocks, starts, b"", contigs)
-        return found.certificate, made.starts[-1]
+        return locus_records(found, engine.genome.blocks, starts, b"", contigs).starts[-1]
 
-    for counts, _ in find_chunks(
-        index, genome, chunks, loci_options(report, options), options.max_places, options.threads,
-        records, kept,
-    ):  # fmt: skip
+    for _, counts in engine.find_loci(chunks, records):
         n_reads, n_loci = n_reads + counts.reads, n_loci + counts.loci
         marks.append((time.perf_counter() - start, n_reads, n_loci))
     half = marks[len(marks) // 2]
@@ -175,20 +171,19 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
 
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.loci import find as engine
     from bwarp.loci.alignments_cpu import align_loci
     from bwarp.loci.candidates_cpu import blocks_of
-    from bwarp.loci.find import FoundChunk
+    from bwarp.loci.find import FoundChunk, LociTask, load, reads_a_chunk
     from bwarp.loci.locus_bam import locus_records
     from bwarp.mapping.extension_cpu import both_strands
     from bwarp.reads.read_chunks import read_chunks
 
     step = StepClock()
     index = step("load the index", load_index, folder / "index")
-    genome, kept = step("genome and GPU", engine.load, index, "cuda", options.threads)
+    task = LociTask(loci_options(report, options))
+    engine = step("genome and GPU", load, index, task, "cuda", options.threads)
+    genome, find_loci = engine.genome, engine.finder.find_batch
     preparing = {name: round(value, 3) for name, value in step.seconds.items()}
-    locus_options = loci_options(report, options)
-    find_loci = engine.loci_finder(index, genome, locus_options, kept)
     lines = []
     calls = cProfile.Profile()
     for what, context in (
@@ -197,7 +192,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
         ("calls", contextlib.nullcontext()),
     ):
         n_reads = n_loci = 0
-        path, size = str(reads_of(folder, number)), engine.reads_a_chunk("cuda", locus_options)
+        path, size = str(reads_of(folder, number)), reads_a_chunk("cuda", task)
         chunks = read_chunks(path, None, False, size)
         with context as kernels:
             for turn in range(options.chunks + 1):
@@ -213,7 +208,8 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 blocks = step("make bits of reads", blocks_of, both)
                 with calls if what == "calls" and turn else contextlib.nullcontext():
                     loci, counts = step("find loci", find_loci, both, blocks, chunk.offsets)
-                gaps = locus_options.gaps_of(locus_options.edits_of(np.diff(chunk.offsets)))
+                limits = task.limits
+                gaps = limits.gaps_of(limits.edits_of(np.diff(chunk.offsets)))
                 given = genome.blocks, blocks, chunk.offsets, loci, gaps
                 alignments = step("align, a thread", align_loci, *given)
                 n_of_reads = np.bincount(loci.reads, minlength=chunk.n_reads)

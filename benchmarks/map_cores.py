@@ -15,7 +15,6 @@ import os
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,7 @@ from bwarp.bam import block_writer, external_sort
 from bwarp.bam.bgzf import END_OF_FILE, compressed_blocks
 from bwarp.index.store import load_index
 from bwarp.mapping import pipeline
-from bwarp.mapping.engine import load, map_chunks
+from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.reads import read_chunks
 from bwarp.reads import read_chunks as counted_records
@@ -50,9 +49,9 @@ STAGES = {
     "cut into records (one thread)": (counted_records, "cut_records"),
     "find lines, names": (read_chunks, "piece_of"),
     "lay out reads": (read_chunks, "laid_out"),
-    "seed and score": (pipeline, "_score"),
+    "seed and score": (pipeline.CpuMapEngine, "find"),
     "insert size": (pipeline, "estimate_insert_size"),
-    "rescue mates": (pipeline, "_add_mates"),
+    "rescue mates": (pipeline, "add_mates"),
     "primary hits, final alignments": (pipeline, "finish_chunk"),
     "records: which": (chunk_writer, "chunk_records"),
     "records: bytes": (alignment_file, "bam_records"),
@@ -187,13 +186,9 @@ def staged(folder: Path, form: str, threads: int):
     with StageClock(STAGES) as clock:
         chunks = read_ahead(read_chunks.paired_chunks(first, second, threads=threads))
         index = load_index(folder / "index")
-        genome, kept = load(index, "cpu", threads)
+        engine = load(index, MappingParameters(), "cpu", threads)
         mark(0)
-        parameters = MappingParameters()
-        mapped = partial(map_chunks, index, genome, chunks, parameters, "cpu", threads, kept)
-        chunk_writer.write_mapped(
-            sorted_bam, parameters, index.reference, genome, mapped, mark, threads
-        )
+        chunk_writer.write_mapped(engine, chunks, sorted_bam, index.reference, mark)
         mark(marks[-1][2])
     names = ("load", "until the first chunk", "map", "sort, compress, write")
     bounds = [marks[0], marks[1], marks[2], marks[-2], marks[-1]]

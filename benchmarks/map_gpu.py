@@ -150,7 +150,7 @@ def timeline(folder: Path, threads: int, gpus: int = 1, name: str = "") -> dict:
     """Return the times at which chunks of a run are done, and the speed of its second half."""
     from bwarp.bam.compression import compression_for
     from bwarp.index.store import load_index
-    from bwarp.mapping.engine import load, map_chunks, reads_a_chunk, sort_bytes_on_gpu
+    from bwarp.mapping.engine import load, reads_a_chunk
     from bwarp.mapping.parameters import MappingParameters
     from bwarp.reads.read_chunks import read_chunks
     from bwarp.records.alignment_file import write_mapped
@@ -171,21 +171,16 @@ def timeline(folder: Path, threads: int, gpus: int = 1, name: str = "") -> dict:
     size = reads_a_chunk(backend, threads)
     chunks = read_ahead(read_chunks(first, second, False, size, threads))
     index = load_index(folder / "index")
-    genome, kept = load(index, backend, threads, gpus)
+    engine = load(index, MappingParameters(), backend, threads, gpus)
     loaded = now()
-    parameters = MappingParameters()
-    mapped = partial(map_chunks, index, genome, chunks, parameters, backend, threads, kept)
     form = AlignmentOutput(
         str(output),
         default_sort_bytes(threads),
         sort=True,
         compression=compression,
-        gpu_sort_bytes=sort_bytes_on_gpu(backend, kept),
+        gpu_sort_bytes=engine.sort_bytes,
     )
-    write_mapped(
-        form, parameters, index.reference, genome, mapped,
-        lambda n, _: marks.append((now(), n)), threads,
-    )  # fmt: skip
+    write_mapped(engine, chunks, form, index.reference, lambda n, _: marks.append((now(), n)))
     (last, n_reads), end = marks[-1], now()
     half, n_half = next(mark for mark in marks if 2 * mark[1] >= n_reads)
     # Small data is a single chunk without a second half.
@@ -212,7 +207,6 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.mapping.parameters import MappingParameters, of_ends
     from bwarp.mapping.scored_hits_cuda import hits_on_host
     from bwarp.reads.read_chunks import joined_chunks, paired_chunks
-    from bwarp.records.alignment_file import EncodedChunk
     from bwarp.records.alignment_records import ReadArrays, mapped_tables
     from bwarp.records.bam_records_cuda import record_constants, record_numbers
     from bwarp.records.record_writer import bam_records
@@ -229,7 +223,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     constants = record_constants(device.genome, names, b"")
     preparing = {name: round(value, 3) for name, value in step.seconds.items()}
 
-    def on_host(scored: pipeline.ScoredChunk) -> EncodedChunk:
+    def on_host(scored: pipeline.ScoredChunk) -> pipeline.EncodedChunk:
         """Finish the reads that the GPU leaves to the host."""
         done = pipeline.finish_chunk(
             index,
@@ -240,7 +234,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
         )
         table, reads = chunk_records(genome, done), ReadArrays.of(done.chunk, done.both)
         records = bam_records(mapped_tables(genome, names, reads, table))
-        return EncodedChunk(records, {}, table.reads)
+        return pipeline.EncodedChunk(records, {}, table.reads)
 
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):

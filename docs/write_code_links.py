@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Update line numbers of links to the code, and quoted definitions, in the pages.
 
-    [`map_chunks`](bwarp/mapping/pipeline.py#L95)     leads to the definition of that name
+    [`score_chunk`](bwarp/mapping/pipeline.py#L95)    leads to where the file defines that name
 
     <!-- code of bwarp/index/locate_cuda.py: step_rows -->
     ```python

@@ -19,7 +19,6 @@ from bwarp.mapping.insert_size import (
     LARGEST,
     InsertSize,
     five_prime,
-    insert_size_of,
     mate_lies,
 )
 from bwarp.options.mapping import ALL
@@ -92,15 +91,6 @@ def single_insert_sizes(
     contigs = np.searchsorted(contig_starts, loci.starts[[one, two]], side="right")
     counted = (contigs[0] == contigs[1]) & (sizes > 0) & (sizes < LARGEST)
     return sizes[counted], orientations[counted]
-
-
-def estimate_insert_size(parts: list[tuple], orientation: str | None) -> InsertSize:
-    """Estimate the insert size of the run from what `single_insert_sizes` returned for its first
-    chunks.
-    """
-    nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
-    sizes, orientations = map(np.concatenate, zip(nothing, *parts, strict=True))
-    return insert_size_of(sizes, orientations, orientation)
 
 
 def pair_loci(

@@ -9,7 +9,7 @@ import numpy as np
 
 from bwarp.loci.alignments_cpu import align_loci
 from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.find_cpu import LociFinder, load
 from bwarp.loci.options import LocusOptions
 from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
@@ -20,9 +20,8 @@ def aligned(contigs, reads, edits, gaps):
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     genome = load(index.reference)
-    loci, _ = find_batch(
-        index, genome, both, blocks_of(both), offsets, LocusOptions(edits, gaps=gaps)
-    )
+    finder = LociFinder(index, genome, LocusOptions(edits, gaps=gaps))
+    loci, _ = finder.find_batch(both, blocks_of(both), offsets)
     found = align_loci(genome.blocks, blocks_of(both), offsets, loci, np.full(len(reads), gaps))
     for i in range(len(loci.reads)):
         cigar = found.cigar[found.offsets[i] : found.offsets[i + 1]].tolist()

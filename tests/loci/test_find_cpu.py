@@ -10,7 +10,7 @@ import bwarp.loci.find_cpu as find_cpu
 import bwarp.loci.parts_cpu as rare_cuts_cpu
 import bwarp.loci.parts_cpu as search_cpu
 from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.find_cpu import LociFinder, load
 from bwarp.loci.options import LocusOptions
 from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.loci_oracle import (
@@ -27,7 +27,8 @@ CASES = range(30)
 def found_by(index, reads, options) -> list:
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
-    loci, _ = find_batch(index, load(index.reference), both, blocks_of(both), offsets, options)
+    finder = LociFinder(index, load(index.reference), options)
+    loci, _ = finder.find_batch(both, blocks_of(both), offsets)
     columns = (loci.reads, loci.strands, loci.starts, loci.ends, loci.distances)
     return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
 
@@ -128,9 +129,8 @@ def test_reads_no_longer_than_the_edits_are_not_searched():
     index = index_of_codes([[0, 1, 2, 3] * 10])
     codes, offsets = flat([[0, 1, 2], [], [0, 1, 2, 3]])
     both = both_strands(codes, offsets)
-    loci, _ = find_batch(
-        index, load(index.reference), both, blocks_of(both), offsets, LocusOptions(3)
-    )
+    finder = LociFinder(index, load(index.reference), LocusOptions(3))
+    loci, _ = finder.find_batch(both, blocks_of(both), offsets)
     assert loci.searched.tolist() == [-1, -1, 3]
     assert set(loci.reads) == {2}
 

@@ -11,14 +11,14 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
-from bwarp.loci import find as engine
 from bwarp.loci import find_cuda
 from bwarp.loci import parts_cpu as rare_cuts_cpu
 from bwarp.loci import parts_cuda as rare_cuts_cuda
 from bwarp.loci import verify_cuda as loci_cuda
 from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.find import find_chunks
-from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.find import LociTask
+from bwarp.loci.find import load as load_engine
+from bwarp.loci.find_cpu import LociFinder, load
 from bwarp.loci.options import LocusOptions, extension_of
 from bwarp.mapping.extension_cpu import both_strands
 from bwarp.reads.read_chunks import ReadChunk
@@ -32,7 +32,7 @@ def both_engines(contigs, reads, options, monkeypatch, change=None, **parameters
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     blocks = blocks_of(both)
-    expected = find_batch(index, genome, both, blocks, offsets, options)
+    expected = LociFinder(index, genome, options).find_batch(both, blocks, offsets)
     with monkeypatch.context() as patch:
         pretend(patch)
         finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index), options)
@@ -186,15 +186,15 @@ def test_chunks_by_several_threads(monkeypatch, extension, gpus):
             yield ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, 1, first)
 
     options = LocusOptions(edits, gaps=gaps, strata=0)
-    genome, _ = engine.load(index)
-    scores = {"extension": extension_of(extension)}
-    expected = list(find_chunks(index, genome, chunks(), options, **scores))
+    task = LociTask(options, extension=extension_of(extension))
+    expected = list(load_engine(index, task).find_loci(chunks()))
     pretend(monkeypatch, gpus)
-    genome, kept = engine.load(index, "cuda", gpus=gpus)
-    assert len(kept) == gpus
-    found = list(find_chunks(index, genome, chunks(), options, threads=3, kept=kept, **scores))
-    for one, other in zip(found, expected, strict=True):
-        assert one.certificate == other.certificate
+    prepare, prepared = find_cuda.prepare, []
+    monkeypatch.setattr(find_cuda, "prepare", lambda *given: prepared.append(1) or prepare(*given))
+    found = list(load_engine(index, task, "cuda", 3, gpus).find_loci(chunks()))
+    assert len(prepared) == gpus
+    for (one, certificate), (other, others_certificate) in zip(found, expected, strict=True):
+        assert certificate == others_certificate
         for column, others in zip(one.alignments, other.alignments, strict=True):
             assert column.tolist() == others.tolist()
         for name, column in vars(other.loci).items():

@@ -8,8 +8,8 @@ import pytest
 
 from bwarp.loci.locus_bam import rank_loci
 from bwarp.loci.options import FoundLoci
-from bwarp.loci.pairs_cpu import estimate_insert_size, pair_loci, single_insert_sizes
-from bwarp.mapping.insert_size import InsertSize
+from bwarp.loci.pairs_cpu import pair_loci, single_insert_sizes
+from bwarp.mapping.insert_size import InsertSize, insert_size_of_parts
 from bwarp.options.common import ORIENTATIONS
 from bwarp.options.mapping import ALL
 
@@ -187,8 +187,8 @@ def test_the_insert_size_of_pairs_with_one_locus_each(orientation):
     assert set(orientations) == {ORIENTATIONS.index(orientation)}
     few, _ = single_insert_sizes(loci, np.array([0, 10**6]), 50)
     assert few.tolist() == wanted[:45]
-    insert = estimate_insert_size([(sizes, orientations)], None)
+    insert = insert_size_of_parts([(sizes, orientations)], None)
     assert insert.lowest <= min(wanted)
     assert max(wanted) <= insert.highest
     assert insert.orientation == ORIENTATIONS.index(orientation)
-    assert estimate_insert_size([(sizes[:20], orientations[:20])], None).highest == 0
+    assert insert_size_of_parts([(sizes[:20], orientations[:20])], None).highest == 0

@@ -11,7 +11,7 @@ from bwarp.errors import UsageError
 from bwarp.loci import alignments_cpu as scored_alignments
 from bwarp.loci.alignments_cpu import align_by_score
 from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.find_cpu import LociFinder, load
 from bwarp.loci.options import LocusOptions, extension_of
 from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.alignment_oracle import align
@@ -27,7 +27,7 @@ def aligned(contigs, reads, edits, extension):
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     genome, blocks = load(index.reference), blocks_of(both)
-    loci, _ = find_batch(index, genome, both, blocks, offsets, LocusOptions(edits))
+    loci, _ = LociFinder(index, genome, LocusOptions(edits)).find_batch(both, blocks, offsets)
     return loci, align_by_score(genome.blocks, both, blocks, offsets, loci, extension)
 
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from bwarp.mapping import pipeline
+from bwarp.mapping import engine, first_pairs
 from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters
 from bwarp.reads.read_chunks import ReadChunk
 from tests.helpers.oracles.mapping_oracle import (
@@ -90,17 +90,18 @@ def names_in(record) -> list[str]:
 )
 def test_every_read_is_mapped_as_by_the_cpu(monkeypatch, small, ends, templates, threads, mode):
     from bwarp.index import device_index_cuda
-    from bwarp.mapping import pipeline_cuda
 
     monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 1 << 18)
     monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 1 << 10)
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 1500)
-    index, genome, reads = small
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 1500)
+    index, _, reads = small
     parameters = MappingParameters(mode=mode)
-    chunks = chunks_of(reads, ends, templates)
-    expected = list(pipeline.map_chunks(index, genome, chunks, parameters, threads))
-    chunks = chunks_of(reads, ends, templates)
-    got = list(pipeline_cuda.map_chunks(index, genome, chunks, parameters, threads))
+    expected, got = (
+        list(
+            engine.load(index, parameters, backend, threads).map(chunks_of(reads, ends, templates))
+        )
+        for backend in ("cpu", "cuda")
+    )
     assert len(got) == len(expected)
     mapped = 0
     for one, other in zip(got, expected, strict=True):

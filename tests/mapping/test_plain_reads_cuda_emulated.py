@@ -18,12 +18,12 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from dataclasses import replace
 
 from bwarp.gpu import available_memory
-from bwarp.gpu.several_gpus import on_each
 from bwarp.io.names import Names
-from bwarp.mapping import insert_size, pipeline, pipeline_cuda, seeding_rounds_cuda
+from bwarp.mapping import first_pairs, insert_size, pipeline_cuda
 from bwarp.mapping.chunk_records import chunk_records
+from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import ALL, END_TO_END
-from bwarp.records.alignment_file import EncodedChunk
+from bwarp.mapping.pipeline import EncodedChunk, Encoder
 from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.output_options import RecordForm
 from bwarp.records.record_writer import bam_records
@@ -50,6 +50,11 @@ def encode(genome, names, done) -> EncodedChunk:
     return EncodedChunk(parts, counts_of(done, genome), records.reads)
 
 
+def encoder_of(genome, names) -> Encoder:
+    form = RecordForm(names, b"group", stay_there=False)
+    return Encoder(partial(encode, genome, names), form)
+
+
 def written(encoded) -> tuple[bytes, list, dict]:
     """Return the bytes of all records, their keys, and the counts."""
     data, keys, counts = b"", [], empty_statistics()
@@ -68,7 +73,7 @@ def contigs_and_reads(monkeypatch):
     rng = np.random.default_rng(7)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 14)
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 6)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     return index, genome, reads
 
@@ -79,12 +84,10 @@ def test_records_and_counts_are_those_of_the_cpu(
 ):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    then = partial(encode, genome, names)
+    encoder = encoder_of(genome, names)
     make = lambda: named(chunks_of(reads, ends, 5), np.random.default_rng(1))  # noqa: E731
-    arguments = index, genome
-    expected = written(pipeline.map_chunks(*arguments, make(), PARAMETERS, 1, then))
+    expected = written(load(index, PARAMETERS).map(make(), encoder))
     pretend(monkeypatch, gpus)
-    devices = on_each(lambda: seeding_rounds_cuda.prepare(index), gpus)
     marked = []
     finish_reads = pipeline_cuda.finish_reads
 
@@ -95,8 +98,7 @@ def test_records_and_counts_are_those_of_the_cpu(
 
     monkeypatch.setattr(pipeline_cuda, "finish_reads", finish)
     monkeypatch.setattr(pipeline_cuda, "FEW_MARKED", 2)
-    form = RecordForm(names, b"group", stay_there=False)
-    got = pipeline_cuda.map_chunks(*arguments, make(), PARAMETERS, threads, devices, then, form)
+    got = load(index, PARAMETERS, "cuda", threads, gpus).map(make(), encoder)
     assert written(got) == expected
     assert len(marked) == len(reads)
     assert 0 < sum(marked) < len(reads) / 2
@@ -106,9 +108,9 @@ def test_records_and_counts_are_those_of_the_cpu(
 def test_chunks_that_do_not_fit_are_finished_in_parts(monkeypatch, contigs_and_reads):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    then = partial(encode, genome, names)
+    encoder = encoder_of(genome, names)
     make = lambda: named(chunks_of(reads, 2, 5), np.random.default_rng(1))  # noqa: E731
-    expected = written(pipeline.map_chunks(index, genome, make(), PARAMETERS, 1, then))
+    expected = written(load(index, PARAMETERS).map(make(), encoder))
     pretend(monkeypatch)
     monkeypatch.setattr(available_memory, "attempt", attempt_here)
     finish_reads = pipeline_cuda.finish_reads
@@ -121,8 +123,7 @@ def test_chunks_that_do_not_fit_are_finished_in_parts(monkeypatch, contigs_and_r
         return finish_reads(device, scored, *others)
 
     monkeypatch.setattr(pipeline_cuda, "finish_reads", finish)
-    form = RecordForm(names, b"group", stay_there=False)
-    got = pipeline_cuda.map_chunks(index, genome, make(), PARAMETERS, 1, (), then, form)
+    got = load(index, PARAMETERS, "cuda").map(make(), encoder)
     assert written(got) == expected
     assert sizes[0] == 20
     assert max(sizes[3:]) <= 4
@@ -167,7 +168,7 @@ def with_orphans(chunks):
 def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    then = partial(encode, genome, names)
+    encoder = encoder_of(genome, names)
 
     def make():
         chunks = list(named(chunks_of(reads, 2, 4), np.random.default_rng(1)))
@@ -184,8 +185,7 @@ def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
                 ]
         return iter(chunks)
 
-    expected = written(pipeline.map_chunks(index, genome, make(), parameters, 1, then))
+    expected = written(load(index, parameters).map(make(), encoder))
     pretend(monkeypatch)
-    form = RecordForm(names, b"group", stay_there=False)
-    got = pipeline_cuda.map_chunks(index, genome, make(), parameters, 2, (), then, form)
+    got = load(index, parameters, "cuda", 2).map(make(), encoder)
     assert written(got) == expected

@@ -258,7 +258,7 @@ def test_the_estimate_is_of_the_first_pairs_alone(folder, pairs, tmp_path, monke
     assert of_all["orientation"] == "FR"
     assert abs(of_all["mean"] - 160) < 8
     assert 100 < of_all["lowest"] < 160 < of_all["highest"] < 220
-    monkeypatch.setattr("bwarp.cli.steps.estimate_allmap_insert_size.FIRST_PAIRS", 75)
+    monkeypatch.setattr("bwarp.mapping.first_pairs.FIRST_PAIRS", 75)
     of_first = estimate(6)
     assert of_first == estimate(2) != of_all
     assert estimate(1) != of_first

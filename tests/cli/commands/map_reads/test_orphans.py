@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from bwarp.index.store import load_index
-from bwarp.mapping.engine import load, map_chunks
+from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.reads.read_chunks import interleaved_chunks
 from bwarp.records.record_layout import alignment_records
@@ -65,16 +65,14 @@ def test_orphans_are_mapped_as_single_reads(folder, mixed, sam):
 
 def test_chunks_and_threads_change_nothing(folder, mixed, sam, map_reads):
     index = load_index(folder / "index")
-    genome, _ = load(index)
+    engine = load(index, MappingParameters(), threads=2)
 
     def rows(size):
         lines = []
-        for done in map_chunks(
-            index, genome, interleaved_chunks(mixed, size, 2), MappingParameters(), threads=2
-        ):
+        for done in engine.map(interleaved_chunks(mixed, size, 2)):
             table = alignment_records(
-                genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
-                done.secondary,
+                engine.genome.contig_starts, done.chunk, done.mapped, done.primary,
+                done.supplementary, done.secondary,
             )  # fmt: skip
             columns = (
                 table.flags,

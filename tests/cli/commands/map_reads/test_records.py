@@ -11,10 +11,10 @@ import pytest
 from bwarp import __version__
 from bwarp.index.store import load_index
 from bwarp.io.names import Names
-from bwarp.mapping import pipeline
+from bwarp.mapping import first_pairs
 from bwarp.mapping.extension_cpu import genome_of
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.pipeline import map_chunks
+from bwarp.mapping.pipeline import CpuMapEngine
 from bwarp.reads.read_chunks import paired_chunks
 from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
@@ -107,7 +107,7 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
     def run(reads_a_chunk, threads=1):
         lines, inserts = b"", set()
         chunks = paired_chunks(folder / "1.fq", folder / "2.fq", reads_a_chunk)
-        for done in map_chunks(index, genome, chunks, MappingParameters(), threads):
+        for done in CpuMapEngine(index, genome, MappingParameters(), threads).map(chunks):
             records = alignment_records(
                 genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
                 done.secondary,
@@ -124,7 +124,7 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
     for reads_a_chunk, threads in ((128, 1), (64, 2), (200, 4), (1000, 2)):
         assert run(reads_a_chunk, threads) == whole
     # The insert size is estimated from the first pairs, even if these end within a chunk.
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 300)
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 300)
     few = run(256)
     assert few[1] != whole[1]
     assert run(1 << 16) == run(598) == run(256, 8) == few
