@@ -101,7 +101,7 @@ class DeviceIndex:
         `reverse` is None if no search needs it.
     first_rows, segment_text, segment_genome : device arrays, dtype=uint32
     suffixes : device array, dtype=uint32, or None
-        Of every `plan.suffix_rate`-th row.
+        The text position of every `plan.suffix_rate`-th row.
     text : device array, dtype=uint64, or None
         The text in 2 bits per base, if the whole suffix array is there.
     work : Workspace or None

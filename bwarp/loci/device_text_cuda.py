@@ -26,9 +26,9 @@ class DeviceText(NamedTuple):
     Attributes
     ----------
     n_bases, length
-        Of the genome, and of the text.
+        Bases of the genome, and length of the text.
     sort_pairs
-        As `bwarp.gpu.sums_and_sorts.pair_sorter` makes it.
+        The sort made by `bwarp.gpu.sums_and_sorts.pair_sorter`.
     """
 
     arrays: TextArrays

@@ -96,7 +96,7 @@ def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, 
     Parameters
     ----------
     origin, room : int
-        Where the stretches begin, and how many bases of the genome are available from there.
+        Where the stretches begin, and the number of bases of the genome available from there.
     first, length : int
         Where the bases of the read begin, and their number.
     edits, gaps : int

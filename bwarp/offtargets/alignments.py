@@ -104,7 +104,7 @@ def best_alignment(
     Parameters
     ----------
     guide_low, guide_high, site_low, site_high : uint64
-        Of the site, bases beyond `available` are ignored.
+        Bit planes; bases of the site beyond `available` are ignored.
     length, available : int
         The number of bases of the guide, and of the site.
     table : ndarray, shape=`TABLE_SHAPE`, dtype=int8

@@ -99,7 +99,7 @@ def all_alignments(
     Parameters
     ----------
     borders, guides, rooms : ndarray, dtype=int64, int32, uint8
-        Of every pair; as in `pam_sites_cpu`, with the border in the genome.
+        Border, guide and room of each pair, as in `pam_sites_cpu`, with the border in the genome.
     """
     limits = search.options.mismatches, search.options.dna_bulge, search.options.rna_bulge
     rows, n_rows = _list_pairs(
