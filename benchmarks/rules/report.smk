@@ -1,4 +1,4 @@
-# Draw the results into one page; if some benchmarks failed, those of the others.
+# Draw the results into one page; if some benchmarks failed, draw those of the others.
 
 DRAW = [sys.executable, Path(workflow.basedir) / "report.py", "."]
 # Lines from small data are not shown with those in git.

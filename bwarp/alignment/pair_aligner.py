@@ -181,7 +181,7 @@ class NamedPairs:
     pairs : PairBatch
     query_names, reference_names : list of str
     qualities : list of bytes, or None
-        Of the queries, if they came from FASTQ.
+        Qualities of the queries, if these came from FASTQ.
     first : int
         The number of the first pair in the input, from 0.
     """

@@ -105,7 +105,7 @@ def look_up_scores(table, reference, at, scores):
     reference : array of uint8
         Interleaved codes; the block begins at `at`.
     scores : array, shape=(residues * BLOCK * lanes,)
-        Of the type to compute in.
+        The output, of the type to compute in.
     """
     stand_alone()
     kind = load(scores, 0)

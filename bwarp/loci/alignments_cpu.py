@@ -55,7 +55,7 @@ class LocusAlignments(NamedTuple):
     cigar : ndarray, dtype=uint32
         M, I, D and S, ``length << 4 | operation`` as in BAM.
     starts, ends : ndarray, shape=(n,), dtype=int64
-        Of the aligned bases in the genome, within the locus.
+        Start and end of the aligned bases in the genome, within the locus.
     distances, scores : ndarray, shape=(n,), dtype=int32
         Edits of these alignments; their scores, or the negated edits.
     """

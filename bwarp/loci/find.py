@@ -170,7 +170,7 @@ class FoundChunk:
     both : ndarray, dtype=uint8
         The reads, followed by their reverse complements.
     loci : FoundLoci
-        Of reads within the limit of loci.
+        Loci of reads within the limit.
     alignments : LocusAlignments
     n_loci : ndarray, shape=(n_reads,), dtype=int64
         Loci of each read, regardless of the limit; for a template with proper pairs, its pairs.

@@ -107,7 +107,7 @@ class LocusRanks(NamedTuple):
     best, others : ndarray, shape=(n_reads,), dtype=int64
         The numbers of loci with the fewest edits and of other loci (X0 and X1); or of pairs.
     mapping_qualities : ndarray, shape=(n_reads,), dtype=uint8
-        Of the primary loci.
+        Mapping qualities of the primary loci.
     """
 
     order: np.ndarray

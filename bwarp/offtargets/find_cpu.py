@@ -114,7 +114,7 @@ def all_alignments(
     Parameters
     ----------
     borders, guides, rooms : ndarray, dtype=int64, int32, uint8
-        Of every pair; as in `pam_sites_cpu`, with the border in the genome.
+        Border, guide and room of each pair, as in `pam_sites_cpu`, with the border in the genome.
     """
     rows = _list_pairs(
         search.packed, borders, guides, rooms, direction == BACKWARD,

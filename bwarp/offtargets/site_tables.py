@@ -370,7 +370,7 @@ class SiteTables:
     Attributes
     ----------
     counts : GuideCounts
-        Of what has been written.
+        Counts of the sites written so far.
     """
 
     def __init__(self, hits: HitsByGuide, counts: GuideCounts):

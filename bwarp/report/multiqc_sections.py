@@ -292,7 +292,7 @@ _HEAD = (
 
 
 def samtools_stats(statistics: Mapping) -> str:
-    """Return the section SN of samtools stats, as far as it was counted.
+    """Return the section SN of samtools stats, with the numbers that were counted.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def find_in_passes(
     Parameters
     ----------
     index : FMIndex
-        Or the result of `prepare`.
+        An index, or the result of `prepare`.
     kmers : KmerBatch
     options : SeedOptions
     backend : str

@@ -27,7 +27,7 @@ PARAMETERS = {
 
 
 def hits_of_counts(firsts):
-    """Return hits with only their numbers."""
+    """Return hits in which only the number per read is set."""
     offsets = cuda.to_device(firsts.astype(np.uint32))
     return columns(DeviceScoredHits, 1, offsets=offsets, count=int(firsts[-1]))
 

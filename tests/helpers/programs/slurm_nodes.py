@@ -1,7 +1,7 @@
 """A Slurm cluster of several nodes on this machine, in its own folder, for tests of the profile.
 
-Each node is a slurmd with a name and a port; some have a file as a GPU. A Slurm cluster that the
-machine belongs to is not affected.
+Each node is a slurmd with a name and a port; some have a GPU that is simulated by a file. A Slurm
+cluster that the machine belongs to is not affected.
 """
 
 import os
