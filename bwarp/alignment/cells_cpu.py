@@ -29,6 +29,7 @@ import numpy as np
 
 from bwarp.alignment.scoring import Scoring
 from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiler import overload, types
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     add,
@@ -49,7 +50,6 @@ from bwarp.runtime.simd import (
     subtract,
     transpose,
 )
-from bwarp.runtime.simd.compiler import overload, types
 
 # Substitution scores of one residue against another, in vectors of one pair per lane.
 #

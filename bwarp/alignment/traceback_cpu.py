@@ -34,8 +34,8 @@ from bwarp.alignment.batches_cpu import (
 from bwarp.alignment.cells_cpu import NEVER, ROWS, Last, fill_directions, fill_rows
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, Alignments, Ends, PairBatch
 from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiler import overload
 from bwarp.runtime.simd import VECTOR_BYTES, stand_alone
-from bwarp.runtime.simd.compiler import overload
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
 

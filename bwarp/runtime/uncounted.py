@@ -7,7 +7,7 @@ each step of a search counted six times, and took three times as long as its wor
 The caller of a compiled function holds its arguments, so counting within it is unnecessary.
 """
 
-from bwarp.runtime.simd.compiler import cgutils, intrinsic, types
+from bwarp.runtime.compiler import cgutils, intrinsic, types
 
 
 @intrinsic

@@ -1,4 +1,4 @@
-"""One module names the compiler of kernels, and one names the internals of Numba for vectors."""
+"""One module names the compiler of kernels, and one names the internals of Numba."""
 
 import ast
 import functools
@@ -12,15 +12,6 @@ FILES = [
     for folder in ("bwarp", "tests", "benchmarks", "scripts")
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
-
-#: The cache of compiled code names the parts of Numba that it replaces.
-KEEPS_CODE = {
-    "tests/helpers/first_use/recording.py",
-    "bwarp/cli/first_use/listed_functions.py",
-    "bwarp/cli/program.py",
-    "bwarp/runtime/compiled_code.py",
-    "bwarp/runtime/machine_code.py",
-}
 
 
 def modules_named(source: str) -> set[str]:
@@ -60,5 +51,5 @@ def test_one_module_names_the_compiler_of_kernels():
 
 @pytest.mark.parametrize("package", ["numba.core", "numba.np", "numba.extending", "llvmlite"])
 def test_one_module_names_the_internals_of_numba(package):
-    allowed = {"bwarp/gpu/cuda.py", "bwarp/runtime/simd/compiler.py"} | KEEPS_CODE
+    allowed = {"bwarp/gpu/cuda.py", "bwarp/runtime/compiler.py"}
     assert set(those_that_name(package, "bwarp")) <= allowed
