@@ -107,6 +107,7 @@ def find_loci(
 
     def parts() -> Iterator[tuple]:
         nonlocal over, skipped
+        one: FoundChunk
         for one, certificate in engine.find_loci(chunks):
             over += certificate.over
             skipped += certificate.skipped
