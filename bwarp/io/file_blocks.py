@@ -45,7 +45,7 @@ from bwarp.runtime.timeline import on_timeline
 # lock and for fresh memory. In a separate process it waits for neither, as long as there is room
 # for its output: a ring of slots in shared memory.
 #
-#                .-------- 8 bytes: the size of the next slot's content; 0 at the end <----.
+#                .-------- 8 bytes: the size of the next slot's content; 0 at the end <------.
 #                v                                                                           |
 #     program: copies  <--  | slot | slot | slot | slot | slot | slot |  <--  process: inflates
 #                |                                                                           ^
