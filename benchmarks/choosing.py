@@ -122,9 +122,9 @@ def with_tables(text: str) -> str:
     tables = {"words": kmers_table(lines)} | {
         what: sweep_table([line for line in sweeps if line["sweep"] == what], unit)
         for what, unit in (
-            ("occ_rate", "20-mers a second"),
-            ("prefix_length", "20-mers a second"),
-            ("sa_rate", "hits located a second"),
+            ("occ_rate", "20-mers per second"),
+            ("prefix_length", "20-mers per second"),
+            ("sa_rate", "hits located per second"),
         )
     }
     for name, table in tables.items():
@@ -149,7 +149,7 @@ def kmers_table(lines: list[dict]) -> str:
 
 
 def sweep_table(lines: list[dict], unit: str) -> str:
-    rows = [f"| `{lines[0]['sweep']}` | bytes a base | {unit} |", "|---|---|---|"]
+    rows = [f"| `{lines[0]['sweep']}` | bytes per base | {unit} |", "|---|---|---|"]
     rows += [
         f"| {line['value']} | {line['bytes_a_base']:.2f} | {line['a_second'] / 1e6:.1f} million |"
         for line in lines

@@ -29,8 +29,8 @@ PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((CHECKOUT / "docs
 #: The rows of README.md: the job, and a part of the name of its data.
 FRONT_PAGE = (
     ("index, FASTA to folder", "133 Mb of human"),
-    ("map, FASTQ to SAM, reads a second", "chr20.fa"),
-    ("map, FASTQ.gz to sorted BAM, reads a second", "12,000,000 reads"),
+    ("map, FASTQ to SAM, reads per second", "chr20.fa"),
+    ("map, FASTQ.gz to sorted BAM, reads per second", "12,000,000 reads"),
     ("seeds, FASTA to table", "30,000 20-mers, 1 mismatch, all 6,932,558 hits, chr20"),
     ("mems", "matches of 20 b of E. coli"),
     ("search, GCUPS", "protein of 5,478"),

@@ -132,7 +132,7 @@ def mapping_figures(lines: Lines) -> Iterator[Figure]:
         ours = run["bwarp"]
         of = f"{ours['reads']:,} reads of 2 x {ours['read_length']} bases, {reference}"
         others = ", ".join(f"{name} {speed[name]:,.0f}" for name in run if name != "bwarp")
-        what, value = "map, FASTQ to SAM, reads a second", speed["bwarp"]
+        what, value = "map, FASTQ to SAM, reads per second", speed["bwarp"]
         yield Figure(what, of, value, unit, f"{value:,.0f}", others, ours, results)
     results, whole = "map_h200.jsonl", "gzipped FASTQ to sorted BAM"
     runs_on_gpu = [line for line in lines(results) if line.get("what") == whole]
@@ -141,7 +141,7 @@ def mapping_figures(lines: Lines) -> Iterator[Figure]:
         of = f"{2 * pairs:,} reads of 2 x 150 bases, {runs[0]['bases'] / 1e9:.1f} Gb simulated"
         least, most = (end(run["reads_a_second"] for run in runs) for end in (min, max))
         shown = f"{least:,} to {most:,}" if least < most else f"{most:,}"
-        what = "map, FASTQ.gz to sorted BAM, reads a second"
+        what = "map, FASTQ.gz to sorted BAM, reads per second"
         yield Figure(what, of, most, unit, shown, "", runs[0], results)
 
 

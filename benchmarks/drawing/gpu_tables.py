@@ -44,7 +44,7 @@ def mapping_on_gpus(lines: Lines) -> Table:
             host = line.get("host_gb", "")
             yield (by, memory, machine, seconds, rate, host), [line]
 
-    heads = ["by", "memory free", "machine", "seconds, gzip", "reads a second, plain text",
+    heads = ["by", "memory free", "machine", "seconds, gzip", "reads per second, plain text",
              "memory of the host, GB"]  # fmt: skip
     return table(heads, results, rows())
 
@@ -115,7 +115,7 @@ def other_scans(lines: Lines) -> Table:
             cells = f"{significant(line['seconds'])} s", f"{speed / 1e3:.1f} T" if speed else ""
             yield (what, *cells), [line]
 
-    return table(["job", "time", "comparisons a second"], results, rows())
+    return table(["job", "time", "comparisons per second"], results, rows())
 
 
 TABLES = {

@@ -68,7 +68,7 @@ def streams(lines: Lines) -> Table:
         for line in lines(results)
         if line.get("part") == "streams"
     )
-    return table(["streams", "comparisons a second", "machine"], results, rows)
+    return table(["streams", "comparisons per second", "machine"], results, rows)
 
 
 def ren_lengths(lines: Lines) -> Table:

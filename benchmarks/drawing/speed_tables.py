@@ -145,7 +145,7 @@ def mapping(lines: Lines) -> Table:
                 *(f"{line[f'right_q{q}']:.3f} / {line[f'wrong_ppm_q{q}']}" for q in (10, 30)),
             ), [line]  # fmt: skip
 
-    heads = ["reference, reads", "mapper", "seconds", "CPU seconds", "reads a second",
+    heads = ["reference, reads", "mapper", "seconds", "CPU seconds", "reads per second",
              "memory, MB", "correct %", "Q >= 10 correct % / incorrect ppm",
              "Q >= 30 correct % / incorrect ppm"]  # fmt: skip
     return table(heads, results, rows())
@@ -192,7 +192,7 @@ def index(lines: Lines) -> Table:
                 f"{reference}, {ours['bases'] / 1e6:.1f} Mb",
                 f"{bwa['seconds']:.3g} s" if bwa else "", f"{ours['seconds']:.3g} s",
                 f"{bwa['seconds'] / ours['seconds']:.1f} x" if bwa else "",
-                f"{ours['peak_mb']:,.0f} MB, {ours['peak_bytes_a_base']:.1f} bytes a base",
+                f"{ours['peak_mb']:,.0f} MB, {ours['peak_bytes_a_base']:.1f} bytes per base",
                 f"{opened[reference]['seconds']:.3f} s",
             ), list(run.values())  # fmt: skip
 
@@ -232,7 +232,7 @@ def scan(results: str):
                         f"{significant(speed)} G", f"{significant(speed / PAPER_CORE)} x",
                     ), [line]  # fmt: skip
 
-        heads = ["algorithm", "machine", "lengths of queries, of 155", "comparisons a second",
+        heads = ["algorithm", "machine", "lengths of queries, of 155", "comparisons per second",
                  "against the paper's core"]  # fmt: skip
         return table(heads, results, rows())
 

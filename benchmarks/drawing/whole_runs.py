@@ -57,7 +57,7 @@ def price_of(run: WholeRun, an_hour: Mapping[str, float]) -> str:
 
 def whole_run_rows(lines: Lines, an_hour: Mapping[str, float]) -> tuple[list[str], list[tuple]]:
     """Return heads and rows, with the price of a million reads if the price of an hour is known."""
-    heads = ["what", "data", "reads", "program", "machine", "seconds", "reads a second",
+    heads = ["what", "data", "reads", "program", "machine", "seconds", "reads per second",
              "memory, MB"]  # fmt: skip
     rows = []
     for run in whole_runs(lines):

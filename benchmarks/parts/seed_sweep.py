@@ -96,7 +96,7 @@ def draw(found, path: Path, threads: int) -> None:
         names = [str(value) for value in values]
         memory = axis.twinx()
         memory.bar(names, sizes, color="#d0d7de", width=0.6)
-        memory.set_ylabel("bytes a base")
+        memory.set_ylabel("bytes per base")
         axis.plot(names, np.array(speeds) / 1e6, "o-", color="#0969da")
         axis.set_ylim(bottom=0)
         axis.set_zorder(memory.get_zorder() + 1)

@@ -22,8 +22,8 @@ UNITS = {
     "GCUPS": (1,),
     "TCUPS": (1, 1e3),
     "G/s": (1, 1e9),
-    "reads a second": (1,),
-    "million reads a second": (1, 1e6),
+    "reads per second": (1,),
+    "million reads per second": (1, 1e6),
 }
 UNIT = "|".join(sorted(UNITS, key=len, reverse=True))
 NUMBER = r"\d[\d,]*(?:\.\d+)?"

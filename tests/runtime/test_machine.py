@@ -35,7 +35,7 @@ def test_a_healthy_machine_needs_no_advice():
     assert found(HEALTHY, "gpu") == ["NVIDIA H200, 140 GiB (140 free), compute capability 9.0"]
     assert found(HEALTHY, "processor") == ["16 of 64 cores may be used, vectors: avx2"]
     assert found(HEALTHY, "memory") == [
-        "128 GB, 9.5 GB free; an index takes 5 bytes a base to build: 16 GB for a human genome"
+        "128 GB, 9.5 GB free; an index takes 5 bytes per base to build: 16 GB for a human genome"
     ]
     last = diagnose(HEALTHY)[-1]
     assert (last.what, last.found) == (
