@@ -140,7 +140,7 @@ def costs_of(parameters: MappingParameters) -> Costs:
 
 
 @compiled(inline="always")
-def place(contig_starts, position, first, length, diagonal):
+def read_on_contig(contig_starts, position, first, length, diagonal):
     """Return a read (`Placed`) in the contig that contains a position of the genome."""
     contig = np.searchsorted(contig_starts, position, side="right")
     return Placed(first, length, diagonal, contig_starts[contig - 1], contig_starts[contig])

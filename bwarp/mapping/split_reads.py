@@ -24,7 +24,7 @@ from bwarp.mapping.extension_cpu import (
     extend,
     gap_costs,
     least_clipped,
-    place,
+    read_on_contig,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.primary_hits_cpu import read_span
@@ -273,7 +273,7 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
                 continue
             base = offsets[read] + (both.size // 2 if hits.strands[hit] else 0)
             start = hits.starts[hit]
-            placed = place(contig_starts, start, base, length, start - begin)
+            placed = read_on_contig(contig_starts, start, base, length, start - begin)
             gaps[n, 4] = 0
             for right in (False, True):
                 clipped = length - end if right else begin

@@ -137,8 +137,8 @@ def test_the_report_holds_every_plot_and_table_with_its_caption(demo):
     ]
     for plot in plots:
         assert f"results/qc/plots/{plot}.svg" in report
-    for words in ("what the formulas", "least some mapping", "fragment that was sequenced",
-                  "Every hit of a k-mer", "bytes a base"):  # fmt: skip
+    for words in ("with the formulas", "each mapping quality", "sequenced fragment",
+                  "Every hit of a k-mer", "bytes per base"):  # fmt: skip
         assert words in report.replace("\\n", " "), words
     assert 'src="http' not in report
 
