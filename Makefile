@@ -1,21 +1,20 @@
 # Entry points; `make` without a target lists them.
-#
-# Every target sets up what it needs in .venv, starting from Python 3.11+ only, and again when
-# pyproject.toml or the pinned versions in envs/ change. Paths are relative on purpose: the checkout may
-# be in a folder whose name has spaces or non-ASCII letters.
+# Every target sets up what it needs in .venv, starting from Python 3.11 or later, and again when
+# pyproject.toml or the pinned versions in envs/ change. Paths are relative on purpose: the checkout
+# may be in a folder whose name has spaces or non-ASCII letters.
 
 PYTHON ?= python3
 # Options for the program that a target runs: make run ARGS=seeds, make test ARGS='-k errors'
 ARGS ?=
 
-# 12 or 13 adds the CUDA compiler wheels of that version; what the driver takes where there is one.
+# 12 or 13 adds the CUDA compiler wheels of that version; by default, the version of the driver.
 ifndef CUDA
 CUDA := $(filter 12 13,$(shell nvidia-smi 2>/dev/null \
 	| sed -n 's/.*CUDA [A-Z ]*Version: *\([0-9]*\).*/\1/p' | sed -e 's/^1[4-9]$$/13/'))
 endif
 
 comma := ,
-# --no-compile: Python compiles bytecode of what it imports, which is a small part.
+# --no-compile: only a small part is ever imported, and Python compiles that itself.
 pins := envs/constraints.txt $(if $(CUDA),envs/constraints-cu$(CUDA).txt)
 pip := .venv/bin/python -m pip --disable-pip-version-check -qq install --no-compile \
 	$(addprefix -c ,$(pins))
@@ -35,7 +34,7 @@ help:
 	@echo "make doctor    say what GPU and packages are here, which engine runs, and what is missing"
 	@echo "make test      run the tests that need no GPU"
 	@echo "make test-gpu  run the tests that need an NVIDIA GPU"
-	@echo "make lint      check the style of the code and of the workflow"
+	@echo "make lint      check the style and types of the code, and the workflow"
 	@echo "make docs      make the site of the documentation, and check every link between its pages"
 	@echo "make bench     time bwarp against the programs it is compared with"
 	@echo "make help      this list"
@@ -47,7 +46,7 @@ run: $(installed)
 	@echo "== Running the workflow ..."
 	@.venv/bin/python -m snakemake $(ARGS)
 
-# While pip, on one core, installs what the report or the tests need.
+# At the same time pip, on one core, installs packages for the report or the tests.
 compile ?= --backend cpu
 .PHONY: compiled
 compiled: $(installed)
@@ -56,8 +55,8 @@ compiled: $(installed)
 doctor: $(ready_to_run)
 	@.venv/bin/python scripts/doctor.py $(ARGS)
 
-# Test files run in parallel; a file stays in one process, with what its tests share. Functions common
-# to all programs are compiled before, unless only some tests are selected.
+# Test files run in parallel, each in one process. Functions common to all programs are compiled
+# first, unless only some tests are selected.
 test: $(if $(ARGS),$(ready_to_test),$(installed))
 	@$(if $(ARGS),,$(MAKE) -s --no-print-directory -j 2 compiled $(ready_to_test))
 	@echo "== Running the tests. What else they call is compiled as they go."
@@ -69,6 +68,7 @@ test-gpu: $(ready_to_test)
 lint: $(ready_to_test)
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
+	@.venv/bin/python -m mypy
 	@.venv/bin/python -m snakefmt --check Snakefile workflow benchmarks
 	@.venv/bin/python -m snakemake --lint
 

@@ -2,9 +2,9 @@
 
     python benchmarks/alignment_gpu.py -o benchmarks/results/alignment_gpu.jsonl
 
-Checks come first, and a kernel that fails its check or breaks is reported and costs the others
-nothing. Times are of the kernels (CUDA events around every launch) and of whole calls, transfers
-included; medians of several runs over fresh random data that fills the GPU.
+Checks come first; a kernel that fails is reported, and the others still run. Times are those of the
+kernels (CUDA events around each launch) and of whole calls with transfers: medians of several runs
+over fresh random data that fills the GPU.
 """
 
 import json
@@ -38,14 +38,14 @@ from bwarp.gpu.cuda import cuda
 from bwarp.runtime.backend import choose_backend
 from bwarp.runtime.threads import available_threads
 
-#: Threads that bring batches to the GPU.
+#: Threads that send batches to the GPU.
 THREADS = available_threads()
 
 
 def timed(function, repeats=3):
-    """Medians of the time of kernels and of the whole call, and the kernels of the last run.
+    """Return median times of the kernels and of the whole call, and the kernels of the last run.
 
-    Whole calls are timed without events, which take a small batch as long as the work itself.
+    Whole calls are timed without events, because for a small batch these take as long as the work.
     """
     function()
     cuda.synchronize()
@@ -63,7 +63,7 @@ def timed(function, repeats=3):
 
 
 class Report:
-    """Runs parts one by one, saves what they say, and goes on when one breaks."""
+    """Runs parts one by one, saves their results, and continues after a failure."""
 
     def __init__(self, path):
         self.rows, self.failures, self.path = [], [], Path(path)
@@ -94,7 +94,7 @@ class Report:
 
 
 def time_pairs(columns, mode_name, count, gapped):
-    """Score, ends and alignments of reads of 150 bases; on the GPU, and with transfers."""
+    """Time scores, ends and alignments of 150-base reads, on the GPU alone and with transfers."""
     from bwarp.alignment import pair_ends_cuda as pairs_cuda
     from bwarp.alignment.device_batch_cuda import device_batch, pair_costs
     from bwarp.alignment.traceback_cuda import trace_alignments
@@ -145,7 +145,7 @@ def time_small(engine_name, call, query_length, columns):
 
 
 def time_gatk(engine, name, query_range, reference_range, count, parameters):
-    """Ren's shapes with transfers: situation 2 (reads) and 3 (haplotypes)."""
+    """Time Ren's situations 2 (reads) and 3 (haplotypes) with transfers."""
     base = mixed_pairs(2000, query_range, reference_range, 12, BASES)
     copies = -(-count // 2000)
     pairs = PairBatch(*(_repeated(side, copies) for side in (base.queries, base.references)))
@@ -165,7 +165,7 @@ def time_gatk(engine, name, query_range, reference_range, count, parameters):
 
 
 def time_figure_8(engine, name):
-    """Ren's Figure 8: equal lengths from 64 to 576; 25, 100 and 1000 pairs; transfers included."""
+    """Time Ren's Figure 8: equal lengths from 64 to 576; 25, 100 and 1000 pairs; with transfers."""
     for length in (64, 128, 256, 448, 576):
         for count in (25, 100, 1000):
             rng = np.random.default_rng(length)
@@ -198,7 +198,7 @@ def _repeated(side, copies):
 def time_search(engine, name, queries, database, scoring, repeats=1):
     residues = int(database.offsets[-1])
     for query in queries[::3]:
-        # Alone, and together with another of its length.
+        # One query alone, and with another of the same length.
         for together in ([query], [query, query[::-1].copy()]):
             kernels, wall, names = timed(
                 lambda group=together: list(engine.search_scores(group, database, scoring)), repeats
@@ -211,7 +211,7 @@ def time_search(engine, name, queries, database, scoring, repeats=1):
                 "tcups_kernels": round(len(together) * query.size * residues / kernels / 1e12, 3),
                 "ms": names,
             }
-    # The second time: the first one compiles kernels for lengths not met above.
+    # Time the second call: the first compiles kernels for new lengths.
     for _ in range(2):
         begin = time.perf_counter()
         for _ in engine.search_scores(queries, database, scoring):
@@ -227,7 +227,7 @@ def time_search(engine, name, queries, database, scoring, repeats=1):
 
 
 def repeated_database(codes, lengths, residues):
-    """Every sequence several times, sorted by length still."""
+    """Return a database with each sequence several times, still sorted by length."""
     copies = max(1, -(-residues // int(lengths.sum())))
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     pieces = [np.tile(codes[offsets[i] : offsets[i + 1]], copies) for i in range(lengths.size)]

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Time finding all loci of reads on the CPU beside Yara and RazerS 3, in turns, in one run.
+"""Time the search for all loci of reads on the CPU against Yara and RazerS 3, in turns.
 
     python benchmarks/allmap.py -o benchmarks/results/allmap_cpu.jsonl
     python benchmarks/allmap.py -o benchmarks/results/allmap_cpu.jsonl --length 100 --report best
 
-Reads of 100 and 150 bases of human chr20, or of a simulated genome where that is not here; all
-loci within 4 and 3 % of edits, and the best alone. From FASTQ to BAM, indexes made before. Yara
-and RazerS 3 are of seqan-apps (apt install seqan-apps), with the options that promise not to miss
-any; RazerS 3 gets one read in fifty, for it passes over the genome for every few.
+Reads of 100 and 150 bases come from human chr20, or from a simulated genome if it is missing. The
+programs search all loci within 4 and 3 % of edits, or only the best, from FASTQ to BAM with
+existing indexes. Yara and RazerS 3 (apt install seqan-apps) run with options for full sensitivity;
+RazerS 3 gets one read in fifty, because it scans the genome once per few reads.
 
-Each other program's loci are looked for among ours, and ours among its: a locus is covered where
-the other has one of the same read and strand with no more edits, that begins no farther away than
-twice the edits allowed. The programs divide repeats into loci in different ways.
+The loci of each other program are compared with those of bwarp, in both directions: a locus is
+covered if the other program has a locus of the same read and strand with at most as many edits,
+whose start differs by at most twice the allowed edits. The programs divide repeats into loci in
+different ways.
 
-One JSON object a line is appended to --output.
+One JSON object per line is appended to --output.
 """
 
 import statistics
@@ -32,7 +33,7 @@ from frame.timing import in_turn, run_program
 
 from bwarp.options.option import Whole
 
-#: Bases of a read, and edits in per cent.
+#: Bases of a read, and edits in percent.
 SETS = ((100, 4), (150, 3))
 REPORTS = ("all", "best")
 
@@ -84,7 +85,7 @@ def simulated(reference: Path, work: Path, n_reads: int, length: int) -> Path:
 
 
 def commands_of(work, reference, index, reads, percent, report, options) -> dict:
-    """Commands and outputs by program."""
+    """Return commands and outputs by program."""
     threads = str(options.threads)
     out = {name: work / f"{name}.bam" for name in ("bwarp", "yara")} | {"razers3": work / "r.sam"}
     commands = {
@@ -111,7 +112,7 @@ def commands_of(work, reference, index, reads, percent, report, options) -> dict
 
 
 def take_turns(what: str, reference: Path, commands: dict, edits: int, made: dict, options):
-    """One line a program: seconds, processor seconds, memory, loci, and those others lack."""
+    """Return a line per program: seconds, CPU seconds, memory, loci, and loci that others lack."""
     used = in_turn(
         {name: partial(run_program, command) for name, (command, _) in commands.items()},
         options.repeats + 1,
@@ -140,7 +141,7 @@ def take_turns(what: str, reference: Path, commands: dict, edits: int, made: dic
 
 
 def loci_of(path: Path) -> np.ndarray:
-    """Rows of read, strand, contig, start and edits, sorted; reads by a hash of their names."""
+    """Return sorted rows of read (a hash of its name), strand, contig, start and edits."""
     with pysam.AlignmentFile(path) as file:
         rows = [
             (
@@ -157,7 +158,7 @@ def loci_of(path: Path) -> np.ndarray:
 
 
 def not_covered(some: np.ndarray, others: np.ndarray, edits: int) -> int:
-    """How many loci have no other near them with no more edits."""
+    """Return the number of loci without another one nearby that has at most as many edits."""
     near: dict[tuple, list] = {}
     for read, strand, contig, start, distance in others.tolist():
         near.setdefault((read, strand, contig), []).append((start, distance))

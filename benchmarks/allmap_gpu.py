@@ -4,15 +4,15 @@
     python benchmarks/allmap_gpu.py -o benchmarks/results/allmap_h200.jsonl
     python benchmarks/allmap_gpu.py --genome-bases 200000000 --reads 1000000 --parts best profile
 
-A genome with repeats, its index and reads are made first. Then, of --parts:
+A genome with repeats, its index and reads are made first. Then the parts in --parts run:
 
-    compare   a part of the reads by the CPU and by the GPU: what they write must be equal, BAM and
-              counts; every locus, and the best ones
-    best      scripts/find_alignments.py as a user runs it, --report best, twice
-    all       the same with every locus, of --all-reads reads
-    profile   some chunks step by step, and the time of every kernel, for both
+    compare   search some of the reads on the CPU and on the GPU, for every locus and for the best
+              ones: BAM files and counts must be equal
+    best      run scripts/find_alignments.py --report best as a user does, twice
+    all       the same for every locus of --all-reads reads
+    profile   process some chunks step by step with the time of each kernel, for both
 
-One JSON line each.
+Each writes one JSON line.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ def reads_of(folder: Path, number: int) -> Path:
 
 
 def simulate(folder: Path, options) -> dict:
-    """A genome, its index and reads in a folder, as far as they are not there; seconds of each."""
+    """Make a genome, its index and reads unless they exist in a folder; return their seconds."""
     genome, index = folder / "genome.fa", folder / "index"
     folder.mkdir(exist_ok=True, parents=True)
     seconds = {}
@@ -81,9 +81,9 @@ def simulate(folder: Path, options) -> dict:
 
 
 def find(folder: Path, number: int, report: str, backend: str, options) -> tuple[float, dict, Path]:
-    """Seconds of a run, its counts, and its BAM."""
+    """Run a search; return its seconds, its counts, and its BAM."""
     output = folder / f"{number}.{report}.{backend}.bam"
-    # Removing a file of gigabytes takes time that is not the program's.
+    # Removing a file of gigabytes takes time that would count for the program.
     output.unlink(missing_ok=True)
     counts = output.with_suffix(".json")
     used = run_script(
@@ -96,7 +96,7 @@ def find(folder: Path, number: int, report: str, backend: str, options) -> tuple
 
 
 def compare(folder: Path, report: str, options) -> dict:
-    """Search by both engines; what they write must be equal."""
+    """Search with both engines; their output must be equal."""
     number, found = options.compared_reads, {}
     for backend in ("cpu", "cuda"):
         found[backend] = find(folder, number, report, backend, options)
@@ -119,37 +119,33 @@ def whole_run(folder: Path, number: int, report: str, options) -> dict:
 
 
 def timeline(folder: Path, number: int, report: str, options) -> dict:
-    """When chunks of a run in this process are done, without what comes after the last one."""
+    """Return the times at which chunks of a run in this process are done."""
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.loci import find as engine
-    from bwarp.loci.find import find_chunks
+    from bwarp.loci.find import LociTask, load, reads_a_chunk
     from bwarp.loci.locus_bam import locus_records
     from bwarp.reads.read_chunks import read_chunks
-    from bwarp.runtime.threads import read_ahead
+    from bwarp.runtime.chunks import read_ahead
 
     start, marks = time.perf_counter(), []
-    size = engine.reads_a_chunk("cuda", loci_options(report, options))
+    task = LociTask(loci_options(report, options), options.max_places)
+    size = reads_a_chunk("cuda", task)
     path = str(reads_of(folder, number))
     chunks = read_ahead(read_chunks(path, None, False, size, options.threads))
     index = load_index(folder / "index")
-    genome, kept = engine.load(index, "cuda", options.threads)
+    engine = load(index, task, "cuda", options.threads)
     loaded, n_reads, n_loci = time.perf_counter() - start, 0, 0
     starts, contigs = index.reference.contig_starts, Names.of(index.reference.names)
 
     def records(found):
-        made = locus_records(found, genome.blocks, starts, b"", contigs)
-        return found.certificate, made.starts[-1]
+        return locus_records(found, engine.genome.blocks, starts, b"", contigs).starts[-1]
 
-    for counts, _ in find_chunks(
-        index, genome, chunks, loci_options(report, options), options.max_places, options.threads,
-        records, kept,
-    ):  # fmt: skip
+    for _, counts in engine.find_loci(chunks, records):
         n_reads, n_loci = n_reads + counts.reads, n_loci + counts.loci
         marks.append((time.perf_counter() - start, n_reads, n_loci))
     half = marks[len(marks) // 2]
     seconds = marks[-1][0] - half[0]
-    # Little data is one chunk, and has no second half.
+    # Small data is a single chunk without a second half.
     of_half = {
         "reads_a_second_in_the_second_half": round((n_reads - half[1]) / seconds),
         "loci_a_second_in_the_second_half": round((n_loci - half[2]) / seconds),
@@ -169,26 +165,25 @@ def loci_options(report: str, options):
 
 
 def profile(folder: Path, number: int, report: str, options) -> list[dict]:
-    """Seconds of every step of some chunks, one after the other, and of every kernel."""
+    """Return the seconds of each step of some chunks, one after the other, and of each kernel."""
     import numpy as np
     from frame.gpu_timing import KernelClock, StepClock, microseconds_each
 
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.loci import find as engine
     from bwarp.loci.alignments_cpu import align_loci
     from bwarp.loci.candidates_cpu import blocks_of
-    from bwarp.loci.find import FoundChunk
+    from bwarp.loci.find import FoundChunk, LociTask, load, reads_a_chunk
     from bwarp.loci.locus_bam import locus_records
     from bwarp.mapping.extension_cpu import both_strands
     from bwarp.reads.read_chunks import read_chunks
 
     step = StepClock()
     index = step("load the index", load_index, folder / "index")
-    genome, kept = step("genome and GPU", engine.load, index, "cuda", options.threads)
+    task = LociTask(loci_options(report, options))
+    engine = step("genome and GPU", load, index, task, "cuda", options.threads)
+    genome, find_loci = engine.genome, engine.finder.find_batch
     preparing = {name: round(value, 3) for name, value in step.seconds.items()}
-    locus_options = loci_options(report, options)
-    find_loci = engine.loci_finder(index, genome, locus_options, kept)
     lines = []
     calls = cProfile.Profile()
     for what, context in (
@@ -197,7 +192,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
         ("calls", contextlib.nullcontext()),
     ):
         n_reads = n_loci = 0
-        path, size = str(reads_of(folder, number)), engine.reads_a_chunk("cuda", locus_options)
+        path, size = str(reads_of(folder, number)), reads_a_chunk("cuda", task)
         chunks = read_chunks(path, None, False, size)
         with context as kernels:
             for turn in range(options.chunks + 1):
@@ -213,7 +208,8 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 blocks = step("make bits of reads", blocks_of, both)
                 with calls if what == "calls" and turn else contextlib.nullcontext():
                     loci, counts = step("find loci", find_loci, both, blocks, chunk.offsets)
-                gaps = locus_options.gaps_of(locus_options.edits_of(np.diff(chunk.offsets)))
+                limits = task.limits
+                gaps = limits.gaps_of(limits.edits_of(np.diff(chunk.offsets)))
                 given = genome.blocks, blocks, chunk.offsets, loci, gaps
                 alignments = step("align, a thread", align_loci, *given)
                 n_of_reads = np.bincount(loci.reads, minlength=chunk.n_reads)
@@ -224,7 +220,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 n_reads, n_loci = n_reads + chunk.n_reads, n_loci + len(loci.reads)
         times = step.seconds if kernels is None else kernels.seconds
         if what == "calls":
-            # Of Python, in themselves, where loci are found.
+            # Python's functions for finding loci, without the functions that they call.
             calls.create_stats()
             times = {
                 f"{Path(file).name}:{line} {name} x{n}": own

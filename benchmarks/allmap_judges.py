@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""Hold all loci of reads against programs that find all, too, and count every difference.
+"""Compare all loci of reads with those of other complete programs, and count all differences.
 
     python benchmarks/allmap_judges.py -o benchmarks/results/allmap_judges.jsonl
 
-Of human chr20, or of a simulated genome where that is not here. Each judge is left out where it is
-not: bowtie (apt install bowtie), Sassy's module (PyPI sassy-rs), and RazerS 3 and RABEMA (apt
+The genome is human chr20, or a simulated one if it is missing. Judges that are not installed are
+skipped: bowtie (apt install bowtie), Sassy's module (PyPI sassy-rs), and RazerS 3 and RABEMA (apt
 install seqan-apps).
 
     bowtie   ``-v E -a``, no gaps: the same reads, strands and positions
-    sassy    every end of a stretch within E edits of the read, with its distance. Each locus must
-             be such an end, with the same distance; and each end must be covered: a locus of no
-             more edits ends within 2 E bases of it. Of the reverse complement, starts for ends.
-             Sassy is given the stretches between ambiguous bases one by one
-    rabema   the judge of read mappers (Holtgrewe et al. 2011), both ways round: the loci of one
-             program say what there is to find, and those of the other are looked up there. RABEMA
-             does not let a read begin or end with a gap: loci with such a gap that it calls
-             invalid are counted, and intervals missed that have a locus of no more edits within
-             2 E bases
+    sassy    every end of a match within E edits of the read, with its distance. Each locus must
+             have such an end, with the same distance; and each end must be covered by a locus with
+             at most as many edits that ends within 2 E bases of it. For the reverse complement,
+             starts replace ends. Sassy searches each sequence between ambiguous bases separately
+    rabema   the benchmark for read mappers (Holtgrewe et al. 2011), in both directions: the loci of
+             one program are the gold standard for those of the other. RABEMA does not allow a gap
+             at an end of a read: loci that it calls invalid for such a gap are counted, and so are
+             missed intervals with a locus of at most as many edits within 2 E bases
 
-One JSON object a line is appended to --output.
+One JSON object per line is appended to --output.
 """
 
 import importlib
@@ -47,7 +46,7 @@ LENGTH, PERCENT = 100, 4
 KMER, MOST_MISMATCHES = 20, 3
 JUDGES = ("bowtie", "sassy", "rabema")
 
-#: What Sassy searches, in its processes: contig, start and bases of every stretch.
+#: The sequences that Sassy searches, in its processes: contig, start and bases.
 _PIECES: list[tuple] = []
 
 
@@ -84,7 +83,7 @@ def main():
 
 
 def simulated(work: Path, reference: Path, n_reads: int, length: int) -> Path:
-    """Reads, each named by its number."""
+    """Return simulated reads, each named by its number."""
     reads, numbered = work / f"long_names_{length}.fq", work / f"reads_{length}.fq"
     what = "--reads", n_reads, "--read-length", length, "--random-fraction", 0
     run_script("simulate_reads", "--reference", reference, "-1", reads, *what)
@@ -128,7 +127,7 @@ def bowtie(work: Path, reference: Path, index: Path, options):
 
 
 def table_of(path: Path) -> pd.DataFrame:
-    """Read, strand, contig and start, of each of bwarp's loci or bowtie's hits."""
+    """Return read, strand, contig and start of each of bwarp's loci or bowtie's hits."""
     ours = path.name == "ours.tsv"
     columns = ["query", "strand", "contig", "start"]
     return pd.read_csv(
@@ -177,7 +176,7 @@ def sassy(work: Path, reference: Path, index: Path, options):
 
 
 def stretches(reference) -> list[tuple[str, int, bytes]]:
-    """Contig, start and bases of every stretch without ambiguous bases."""
+    """Return contig, start and bases of each maximal sequence without ambiguous bases."""
     codes = codes_of(reference)
     pieces = []
     for name, start, stop in zip(
@@ -191,12 +190,12 @@ def stretches(reference) -> list[tuple[str, int, bytes]]:
 
 
 def _give(pieces) -> None:
-    """Keep the stretches in a process that searches them."""
+    """Store the sequences in a process that searches them."""
     _PIECES.extend(pieces)
 
 
 def ends_of(sequence: bytes, edits: int) -> dict[str, dict]:
-    """Distances of the ends of a read, by contig and position; of its complement, of the starts."""
+    """Return distances of a read's ends, or its complement's starts, by contig and position."""
     if b"N" in sequence:
         return {}
     searcher = importlib.import_module("sassy").Searcher("dna", rc=True)
@@ -209,7 +208,7 @@ def ends_of(sequence: bytes, edits: int) -> dict[str, dict]:
 
 
 def compare(loci, strand: str, ends: dict, edits: int, total: dict) -> None:
-    """Add the differences of a read on a strand."""
+    """Count the differences of a read on a strand."""
     near = {}
     if loci is not None:
         column = "end" if strand == "+" else "start"
@@ -235,7 +234,7 @@ def compare(loci, strand: str, ends: dict, edits: int, total: dict) -> None:
 def rabema(work: Path, reference: Path, index: Path, options):
     if not all([found("razers3"), found("rabema_evaluate"), found("samtools")]):
         return
-    # An index of the reference is written beside it.
+    # An index of the reference is written next to it.
     genome = work / "rabema.fa"
     shutil.copy(reference, genome)
     reads = simulated(work, reference, options.reads, LENGTH)
@@ -264,7 +263,7 @@ def rabema(work: Path, reference: Path, index: Path, options):
 
 
 def prepared(work: Path, path: Path) -> Path:
-    """Alignments by name, in the order of reads, all with their bases, as RABEMA takes them."""
+    """Return alignments for RABEMA: sorted by read, all with names and bases."""
     by_name, full = path.with_suffix(".name.sam"), path.with_suffix(".full.sam")
     run_program(["samtools", "sort", "-n", "-O", "sam", "-o", by_name, path])
     run_program(["rabema_prepare_sam", "--dont-check-sorting", "-i", by_name, "-o", full])
@@ -282,7 +281,7 @@ def gold_standard(work: Path, genome: Path, path: Path) -> Path:
 
 
 def evaluated(work: Path, genome: Path, intervals: Path, path: Path, edits: int) -> dict:
-    """The counts of RABEMA's report, and how many of the differences are gaps at a read's end."""
+    """Return the counts in RABEMA's report, and how many differences are gaps at a read's end."""
     report = work / "out.rabema_report_tsv"
     command = [
         "rabema_evaluate", "-e", PERCENT, "-c", "all", "-r", genome, "-g", intervals, "-b", path,
@@ -305,14 +304,14 @@ def evaluated(work: Path, genome: Path, intervals: Path, path: Path, edits: int)
 
 
 def near_a_locus(path: Path, missed: list, edits: int) -> int:
-    """How many intervals (read, edits, contig, F or R, first and last end) have a locus near."""
+    """Count the intervals (read, edits, contig, F or R, first and last end) with a locus nearby."""
     ends: dict[tuple, list] = {}
     with pysam.AlignmentFile(str(path)) as file:
         lengths = dict(zip(file.references, file.lengths, strict=True))
         for record in file:
             if record.is_unmapped:
                 continue
-            # Ends in the direction of the read.
+            # Ends are in the direction of the read.
             turned, contig = record.is_reverse, record.reference_name
             end = lengths[contig] - record.reference_start if turned else record.reference_end
             key = record.query_name, contig, "R" if turned else "F"

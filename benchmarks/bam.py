@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Time what happens to mapped reads: SAM text, BAM records, sorting, blocks, index; and samtools.
+"""Time SAM text, BAM records, sorting, compressing and indexing of mapped reads; and samtools.
 
     python benchmarks/bam.py -o benchmarks/results/bam_cpu.jsonl
 
-Simulated pairs of 2 x 150 on a random genome, one base in 200 different, qualities of four kinds as
-new sequencers give them. Each step's wall and processor seconds, medians of turns taken; samtools
-sorts and indexes the same records in the same run. One JSON line each.
+Pairs of 2 x 150 are simulated on a random genome, with one substitution per 200 bases and four
+quality values, as from recent sequencers. Wall and CPU seconds of each step are medians over
+several turns; samtools sorts and indexes the same records in the same run. Each result is one JSON
+line.
 """
 
 import resource
@@ -30,7 +31,7 @@ from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.reads.base_bits_cpu import copy_bases
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.comment_tags import no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import bam_records, sam_records
 from bwarp.reference import make_reference
@@ -53,16 +54,16 @@ def parse_options():
 def measure(options):
     genome, names, header = simulated_genome(options.bases)
     rng = np.random.default_rng(1)
-    chunks = []
+    tables = []
     for first in range(0, options.reads, READS_A_CHUNK):
         n_pairs = min(READS_A_CHUNK, options.reads - first) // 2
-        chunks.append(simulated_pairs(rng, genome, n_pairs, first // 2))
-    tables = [alignment_records(genome.contig_starts, *chunk[:1], *chunk[2:]) for chunk in chunks]
+        chunk, both, *mapped = simulated_pairs(rng, genome, n_pairs, first // 2)
+        records = alignment_records(genome.contig_starts, chunk, *mapped)
+        tables.append(mapped_tables(genome, names, ReadArrays.of(chunk, both), records, GROUP))
     with tempfile.TemporaryDirectory() as work:
-        turns = [
-            one_turn(Path(work), options, genome, names, header, chunks, tables)
-            for _ in range(options.repeats + 1)
-        ][1:]  # the first turn compiles, where that has not been done
+        # The first turn compiles if necessary.
+        turns = [one_turn(Path(work), options, header, tables) for _ in range(options.repeats + 1)]
+        turns = turns[1:]
     for step in turns[0]:
         wall, processor = (statistics.median(turn[step][i] for turn in turns) for i in (0, 1))
         yield {
@@ -91,7 +92,7 @@ def simulated_genome(bases: int) -> tuple[Genome, Names, BamHeader]:
 
 
 def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):
-    """A chunk, its reads on both strands, and alignments where they are from."""
+    """Return a chunk, its reads on both strands, and alignments at their origins."""
     n_reads = 2 * n_pairs
     contigs = rng.integers(0, CONTIGS, n_pairs)
     lengths = np.diff(genome.contig_starts)[contigs]
@@ -127,9 +128,9 @@ def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):
     return chunk, both_strands(chunk.codes, offsets), mapped, primary
 
 
-def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict:
-    """Wall and processor seconds and bytes of every step."""
-    measured, no_sums, tags = {}, np.empty(0, np.int64), no_tags(READS_A_CHUNK)
+def one_turn(work: Path, options, header, tables) -> dict:
+    """Return wall and CPU seconds and bytes of each step."""
+    measured = {}
 
     def add(step, run):
         before, start = used(), time.perf_counter()
@@ -139,19 +140,11 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
 
     def sam():
         return None, sum(
-            part.size
-            for chunk, table in zip(chunks, tables, strict=True)
-            for part in sam_records(genome, names, *chunk[:2], table, GROUP, tags, options.threads)
+            part.size for table in tables for part in sam_records(table, options.threads)
         )
 
     def encode():
-        parts = [
-            part
-            for chunk, table in zip(chunks, tables, strict=True)
-            for part in bam_records(
-                genome, names, *chunk[:2], table, GROUP, no_sums, tags, options.threads
-            )
-        ]
+        parts = [part for table in tables for part in bam_records(table, options.threads)]
         return parts, sum(part.data.size for part in parts)
 
     def unsorted():
@@ -179,7 +172,7 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
     parts = add("BAM records", encode)
     add("unsorted BAM of records", unsorted)
     total = sum(part.data.size for part in parts)
-    # The first run takes two thirds of the memory.
+    # The first sorted run takes two thirds of the memory.
     add("sorted, indexed BAM of records", lambda: in_order(2 * total))
     add("the same with memory for an eighth", lambda: in_order(total // 8))
     if found("samtools"):
@@ -190,7 +183,7 @@ def one_turn(work: Path, options, genome, names, header, chunks, tables) -> dict
 
 
 def used() -> float:
-    """Processor seconds of this process and those it has waited for."""
+    """Return the CPU seconds of this process and of those it has waited for."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""How many hits k-mers of a length have with so many mismatches, and what finding them costs.
+"""Count hits of k-mers by length and mismatches, and time the search.
 
     python benchmarks/choosing.py                 k-mers of a simulated genome
     python benchmarks/choosing.py --index chr20.index --output benchmarks/results/choosing_cpu.jsonl
-    python benchmarks/choosing.py --draw          the tables of docs/choosing.md, from the results
+    python benchmarks/choosing.py --draw          draw the tables of docs/choosing.md
 
 K-mers are taken from random positions of the reference, and counted with `count_seeds` on one
-thread: for each length and number of mismatches one JSON line with the k-mers ("words") that have
-one hit (the one they were taken from), those over the usual limit of 128, the mean, and k-mers a
-CPU second. The tables of p and q are drawn from what benchmarks/seeds.py --parts sweep measured.
+thread. For each length and number of mismatches there is one JSON line with the number of k-mers
+("words") with a single hit (their origin), the number over the usual limit of 128, the mean, and
+the k-mers per CPU second. The tables of p and q are drawn from the results of benchmarks/seeds.py
+--parts sweep.
 """
 
 import json
@@ -72,7 +73,7 @@ def measure(options, index: Path) -> Iterator[dict]:
     results = Results(options.output)
     stored = load_index(index)
     codes = codes_of(stored.reference)
-    # In the order of the cost, so that the first call's reading is not in a time.
+    # The first call, which reads the index, is not timed.
     for mismatches in range(4):
         seeds = SeedOptions(mismatches, LIMIT)
         prepared = prepare(stored, seeds, "cpu")
@@ -100,7 +101,7 @@ def measure(options, index: Path) -> Iterator[dict]:
 
 
 def random_kmers(codes: np.ndarray, k: int, count: int) -> SequenceBatch:
-    """K-mers of the reference without ambiguous bases."""
+    """Return random k-mers of the reference without ambiguous bases."""
     random = np.random.default_rng(k)
     starts = random.integers(0, codes.size - k, 4 * count)
     kmers = codes[starts[:, None] + np.arange(k)]
@@ -114,16 +115,16 @@ def random_kmers(codes: np.ndarray, k: int, count: int) -> SequenceBatch:
 
 
 def with_tables(text: str) -> str:
-    """The page with the tables between its marks drawn anew."""
+    """Return the page with new tables between its markers."""
     lines = [json.loads(line) for line in (RESULTS / "choosing_cpu.jsonl").read_text().splitlines()]
     sweeps = [json.loads(line) for line in (RESULTS / "seeds_cpu.jsonl").read_text().splitlines()]
     sweeps = [line for line in sweeps if "sweep" in line]
     tables = {"words": kmers_table(lines)} | {
         what: sweep_table([line for line in sweeps if line["sweep"] == what], unit)
         for what, unit in (
-            ("occ_rate", "20-mers a second"),
-            ("prefix_length", "20-mers a second"),
-            ("sa_rate", "hits located a second"),
+            ("occ_rate", "20-mers per second"),
+            ("prefix_length", "20-mers per second"),
+            ("sa_rate", "hits located per second"),
         )
     }
     for name, table in tables.items():
@@ -148,7 +149,7 @@ def kmers_table(lines: list[dict]) -> str:
 
 
 def sweep_table(lines: list[dict], unit: str) -> str:
-    rows = [f"| `{lines[0]['sweep']}` | bytes a base | {unit} |", "|---|---|---|"]
+    rows = [f"| `{lines[0]['sweep']}` | bytes per base | {unit} |", "|---|---|---|"]
     rows += [
         f"| {line['value']} | {line['bytes_a_base']:.2f} | {line['a_second'] / 1e6:.1f} million |"
         for line in lines

@@ -1,11 +1,11 @@
 """Compare the alignments of two versions, or two programs, read by read.
 
     python benchmarks/compare_alignments.py OLD.sam NEW.sam --reference genome.fa [--list 20]
-    python benchmarks/compare_alignments.py        bwa mem's and ours, of simulated reads
+    python benchmarks/compare_alignments.py        bwa mem and bwarp, simulated reads
 
-Says how many reads differ in which way (bwarp.evaluation.agreement lists the kinds; "here" is NEW),
-how mapping qualities moved, and, where the reads' names hold the truth, which became correct or
-incorrect. With --list the first reads of every kind that is not "same" are shown.
+Counts reads by kind of difference (listed in bwarp.evaluation.agreement; "here" is NEW) and changes
+of mapping quality; if the names of reads contain the truth, also reads that became correct or
+incorrect. --list shows the first reads of every kind other than "same".
 """
 
 import shutil
@@ -22,7 +22,7 @@ from frame.timing import run_program
 from bwarp.evaluation.agreement import NEAR, Alignment, kind_of, primary_alignments, true_origin
 from bwarp.mapping.parameters import MappingParameters
 
-#: Qualities are counted by these steps.
+#: Qualities are counted in bins that begin at these values.
 STEPS = (0, 1, 10, 20, 30, 60)
 
 
@@ -42,7 +42,7 @@ def step_of(quality: int) -> int:
 
 
 def outcome_of(key: tuple[str, int], found: Alignment) -> str:
-    """correct, incorrect, unmapped or random, by the read's name; "" where that tells nothing."""
+    """Return correct, incorrect, unmapped or random by the read's name; "" if it has no truth."""
     try:
         contig, start = true_origin(*key)
     except (ValueError, IndexError):
@@ -75,7 +75,7 @@ def main():
 
 
 def simulated(folder: Path, options) -> tuple[str, str, str]:
-    """Alignments of simulated reads by bwa mem and by bwarp, and the reference."""
+    """Return alignments of simulated reads by bwa mem and by bwarp, and the reference."""
     if not shutil.which("bwa"):
         skip("bwa is not on PATH, and no alignments are given")
     genome = make_genome(folder, options.bases)

@@ -1,14 +1,13 @@
 """Write the tables and pictures of README.md and docs/ from the results in benchmarks/results.
 
     python benchmarks/draw_docs.py            write them
-    python benchmarks/draw_docs.py --check    only say whether they are new, by the exit code
+    python benchmarks/draw_docs.py --check    only check, by the exit code, whether they are current
     python benchmarks/draw_docs.py --falls    list figures that were better at the last release,
                                               or, before the first, at their last measurement
 
-A table stands between <!-- table NAME: begin --> and <!-- table NAME: end -->. "older" marks a
-figure that was measured before the last change to its code, as of the day when the table is drawn:
---check does not look at it. README.md shows those figures that FRONT_PAGE names, and the accuracy
-of mapping.
+A table is between <!-- table NAME: begin --> and <!-- table NAME: end -->. "older" marks a figure
+that was measured before the last change to its code when the table was drawn; --check ignores it.
+README.md shows the figures in FRONT_PAGE, and the accuracy of mapping.
 """
 
 import re
@@ -27,11 +26,11 @@ MARKED = re.compile(
 )
 PAGES = ["README.md", *(f"docs/{path.name}" for path in sorted((CHECKOUT / "docs").glob("*.md")))]
 
-#: The rows of README.md: what, and a part of their data.
+#: The rows of README.md: the job, and a part of the name of its data.
 FRONT_PAGE = (
     ("index, FASTA to folder", "133 Mb of human"),
-    ("map, FASTQ to SAM, reads a second", "chr20.fa"),
-    ("map, FASTQ.gz to sorted BAM, reads a second", "12,000,000 reads"),
+    ("map, FASTQ to SAM, reads per second", "chr20.fa"),
+    ("map, FASTQ.gz to sorted BAM, reads per second", "12,000,000 reads"),
     ("seeds, FASTA to table", "30,000 20-mers, 1 mismatch, all 6,932,558 hits, chr20"),
     ("mems", "matches of 20 b of E. coli"),
     ("search, GCUPS", "protein of 5,478"),
@@ -49,7 +48,7 @@ def front_page(figures: list[Figure]) -> list[Figure]:
 
 
 def table(figures: list[Figure]) -> str:
-    """The figures in Markdown."""
+    """Return the figures as a Markdown table."""
     lines = [
         "| what | data | bwarp | other programs | machine | commit |",
         "|---|---|---|---|---|---|",
@@ -65,7 +64,7 @@ def without_age(text: str) -> str:
 
 
 def drawn(lines: Lines) -> dict[str, str]:
-    """The text of every page and picture, by its path."""
+    """Return the text of every page and picture by path."""
     figures = all_figures(lines)
     front = [*front_page(figures), *accuracy_figures(lines, FRONT_PAGE_READS)]
     tables = {"front page": table(front), "all figures": table(figures)}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Time reading FASTQ into codes against dnaio with a translation of every read, in the same run.
+"""Time reading FASTQ into codes against dnaio plus translating each read, in the same run.
 
     python benchmarks/fastq.py -o benchmarks/results/fastq.json
 
-400,000 simulated reads of 150 bases, plain and gzipped. Processor seconds, medians of turns taken;
-one JSON line each.
+There are 400,000 simulated reads of 150 bases, plain and gzipped. Times are CPU seconds, medians
+over several turns; each result is one JSON line.
 """
 
 import gzip
@@ -55,7 +55,7 @@ def compare(path: Path, options):
         ("dnaio and translate", dnaio.__version__): lambda: seconds(with_dnaio),
         ("bwarp", bwarp.__version__): lambda: seconds(with_bwarp),
     }
-    with_bwarp(path)  # compiles, where that has not been done
+    with_bwarp(path)  # compiles if necessary
     for (program, version), times in in_turn(programs, options.repeats).items():
         median = statistics.median(times)
         yield {

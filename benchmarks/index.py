@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Time indexing on the CPU, FASTA file to finished index, against bwa index in the same run.
+"""Time indexing on the CPU, from FASTA to a finished index, against bwa index in the same run.
 
     python benchmarks/index.py -o benchmarks/results/index_cpu.json
 
-References: E. coli K-12 from ../shared/data, and 133 Mb that stand in for a large genome: human
-chr20, the same with 2 % of its bases changed, and 7 Mb at random; a simulated one of --bases where
-neither is here. The programs take turns;
-one JSON line a program and reference holds the median and all of its wall times, processor time
-and peak memory, and one line how long a finished index takes to open with every array checked.
-What is not here (a reference, bwa) is said and left out.
+References are E. coli K-12 from ../shared/data, and 133 Mb as a substitute for a large genome:
+human chr20, a copy with 2 % of its bases changed, and 7 Mb of random bases. If neither is
+available, a genome of --bases is simulated. The programs take turns. One JSON line per program and
+reference contains the median and all wall times, the CPU time and peak memory; another line, the
+time to open a finished index and check every array. A missing reference or bwa is reported and
+skipped.
 """
 
 import json
@@ -103,7 +103,7 @@ def compare(name: str, fasta: Path, repeats: tuple[int, int], options):
         peer = ["bwa", "index", fasta], version_of("bwa"), 1, repeats[1]
         programs = {"bwa index": peer} | programs
     measured = {program: [] for program in programs}
-    run_program(ours)  # compiles, where that has not been done
+    run_program(ours)  # compiles if necessary
     for turn in range(max(repeats)):
         for program, (command, _, _, times) in programs.items():
             if turn < times:
@@ -141,7 +141,7 @@ def compare(name: str, fasta: Path, repeats: tuple[int, int], options):
 
 
 def leave_index(fasta: Path, folder: Path) -> None:
-    """Move the genome, as h133.fa, and the index that bwa built beside it to a folder."""
+    """Move the genome, renamed to h133.fa, and bwa's index to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     there = folder / "h133.fa"
     for path in fasta.parent.glob(f"{fasta.name}.*"):
@@ -152,13 +152,13 @@ def leave_index(fasta: Path, folder: Path) -> None:
 
 
 def recorded(results: Path, reference: str, program: str) -> list[dict]:
-    """The lines of an earlier run."""
+    """Return the lines of an earlier run."""
     lines = map(json.loads, results.read_text().splitlines())
     return [line for line in lines if (line["reference"], line["program"]) == (reference, program)]
 
 
 def open_whole(index: Path) -> float:
-    """Seconds to open an index in a new process and look at every array, imports not counted."""
+    """Time opening an index in a new process and checking all arrays, without imports."""
     program = (
         "import sys, time\n"
         "from bwarp.index.store import load_index\n"

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Time indexing a simulated genome of human size, FASTA file to folder, and mapping pairs of
-2 x 150 to it with few threads on the CPU, in one command.
+"""Time indexing a simulated genome of human size, and mapping pairs of 2 x 150 to it on the CPU.
 
     python benchmarks/index_whole_genome.py --backend cpu --memory 16G
 
-Writes a JSON line for each: the genome, seconds of scripts/index_reference.py, its peak memory, the
-size of the folder, and the seconds of --verify; and seconds and peak memory of
-scripts/map_reads.py, of a few pairs to SAM, of all to SAM, and of all to sorted BAM. Little of all
-is done first, so that everything is compiled.
+Writes one JSON line for each. The first contains the genome, the seconds and peak memory of
+scripts/index_reference.py, the size of the folder, and the seconds of --verify; the others, the
+seconds and peak memory of scripts/map_reads.py for a few pairs to SAM, all pairs to SAM, and all
+pairs to sorted BAM. Each is first run on little data, so that everything is compiled.
 """
 
 import tempfile
@@ -20,7 +19,7 @@ from frame.simulated import run_script
 
 from bwarp.runtime.backend import choose_backend
 
-#: Pairs that take next to no time to map: starting is all that does.
+#: So few pairs that the run consists almost only of starting.
 FEW = 1000
 
 
@@ -85,7 +84,7 @@ def measure(options, folder: Path, bases: int, contigs: int, pairs: int):
 
 
 def head(fastq: Path, records: int) -> Path:
-    """A file of the first records of another."""
+    """Write a file of the first records of another."""
     path = fastq.with_suffix(".few.fq")
     with open(fastq) as lines:
         path.write_text("".join(islice(lines, 4 * records)))

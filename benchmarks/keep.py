@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Put the lines of a run of the benchmarks in the place of older ones in benchmarks/results.
+"""Replace older lines in benchmarks/results with those of a new run of the benchmarks.
 
     make bench
     python benchmarks/keep.py
     python benchmarks/draw_docs.py
 
-config.yaml says which fields of a line name its job. All lines of a job come from one run: those in
-git are replaced where the run has every program that they have. Where it lacks one, as a peer that
-is not installed, they stay; what is new is added. Refused are a run of little data, and lines whose
-code differs from their commit.
+config.yaml lists the fields of a line that identify its job. All lines of a job come from one run:
+those in git are replaced if the run has every program that they have. If it lacks one, such as a
+peer that is not installed, the old lines stay and new jobs are added. Runs with little data are
+rejected, as are lines whose code differs from their commit.
 """
 
 import json
@@ -24,18 +24,18 @@ KEPT = CHECKOUT / "benchmarks" / "results"
 
 
 def programs_of(lines: list[dict]) -> set[str]:
-    """The programs that lines are of; libraries have their figures in the lines of bwarp."""
+    """Return the programs in lines; figures of libraries are in the lines of bwarp."""
     named = {line.get("program") or line.get("mapper") for line in lines} - {None}
     libraries = ("parasail", "edlib")
     return named | {name for name in libraries for line in lines if f"{name}_gcups" in line}
 
 
 def job_of(fields: list[str]) -> Callable[[dict], Hashable]:
-    """A function that gives the job of a line; without fields all lines are of one."""
+    """Return a function from a line to its job; without fields, all lines have the same job."""
 
     def job(line: dict) -> Hashable:
         values = [str(line.get(field)) for field in fields]
-        # A reference may be named by the folder of its index.
+        # A reference may be identified by the folder of its index.
         return tuple(re.sub(r"\.(ix|index)$", "", value) for value in values)
 
     return job
@@ -49,13 +49,13 @@ def by_job(lines: list[dict], job: Callable[[dict], Hashable]) -> dict[Hashable,
 
 
 def merged(before: list[dict], now: list[dict], fields: list[str]) -> tuple[list[dict], list]:
-    """Lines of jobs in their order, new ones last, and the programs that the run lacks.
+    """Return the lines of jobs in their order, new ones last, and the programs missing in the run.
 
     Returns
     -------
     lines : list of dict
     lacking : list of (job, set of str)
-        Jobs whose older lines stay.
+        Jobs whose older lines are kept.
     """
     job = job_of(fields)
     older, newer = by_job(before, job), by_job(now, job)
@@ -72,7 +72,7 @@ def lines_of(path: Path) -> list[dict]:
 
 
 def check(path: Path) -> None:
-    """Refuse lines that are of little data, or of code that is in no commit."""
+    """Reject lines from runs with little data, or with uncommitted code."""
     lines = lines_of(path)
     if any(line.get("small") for line in lines):
         sys.exit(f"{path}: its lines are of little data")
@@ -81,7 +81,7 @@ def check(path: Path) -> None:
 
 
 def keep(benchmark: Benchmark, folder: Path, kept: Path) -> None:
-    """Renew the file of a benchmark, and say what became of it."""
+    """Update the results file of a benchmark, and return a message about it."""
     now = lines_of(folder / benchmark.results)
     if not now:
         return
@@ -104,7 +104,7 @@ def main() -> None:
     config = json.loads(described.read_text())
     if config["small"]:
         sys.exit(f"{options.folder} has a run of little data")
-    # Others in the folder are of an earlier run, of which nothing is known.
+    # Other files in the folder are from an unknown earlier run.
     chosen = [one for name, one in benchmarks().items() if name in (config["only"] or [name])]
     for benchmark in chosen:
         check(options.folder / benchmark.results)

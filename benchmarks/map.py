@@ -5,14 +5,14 @@
     python benchmarks/map.py --reference genome.fa --simulator dwgsim --variant-rate 0.03 \
         --mappers 'bwa mem' bwarp --folder kept --output benchmarks/results/map_accuracy.json
 
-Reads are of dwgsim, or of our simulator, with the truth in their names. bwa mem, minimap2, bowtie2,
-minibwa and strobealign run where they are on PATH, each with an index of its own that is built
+Reads come from dwgsim or from bwarp's simulator, with the truth in their names. bwa mem, minimap2,
+bowtie2, minibwa and strobealign run if they are on PATH, each with its own index, which is built
 before and not timed; --folder keeps the indexes for the next run. Wall and CPU seconds (user and
-system) and the largest memory are of the whole program, from FASTQ to SAM, the fastest of --repeats
-runs.
+system) and peak memory are those of the whole program, from FASTQ to SAM, in the fastest of
+--repeats runs.
 
-One JSON object a mapper is printed and appended to --output. map_accuracy.py calls this program for
-many sets of reads.
+One JSON object per mapper is printed and appended to --output. map_accuracy.py calls this program
+for many sets of reads.
 """
 
 import gzip
@@ -53,9 +53,9 @@ def parse_options():
 
 
 def simulate(options, fasta: Path, folder: Path) -> list[Path]:
-    """The two files of reads."""
+    """Simulate pairs; return the two files of reads."""
     reads = [folder / "1.fq", folder / "2.fq"]
-    # Fragments have room for both reads.
+    # Fragments are long enough for both reads.
     insert = max(400, 12 * options.read_length // 5)
     if options.simulator == "own":
         run_script(

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Count the correct reads of many read sets with bwarp and with bwa mem: one call of map.py a set.
+"""Count the correct reads of many read sets with bwarp and bwa mem: one call of map.py per set.
 
     python benchmarks/map_accuracy.py
     python benchmarks/map_accuracy.py --pairs 100000 -o benchmarks/results/map_accuracy.json
 
-Of E. coli and human chr20, as far as they are here, or of a simulated genome: reads of dwgsim from
-30 to 1,000 bases, with up to 3 % of variants, with long indels, and single ones; of our own
-simulator where dwgsim is not installed. Lines are those of map.py.
+Genomes are E. coli and human chr20 if available, or a simulated one. Reads have 30 to 1,000 bases,
+up to 3 % variants or long indels, and are paired or single; they come from dwgsim, or from bwarp's
+simulator if dwgsim is not installed. Output lines are those of map.py.
 """
 
 import sys
@@ -19,8 +19,8 @@ from frame.references import ecoli
 from frame.simulated import make_genome
 from frame.timing import run_program
 
-#: Options of map.py; every set has a share of --pairs: the first, which README.md shows, more, and
-#: long reads fewer.
+#: Options of map.py, and the share of --pairs for each set: more for the first, which README.md
+#: shows, and fewer for long reads.
 SETS = (
     ({}, 5),
     ({"--read-length": 100}, 1),
@@ -49,7 +49,7 @@ def parse_options():
 
 
 def references(folder: Path, options) -> list[Path]:
-    """E. coli and chr20, as far as they are here; else a simulated genome."""
+    """Return E. coli and chr20 if available, otherwise a simulated genome."""
     fasta = folder / "ecoli.fa"
     here = [fasta] if not options.small and ecoli(fasta) else []
     chromosome = None if options.small else large_file("chr20.fa")

@@ -1,15 +1,15 @@
-"""Map reads over structural breakpoints with bwarp and with other mappers: which parts are right.
+"""Map reads over structural breakpoints with bwarp and other mappers, and count correct parts.
 
     python benchmarks/map_breakpoints.py                        reads of a simulated genome
     python benchmarks/map_breakpoints.py --reference chr20.fa --mappers 'bwa mem' bwarp
 
-Every pair has a read over a breakpoint of its own: of a deletion, a tandem duplication, an
-inversion or an insertion of random bases, of 50 to 10,000 bases, or of a translocation. A part of
-a read is the stretch on one side of a breakpoint; parts of 20 bases or more count. One is right if
-a record of the read, primary or supplementary, has half of its bases where they are from, or more;
-a read is right if all its parts are. Counted as well are records with a mapping quality of 30 or
-more that have fewer than half of their bases where they are from, and reads away from breakpoints
-with more than one record.
+Each pair has a read over its own breakpoint: of a deletion, a tandem duplication, an inversion or
+an insertion of random bases, with 50 to 10,000 bases, or of a translocation. A part of a read is
+its sequence on one side of a breakpoint; parts of at least 20 bases are counted. A part is correct
+if a primary or supplementary record of the read has at least half of the part's bases at their
+origin; a read is correct if all its parts are. The program also counts records with a mapping
+quality of at least 30 that have fewer than half of their bases at their origin, and reads away from
+breakpoints with more than one record.
 
 One JSON object for each mapper is printed and appended to --output.
 """
@@ -32,9 +32,9 @@ from bwarp.sequence import decode, encode
 
 KINDS = ("deletion", "duplication", "inversion", "insertion", "translocation")
 SMALLEST, LARGEST, LONG_GAP = 50, 10_000, 100
-#: Shorter parts of a read do not count.
+#: Shorter parts of a read are not counted.
 LEAST_PART = 20
-#: Reads are counted by their shortest part: up to 29 bases, 49, and more.
+#: Reads are counted by their shortest part: up to 29 bases, up to 49, and longer.
 SHORTEST_PARTS = (30, 50)
 INSERT_MEAN, INSERT_SD = 400, 50
 ERROR_RATE = 0.005
@@ -43,13 +43,13 @@ RANDOM = -1
 
 @dataclass(frozen=True)
 class Haplotype:
-    """A stretch with a variant, and where each base is from.
+    """A sequence with a variant, and the origin of each base.
 
     Attributes
     ----------
     codes : ndarray, shape=(n,), dtype=uint8
     origins : ndarray, shape=(n,), dtype=int64
-        Position in the genome, contigs end to end, or `RANDOM`.
+        Position in the genome (contigs concatenated), or `RANDOM`.
     reverse : ndarray, shape=(n,), dtype=bool
     breakpoints : list of int
     """
@@ -62,7 +62,7 @@ class Haplotype:
 
 @dataclass(frozen=True)
 class Read:
-    """A simulated read and where its bases are from; `kind` is "" away from breakpoints."""
+    """A simulated read and the origins of its bases; `kind` is "" away from breakpoints."""
 
     codes: np.ndarray
     origins: np.ndarray
@@ -85,7 +85,7 @@ def parse_options():
 
 
 def contigs_of(fasta: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names, codes end to end, and where each contig starts."""
+    """Return names, concatenated codes, and the start of each contig."""
     with pysam.FastxFile(str(fasta)) as file:
         records = [(record.name, encode(record.sequence.encode())) for record in file]
     starts = np.cumsum([0, *(len(codes) for _, codes in records)])
@@ -93,10 +93,10 @@ def contigs_of(fasta: Path) -> tuple[list[str], np.ndarray, np.ndarray]:
 
 
 def haplotype(rng, genome, starts, kind: str, size: int, flank: int) -> Haplotype:
-    """A stretch around a variant of this kind; one without ambiguous bases."""
+    """Return a sequence without ambiguous bases around a variant of this kind."""
     while True:
         at, other = rng.integers(flank, len(genome) - flank - size, 2)
-        # Where each piece is from: first and last base, and its strand.
+        # The origin of each piece: first and last base, and strand.
         pieces = {
             "deletion": [(at - flank, at, 0), (at + size, at + size + flank, 0)],
             "duplication": [(at - flank, at + size, 0), (at, at + size + flank, 0)],
@@ -128,7 +128,7 @@ def haplotype(rng, genome, starts, kind: str, size: int, flank: int) -> Haplotyp
 
 
 def cut(rng, variant: Haplotype, first: int, length: int, turned: bool, kind, size) -> Read:
-    """A read of a haplotype, with errors."""
+    """Return a read of a haplotype, with errors."""
     inside = slice(first, first + length)
     codes, origins = variant.codes[inside].copy(), variant.origins[inside]
     reverse = variant.reverse[inside]
@@ -140,7 +140,7 @@ def cut(rng, variant: Haplotype, first: int, length: int, turned: bool, kind, si
 
 
 def parts_of(read: Read) -> list[slice]:
-    """The stretches of a read that lie in one piece in the genome, and are long enough."""
+    """Return the parts of a read that are contiguous in the genome and long enough."""
     step = np.where(read.reverse, -1, 1)
     jumps = np.diff(read.origins) != step[1:]
     jumps |= read.reverse[1:] != read.reverse[:-1]
@@ -192,7 +192,7 @@ def write_fastq(path: Path, reads: list[Read]) -> None:
 
 
 def placed(record, starts_of: dict, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bases of the read, as it was read, that a record aligns, and their places in the genome."""
+    """Return the aligned bases of a record, in sequencing order, and their positions."""
     before = record.cigartuples[0][1] if record.cigartuples[0][0] == 5 else 0
     pairs = np.array(record.get_aligned_pairs(matches_only=True), np.int64).reshape(-1, 2)
     bases, places = pairs[:, 0] + before, pairs[:, 1] + starts_of[record.reference_name]
@@ -200,7 +200,7 @@ def placed(record, starts_of: dict, length: int) -> tuple[np.ndarray, np.ndarray
 
 
 def count(path: Path, pairs: list[tuple[Read, Read]], starts_of: dict) -> dict:
-    """What a mapper did: reads and right ones by kind, size and shortest part."""
+    """Count a mapper's reads and correct reads by kind, size and shortest part."""
     records = {}
     with pysam.AlignmentFile(str(path)) as file:
         for record in file.fetch(until_eof=True):

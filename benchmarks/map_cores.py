@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
-"""Time mapping on many cores, whole and by stage: where its wall clock goes.
+"""Time mapping on many cores, in total and by stage.
 
     python benchmarks/map_cores.py -o benchmarks/results/map_cores.jsonl
 
-A simulated genome, its index, and pairs of 2 x 150, plain, as BGZF and as gzip (--forms fq:
-plain alone, less than four minutes on 16 cores); the CPU engine alone. First little of all, which
-compiles what is not yet compiled. Then reading alone;
-scripts/map_reads.py as a user runs it, from each of them to sorted BAM, and to SAM; strobealign to
-SAM where it is on PATH; and a run in this process: how long its phases are, how many cores are busy
-in them, and the seconds of every stage. One JSON line each.
+Simulates a genome, its index, and pairs of 2 x 150: plain, as BGZF and as gzip (--forms fq: only
+plain, less than four minutes on 16 cores). Only the CPU engine is used. A run with little data
+compiles what is needed. Then these are timed: reading alone; scripts/map_reads.py as a user runs
+it, from each form of reads to sorted BAM and to SAM; strobealign to SAM if it is on PATH; and a run
+in this process, with the length of its phases, the number of busy cores in each, and the seconds of
+each stage. Each result is one JSON line.
 """
 
 import os
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,27 +31,27 @@ from bwarp.bam import block_writer, external_sort
 from bwarp.bam.bgzf import END_OF_FILE, compressed_blocks
 from bwarp.index.store import load_index
 from bwarp.mapping import pipeline
-from bwarp.mapping.engine import load, map_chunks
+from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.reads import read_chunks
 from bwarp.reads import read_chunks as counted_records
 from bwarp.records import alignment_file
 from bwarp.records import alignment_file as chunk_writer
 from bwarp.records.output_options import AlignmentOutput, default_sort_bytes
-from bwarp.runtime.threads import read_ahead
+from bwarp.runtime.chunks import read_ahead
 
 FORMS = ("fq", "bgzf.gz", "gzip.gz")
 PIECE = 1 << 20
 
-#: Stages, and the functions that do them.
+#: Stages, and their functions.
 STAGES = {
     "inflate or read (a thread a file)": (counted_records, "read_blocks"),
     "cut into records (one thread)": (counted_records, "cut_records"),
     "find lines, names": (read_chunks, "piece_of"),
     "lay out reads": (read_chunks, "laid_out"),
-    "seed and score": (pipeline, "_score"),
+    "seed and score": (pipeline.CpuMapEngine, "find"),
     "insert size": (pipeline, "estimate_insert_size"),
-    "rescue mates": (pipeline, "_add_mates"),
+    "rescue mates": (pipeline, "add_mates"),
     "primary hits, final alignments": (pipeline, "finish_chunk"),
     "records: which": (chunk_writer, "chunk_records"),
     "records: bytes": (alignment_file, "bam_records"),
@@ -79,7 +78,7 @@ def parse_options():
 
 
 def simulate(folder: Path, bases: int, contigs: int, pairs: int, threads: int, forms) -> dict:
-    """A genome, its index and reads in a folder; seconds of each."""
+    """Make a genome, its index and reads in a folder; return the seconds of each."""
     genome, (first, second) = folder / "genome.fa", reads_of(folder, "fq")
     folder.mkdir()
     size = "--length", bases, "--contigs", contigs
@@ -115,7 +114,7 @@ def bgzf_pieces(data: np.ndarray) -> list[np.ndarray]:
 
 
 def pack(plain: Path, packed: Path, threads: int, pieces_of) -> None:
-    """Compress a file in threads, 16 pieces each at a time."""
+    """Compress a file with several threads, each 16 pieces at a time."""
     data = np.memmap(plain, np.uint8, "r")
     parts = (data[at : at + 16 * PIECE] for at in range(0, data.size, 16 * PIECE))
     with open(packed, "wb") as file, ThreadPoolExecutor(threads) as pool:
@@ -149,7 +148,7 @@ def map_reads(folder: Path, form: str, output: str, threads: int) -> dict:
     first, second = reads_of(folder, form)
     path = "-" if output == "-" else folder / output
     if path != "-":
-        # Removing a file of gigabytes takes time that is not the mapper's.
+        # Removing a file of gigabytes takes time that would count for the mapper.
         path.unlink(missing_ok=True)
     used = run_script(
         "map_reads", "--index", folder / "index", "-1", first, "-2", second, "-o", path,
@@ -175,7 +174,7 @@ def strobealign(folder: Path, threads: int) -> dict:
 
 
 def staged(folder: Path, form: str, threads: int):
-    """The phases of a run in this process, and what every stage took in all threads."""
+    """Return the phases of a run in this process, and the seconds per stage over all threads."""
     first, second = map(str, reads_of(folder, form))
     output = folder / "stages.bam"
     sorted_bam = AlignmentOutput(str(output), default_sort_bytes(threads), sort=True)
@@ -187,13 +186,9 @@ def staged(folder: Path, form: str, threads: int):
     with StageClock(STAGES) as clock:
         chunks = read_ahead(read_chunks.paired_chunks(first, second, threads=threads))
         index = load_index(folder / "index")
-        genome, kept = load(index, "cpu", threads)
+        engine = load(index, MappingParameters(), "cpu", threads)
         mark(0)
-        parameters = MappingParameters()
-        mapped = partial(map_chunks, index, genome, chunks, parameters, "cpu", threads, kept)
-        chunk_writer.write_mapped(
-            sorted_bam, parameters, index.reference, genome, mapped, mark, threads
-        )
+        chunk_writer.write_mapped(engine, chunks, sorted_bam, index.reference, mark)
         mark(marks[-1][2])
     names = ("load", "until the first chunk", "map", "sort, compress, write")
     bounds = [marks[0], marks[1], marks[2], marks[-2], marks[-1]]

@@ -3,14 +3,14 @@
 
     python benchmarks/map_gpu.py -o benchmarks/results/map_h200.jsonl
 
-First a small genome, so that everything is compiled: its reads are mapped by the CPU and by the
-GPU, and the two BAM files must hold the same bytes. Then the large one: a part of its reads by both
-engines, compared again; scripts/map_reads.py as a user runs it, twice, with input that is packed in
-BGZF and not at all, and with five times as many reads; the same in this process, with the times
-when chunks are done; and the first chunks step by step, with the time of every kernel. One JSON
-line each. --timeline keeps the timeline of a run. Nothing is compiled when it begins.
+First, to compile everything, reads of a small genome are mapped on the CPU and on the GPU; the two
+BAM files must contain the same bytes. On the large genome these follow: some reads with both
+engines, compared again; scripts/map_reads.py as a user runs it, twice, with input in BGZF and
+uncompressed, and with five times as many reads; the same in this process, with the times when
+chunks are done; and the first chunks step by step, with the time of each kernel. Each writes one
+JSON line. --timeline keeps the timeline of a run. At the start, nothing is compiled.
 
-Reads are gzipped as gzip and pigz do if they are not told otherwise: at level 6, in one stream.
+Reads are compressed with the defaults of gzip and pigz: level 6, one stream.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from zlib_ng import gzip_ng_threaded
 
 from bwarp.runtime.threads import available_threads, run_together
 
-#: What reads are in, by how the names of their files begin.
+#: The format of reads by the prefix of their file names.
 FORMS = {"": "gzipped", "bgzf": "bgzf", "plain": "plain", "copies": "gzipped"}
 
 
@@ -55,7 +55,7 @@ def parse_options():
 
 
 def simulate(folder: Path, bases: int, contigs: int, pairs: int) -> dict:
-    """A genome, its index and reads in a folder; seconds of each."""
+    """Make a genome, its index and reads in a folder; return the seconds of each."""
     genome, index = folder / "genome.fa", folder / "index"
     folder.mkdir(exist_ok=True)
     size = "--length", bases, "--contigs", contigs
@@ -69,7 +69,7 @@ def simulate(folder: Path, bases: int, contigs: int, pairs: int) -> dict:
 
 
 def make_reads(folder: Path, name: str, pairs: int) -> float:
-    """Reads in gzip, and their text, whose name begins with "plain"."""
+    """Write reads as gzip, and as text in a file whose name begins with "plain"."""
     texts = reads_of(folder, f"plain{name}")
     ends = "-1", texts[0], "-2", texts[1], "--pairs", pairs
     start = time.perf_counter()
@@ -80,7 +80,7 @@ def make_reads(folder: Path, name: str, pairs: int) -> float:
 
 
 def compress(path: Path, packed: Path) -> None:
-    """A gzip file in one stream, by threads, as pigz makes it."""
+    """Write a gzip file of one stream with several threads, like pigz."""
     threads = available_threads() // 2
     with open(path, "rb") as text, gzip_ng_threaded.open(packed, "wb", 6, threads=threads) as out:
         shutil.copyfileobj(text, out, 1 << 22)
@@ -92,7 +92,7 @@ def reads_of(folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def repack(folder: Path) -> None:
-    """The reads once more as BGZF."""
+    """Write the reads as BGZF."""
     from bwarp.bam.bgzf import BLOCK_BYTES, END_OF_FILE, compressed_blocks
 
     def one(path: Path, packed: Path) -> None:
@@ -106,7 +106,7 @@ def repack(folder: Path) -> None:
 
 
 def copies(folder: Path, name: str, times: int) -> None:
-    """The reads so many times one after another, in files whose names have "copies" added."""
+    """Repeat the reads several times in files with "copies" in their names."""
     for path, many in zip(reads_of(folder, name), reads_of(folder, f"{name}copies"), strict=True):
         with open(many, "wb") as out:
             for _ in range(times):
@@ -117,7 +117,7 @@ def copies(folder: Path, name: str, times: int) -> None:
 def map_reads(folder: Path, name: str, backend: str, threads: int, *more) -> Used:
     first, second = reads_of(folder, name)
     output = folder / f"{name}{backend}.bam"
-    # Removing a file of gigabytes takes time that is not the mapper's.
+    # Removing a file of gigabytes takes time that would count for the mapper.
     output.unlink(missing_ok=True)
     return run_script(
         "map_reads", "--index", folder / "index", "-1", first, "-2", second,
@@ -127,13 +127,13 @@ def map_reads(folder: Path, name: str, backend: str, threads: int, *more) -> Use
 
 
 def hash_of(path: Path, opened) -> str:
-    """Of what a file holds; of a BAM, before it was compressed."""
+    """Return the hash of a file's content; for BAM, of the uncompressed content."""
     with opened(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def compare(folder: Path, name: str, threads: int) -> dict:
-    """Map by both engines; what they write must be equal."""
+    """Map with both engines; their output must be equal."""
     seconds = {
         f"{backend}_seconds": map_reads(folder, name, backend, threads).wall
         for backend in ("cpu", "cuda")
@@ -147,16 +147,16 @@ def compare(folder: Path, name: str, threads: int) -> dict:
 
 
 def timeline(folder: Path, threads: int, gpus: int = 1, name: str = "") -> dict:
-    """When chunks of a run in this process are done, and how fast its second half is."""
+    """Return the times at which chunks of a run are done, and the speed of its second half."""
     from bwarp.bam.compression import compression_for
     from bwarp.index.store import load_index
-    from bwarp.mapping.engine import load, map_chunks, reads_a_chunk, sort_bytes_on_gpu
+    from bwarp.mapping.engine import load, reads_a_chunk
     from bwarp.mapping.parameters import MappingParameters
     from bwarp.reads.read_chunks import read_chunks
     from bwarp.records.alignment_file import write_mapped
     from bwarp.records.output_options import AlignmentOutput, default_sort_bytes
     from bwarp.runtime.backend import choose_backend
-    from bwarp.runtime.threads import read_ahead
+    from bwarp.runtime.chunks import read_ahead
 
     backend = choose_backend("cuda")
     first, second = map(str, reads_of(folder, name))
@@ -171,24 +171,19 @@ def timeline(folder: Path, threads: int, gpus: int = 1, name: str = "") -> dict:
     size = reads_a_chunk(backend, threads)
     chunks = read_ahead(read_chunks(first, second, False, size, threads))
     index = load_index(folder / "index")
-    genome, kept = load(index, backend, threads, gpus)
+    engine = load(index, MappingParameters(), backend, threads, gpus)
     loaded = now()
-    parameters = MappingParameters()
-    mapped = partial(map_chunks, index, genome, chunks, parameters, backend, threads, kept)
     form = AlignmentOutput(
         str(output),
         default_sort_bytes(threads),
         sort=True,
         compression=compression,
-        gpu_sort_bytes=sort_bytes_on_gpu(backend, kept),
+        gpu_sort_bytes=engine.sort_bytes,
     )
-    write_mapped(
-        form, parameters, index.reference, genome, mapped,
-        lambda n, _: marks.append((now(), n)), threads,
-    )  # fmt: skip
+    write_mapped(engine, chunks, form, index.reference, lambda n, _: marks.append((now(), n)))
     (last, n_reads), end = marks[-1], now()
     half, n_half = next(mark for mark in marks if 2 * mark[1] >= n_reads)
-    # Little data is one chunk, and has no second half.
+    # Small data is a single chunk without a second half.
     rate = round((n_reads - n_half) / (last - half)) if last > half else None
     return {
         "index_and_genome_there": loaded,
@@ -200,7 +195,7 @@ def timeline(folder: Path, threads: int, gpus: int = 1, name: str = "") -> dict:
 
 
 def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
-    """Seconds of every step of the first chunks, one after the other, and of every kernel."""
+    """Return the seconds of each step of the first chunks, one after the other, and each kernel."""
     from frame.gpu_timing import KernelClock, StepClock, microseconds_each
 
     from bwarp.gpu.transfers import PinnedBuffer
@@ -212,9 +207,8 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.mapping.parameters import MappingParameters, of_ends
     from bwarp.mapping.scored_hits_cuda import hits_on_host
     from bwarp.reads.read_chunks import joined_chunks, paired_chunks
-    from bwarp.records.alignment_file import EncodedChunk
+    from bwarp.records.alignment_records import ReadArrays, mapped_tables
     from bwarp.records.bam_records_cuda import record_constants, record_numbers
-    from bwarp.records.comment_tags import no_tags
     from bwarp.records.record_writer import bam_records
     from bwarp.runtime.backend import choose_backend
 
@@ -229,8 +223,8 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     constants = record_constants(device.genome, names, b"")
     preparing = {name: round(value, 3) for name, value in step.seconds.items()}
 
-    def on_host(scored: pipeline.ScoredChunk) -> EncodedChunk:
-        """Finish what the GPU has left to the host."""
+    def on_host(scored: pipeline.ScoredChunk) -> pipeline.EncodedChunk:
+        """Finish the reads that the GPU leaves to the host."""
         done = pipeline.finish_chunk(
             index,
             genome,
@@ -238,12 +232,9 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
             insert,
             parameters,
         )
-        table, n_reads = chunk_records(genome, done), scored.chunk.n_reads
-        no_sums = np.empty(0, np.int64)
-        records = bam_records(
-            genome, names, done.chunk, done.both, table, b"", no_sums, no_tags(n_reads)
-        )
-        return EncodedChunk(records, {}, table.reads)
+        table, reads = chunk_records(genome, done), ReadArrays.of(done.chunk, done.both)
+        records = bam_records(mapped_tables(genome, names, reads, table))
+        return pipeline.EncodedChunk(records, {}, table.reads)
 
     lines = []
     for what, context in (("steps", contextlib.nullcontext()), ("kernels", KernelClock())):
@@ -310,7 +301,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
 
 def main(options):
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        # What is compiled is kept there, and in no run before. Numba asks when it is imported.
+        # A new cache of compiled code; Numba reads this variable when it is imported.
         os.environ["NUMBA_CACHE_DIR"] = str(Path(name, "kept"))
         skip_without_gpu()
         small, large = Path(name, "small"), Path(name, "large")
@@ -326,7 +317,7 @@ def main(options):
         results.add(what="large, both engines", **sizes, **both)
         repack(large)
         copies(large, "", options.copies)
-        # Writing what was simulated takes the disk and processors for a while.
+        # Writing simulated data keeps the disk and processors busy for a while.
         os.sync()
         for name in ("", "", "bgzf", "plain", "copies"):
             used = map_reads(large, name, "cuda", options.threads)

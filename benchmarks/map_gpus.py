@@ -4,14 +4,14 @@
     python benchmarks/map_gpus.py --free 24 12 --cpu
     python benchmarks/map_gpus.py --free --gpus 2
 
-Gzipped FASTQ of a simulated genome is mapped to sorted BAM on one whole GPU; then for every size
-while another process takes the GPU's memory but for so many GB, and on several GPUs. Every file
-must hold the same bytes, before they were compressed. A line each: when the index was there and
-chunks were done, and how many reads a second the second half took, which is bounded by how fast two
-gzip streams are inflated; the same of --copies times as many reads that are not compressed; seconds
-of the whole program.
-With --cpu the same files are mapped by all CPUs too, and to SAM by strobealign where it is on PATH,
-with an index that is there: its seconds are of the whole program and of mapping alone, as it says.
+Gzipped FASTQ of a simulated genome is mapped to sorted BAM on one GPU with all its memory; then,
+for each size, while another process leaves only that many GB free; and on several GPUs. All files
+must contain the same uncompressed bytes. Each run writes a line: when the index was loaded and when
+chunks were done; the reads per second of the second half, which is limited by inflating two gzip
+streams; the same for --copies times as many uncompressed reads; and the seconds of the whole
+program. With --cpu, all CPU cores map the same files, and strobealign maps them to SAM with an
+existing index if it is on PATH: its seconds are those of the whole program, and of mapping alone as
+it reports them.
 """
 
 import gzip
@@ -54,7 +54,7 @@ def parse_options():
 
 
 def within(folder: Path, gpus: int, threads: int, reads: str = "") -> dict:
-    """`map_gpu.timeline` in a process of its own, which takes the GPU's memory as it finds it."""
+    """Run `map_gpu.timeline` in a separate process, with the GPU memory that is free then."""
     command = [
         sys.executable, __file__, "--within", str(gpus), "--folder", folder, "--threads",
         str(threads), "--reads", reads,
@@ -63,7 +63,7 @@ def within(folder: Path, gpus: int, threads: int, reads: str = "") -> dict:
 
 
 def measure(folder: Path, gpus: int, threads: int) -> dict:
-    """The program as a user runs it, what it wrote, and the course of a run."""
+    """Time the program as a user runs it, check its output, and record the course of a run."""
     first, second = reads_of(folder, "")
     output = folder / "out.bam"
     output.unlink(missing_ok=True)
@@ -81,7 +81,7 @@ def measure(folder: Path, gpus: int, threads: int) -> dict:
 
 
 def measure_on_cpu(folder: Path, threads: int) -> dict:
-    """The same files, mapped by the CPUs of the host."""
+    """Map the same files on the CPUs of the host."""
     used = map_reads(folder, "", "cpu", threads)
     return of_program(used) | {"sha256": hash_of(folder / "cpu.bam", gzip.open)}
 
@@ -114,7 +114,7 @@ def main(options):
             json.dumps(timeline(options.folder, options.threads, options.within, options.reads)),
             flush=True,
         )
-        # Python's end unloads what a second GPU has loaded as if it were the first's, and crashes.
+        # At exit, Python unloads the second GPU's modules as if they were the first's, and crashes.
         os._exit(0)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)

@@ -1,12 +1,12 @@
-"""Map real reads and report in what way each alignment differs from that of other programs.
+"""Map real reads and report how each alignment differs from that of other programs.
 
     python benchmarks/map_real.py --data ../shared/data --chromosome chr20.fa
-    python benchmarks/map_real.py                  what lies in ../shared/data
+    python benchmarks/map_real.py                  the data in ../shared/data
 
-The alignments that came with the reads, and bwa mem's where it is installed, are compared with
-ours one by one (bwarp.evaluation.agreement lists the kinds of difference). Counted are all reads,
-and those of which one of both sides is sure: a mapping quality of 30 or more. One JSON
-object a line is printed and appended to --output. With --list the differing reads are named.
+The alignments published with the reads, and those of bwa mem if it is installed, are compared with
+bwarp's (bwarp.evaluation.agreement lists the kinds of difference). Differences are counted for all
+reads, and for reads with a mapping quality of at least 30 in one of both. One JSON object per line
+is printed and appended to --output. --list shows the names of differing reads.
 """
 
 import tempfile
@@ -29,7 +29,7 @@ SURE = 30
 
 @dataclass(frozen=True)
 class RealReads:
-    """A set of reads: files in a folder of the data, and the alignments that came with them."""
+    """A set of reads: files in a folder of the data, and the alignments published with them."""
 
     name: str
     folder: str
@@ -82,7 +82,7 @@ def parse_options():
 
 
 def map_here(fasta: Path, index: Path | None, reads: list[Path], folder: Path) -> Path:
-    """Our SAM."""
+    """Map a set of reads with bwarp; return its SAM."""
     sam = folder / "bwarp.sam"
     if index is None:
         index = folder / "index"
@@ -103,7 +103,7 @@ def map_with_bwa(fasta: Path, index: Path | None, reads: list[Path], folder: Pat
 
 
 def show_differences(here: Path, there: Path, contigs: dict) -> None:
-    """Name the reads that differ though one side is sure."""
+    """Print the names of differing reads with a high mapping quality in one of both."""
     parameters = MappingParameters()
     ours = dict(primary_alignments(str(here), contigs, parameters))
     for key, theirs in primary_alignments(str(there), contigs, parameters):
@@ -114,7 +114,7 @@ def show_differences(here: Path, there: Path, contigs: dict) -> None:
 
 
 def compare(reads: RealReads, options, results) -> None:
-    """Map one set, and count how it differs from the others' alignments."""
+    """Map one set, and count its differences from the other alignments."""
     fasta = options.data / reads.folder / reads.reference
     if not reads.reference:
         fasta = options.chromosome

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Time mapping by the number of reads, by threads, and by the size of the genome, with its memory.
+"""Time mapping, and its memory, by number of reads, threads, and size of the genome.
 
     python benchmarks/map_scaling.py --reference genome.fa
     python benchmarks/map_scaling.py --reads 1000000 --threads-list 1 2 4 8 16
 
-Simulated pairs of 2 x 150, FASTQ to SAM, whole programs, an index made before: bwarp, minimap2 and
-strobealign in turn, as far as they are on PATH (the indexes of bwa mem and bowtie2 take minutes;
-map.py has those). Genomes are the first bases of --reference, or of a simulated genome; reads of
-all sizes are the first of the same files. A little run of each comes first and is not counted.
+bwarp, minimap2 and strobealign, if they are on PATH, map simulated pairs of 2 x 150 from FASTQ to
+SAM in turn, with existing indexes. (Indexes for bwa mem and bowtie2 take minutes to build; map.py
+times these programs.) Genomes are the first bases of --reference, or of a simulated genome; smaller
+sets of reads are the first reads of the same files. A small run of each program comes first and is
+not counted.
 
-One JSON object a run is appended to --output: `part` says what is varied.
+One JSON object per run is appended to --output: `part` says what is varied.
 """
 
 import itertools
@@ -23,7 +24,7 @@ from frame.timing import run_program
 from parts.mappers import commands, make_indexes, mapper_version
 
 MAPPERS = ("bwarp", "minimap2", "strobealign")
-#: Reads of the runs whose threads or genomes vary.
+#: Number of reads in runs that vary threads or genomes.
 SOME = 200_000
 WARM_UP = 2_000
 
@@ -42,7 +43,7 @@ def parse_options():
 
 
 def first_reads(path: Path, reads: int) -> Path:
-    """A file of so many of the first reads of another."""
+    """Write a file of the first reads of another."""
     part = path.with_name(f"{path.stem}_{reads}.fq")
     with open(path) as lines, open(part, "w") as file:
         file.writelines(itertools.islice(lines, 4 * reads))
@@ -50,7 +51,7 @@ def first_reads(path: Path, reads: int) -> Path:
 
 
 def first_bases(path: Path, megabases: int) -> Path:
-    """A file of the first known bases of a genome, as one contig."""
+    """Write a file of the first unambiguous bases of a genome, as one contig."""
     part, wanted = path.with_name(f"first_{megabases}.fa"), megabases * 1_000_000
     with open(path) as lines, open(part, "w") as file:
         file.write(f">first_{megabases}\n")
@@ -67,7 +68,7 @@ def bases_of(path: Path) -> int:
 
 
 class Runs:
-    """Runs of all mappers on one genome and its reads, each a line of results."""
+    """Runs of all mappers on one genome and its reads; each gives a line of results."""
 
     def __init__(self, results: Results, genome: Path, folder: Path, pairs: int, threads: int):
         self._results, self._genome, self._bases = results, genome, bases_of(genome)
@@ -115,7 +116,7 @@ def main():
             whole.add("reads", reads, threads)
         for n in every:
             whole.add("threads", some, n)
-        # Before the reads of the others take the place of its own.
+        # Before the reads of other runs replace these.
         whole.add("genome", some, threads)
         for megabases in options.genomes:
             part = first_bases(genome, megabases)

@@ -1,21 +1,21 @@
-"""Hold mapping qualities against the truth on many genomes, read lengths and rates of differences.
+"""Compare mapping qualities with the truth on many genomes, read lengths and difference rates.
 
     python benchmarks/map_sets.py                  all genomes, reads and rates: an hour
     python benchmarks/map_sets.py --genomes at20 repetitive --reads 2x36 1x50 --rates 1
     python benchmarks/map_sets.py --reference genome.fa --reads 2x75 \
         -o benchmarks/results/map_sets.jsonl
 
-Every set is a genome, a kind of reads (2x36: pairs of 36 bases, 1x50: single reads) and a rate of
-differences in per cent, half of them variants and half errors. Genomes are simulated (see GENOMES),
-or FASTA files. bwa mem, minimap2 and bwarp map the reads, as far as they are on PATH.
+A set is a genome, a kind of reads (2x36: pairs of 36 bases, 1x50: single reads) and a rate of
+differences in percent, half of them variants and half errors. Genomes are simulated (see GENOMES),
+or FASTA files. bwa mem, minimap2 and bwarp map the reads if they are on PATH.
 
---seed makes other genomes and other reads. The rules and parameters of bwarp were chosen with the
-seed 1; report others.
+--seed makes other genomes and other reads. The rules and parameters of bwarp were chosen with seed
+1, so report results of other seeds.
 
-One JSON object a mapper and set is appended to --output: correct reads in per cent; those of a
-quality of 10 and of 30 or more, with the incorrect ones in a million; and, by steps of quality, how
-many reads there are, the incorrect ones that they claim together, and those that there are.
-benchmarks/draw_docs.py draws the tables of docs/accuracy.md.
+One JSON object per mapper and set is appended to --output: the percentage of correct reads; the
+percentage of correct reads with a quality of at least 10 and at least 30, with the incorrect ones
+per million; and, by bins of quality, the number of reads, and their predicted and actual incorrect
+reads. benchmarks/draw_docs.py draws the tables of docs/accuracy.md.
 """
 
 import itertools
@@ -33,7 +33,7 @@ from bwarp.evaluation.agreement import TruthCounts, count_correct
 
 MAPPERS = ("bwa mem", "minimap2", "bwarp")
 
-#: Options of simulate_genome: G and C, transposons (copies 1 to 25 % diverged), tandem repeats,
+#: Options of simulate_genome: GC content, transposons (copies 1 to 25 % diverged), tandem repeats,
 #: duplicated segments (0 to 2 %).
 GENOMES = {
     "at20": (12_000_000, 0.20, 0.20, 0.10, 0.04),
@@ -44,7 +44,7 @@ GENOMES = {
 READS = ("2x30", "2x36", "2x75", "2x100", "2x150", "2x250", "1x50", "1x100")
 RATES = (0.2, 1.0, 3.0)
 
-#: Qualities are pooled in these steps.
+#: Qualities are pooled in bins that begin at these values.
 STEPS = (0, 5, 10, 20, 30, 40, 50, 61)
 
 
@@ -67,7 +67,7 @@ def parse_options():
 
 
 def make_genome(name: str, bases: int | None, seed: int, folder: Path) -> Path:
-    """A simulated genome, unless it is there."""
+    """Simulate a genome unless it exists."""
     length, *shares = GENOMES[name]
     fasta = folder / f"{name}_{seed}.fa"
     if not fasta.exists():
@@ -87,7 +87,7 @@ def make_genome(name: str, bases: int | None, seed: int, folder: Path) -> Path:
 def make_reads(
     fasta: Path, kind: str, rate: float, total: int, seed: int, folder: Path
 ) -> list[Path]:
-    """Reads of a kind such as 2x36, with `rate` per cent of differences."""
+    """Simulate reads of a kind such as 2x36, with `rate` percent of differences."""
     ends, length = map(int, kind.split("x"))
     paths = [folder / f"{end}.fq" for end in range(1, ends + 1)]
     half = rate / 200
@@ -103,9 +103,9 @@ def make_reads(
 
 
 def calibration_of(found: TruthCounts) -> list[dict]:
-    """By steps of quality: reads, the incorrect ones that they claim together, and those there are.
+    """Return, by bins of quality, the number of reads, and predicted and actual incorrect reads.
 
-    Random reads, which belong nowhere, are left out.
+    Random reads, which have no origin, are left out.
     """
     steps = []
     for low, high in itertools.pairwise(STEPS):

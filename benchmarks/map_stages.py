@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""The processor time of each stage of mapping pairs on the CPU, in one thread.
+"""Measure the CPU time of each stage of mapping pairs on the CPU, in one thread.
 
     python benchmarks/map_stages.py
     python benchmarks/map_stages.py --reference chr20.fa -o benchmarks/results/map_stages_cpu.json
 
-Pairs are simulated, and mapped twice, to SAM; what is written is the second time.
-One JSON object a stage: microseconds a read.
+Pairs are simulated, and mapped to SAM twice; the second run is measured. Each stage has one JSON
+object: microseconds per read.
 """
 
 import itertools
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 
 from frame.options import new_parser, read_options
@@ -22,7 +21,7 @@ from frame.stage_clock import StageClock
 from bwarp.index.store import load_index
 from bwarp.mapping import extension_cpu, pipeline, split_reads
 from bwarp.mapping import seeds_cpu as candidates_cpu
-from bwarp.mapping.engine import load, map_chunks
+from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.reads import read_chunks
 from bwarp.records import alignment_file
@@ -31,7 +30,7 @@ from bwarp.records.output_options import AlignmentOutput
 
 READS_A_CHUNK = 8192
 
-#: Stages, and the functions that do them.
+#: Stages, and their functions.
 STAGES = {
     "FASTQ: count records": (read_chunks, "counted_records"),
     "FASTQ: parse, pair": (read_chunks, "_paired"),
@@ -67,14 +66,12 @@ def parse_options():
     return read_options(parser, "map_stages_cpu.json", pairs=2000, bases=200_000)
 
 
-def map_once(index, genome, kept, reads, pairs: int, output: Path) -> int:
-    """Map to SAM in this thread; returns how many reads."""
+def map_once(engine, reads, pairs: int, output: Path) -> int:
+    """Map to SAM in this thread; return the number of reads."""
     chunks = read_chunks.paired_chunks(*map(str, reads), READS_A_CHUNK, 1)
     chunks = itertools.islice(chunks, -(-2 * pairs // READS_A_CHUNK))
-    parameters = MappingParameters()
-    mapped = partial(map_chunks, index, genome, chunks, parameters, "cpu", 1, kept)
     counted = chunk_writer.write_mapped(
-        AlignmentOutput(str(output), 1 << 28), parameters, index.reference, genome, mapped,
+        engine, chunks, AlignmentOutput(str(output), 1 << 28), engine.index.reference,
         lambda *_: None,
     )  # fmt: skip
     return counted["reads"]
@@ -84,11 +81,11 @@ def measured(options, folder: Path) -> list[dict]:
     fasta = options.reference or make_genome(folder, options.bases)
     reads = make_reads(folder, fasta, options.pairs)
     index = load_index(make_index(folder, fasta))
-    genome, kept = load(index, "cpu", 1)
-    map_once(index, genome, kept, reads, options.pairs, folder / "first.sam")
+    engine = load(index, MappingParameters())
+    map_once(engine, reads, options.pairs, folder / "first.sam")
     with StageClock(STAGES) as clock:
         start = time.process_time()
-        n_reads = map_once(index, genome, kept, reads, options.pairs, folder / "second.sam")
+        n_reads = map_once(engine, reads, options.pairs, folder / "second.sam")
         total = time.process_time() - start
     common = {"reads": n_reads, "threads": 1}
     seconds = {name: stage.processor for name, stage in clock.stages.items()}

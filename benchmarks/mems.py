@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Time maximal exact matches on the CPU beside mummer 3 (and 4), in turns, in one run.
+"""Time maximal exact matches on the CPU against MUMmer 3 (and 4), in turns, in one run.
 
     python benchmarks/mems.py -o benchmarks/results/mems_cpu.jsonl
 
-1. E. coli DH1 against MG1655, all matches of 20 bases, both strands: whole programs from FASTA to
-   output, so that indexing counts for every one.
+1. E. coli DH1 against MG1655, all matches of at least 20 bases, both strands: whole programs from
+   FASTA to output, so indexing is included for each.
 2. Drozd et al.'s figure 2: reads of 100 bases, both strands, matches unique in the reference,
-   against ever longer parts of human chr20, or of a simulated genome where that is not here.
-   mummer builds its index every time; bwarp's is made once, its time is given beside.
+   against increasingly long parts of human chr20, or of a simulated genome if it is missing. mummer
+   builds its index in each run; bwarp builds it once, and its time is given separately.
 
-Outputs are compared line by line, sorted. What is not here (data, mummer) is said and left out.
-mummer4 is taken where a program of that name is in the path. benchmarks/mems_gpu.py is the GPU's.
+Sorted outputs are compared line by line. Missing data or programs are reported and skipped. mummer4
+is used if a program of that name is on PATH. For GPUs see benchmarks/mems_gpu.py.
 """
 
 import gzip
@@ -126,7 +126,7 @@ def make_reads(reference: Path, prefix: Path, n_reads: int) -> None:
 
 
 def take_turns(what: str, reference: str, commands: dict, work: Path, options):
-    """One line a program: the median of its wall times, all of them, and whether it agrees."""
+    """Return a line per program: the median wall time, all times, and whether outputs agree."""
 
     def run(name: str) -> float:
         wall = 0.0

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Time maximal exact matching on one GPU: Drozd et al.'s job, reads of 100 bases.
 
-First the matches of every kind in a small genome are compared, as digests, with those of the CPU
+First, digests of all kinds of matches in a small genome are compared with those of the CPU
 (`--write-digests FILE` on any machine, then `--digests FILE` here). Then a million reads are
-matched against 250 Mb, and ten million against 3.1 Gb if --seconds allow it. Timed is the way
-from packed queries on the host to matches on the host, transfers included. One JSON line each.
+matched against 250 Mb, and ten million against 3.1 Gb if --seconds allows it. Times are from packed
+queries on the host to matches on the host, with transfers. Each writes one JSON line.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ def main():
 
 
 def make_genome(n_bases: int, rng) -> np.ndarray:
-    """Random bases, a tenth of them copies of 300 families of 300 bases with 10 % changes."""
+    """Return random bases; a tenth are copies of 300 families of 300 bases, with 10 % changed."""
     codes = rng.integers(0, 4, n_bases, np.uint8)
     families = rng.integers(0, 4, (300, 300), np.uint8)
     n_copies = n_bases // 3000
@@ -74,7 +74,7 @@ def make_genome(n_bases: int, rng) -> np.ndarray:
 
 
 def make_reads(codes: np.ndarray, n_reads: int, rng) -> np.ndarray:
-    """Reads of both strands with 1 % errors, end to end."""
+    """Return concatenated reads of both strands with 1 % errors."""
     starts = rng.integers(0, codes.size - READ_LENGTH, n_reads)
     reads = np.empty((n_reads, READ_LENGTH), np.uint8)
     for first in range(0, n_reads, 1 << 18):
@@ -87,7 +87,7 @@ def make_reads(codes: np.ndarray, n_reads: int, rng) -> np.ndarray:
 
 
 def index_of(codes: np.ndarray, backend: str, threads: int):
-    # Checksums of contigs are no part of the job and take long for billions of bases.
+    # Checksums of contigs are not part of the job, and take long for billions of bases.
     starts = np.array([0, codes.size])
     reference = make_reference(("chr",), starts, codes, ("0" * 32,), threads)
     parameters = choose_parameters(reference.text_length)

@@ -1,16 +1,16 @@
-"""Time the search for off-targets against Sassy, and prove it by trying every site.
+"""Time the search for off-targets against Sassy, and verify it by trying every site.
 
     python benchmarks/offtargets.py --check
     python benchmarks/offtargets.py --reference chr20.fa --guides guides.fa --threads 2
 
-Guides are 61 with a PAM of the reference (or those of --guides). Parts, each for several limits:
-    search   the search alone, from the packed genome to all sites in memory; Sassy's in turn, where
-             its module (PyPI sassy-rs) can be imported: all it finds with as many edits as bwarp
-             allows mismatches, the PAM being part of its pattern
+61 guides are taken next to PAMs in the reference (or from --guides). Parts, for several limits:
+    search   the search alone, from the packed genome to all sites in memory; in turn with Sassy if
+             its module (PyPI sassy-rs) can be imported: it allows as many edits as bwarp allows
+             mismatches, with the PAM as part of its pattern
     whole    the program from an index to a table on disk
-    check    with --check: the first 5 Mb by a plain dynamic programme at every site
+    check    with --check: the first 5 Mb by plain dynamic programming at every site
 
-One JSON object a line is appended to --output.
+One JSON object per line is appended to --output.
 """
 
 import importlib
@@ -69,7 +69,7 @@ def the_reference(options):
 
 
 def guides_with_pam(reference):
-    """Protospacers of the genome, far from each other."""
+    """Return protospacers of the genome that are far from each other."""
     codes = codes_of(reference)
     rng = np.random.default_rng(7)
     found = {}
@@ -89,7 +89,7 @@ def sites_of(reference, guides, pam, options, threads):
 
 
 def sassy_search(reference, guides, threads):
-    """A function of the edits that gives how many matches Sassy finds; None where it is not."""
+    """Return a function from edits to Sassy's number of matches, or None without Sassy."""
     if not found("sassy"):
         return None
     module = importlib.import_module("sassy")
@@ -169,7 +169,7 @@ def whole(results, options, reference, named, guides):
 
 
 def check(results, reference, guides, pam, options):
-    """Every site of the first bases, by the fewest mismatches of every number of gaps."""
+    """Check every site in the first bases, by the minimum mismatches for each number of gaps."""
     codes = codes_of(reference)
     firsts = np.flatnonzero(codes != 4)
     codes = codes[firsts[0] : firsts[0] + options.checked]
@@ -205,7 +205,7 @@ def check(results, reference, guides, pam, options):
 
 @numba.njit
 def _tried(text, guide, mismatches, dna, rna):
-    """PAM position, edits and bases in bulges of every NGG that the guide fits at."""
+    """Return PAM position, edits and bases in bulges for every NGG where the guide fits."""
     found = []
     n = guide.size
     fewest = np.empty((n + 1, dna + 1, rna + 1), np.int64)
@@ -216,7 +216,7 @@ def _tried(text, guide, mismatches, dna, rna):
         for i in range(1, n + 1):
             for d in range(dna + 1):
                 for r in range(rna + 1):
-                    # The last of i bases of the guide and of the site is a pair.
+                    # The last base of i bases of the guide is paired with one of the site.
                     base = at - (i + d - r)
                     if i + d - r < 1 or base < 0 or text[base] == 4:
                         continue

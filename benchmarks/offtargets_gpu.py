@@ -4,13 +4,14 @@
     python benchmarks/offtargets_gpu.py -o benchmarks/results/offtargets_h200.jsonl
 
 Simulates a genome and its index. Guides are drawn from it, each with a PAM: 61 from anywhere,
-repeats as well, and 10,000 from outside its repeats, as those of a library. Then
+including repeats, and 10,000 from outside repeats, like those of a library. Then
 
-    compare    a small genome by the CPU and by the GPU, for several limits: the same bytes
-    whole      the program from the index to tables on disk; run once before, to compile
-    inside     the same search in this process: until all hits are on the host, and every kernel
+    compare    search a small genome on the CPU and on the GPU, for several limits: the same bytes
+    whole      run the program from the index to tables on disk, after one run that compiles
+    inside     the same search in this process, until all hits are on the host, and each kernel
 
-and the large genome by the CPU as well, for 61 guides: the same bytes. One JSON line each.
+The large genome is also searched on the CPU, for 61 guides: the same bytes. Each writes one JSON
+line.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ from frame.simulated import run_script
 LENGTH = 20
 FEW, MANY = 61, 10_000
 
-#: Mismatches, bases in DNA bulges and in RNA bulges; of a small genome all, of the large one these.
+#: Mismatches, bases in DNA bulges and in RNA bulges; all for a small genome, these for the large.
 COMPARED = ((3, 0, 0), (4, 1, 1), (6, 0, 0), (2, 2, 2))
 WHOLE = {FEW: ((4, 0, 0), (4, 1, 1)), MANY: ((4, 0, 0),)}
 
@@ -46,7 +47,7 @@ def parse_options():
 
 
 def simulate(folder: Path, bases: int, contigs: int) -> dict:
-    """A genome, its index and guides in a folder; seconds of the first two."""
+    """Make a genome, its index and guides in a folder; return the seconds of the first two."""
     genome, index = folder / "genome.fa", folder / "index"
     folder.mkdir()
     size = "--length", bases, "--contigs", contigs, "--lower-case-repeats"
@@ -70,7 +71,7 @@ def guides_in(folder: Path, count: int) -> Path:
 
 
 def guides_with_pam(fasta: Path, count: int, with_repeats: bool) -> list[str]:
-    """Protospacers before NGG, from anywhere in the genome; repeats have small letters there."""
+    """Return protospacers before NGG from anywhere in the genome, where repeats are lower-case."""
     text = np.memmap(fasta, np.uint8, "r")
     rng = np.random.default_rng(7)
     found = {}
@@ -101,7 +102,7 @@ def hash_of(path: Path) -> str:
 
 
 def compare(folder: Path, count: int, limits: tuple, threads: int) -> dict:
-    """Search by both engines; what they write must be equal."""
+    """Search with both engines; their output must be equal."""
     seconds = {
         f"{backend}_seconds": search(folder, count, limits, backend, threads)
         for backend in ("cpu", "cuda")
@@ -113,7 +114,7 @@ def compare(folder: Path, count: int, limits: tuple, threads: int) -> dict:
 
 
 def inside(folder: Path, count: int, limits: tuple, threads: int) -> dict:
-    """The search in this process, the second of two, and then with the time of every kernel."""
+    """Time the second of two searches in this process, and each kernel in a third."""
     from frame.gpu_timing import KernelClock
 
     from bwarp.index.store import load_index

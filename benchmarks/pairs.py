@@ -1,4 +1,4 @@
-"""Time pairs against parasail and edlib, and Ren et al.'s workloads; prove the answers.
+"""Time pairs against parasail and edlib, and Ren et al.'s workloads, and verify the results.
 
     python benchmarks/pairs.py --parts dna edits ren --output benchmarks/results/pairs.jsonl
     python benchmarks/pairs.py --parts check
@@ -6,20 +6,20 @@
 
 Parts:
     dna      150 bases against 200, affine gaps: score and CIGAR in every mode, and parasail's
-             fastest function for the same pairs in the same run; its time is lessened by what
-             calling it from Python costs, measured with pairs of one base
-    edits    the same pairs by edit distance (match 0, mismatch -1, gaps n), from end to end and
-             the query within the reference, and edlib's distances, which must be equal; its time
-             is lessened in the same way
-    ren      GATK's mode in the shapes of Ren et al. (BMC Genomics 20:184, 2019): equal lengths of
-             64 to 576 in batches of 25, 100 and 1000 (Figures 8, 9 and 12), and what Table 3 ran:
-             situation 2, reads of 40 to 120 against haplotypes of 40 to 350 in batches of 25 to
-             125; situation 3, haplotypes of 300 to 520 against references in batches of 1 to 8
+             fastest function for the same pairs in the same run. The cost of calling it from
+             Python, measured with pairs of one base, is subtracted from its time
+    edits    the same pairs by edit distance (match 0, mismatch -1, gaps n), global and with the
+             query within the reference, and edlib's distances, which must be equal; its time is
+             corrected in the same way
+    ren      GATK's mode with the sizes of Ren et al. (BMC Genomics 20:184, 2019): equal lengths of
+             64 to 576 in batches of 25, 100 and 1000 (Figures 8, 9 and 12), and Table 3: situation
+             2, reads of 40 to 120 against haplotypes of 40 to 350 in batches of 25 to 125;
+             situation 3, haplotypes of 300 to 520 against references in batches of 1 to 8
     check    parasail's scores for 100,000 pairs in every mode, and an independent translation of
              GATK's aligner for a million pairs
 
-One JSON object a line is appended to --output. GCUPS are 10^9 cells (query length
-times reference length) a second.
+One JSON object per line is appended to --output. GCUPS are 10^9 cells (query length times reference
+length) per second.
 """
 
 import sys
@@ -41,12 +41,12 @@ MODES = {"local": LOCAL, "semiglobal": SEMIGLOBAL, "fitting": FITTING, "global":
 EDLIB = {"global": "NW", "fitting": "HW"}
 PEERS = {"local": "sw", "semiglobal": "sg", "fitting": "sg_dx", "global": "nw"}
 
-#: Ren et al., Table 3: GCUPS of stage 1 on the GPU, seconds in all on the GPU and on the CPU.
+#: Ren et al., Table 3: GCUPS of stage 1 on the GPU, total seconds on the GPU and on the CPU.
 REN_TABLE_3 = {"situation 2": (1.86, 3.15, 44.55), "situation 3": (0.64, 10.93, 53.46)}
 
 
 def engine(backend):
-    """pair_scores, pair_alignments and gatk_alignments of an engine."""
+    """Return pair_scores, pair_alignments and gatk_alignments of an engine."""
     if backend == "cuda":
         from bwarp.alignment import gatk_cuda as gatk
         from bwarp.alignment import pair_ends_cuda as pairs
@@ -57,7 +57,7 @@ def engine(backend):
 
 
 def mutated_reads(rng, count, query_length, reference_length, errors):
-    """Queries cut from their references, with substitutions, and an indel in every tenth."""
+    """Return queries cut from their references, with substitutions, and an indel in every tenth."""
     references = rng.integers(0, 4, (count, reference_length), dtype=np.uint8)
     begin = (reference_length - query_length) // 2
     queries = references[:, begin : begin + query_length].copy()
@@ -124,7 +124,7 @@ def edits(options, results):
 
 
 def edlib_distances(task, queries, references, count=2000):
-    """edlib's edit distances of the first pairs, and its net seconds for all of them."""
+    """Return edlib's edit distances of the first pairs, and its net seconds for all."""
     import edlib
 
     texts = [
@@ -141,7 +141,7 @@ def edlib_distances(task, queries, references, count=2000):
 
 
 def parasail_seconds(mode, queries, references, first, more, match, mismatch, count=2000):
-    """Net seconds a pair of each of parasail's functions, on the first pairs."""
+    """Return the net seconds per pair of each of parasail's functions, on the first pairs."""
     import parasail
 
     matrix = parasail.matrix_create("ACGT", match, mismatch)
@@ -167,7 +167,7 @@ def parasail_seconds(mode, queries, references, first, more, match, mismatch, co
 
 
 def haplotype_pairs(rng, count, alternate_lengths, reference_lengths):
-    """Alternates with a few differences, as text, cut from their references."""
+    """Return alternates (text) cut from their references, with a few differences."""
     alternates, references = [], []
     for _ in range(count):
         reference = BASES[rng.integers(0, 4, rng.integers(*reference_lengths, endpoint=True))]
@@ -280,7 +280,7 @@ def check_parasail(options, results):
 
 
 def check_gatk(job):
-    """How many of some random pairs get another answer than the translation gives."""
+    """Count the random pairs whose result differs from that of the translation."""
     backend, seed, count, name, overhang = job
     from tests.alignment.test_gatk_cpu import as_batch, random_haplotypes
     from tests.helpers.oracles.gatk_oracle import gatk_align

@@ -3,7 +3,7 @@
 
     python benchmarks/peers.py
 
-One JSON line a program; the version of one that is not installed is null.
+One JSON line per program; the version of a program that is not installed is null.
 """
 
 from frame.options import new_parser, read_options

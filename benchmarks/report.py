@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draw the report of a run of the benchmarks: one page of HTML that needs nothing beside it.
+"""Draw the report of a run of the benchmarks: one self-contained HTML page.
 
     python benchmarks/report.py benchmarks/results/here -o report.html
-    python benchmarks/report.py benchmarks/results -o report.html     what is kept in git
+    python benchmarks/report.py benchmarks/results -o report.html     the results in git
 
-The table has the newest line of every figure: those of the folder, and those in git that it has
-not measured. A line that was measured before the last change to its code is marked.
+The table has the newest line of each figure: from the folder, or from git if the folder has none. A
+line that was measured before the last change to its code is marked.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def parse_options():
 
 
 def newest(ours: list[Figure], kept: list[Figure]) -> list[Figure]:
-    """Our figures, and those in git that are of other jobs or machines, in the order of jobs."""
+    """Return the run's figures, and those of other jobs or machines in git, by job."""
     here = {figure.key for figure in ours}
     every = ours + [figure for figure in kept if figure.key not in here]
     order = list(dict.fromkeys(figure.what for figure in (*kept, *ours)))
@@ -95,7 +95,7 @@ def fall_table(before: list[Figure], now: list[Figure]) -> str:
 
 
 def run_rows(folder: Path, lines: Lines) -> Iterator[tuple]:
-    """What became of every benchmark: seconds, lines, and why there are none."""
+    """Return the outcome of each benchmark: seconds, lines, and why there are none."""
     for name, benchmark in benchmarks().items():
         time, log = folder / "times" / f"{name}.tsv", folder / "logs" / f"{name}.txt"
         said = log.read_text().strip().splitlines() if log.exists() else []
@@ -131,7 +131,7 @@ def whole_runs_of(lines: Lines, an_hour: dict[str, float]) -> str:
 
 
 def tables_of(draw: dict, lines: Lines) -> str:
-    """Those that have lines, each under its name."""
+    """Return the tables that have lines, by name."""
     tables = {name: function(lines) for name, function in draw.items()}
     return "\n".join(
         f"<h3>{html.escape(name[0].upper() + name[1:])}</h3>{as_html(table)}"
@@ -149,7 +149,7 @@ def main():
     figures = ours if options.alone else newest(ours, all_figures(kept))
 
     def either(name: str) -> list[dict]:
-        """Our lines; without any those in git."""
+        """Return the lines of the run, or those in git if there are none."""
         return lines(name) or ([] if options.alone else kept(name))
 
     prices = {"cpu": options.cpu_price, "gpu": options.gpu_price}

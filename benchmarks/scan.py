@@ -1,23 +1,22 @@
-"""Time the composition scan, and prove it, in Breland et al.'s shape.
+"""Time the composition scan with the sizes of Breland et al., and verify it.
 
     python benchmarks/scan.py --parts paper whole --check
     python benchmarks/scan.py --parts kernel paper streams whole --backend cuda
 
-The paper compared 61,120 queries of 15 to 169 bases with 608 references of 21 to 700,395 bases
-in 4 m 25 s on a GTX 480 and 24 m 39 s on one core. It does not say how long the references are
-together; here their lengths are spread evenly on a log scale between its two ends, 39 million
-bases together, and the queries' lengths evenly. Sequences are random, so hits are as many as
-chance gives.
+The paper compared 61,120 queries of 15 to 169 bases with 608 references of 21 to 700,395 bases in 4
+m 25 s on a GTX 480 and 24 m 39 s on one core. It does not give the total length of the references;
+here the lengths are evenly spaced on a log scale between these limits, 39 million bases in total,
+and the lengths of the queries on a linear scale. Sequences are random, so all hits are by chance.
 
 Parts:
-    paper    comparisons a second, counting hits at S = 0.95, by every algorithm, on one core, on
-             all cores, or on the GPU; on the CPU every n-th length only
-    kernel   the GPU's kernel of the algorithm `tiles` alone, timed by events
-    streams  the paper's Figure 5: its method on the GPU by the number of streams
+    paper    comparisons per second, counting hits at S = 0.95, with each algorithm, on one core, on
+             all cores, or on the GPU; on the CPU only every n-th length
+    kernel   the GPU kernel of the algorithm `tiles` alone, timed by events
+    streams  the paper's Figure 5: its method on the GPU, by number of streams
     whole    the program from FASTA to a table on disk
     mirbase  mature micro-RNAs against hairpins, and against a genome (--mirbase, --genome)
 
-One JSON object a line is appended to --output.
+One JSON object per line is appended to --output.
 """
 
 import itertools
@@ -48,7 +47,7 @@ SIMILARITY = Fraction("0.95")
 
 
 def paper_shape(n_references, seed=11):
-    """References, and codes and offsets of queries."""
+    """Return references, and codes and offsets of queries."""
     rng = np.random.default_rng(seed)
     spread = rng.uniform(np.log(SHORTEST_REFERENCE), np.log(LONGEST_REFERENCE), n_references)
     lengths = np.exp(spread).astype(np.int64)
@@ -121,7 +120,7 @@ def paper(options, results, references, groups):
 
 
 def best(options, results, references, groups):
-    """The ten best of every query, the same from both engines where there are two."""
+    """Time the search for the ten best windows per query; compare both engines if there are two."""
     scan = Scan(references, SIMILARITY, "auto", options.backend, available_threads())
     seconds, blocks = timed(lambda: list(scan_best(scan, groups, 10)), 2)
     add(results, "best", seconds, backend=options.backend, wanted=10)
@@ -189,7 +188,7 @@ def streams(results, references, groups):
 
 
 def whole(options, results, references, codes, offsets):
-    """The program itself, from FASTA files to a table on disk."""
+    """Time the program, from FASTA files to a table on disk."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         with open(folder / "r.fa", "wb") as file:

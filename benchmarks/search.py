@@ -1,19 +1,19 @@
-"""Time database search against parasail, and Chang & Chen's workload; prove the scores.
+"""Time database search against parasail, and Chang & Chen's workload, and verify the scores.
 
     python benchmarks/search.py --queries queries.fasta --database swissprot.fasta.gz
     python benchmarks/search.py --parts chang
     python benchmarks/search.py --backend cuda --repeat 30 --queries ... --database ...
 
 Parts:
-    proteins   each query against the database with BLOSUM62, gaps 10 + n: one core (or --threads,
-               or the GPU), and parasail's fastest striped profile on every --every-th sequence in
-               the same run; its scores there must equal ours. parasail's time is lessened by what
-               calling it from Python costs
+    proteins   each query against the database with BLOSUM62, gaps 10 + n, on one core (or
+               --threads, or the GPU), and parasail's fastest striped profile on every --every-th
+               sequence in the same run; the scores must be equal. The cost of calling parasail from
+               Python is subtracted from its time
     chang      a query of 128 against 100 sequences of 128 to 8192 (Chang & Chen, Table III; linear
-               gaps of 4), beside the published times of a Tesla C1060
+               gaps of 4), next to the published times of a Tesla C1060
 
-Without --queries and --database, they are looked for in ../shared/data, and simulated where they
-are not there. One JSON object a line is appended to --output.
+Without --queries and --database, files in ../shared/data are used; if these are missing, sequences
+are simulated. One JSON object per line is appended to --output.
 """
 
 import statistics
@@ -55,7 +55,7 @@ def engine(backend):
 
 
 def queries_and_database(options, scoring) -> tuple[Database, Database]:
-    """What is named, or lies in ../shared/data, or random proteins."""
+    """Return the given files, those in ../shared/data, or random proteins."""
     if bool(options.queries) != bool(options.database):
         raise SystemExit("give --queries and --database, or none of them")
     paths = (options.queries, options.database)
@@ -75,7 +75,7 @@ def queries_and_database(options, scoring) -> tuple[Database, Database]:
 
 
 def repeated(database, times):
-    """The database `times` over."""
+    """Return the database repeated `times` times."""
     if times == 1:
         return database
     sequences = [database.sequence(i) for i in range(database.count)] * times
@@ -123,7 +123,7 @@ def peer_texts(scoring, database: Database, sample):
 
 
 def parasail_profile(scoring, query, texts, expected):
-    """The name and the net GCUPS of parasail's fastest striped profile; its scores are compared."""
+    """Compare scores; return the name and net GCUPS of parasail's fastest striped profile."""
     import parasail
 
     matrix = parasail.matrix_create(scoring.letters.decode(), 1, 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time seeds as Liu & Schmidt did, against bowtie, and by the index's parameters.
+"""Time seeds as Liu & Schmidt did, against bowtie, and by parameters of the index.
 
     python benchmarks/seeds.py                                   20 Mb simulated, the CPU
     python benchmarks/seeds.py --simulate-bases 3_100_000_000 --backend cuda --one-core-kmers 20000
@@ -8,15 +8,15 @@
 
 Parts:
     tables   the paper's five data sets, k-mers of simulated reads: Table I (the whole run, from
-             k-mers to positions, both in memory), Table II (the search alone) and Figure 5 (the
-             GPU, locating on the CPU), beside the paper's own columns
+             k-mers to positions, both in memory), Table II (the search alone) and Figure 5
+             (searching on the GPU, locating on the CPU), next to the paper's own columns
     peer     find_seeds.py and bowtie -v M -a, from FASTA to a table, in turn
-    sweep    k-mers a second and the bytes of the index by occ_rate (the paper's q) and prefix
-             length, positions a second by sa_rate (the paper's p)
+    sweep    k-mers per second and the bytes of the index by occ_rate (the paper's q) and prefix
+             length, positions per second by sa_rate (the paper's p)
 
-Every time is the median of --repeats, after a first run that is not counted. The tables are of a
-million k-mers; with more or fewer (--kmers, --one-core-kmers, --all-cores-kmers) they say the time
-for a million as if it grew evenly, marked by ~. One JSON object a line is appended to --output.
+Each time is the median of --repeats runs, after a first run that is not counted. The tables are for
+a million k-mers; with more or fewer (--kmers, --one-core-kmers, --all-cores-kmers) times are scaled
+linearly to a million and marked by ~. One JSON object per line is appended to --output.
 """
 
 import statistics
@@ -150,7 +150,7 @@ def tables(options, results: Results, index: FMIndex) -> None:
 
 
 def time_engine(index, kmers, seeds, backend, threads, repeats) -> dict:
-    """Seconds of the whole run and of the search alone, and what was found."""
+    """Return the seconds of the whole run and of the search alone, and the hits."""
     ready = prepare(index, seeds, backend)
     counts = {}
 

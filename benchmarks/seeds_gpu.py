@@ -1,17 +1,18 @@
-"""Seeds on one GPU: the kernels against the memory's ceiling, and whole runs from host to host.
+"""Time seeds on one GPU: kernels against the memory's throughput, and whole runs, host to host.
 
 Simulates a genome with human-like repeats on the GPU, indexes it there, and then times
 
-- reads of random 32-byte sectors: the ceiling of any search in an index;
+- reads of random 32-byte sectors: the upper bound for any search in an index;
 - exact search, kernel only, by k, by the length of the table and with or without the text;
-- search with mismatches, kernels only, by how many rows are few enough to be compared;
-- whole runs of the five datasets of Liu & Schmidt's tables: a million k-mers from reads with
-  errors, hits of both strands, at most 128 hits a k-mer, host memory to host memory;
-- S11 once more without that limit: in a genome of 3.1 Gb each of its 11-mers has more than 128
-  hits, so that with the limit they are counted and none is located. All positions, some thousand
-  million, come to the host a part at a time, and are dropped there.
+- search with mismatches, kernels only, by the maximum number of rows that are compared directly;
+- whole runs of the five data sets in Liu & Schmidt's tables: a million k-mers from reads with
+  errors, hits on both strands, at most 128 hits per k-mer, host memory to host memory;
+- S11 again without that limit: in a genome of 3.1 Gb each 11-mer has more than 128 hits, so with
+  the limit none is located. All positions, billions in total, are copied to the host in parts and
+  dropped there.
 
-Answers are checked by comparing k-mers with every window of the genome. One JSON line in all.
+Results are checked by comparing k-mers with every window of the genome. The output is one JSON
+line.
 """
 
 import json
@@ -38,7 +39,7 @@ from bwarp.runtime.threads import available_threads
 from bwarp.seeding import find_cuda
 from bwarp.seeding.hits import SeedOptions
 
-#: k, mismatches, and seconds of the paper's GPU: the whole run, and the search alone.
+#: k, mismatches, and seconds on the paper's GPU: the whole run, and the search alone.
 DATASETS = {
     "S11": (11, 0, 10.6, 6.8),
     "S15": (15, 0, 12.4, 7.2),
@@ -68,7 +69,7 @@ def wall_seconds(work, repeats: int = 3) -> list[float]:
 def measure_whole_runs(
     index: FMIndex, threads: int, kmers: dict, mode: str, datasets: dict, max_hits: int
 ) -> list[dict]:
-    """From host k-mers to host positions, with hits located as `mode` says."""
+    """Time runs from host k-mers to host positions, with hits located according to `mode`."""
     device = find_cuda.prepare(index, SeedOptions(1, locate=mode))
     lines = []
     for name, (k, mismatches, paper, _) in datasets.items():

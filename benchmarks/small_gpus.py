@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Run the programs on a large GPU that another process makes small, and compare their results.
+"""Run the programs on a GPU whose memory another process occupies, and compare their results.
 
     python benchmarks/small_gpus.py -o benchmarks/results/small_gpus.jsonl
 
-For every size a process takes the GPU's memory but for so many GB; then reads are mapped, k-mers
-searched with a mismatch, maximal matches found and, at some sizes, the genome indexed. What a
-program writes must be what it writes on the whole GPU; one that has too little memory must say so
-in a sentence. A line a program and size: seconds, and what it said of memory. Without a GPU nothing
-is done.
+For each size, a process occupies all but that many GB of the GPU's memory; then reads are mapped,
+k-mers searched with a mismatch, maximal matches found and, at some sizes, the genome indexed.
+Output must be the same as with all the memory; a program with too little memory must say so in one
+sentence. There is one line per program and size: seconds, and its message about memory. Without a
+GPU the program does nothing.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from frame.options import add_folder, new_parser, read_options, skip_without_gpu
 from frame.results import Results
 from frame.simulated import run_script, script
 
-#: What another process runs, to leave so many GB.
+#: The code of another process that leaves this many GB free.
 HOLD = """
 import sys, time
 from bwarp.gpu.cuda import cuda
@@ -56,7 +56,7 @@ def parse_options():
 
 @contextlib.contextmanager
 def gpu_with(gigabytes: float | None) -> Iterator[None]:
-    """The GPU with so much memory free, or the whole one."""
+    """Leave only this much GPU memory free, or all of it."""
     if gigabytes is None:
         yield
         return
@@ -72,8 +72,8 @@ def gpu_with(gigabytes: float | None) -> Iterator[None]:
 
 
 def run(*arguments) -> tuple[float, float, int, list[str]]:
-    """Run a program of scripts/, which may refuse: seconds, GB of the host, exit code, and what it
-    said.
+    """Run a program of scripts/, which may fail; return seconds, GB of the host, exit code,
+    messages.
     """
     start = time.perf_counter()
     command = list(map(str, script(*arguments)))
@@ -87,7 +87,7 @@ def run(*arguments) -> tuple[float, float, int, list[str]]:
 
 
 def programs(folder: Path) -> dict[str, tuple[list, Path]]:
-    """The arguments of each program, and the file it writes."""
+    """Return the arguments of each program, and the file it writes."""
     index, first, second = (folder / name for name in ("index", "1.fq.gz", "2.fq.gz"))
     bam, seeds, mems = (folder / f"out.{ending}" for ending in ("bam", "tsv", "mums"))
     again = folder / "again.index"
@@ -118,7 +118,7 @@ def measure(folder: Path, options, results: Results) -> None:
                 ):
                     continue
                 if program == "index_reference":
-                    # An index is not written over a folder that is none.
+                    # An index does not overwrite a folder that is not an index.
                     shutil.rmtree(output.parent, ignore_errors=True)
                 output.unlink(missing_ok=True)
                 seconds, peak, code, said = run(program, *arguments, "--backend", "cuda")

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Time programs that have next to nothing to do: what their first use on a machine takes, which
-compiles them, and what starting them takes from then on.
+"""Time the start of programs on little data: their first use on a machine, and later ones.
 
     python benchmarks/start_up.py -o benchmarks/results/start_up.jsonl
 
-Each program runs on 20 pairs of reads of a simulated genome, and on this or --genome. For its first
-use it is a copy of the package, with an empty folder for compiled functions. The median of later
-uses is of --repeats runs. One JSON line each.
+Each program runs on 20 pairs of reads of a simulated genome, and on this genome or --genome. The
+first use compiles functions: it runs in a copy of the package, with an empty folder for compiled
+functions. The time of later uses is the median of --repeats runs. Each writes one JSON line.
 """
 
 import shutil
@@ -22,7 +21,7 @@ from frame.timing import run_program
 
 import bwarp
 
-#: What is timed: where it needs an index, after the first program.
+#: The programs to time; those that need an index run after the first.
 PROGRAMS = {
     "index": "index genome.fa -o index",
     "map to SAM": "map --index index -1 reads_1.fq -2 reads_2.fq -o reads.sam",
@@ -61,7 +60,7 @@ def measure(options):
             program = sys.executable, "-m", "bwarp", *PROGRAMS[what].split(), "--backend", "cpu"
             return run_program(["env", *settings, *program], cwd=work).wall
 
-        # Python compiles the modules of the copy, and has them in memory.
+        # Python compiles the modules of the copy, and the system caches their files.
         of_copy = f"PYTHONPATH={work / 'package'}"
         for program in {PROGRAMS[what].split()[0] for what in options.first_use}:
             run_program(["env", of_copy, sys.executable, "-m", "bwarp", program, "--help"])
@@ -87,7 +86,7 @@ def result(what: str, use: str, bases: int, times: list[float]) -> dict:
 
 
 def write_data(work: Path, genome: Path | None) -> None:
-    """genome.fa, and 20 pairs of reads of a simulated one as FASTQ and FASTA."""
+    """Write genome.fa, and 20 pairs of reads of a simulated genome as FASTQ and FASTA."""
     simulated = make_genome(work, 50_000)
     make_reads(work, simulated, 20)
     lines = (work / "reads_1.fq").read_text().splitlines()

@@ -1,14 +1,14 @@
-"""Time and prove the suffix array on the GPU, and the index built from it, at genome size.
+"""Time and verify the suffix array on the GPU, and the index built from it, at genome size.
 
     python benchmarks/suffix_array.py --sizes 100_000_000 1_000_000_000 3_100_000_000
 
-For every size a genome with human-like repeats is simulated on the GPU, its suffix array is
-sorted there in parts, and long repeats on the host (median of --repeats). The whole array is
-checked: it is a permutation, and every row is smaller than the next (by first base, then by the
-rank of the rest); a million random neighbours are also compared base by base. One more sort
-runs while the GPU's used memory is polled. With --index the whole index is built from a
-reference on the host to arrays on the host. The Burrows-Wheeler blocks are checked by LF steps
-at random rows. One JSON line a size.
+For each size, a genome with human-like repeats is simulated on the GPU. Its suffix array is sorted
+there in parts, with long repeats sorted on the host (median of --repeats). The whole array is
+checked: it is a permutation, and each row is smaller than the next (by first base, then by the rank
+of the rest); a million random neighbours are also compared base by base. Another sort runs while
+the GPU's memory use is polled. With --index the whole index is built from a reference on the host
+to arrays on the host. The Burrows-Wheeler blocks are checked by LF steps at random rows. There is
+one JSON line per size.
 """
 
 import statistics
@@ -37,9 +37,9 @@ COMPARED_BASES = 100_000
 
 
 def suffix_array(text: PackedText, codes, most: int | None = None):
-    """All suffixes on the GPU, sorted there in parts of as many as there is room for."""
+    """Sort all suffixes on the GPU, in parts as large as memory allows."""
     suffixes, threads = cuda.device_array(text.size, np.uint32), available_threads()
-    # The plan counts the text, which is there already.
+    # The plan includes the text, which is already on the GPU.
     most = most or suffixes_at_once(text.size, 0, 0, free_memory() + text.size)
     for part in suffixes_in_parts(
         text, codes, lambda: sample_suffixes(text, threads), most, threads
@@ -61,7 +61,7 @@ def invert(suffixes, ranks):
 
 @cuda.jit(cache=True)
 def count_misplaced(text, suffixes, ranks, misplaced):
-    """Rows that are not the inverse of the ranks, or not larger than the row before."""
+    """Count rows that are not the inverse of the ranks, or not larger than the preceding row."""
     i = cuda.grid(1)
     if i < suffixes.size:
         bad = ranks[suffixes[i]] != i
@@ -77,7 +77,7 @@ def count_misplaced(text, suffixes, ranks, misplaced):
 
 @cuda.jit(cache=True)
 def compare_neighbours(text, suffixes, rows, outcome):
-    """Base by base: outcome 0 in order, 1 not, 2 equal for too long to tell."""
+    """Compare base by base; outcome 0: in order, 1: not in order, 2: equal up to the limit."""
     i = cuda.grid(1)
     if i < rows.size:
         a, b = np.int64(suffixes[rows[i] - 1]), np.int64(suffixes[rows[i]])
@@ -108,7 +108,7 @@ def prove(text, suffixes) -> dict:
 
 
 def prove_bwt(text, suffixes, bwt, samples: int = 100_000) -> int:
-    """How many of some random rows have an LF step that is not the row of the suffix one longer."""
+    """Count random rows whose LF step is not the row of the suffix that is one base longer."""
     ranks = cuda.device_array(text.size, np.uint32)
     invert[blocks(text.size), THREADS](suffixes, ranks)
     rows = np.random.default_rng(5).integers(0, text.size, samples)
@@ -150,7 +150,7 @@ def used_memory() -> int:
 
 
 def peak_memory(work) -> int:
-    """The most device memory that is seen in use while `work` runs."""
+    """Return the peak device memory in use while `work` runs."""
     seen, done = [], threading.Event()
 
     def poll():

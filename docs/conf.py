@@ -1,8 +1,8 @@
-"""How Sphinx makes a site of the Markdown pages: `make docs`, where any warning is an error.
+"""Configure Sphinx, which builds a site from the Markdown pages: `make docs`. Warnings are errors.
 
-The pages are those that are read in the repository. The checkout is the source of the site, so a
-link leads where it leads in the repository: README.md and config/README.md are pages of the site
-too, and any other file that a page links to is copied into it.
+The pages are the same as in the repository. The checkout is the source of the site, so links work
+as in the repository: README.md and config/README.md are also pages of the site, and other files
+that a page links to are copied into it.
 """
 
 import re
@@ -32,9 +32,9 @@ def setup(app):
 
 
 def add_contents(app, docname, source):
-    """Make the site's table of contents of the pages that docs/index.md links to, as it has them.
+    """Make the site's table of contents from the links in docs/index.md, in their order.
 
-    A page that it does not link to is a warning, so it cannot be forgotten.
+    A page without a link there causes a warning, so none is forgotten.
     """
     if docname != root_doc:
         return

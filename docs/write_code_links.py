@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Renew what the pages take from the code: the lines that links lead to, and quoted definitions.
+"""Update line numbers of links to the code, and quoted definitions, in the pages.
 
-    [`map_chunks`](bwarp/mapping/pipeline.py#L95)     leads to where the file defines that name
+    [`score_chunk`](bwarp/mapping/pipeline.py#L95)    leads to where the file defines that name
 
     <!-- code of bwarp/index/locate_cuda.py: step_rows -->
     ```python
-    ...                                               is what that name is defined as, to the letter
+    ...                                               is the exact definition of that name
     ```
 
 With --check nothing is written; the exit code says whether all pages are up to date. A name that
-its file does not define is an error either way.
+its file does not define is an error in both cases.
 """
 
 import ast
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def renewed(text: str, page: Path) -> str:
-    """The text of a page with the lines and definitions of today."""
+    """Return the text of a page with current line numbers and definitions."""
 
     def link(found: re.Match) -> str:
         name, path = found["name"], found["path"]
@@ -59,7 +59,7 @@ def renewed(text: str, page: Path) -> str:
 
 
 def span(path: str, name: str) -> tuple[int, int]:
-    """The first and the last line of the definition of a name, its decorators included."""
+    """Return the first and last line of the definition of a name, including decorators."""
     for node, defined in definitions(path):
         if defined == name:
             first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
@@ -69,7 +69,7 @@ def span(path: str, name: str) -> tuple[int, int]:
 
 @cache
 def definitions(path: str) -> list[tuple[ast.stmt, str]]:
-    """Functions, classes, what is defined in these (`Class.method`), and names of a file."""
+    """Return the functions, classes, methods (`Class.method`) and names that a file defines."""
     if not os.path.exists(path):
         sys.exit(f"{os.path.relpath(path, CHECKOUT)} is not there: name another file in the pages")
     found = []

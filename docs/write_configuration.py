@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write the tables of config/README.md: keys with default, what may be written, and effect.
+"""Write the tables of config/README.md: each key with its default, allowed values, and effect.
 
-They are made from the declarations in bwarp/options/. With --check nothing is written; the exit
-code says whether the page is up to date.
+The tables are made from the declarations in bwarp/options/. With --check nothing is written; the
+exit code says whether the page is up to date.
 """
 
 import re
@@ -16,7 +16,7 @@ sys.path.insert(0, str(CHECKOUT))
 
 from bwarp.options.configuration import SETTINGS, TASKS  # noqa: E402
 
-#: What stands before a table, and the table.
+#: The marker before a table, and the table.
 TABLE = re.compile(r"^(<!-- keys of (\w+), .*? -->\n)((?:\|.*\n)*)", re.MULTILINE)
 
 
@@ -29,7 +29,7 @@ def main():
 
 
 def table(name: str) -> str:
-    """The table of a section, or of the keys that are in none: `all`."""
+    """Return the table of a section; `all` is the table of keys outside sections."""
     if name == "all":
         rows = [option.row("") for option in SETTINGS]
     else:

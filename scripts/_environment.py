@@ -1,7 +1,8 @@
-"""Imported first by every program: what ends it before it begins is said in one line.
+"""Imported first by every program: errors during start-up become one-line messages.
 
-Importing takes a second or more. A signal in that time ends the program with its code, and nothing
-is there to be undone; where Python lacks packages, or memory for them, a line says what to do.
+Importing takes a second or more. A signal during this time ends the program with the usual exit
+code; there is nothing to clean up. If Python lacks packages, or memory for them, one line says what
+to do.
 """
 
 import importlib
@@ -14,7 +15,7 @@ __all__ = []
 
 
 def _what_to_type() -> str:
-    """The command that was typed, for the Python of the checkout, and how to get one."""
+    """Return the typed command for the Python of the checkout, after the way to install it."""
     environment = Path(__file__).resolve().parent.parent / ".venv"
     command = shlex.join([os.path.relpath(environment / "bin/python"), *sys.argv])
     if (environment / "bin/python").exists() and Path(sys.prefix) != environment:
@@ -30,6 +31,6 @@ try:
 except ImportError as error:
     if "failed to map segment" in str(error):
         raise
-    # Numba itself refuses a NumPy that is too new.
+    # Numba itself rejects a NumPy that is too new.
     print(f"{Path(sys.argv[0]).name}: error: {error}: {_what_to_type()}", file=sys.stderr)
     sys.exit(2)

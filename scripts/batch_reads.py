@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cut reads into batches, a file each, for the other programs of the chain."""
+"""Cut reads into batches, one file each, for the other programs of the chain."""
 
 import _environment  # noqa: F401
 

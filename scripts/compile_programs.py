@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Compile what the programs usually need for this machine, all at once, by running them on a small
-data set. Where all is compiled already nothing is done."""
+"""Compile the functions that programs usually need, by running the programs on a small data set."""
 
 import _environment  # noqa: F401
 

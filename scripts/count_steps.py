@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a table of what every step of the chain made of a sample's reads, and of its time."""
+"""Write a table of the results and times of each step of the chain for a sample."""
 
 import _environment  # noqa: F401
 

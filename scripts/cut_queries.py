@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cut the queries of a search into parts, for as many machines."""
+"""Cut the queries of a search into parts, one per machine."""
 
 import _environment  # noqa: F401
 

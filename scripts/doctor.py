@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Say what this machine has that bwarp can use: GPU, driver, packages, cores, memory; which engine
-will run, and why; and what to type to install what is missing."""
+"""Show the GPU, driver, packages, cores and memory that bwarp can use, and what is missing."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw what became of mapped reads, and write the sections of a MultiQC report."""
+"""Draw statistics of mapped reads, and write the sections of a MultiQC report."""
 
 import _environment  # noqa: F401
 

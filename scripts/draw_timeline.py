@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw the timeline of a run: a row a thread, a colour a step."""
+"""Draw the timeline of a run: one row per thread, one colour per step."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Estimate the insert size of pairs from the best hits of the first ones, as map_reads.py does."""
+"""Estimate the insert size from the best hits of the first pairs, as map_reads.py does."""
 
 import _environment  # noqa: F401
 

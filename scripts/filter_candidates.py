@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Drop hits whose reads have too many edits there, as a bound proves."""
+"""Drop hits that have too many edits according to a lower bound."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Find every alignment of reads with at most so many edits: none is missed."""
+"""Find every alignment of reads with at most a given number of edits; none is missed."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Find maximal exact matches between queries and a reference, and write them as MUMmer 3 does."""
+"""Find maximal exact matches between queries and a reference, in the format of MUMmer 3."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Index a reference for every other program of bwarp."""
+"""Index a reference for the other programs of bwarp."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""List the CRISPR guides of a sequence: every protospacer beside a PAM, on both strands."""
+"""List the CRISPR guides of a sequence: every protospacer next to a PAM, on both strands."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Look up the positions of what bwarp seed-reads found."""
+"""Look up the positions of the intervals that bwarp seed-reads found."""
 
 import _environment  # noqa: F401
 

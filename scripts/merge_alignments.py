@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Merge the sorted BAM files of a sample's units, and the statistics beside them."""
+"""Merge the sorted BAM files of a sample's units, and their statistics."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Merge the tables of parts of queries."""
+"""Merge the tables of the parts of a search."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the first rows of a table of results, and how many there are, as a small HTML page."""
+"""Write the first rows of a table of results, and the number of rows, as a small HTML page."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Find every window whose base counts are like a query's: all queries against all references."""
+"""Find every window of the references whose base counts are similar to those of a query."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Search a database of proteins or nucleotides: exact Smith-Waterman scores, the best hits."""
+"""Search a database of proteins or nucleotides for the hits with the best Smith-Waterman scores."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cut the reads of a batch into parts and search these in an index."""
+"""Cut the reads of a batch into parts and search the parts in an index."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Simulate sequencing reads of a reference, with the truth in their names."""
+"""Simulate sequencing reads of a reference, with their origins in their names."""
 
 import _environment  # noqa: F401
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write what a run was made of as JSON: checksums of its files, versions, parameters."""
+"""Write the manifest of a run as JSON: checksums of its files, versions, parameters."""
 
 import _environment  # noqa: F401
 

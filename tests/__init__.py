@@ -1,1 +1,1 @@
-"""Tests, in the folders of what they test; what they share is in `tests.helpers`."""
+"""Tests, in the same folders as the code; shared parts are in `tests.helpers`."""

@@ -1,4 +1,4 @@
-"""Fixtures that every test shares, and the rule that tests wait for what they need."""
+"""Fixtures shared by all tests, and hooks that order and skip tests."""
 
 import gc
 import itertools
@@ -17,7 +17,7 @@ from bwarp.runtime.backend import choose_backend
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-# What the programs import, and what Numba does before it first compiles or loads a function.
+# The imports of programs, and Numba's preparation for compiling or loading.
 PRELOADED = (
     *("bwarp.cli.program", "pysam", "Bio.Align.substitution_matrices"),
     *(
@@ -32,7 +32,7 @@ PRELOADED = (
     "numba.core.entrypoints:init_all",
 )
 
-# Files that take long, after those of tests/workflow; the others are shorter.
+# Slow files, which run after those in tests/workflow; the others are faster.
 LONG_FILES = (
     "test_cuda_compilation.py",
     "test_benchmark_programs.py",
@@ -43,24 +43,24 @@ LONG_FILES = (
     "test_find_mems.py",
 )
 
-# Every process would otherwise read the sources anew, where the environment says so.
+# Otherwise each process would read the sources again if the environment says so.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# Tests share a GPU and do not wait for each other's.
+# Tests share a GPU, and do not wait for each other.
 os.environ.setdefault("BWARP_GPU", "shared")
 
-# A process that a shell put into the background hears no Ctrl-C, nor do those it starts: tests do.
+# Background processes of a shell, and their children, ignore Ctrl-C; tests need it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Compiling makes much, and little of it in circles: collecting takes a tenth of the time.
+# Compiling makes many objects, few of them in cycles: collecting takes a tenth of the time.
 gc.set_threshold(100_000)
 
-# Programs import a module beside them.
+# Programs import a module from their own folder.
 sys.path.append(str(CHECKOUT / "scripts"))
 
 
 class Finished(NamedTuple):
-    """What a program left behind: its exit code and what it wrote."""
+    """The result of a program: exit code and output."""
 
     rc: int
     stdout: str
@@ -68,12 +68,12 @@ class Finished(NamedTuple):
 
 
 def without_pytest(environment) -> dict:
-    """The environment without the name of the test that runs."""
+    """Return the environment without the name of the running test."""
     return {name: value for name, value in environment.items() if "PYTEST" not in name}
 
 
 def place_in_run(path: Path) -> int:
-    """0 for what comes first."""
+    """Return the place in the order of tests; 0 is first."""
     if path.parent.name == "workflow":
         return 0
     return 1 + (LONG_FILES.index(path.name) if path.name in LONG_FILES else len(LONG_FILES))
@@ -81,9 +81,9 @@ def place_in_run(path: Path) -> int:
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """Put long files first, mark the tests that take real data, and skip what cannot run here.
+    """Put slow files first, mark the tests of real data, and skip tests that cannot run here.
 
-    Files are handed out to processes in this order: one that takes long must not come last.
+    Files are distributed to processes in this order, so slow ones must not come last.
     """
     from tests.helpers.gpu.cuda_compiler import missing_compiler
 
@@ -96,7 +96,7 @@ def pytest_collection_modifyitems(items):
 
 
 def no_gpu() -> str | None:
-    """Why the tests of a GPU cannot run; where they can, it is made ready as programs do."""
+    """Return why GPU tests cannot run; if they can, prepare the GPU as programs do."""
     try:
         choose_backend("cuda")
     except UsageError as error:
@@ -105,7 +105,7 @@ def no_gpu() -> str | None:
 
 
 def skip_marked(items, name, problem_here):
-    """Skip the tests of a mark where there is a problem, which is asked for where there are any."""
+    """Skip the tests with a mark if `problem()`, called only if there are any, returns a reason."""
     marked = [item for item in items if item.get_closest_marker(name)]
     problem = problem_here() if marked else None
     if problem is not None:
@@ -115,20 +115,21 @@ def skip_marked(items, name, problem_here):
 
 @pytest.fixture(scope="module", autouse=True)
 def little_to_collect():
-    """What earlier files left is not looked through again: code that asks for it takes seconds."""
+    """Freeze objects of earlier files, because code that collects garbage would take seconds."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def checkout() -> Path:
-    """The folder of this checkout."""
+    """Return the folder of this checkout."""
     return CHECKOUT
 
 
 @pytest.fixture(scope="session")
 def shared_data():
-    """A function ``shared_data(*parts) -> Path`` into ``../shared/data`` that skips what is absent.
+    """Return ``shared_data(*parts) -> Path`` for ``../shared/data``, which skips if a file is
+    missing.
 
     >>> fasta = shared_data("ref_lambda", "lambda.fa.gz")  # doctest: +SKIP
     """
@@ -144,9 +145,9 @@ def shared_data():
 
 @pytest.fixture(scope="session")
 def large_data():
-    """A function ``large_data(name) -> Path`` into the folder of large files, or a skip.
+    """Return ``large_data(name) -> Path`` for large files, which skips if a file is missing.
 
-    The folder is $BWARP_LARGE, or ``../shared/data/large`` where that is not set.
+    The folder is $BWARP_LARGE, or ``../shared/data/large`` if that is not set.
     """
 
     def locate(name: str) -> Path:
@@ -161,7 +162,7 @@ def large_data():
 
 @pytest.fixture(scope="session")
 def program_servers():
-    """Two servers that run the programs in turn: their sets have different orders."""
+    """Return two servers that run programs in turn, with different hash seeds."""
     from tests.helpers.programs.program_server import ProgramServer
 
     servers = [ProgramServer(*PRELOADED) for _ in range(2)]
@@ -172,7 +173,7 @@ def program_servers():
 
 @pytest.fixture(scope="session")
 def forked_python():
-    """A `python` that forks from one that has imported the package."""
+    """Return a `python` that forks from a process that has imported the package."""
     from tests.helpers.programs.forked_python import ForkedPython
 
     python = ForkedPython(*PRELOADED)
@@ -182,10 +183,10 @@ def forked_python():
 
 @pytest.fixture(scope="session")
 def snakemake_server():
-    """A server that has imported Snakemake and what its rule files import, except bwarp itself.
+    """Return a server that has imported Snakemake and the imports of its rules, except bwarp.
 
-    And what Snakemake imports when it runs, and its plugins, which it looks for among all packages:
-    two thirds of the time of a dry run.
+    It has also imported what Snakemake imports when it runs, and its plugins, which Snakemake
+    searches among all packages: this saves two thirds of the time of a dry run.
     """
     from tests.helpers.programs.program_server import ProgramServer
 
@@ -199,10 +200,10 @@ def snakemake_server():
 
 @pytest.fixture(scope="session")
 def run_program(program_servers):
-    """A function that runs ``scripts/NAME`` with arguments, in a process of its own.
+    """Return a function that runs ``scripts/NAME`` with arguments in a separate process.
 
     ``run_program("index_reference.py", fasta, "-o", folder, cwd=..., env=..., stdin=...)`` returns
-    ``(rc, stdout, stderr)`` as text; ``env`` adds to the environment. Progress is left out.
+    ``(rc, stdout, stderr)`` as text; ``env`` adds to the environment. Progress lines are removed.
     """
     from tests.helpers.programs.program_output import without_progress
 
@@ -232,7 +233,7 @@ def run_program(program_servers):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A disk of 64 kB, where this process may mount one."""
+    """Mount a disk of 64 kB, if this process may."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk]

@@ -1,4 +1,4 @@
-"""Exit codes are part of what scripts around bwarp rely on."""
+"""Exit codes, on which scripts that call bwarp rely."""
 
 import pytest
 

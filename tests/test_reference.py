@@ -32,7 +32,7 @@ def write_fasta(path, contigs: list[bytes], width: int = 60, end: bytes = b"\n")
 
 
 def plain_segments(contigs: list[bytes]) -> list[tuple[int, int, int]]:
-    """The oracle: contig number, and start and stop within it, of every stretch of A, C, G, T."""
+    """Return contig number, start and stop of each maximal run of A, C, G and T."""
     segments = []
     for number, contig in enumerate(contigs):
         letters = decode(encode(contig)) + b"N"
@@ -47,7 +47,7 @@ def plain_segments(contigs: list[bytes]) -> list[tuple[int, int, int]]:
 
 
 def check(reference, contigs: list[bytes]) -> None:
-    """Hold everything a reference says to the contigs."""
+    """Compare all properties of a reference with the contigs."""
     letters = [decode(encode(contig)) for contig in contigs]
     segments = plain_segments(contigs)
     starts = np.concatenate([[0], np.cumsum([len(contig) for contig in contigs])])
@@ -319,7 +319,7 @@ def test_too_long_for_one_index(tmp_path, monkeypatch, limit):
 
 
 def test_a_long_genome_with_little_to_index(tmp_path, monkeypatch):
-    # Positions in the genome count too, however little of it is in the text.
+    # Positions in the genome count, even if little of it is in the text.
     path = tmp_path / "gaps.fa"
     path.write_bytes(b">a\nAC" + b"N" * 100 + b"GT\n")
     monkeypatch.setattr(reference_module, "LONGEST_TEXT", 50)

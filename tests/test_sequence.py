@@ -25,7 +25,7 @@ COMPLEMENT = {"A": "T", "C": "G", "G": "C", "T": "A", "N": "N"}
 
 
 def kmer_number(letters: bytes) -> int:
-    """The oracle: letters as digits to base 4."""
+    """Return letters as digits in base 4: the oracle."""
     number = 0
     for letter in letters:
         number = number * 4 + b"ACGT".index(letter)
@@ -55,7 +55,7 @@ def test_encode_and_decode(text):
 
 
 @pytest.mark.parametrize("letter", [b"E", b"*", b"-", b" ", b"\n", b"\x00", b"\xff"])
-def test_encode_refuses_what_is_no_base(letter):
+def test_encode_refuses_other_letters(letter):
     with pytest.raises(ValueError, match=r"at position 3 is not a nucleotide letter") as error:
         encode(b"ACG" + letter + b"x")
     assert str(error.value).startswith(repr(letter.decode("latin-1")))
@@ -97,7 +97,7 @@ def test_packing_in_threads():
 
 @numba.njit
 def kmers_at(words, positions, k):
-    """Compiled, because that is where k-mers are taken."""
+    """Take k-mers in compiled code, as elsewhere."""
     kmers = np.empty(positions.size, np.uint64)
     turned = np.empty(positions.size, np.uint64)
     for i in range(positions.size):

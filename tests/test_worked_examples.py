@@ -1,7 +1,7 @@
-"""The worked examples of the papers, by the code that does the same here.
+"""The worked examples of the papers, with the corresponding code.
 
-Drozd et al. have none. Figure 1 of Ren et al. shows how an alignment is written: it is not the best
-one by any scores of matches, mismatches and gaps.
+Drozd et al. have none. Figure 1 of Ren et al. only shows how an alignment is written: it is not
+optimal for any scores of matches, mismatches and gaps.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def codes_of(text: bytes) -> np.ndarray:
 
 @pytest.mark.parametrize("sa_rate", [1, 4])
 def test_suffix_array_of_liu_and_schmidt(sa_rate):
-    """Figure 1, but for the row of $, and Figure 3: the interval of "tta", row by row."""
+    """Figure 1, except the row of $, and Figure 3: the interval of "tta", row by row."""
     index = index_of([CATTATTAGGA], sa_rate=sa_rate)
     rows = np.arange(len(CATTATTAGGA) + 1, dtype=np.uint32)
     assert locate(index, rows).tolist()[-11:] == [10, 7, 4, 1, 0, 9, 8, 6, 3, 5, 2]
@@ -40,7 +40,7 @@ def test_suffix_array_of_liu_and_schmidt(sa_rate):
 
 
 def test_composition_of_breland():
-    """Figures 2 and 3; the text of 3 has one base less than its row of a's."""
+    """Figures 2 and 3; the text of Figure 3 has one base less than its row of a's."""
     sequences = [codes_of(b"ACTTGAGC"), codes_of(b"ATTGTAAAACACAA"[1:10])]
     offsets = np.cumsum([0, *map(len, sequences)])
     assert count_bases(np.concatenate(sequences), offsets).tolist() == [[2, 2, 2, 2], [4, 1, 1, 3]]
@@ -48,7 +48,7 @@ def test_composition_of_breland():
 
 @pytest.mark.parametrize("algorithm", ["profile", "prefix-scan"])
 def test_score_of_chang_and_chen(monkeypatch, algorithm):
-    """Figure 2: BLOSUM62, a gap of n costs 4 n."""
+    """Figure 2: BLOSUM62; a gap of n costs 4 n."""
     scoring = matrix_scoring("BLOSUM62", 0, 4)
     letters = scoring.code_of_byte
     one, other = (letters[np.frombuffer(text, np.uint8)] for text in (b"GCAGGGTTAG", b"CCACCGGGGC"))

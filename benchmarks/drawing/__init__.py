@@ -1,1 +1,1 @@
-"""From result lines to what pages show: figures, their age, tables and pictures."""
+"""From result lines to the content of pages: figures, their age, tables and pictures."""

@@ -1,8 +1,7 @@
-"""Accuracy of mapping from result lines: curves of correct against incorrect reads, and qualities
-that are claimed against those that are observed.
+"""Accuracy of mapping from result lines: ROC curves, and predicted against observed qualities.
 
-Lines of benchmarks/map.py hold correct and incorrect reads by mapping quality; lines of map_sets.py
-hold them by steps of quality.
+Lines of benchmarks/map.py contain correct and incorrect reads by mapping quality; lines of
+map_sets.py contain them by bins of quality.
 """
 
 import math
@@ -16,11 +15,11 @@ __all__ = ["MAPPERS", "calibration_pictures", "map_runs", "roc_pictures", "sets_
 
 MAPPERS = ("bwarp", "bwa mem", "minimap2", "bowtie2", "minibwa", "strobealign")
 
-#: Qualities of benchmarks/map.py are pooled in these steps, to have enough incorrect reads.
+#: Qualities of benchmarks/map.py are pooled in these bins, to have enough incorrect reads.
 STEPS = (0, 1, 3, 6, 10, 15, 20, 25, 30, 40, 50, 60, 61)
-#: Fewer reads say nothing about their quality.
+#: Bins with fewer reads are not shown.
 ENOUGH = 100
-#: Sets of this seed were looked at when rules and parameters were chosen.
+#: Rules and parameters were chosen on sets with this seed.
 CHOSEN_WITH = 1
 
 _INCORRECT = Axis("incorrect reads in a million", 1, 1e6, (1, 100, 1e4), logarithmic=True)
@@ -29,7 +28,7 @@ _OBSERVED = Axis("observed", 0, 60, (0, 20, 40, 60))
 
 
 def reads_of(line: dict) -> str:
-    """The reads of a line of map.py in words."""
+    """Describe the reads of a line of map.py in words."""
     words = [f"{line['read_length']}" if not line["paired"] else f"2 x {line['read_length']}"]
     if line["variant_rate"] >= 0.01:
         words.append(f"{100 * line['variant_rate']:g} % variants")
@@ -40,7 +39,7 @@ def reads_of(line: dict) -> str:
 
 
 def runs_of(lines: list[dict]) -> dict[tuple[str, str], dict[str, dict]]:
-    """The lines of each run by mapper, by reference and reads; a later one replaces its like."""
+    """Group lines by reference and reads, and by mapper; later lines replace earlier ones."""
     runs: dict[tuple[str, str], dict[str, dict]] = {}
     for line in lines:
         reference = line["reference"].removesuffix(".fa")
@@ -49,7 +48,7 @@ def runs_of(lines: list[dict]) -> dict[tuple[str, str], dict[str, dict]]:
 
 
 def sets_of(lines: list[dict]) -> dict[tuple, dict[str, dict]]:
-    """The lines of each set by mapper, by genome, reads, rate and seed, in the order of these."""
+    """Group lines by genome, reads, rate and seed, sorted, and by mapper."""
     sets: dict[tuple, dict[str, dict]] = {}
     for line in lines:
         if line["seed"] != CHOSEN_WITH:
@@ -60,7 +59,7 @@ def sets_of(lines: list[dict]) -> dict[tuple, dict[str, dict]]:
 
 
 def by_step(line: dict) -> list[tuple[int, float, int]]:
-    """Reads, incorrect ones that they claim, and those there are, by steps of quality."""
+    """Return reads, and predicted and actual incorrect reads, by bins of quality."""
     if "calibration" in line:
         return [(step["reads"], step["claimed"], step["wrong"]) for step in line["calibration"]]
     steps = []
@@ -73,7 +72,7 @@ def by_step(line: dict) -> list[tuple[int, float, int]]:
 
 
 def roc(line: dict) -> list[tuple[float, float]]:
-    """Incorrect reads in a million and correct ones in per cent, for every least quality."""
+    """Return incorrect reads per million and the percentage of correct ones by minimum quality."""
     steps = by_step(line)
     total = sum(reads for reads, _, _ in steps) + line["unmapped"]
     points, correct, incorrect = [], 0, 0
@@ -85,12 +84,12 @@ def roc(line: dict) -> list[tuple[float, float]]:
 
 
 def calibration(lines: list[dict]) -> list[tuple[float, float]]:
-    """Claimed and observed quality of each step, of all lines together."""
+    """Return the predicted and observed quality of each bin, over all lines."""
     points = []
     for steps in zip(*map(by_step, lines), strict=True):
         reads, claimed, wrong = (sum(column) for column in zip(*steps, strict=True))
         if reads >= ENOUGH and claimed:
-            # Half a read more, so that none incorrect has a quality as well.
+            # Half a read is added, so that bins without incorrect reads have a quality, too.
             shares = claimed / reads, (wrong + 0.5) / reads
             points.append(tuple(-10 * math.log10(share) for share in shares))
     return points
@@ -112,12 +111,12 @@ def mappers_of(groups) -> list[str]:
 
 
 def map_runs(lines: Lines) -> dict[tuple[str, str], dict[str, dict]]:
-    """The runs of map_accuracy.py."""
+    """Return the runs of map_accuracy.py."""
     return runs_of(lines("map_accuracy.json"))
 
 
 def roc_pictures(lines: Lines) -> Iterator[tuple[str, str, str]]:
-    """A name, the SVG and a caption for the runs of map.py, and for each genome of map_sets.py."""
+    """Return name, SVG and caption for the runs of map.py, and for each genome of map_sets.py."""
     runs = map_runs(lines)
     if runs:
         parts = [
@@ -139,7 +138,7 @@ def roc_pictures(lines: Lines) -> Iterator[tuple[str, str, str]]:
 
 
 def calibration_pictures(lines: Lines) -> Iterator[tuple[str, str, str]]:
-    """A name, the SVG and a caption: a panel a reference of map.py, and one a genome and reads."""
+    """Return name, SVG and caption: a panel per reference of map.py, and per genome and reads."""
     groups: dict[str, dict[str, list[dict]]] = {}
     for (reference, _), run in map_runs(lines).items():
         for mapper, line in run.items():

@@ -12,7 +12,7 @@ __all__ = ["TABLES"]
 BOTH = ("bwarp", "bwa mem")
 SETS = "map_sets.jsonl"
 
-#: Kinds of difference of bwarp.evaluation.agreement, and what they are called here.
+#: Kinds of difference in bwarp.evaluation.agreement, and their names in tables.
 KINDS = {
     "same": "same",
     "same locus, equal score": "same locus, equal score",
@@ -27,7 +27,7 @@ KINDS = {
 
 
 def accuracy(lines: Lines) -> Table:
-    """Every run of map.py, a row a mapper."""
+    """Draw the runs of map.py, one row per mapper."""
     rows, used = [], []
     for (reference, reads), run in map_runs(lines).items():
         for at, (mapper, line) in enumerate(run.items()):
@@ -44,7 +44,7 @@ def accuracy(lines: Lines) -> Table:
 
 
 def ahead(lines: Lines) -> Table:
-    """Points that bwarp is ahead of bwa mem."""
+    """Return the percentage points by which bwarp is ahead of bwa mem."""
     rows, used = [], []
     for (reference, reads), run in map_runs(lines).items():
         if not set(BOTH) <= set(run):
@@ -60,12 +60,12 @@ def ahead(lines: Lines) -> Table:
 
 
 def mean(some: list[dict], key: str) -> float:
-    """Of all reads, or of a million."""
+    """Return the mean over all lines."""
     return sum(line[key] * line["total"] for line in some) / sum(line["total"] for line in some)
 
 
 def cells_of(by_mapper: dict[str, list[dict]]) -> list[str]:
-    """Both mappers, or as many as there are: correct and incorrect reads."""
+    """Return correct and incorrect reads of each mapper present."""
     both = [by_mapper[mapper] for mapper in BOTH if by_mapper.get(mapper)]
     forms = {"right": "{:.2f}", "wrong_ppm_q10": "{:.0f}", "right_q30": "{:.2f}",
              "wrong_ppm_q30": "{:.0f}"}  # fmt: skip
@@ -79,7 +79,7 @@ SET_HEADS = ["correct %, bwarp / bwa mem", "Q >= 10 incorrect ppm", "Q >= 30 cor
 
 
 def sets(lines: Lines) -> Table:
-    """A row a genome and kind of reads: sets of all rates and seeds together."""
+    """Draw a row per genome and kind of reads, over sets of all rates and seeds."""
     kinds: dict[tuple, list[dict]] = {}
     for (genome, ends, length, *_), by_mapper in sets_of(lines(SETS)).items():
         kinds.setdefault((genome, ends, length), []).append(by_mapper)
@@ -96,7 +96,7 @@ def sets(lines: Lines) -> Table:
 
 
 def worse(lines: Lines) -> Table:
-    """A row a set in which bwa mem is better at a quality of 10 or 30."""
+    """Draw a row per set in which bwa mem is better at a quality of 10 or 30."""
     rows, used = [], []
     for (genome, ends, length, rate, seed), by_mapper in sets_of(lines(SETS)).items():
         if not set(BOTH) <= set(by_mapper):
@@ -111,7 +111,7 @@ def worse(lines: Lines) -> Table:
 
 
 def qualities(lines: Lines) -> Table:
-    """Claimed and observed qualities of each genome, all its sets together, by steps."""
+    """Draw predicted and observed qualities of each genome over all its sets, by bins."""
     steps: dict[str, dict[int, dict[str, list]]] = {}
     used = [line for by_mapper in sets_of(lines(SETS)).values() for line in by_mapper.values()]
     for line in used:
@@ -127,7 +127,7 @@ def qualities(lines: Lines) -> Table:
             cells = []
             for mapper in BOTH:
                 n, claimed, wrong = by_step[low].get(mapper, (0, 0.0, 0))
-                # Half a read more, so that none incorrect has a quality as well.
+                # Half a read is added, so that bins without incorrect reads have a quality, too.
                 pair = (claimed, wrong + 0.5) if n and claimed else ()
                 cells += [f"{-10 * math.log10(share / n):.1f}" for share in pair] or ["", ""]
             n = by_step[low].get("bwarp", (0,))[0]
@@ -138,7 +138,7 @@ def qualities(lines: Lines) -> Table:
 
 
 def real(lines: Lines) -> Table:
-    """Real reads by kind of difference, where one side is sure."""
+    """Draw real reads by kind of difference, if one side has a high mapping quality."""
     used, rows = lines("map_real.json"), []
     for line in used:
         beside = line["beside"].replace("as they came", "published")
@@ -147,7 +147,7 @@ def real(lines: Lines) -> Table:
 
 
 def breakpoints(lines: Lines) -> Table:
-    """Reads over breakpoints of which all parts are correct, in per cent, a column a mapper."""
+    """Draw the percentage of reads over breakpoints with all parts correct, by mapper."""
     used = lines("map_breakpoints.jsonl")
     groups: dict[str, list[str]] = {}
     for kind in used[0]["right"] if used else ():

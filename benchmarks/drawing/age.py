@@ -1,4 +1,4 @@
-"""How old a figure is: whether the code that it measures has changed since its commit."""
+"""The age of a figure: whether the code that it measures has changed since its commit."""
 
 import ast
 import functools
@@ -15,25 +15,25 @@ from drawing.figures import Figure, all_figures
 
 __all__ = ["Fall", "age_of", "earlier_figures", "falls", "has_changed_since", "measured_code"]
 
-#: A figure that fell by less than this share did not.
+#: A figure that fell by a smaller share counts as unchanged.
 NOISE = 0.05
 
-#: What all GPU code shares, and how modules that run on GPUs only are named.
+#: The folder of shared GPU code, and the ending of modules that run only on GPUs.
 SHARED_ON_GPU, ON_GPU = "bwarp/gpu", "_cuda.py"
 
 
 @functools.cache
 def measured_code() -> dict[str, tuple[tuple[str, ...], bool]]:
-    """Of config.yaml: what the lines of a file of results measure, and whether on a GPU."""
+    """Return the code that a file of results measures, by config.yaml, and whether on a GPU."""
     return {one.results: (tuple(one.measures), one.gpu) for one in benchmarks().values()}
 
 
 @functools.cache
 def has_changed_since(commit: str | None, paths: tuple[str, ...], gpu: bool) -> bool | None:
-    """Whether these paths hold other code than at a commit; None where git does not know.
+    """Return whether the code in these paths differs from a commit; None if git does not know.
 
-    Comments and docstrings are no code, nor is how it is laid out. For a CPU the code of GPUs does
-    not count; for a GPU, of what all GPU code shares, only what the rest of it imports.
+    Comments, docstrings and formatting are not code. For a CPU, GPU code is ignored; for a GPU,
+    shared GPU code counts only if the rest imports it.
     """
     if not commit:
         return None
@@ -55,7 +55,7 @@ def _runs_on_gpu(paths: tuple[str, ...], path: str) -> bool:
 
 @functools.cache
 def _imported(paths: tuple[str, ...]) -> set[str]:
-    """What the modules in these paths import, but for the shared code of GPUs among them."""
+    """Return imports of the modules in these paths, except those of shared GPU code."""
     checkout = environment.CHECKOUT
     listed = git("ls-files", "--", *paths, f":(exclude){SHARED_ON_GPU}") or ""
     modules = [checkout / name for name in listed.splitlines() if name.endswith(".py")]
@@ -83,12 +83,12 @@ def _code(text: str) -> str:
 
 
 def age_of(line: dict, results: str) -> str:
-    """A line's commit in words, and whether the code is newer."""
+    """Return a line's commit in words, and whether the code is newer."""
     commit = line.get("commit")
     if not commit:
         return "unknown"
     paths, gpu = measured_code()[results]
-    # Some lines of a benchmark that runs anywhere are of a GPU.
+    # Benchmarks that run anywhere have some lines from a GPU.
     is_older = has_changed_since(commit, paths, gpu or "gpu" in line)
     words = commit[:8] + "+" * commit.endswith("+")
     return words if is_older is False else f"{words} ({'older' if is_older else 'age unknown'})"
@@ -102,22 +102,22 @@ class Fall(NamedTuple):
 
     @property
     def times(self) -> float:
-        """How many times as good it was."""
+        """Return how many times as good it was."""
         ratio = self.now.value / self.before.value
         return ratio if self.now.less_is_better else 1 / ratio
 
 
 def falls(before: Iterable[Figure], now: Iterable[Figure]) -> list[Fall]:
-    """Figures of the same job and machine that fell by more than noise, the most first."""
+    """Return figures of the same job and machine that fell by more than noise, largest first."""
     earlier = {figure.key: figure for figure in before}
     both = [Fall(earlier[figure.key], figure) for figure in now if figure.key in earlier]
     return sorted((fall for fall in both if fall.times > 1 + NOISE), key=lambda fall: -fall.times)
 
 
 def earlier_figures(figures: list[Figure]) -> list[Figure]:
-    """Of figures in git those of the last release, or where there is none, those before them.
+    """Return the figures at the last release in git, or the previous figures without a release.
 
-    A figure before another is of the last version of its file in which it has another value.
+    A previous figure is from the last version of its file in which its value differs.
     """
     release = git("describe", "--tags", "--abbrev=0")
     found = []
@@ -135,7 +135,7 @@ def earlier_figures(figures: list[Figure]) -> list[Figure]:
 
 
 def figures_at(commit: str, results: str, path: str) -> list[Figure]:
-    """The figures of a file as it was; none of one whose lines had other fields."""
+    """Return the figures in an old version of a file; none if its lines had other fields."""
     text = git("show", f"{commit}:{path}") or ""
     try:
         lines = [json.loads(line) for line in text.splitlines()]

@@ -1,7 +1,7 @@
-"""The figures of speed, each with the line of results that it is drawn from.
+"""Figures of speed, each with its line of results.
 
-Every benchmark writes lines of its own; one function a kind of job picks those that are shown: what
-was done, on what data, how fast, and how fast other programs were in the same run.
+Each benchmark writes lines of its own kind; one function per kind of job chooses the lines to show:
+the job, its data, its speed, and the speed of other programs in the same run.
 """
 
 import json
@@ -22,12 +22,12 @@ __all__ = [
     "reference_of",
 ]
 
-#: The lines of a file of results, by its name.
+#: The lines of files of results, by file name.
 Lines = Callable[[str], list[dict]]
 
 
 class Figure(NamedTuple):
-    """One figure: `value` in `unit` as a number, `shown` as pages show it."""
+    """One figure: `value` is a number in `unit`, `shown` is its text in pages."""
 
     what: str
     of: str
@@ -44,12 +44,12 @@ class Figure(NamedTuple):
 
     @property
     def key(self) -> tuple:
-        """Equal for figures of the same job on the same machine."""
+        """Return a key that is equal for figures of the same job on the same machine."""
         return self.what, self.of, machine_of(self.line)
 
 
 def lines_in(folder: Path) -> Lines:
-    """Reads files of a folder; one that is not there has no lines."""
+    """Return a reader of files in a folder; a missing file has no lines."""
 
     def read(name: str) -> list[dict]:
         path = folder / name
@@ -59,7 +59,7 @@ def lines_in(folder: Path) -> Lines:
 
 
 def machine_of(line: dict) -> str:
-    """Where a line was measured: processor or GPU, and how many cores were used."""
+    """Return where a line was measured: processor or GPU, and number of cores used."""
     machine = line.get("gpu") or line.get("machine", "")
     machine = re.sub(r"(, | )?\d+ cores$", "", machine)
     cores = re.search(r"(\d+) cores$", line.get("machine", ""))
@@ -68,12 +68,12 @@ def machine_of(line: dict) -> str:
 
 
 def reference_of(line: dict) -> str:
-    """The reference of a line, which may be named by the folder of its index."""
+    """Return the reference of a line, which may be identified by the folder of its index."""
     return re.sub(r"\.(ix|index)$", "", line["reference"])
 
 
 def megabases_of(line: dict) -> int:
-    """The size that a reference is named by, as in 16 Mb of chr20; 0 of another."""
+    """Return the size in the name of a reference, such as 16 Mb of chr20; 0 if it has none."""
     size = re.match(r"(\d+) Mb of ", line["reference"])
     return int(size[1]) if size else 0
 
@@ -87,7 +87,7 @@ def shown(value: float) -> str:
 
 
 def in_turn(what: str, lines: Lines, results: str) -> Iterator[Figure]:
-    """Jobs that bwarp and others were timed at in turn, a line for each program."""
+    """Return jobs for which bwarp and others were timed in turn, with a line per program."""
     jobs = {}
     for line in lines(results):
         if {"what", "program", "seconds"} <= line.keys():
@@ -132,7 +132,7 @@ def mapping_figures(lines: Lines) -> Iterator[Figure]:
         ours = run["bwarp"]
         of = f"{ours['reads']:,} reads of 2 x {ours['read_length']} bases, {reference}"
         others = ", ".join(f"{name} {speed[name]:,.0f}" for name in run if name != "bwarp")
-        what, value = "map, FASTQ to SAM, reads a second", speed["bwarp"]
+        what, value = "map, FASTQ to SAM, reads per second", speed["bwarp"]
         yield Figure(what, of, value, unit, f"{value:,.0f}", others, ours, results)
     results, whole = "map_h200.jsonl", "gzipped FASTQ to sorted BAM"
     runs_on_gpu = [line for line in lines(results) if line.get("what") == whole]
@@ -141,7 +141,7 @@ def mapping_figures(lines: Lines) -> Iterator[Figure]:
         of = f"{2 * pairs:,} reads of 2 x 150 bases, {runs[0]['bases'] / 1e9:.1f} Gb simulated"
         least, most = (end(run["reads_a_second"] for run in runs) for end in (min, max))
         shown = f"{least:,} to {most:,}" if least < most else f"{most:,}"
-        what = "map, FASTQ.gz to sorted BAM, reads a second"
+        what = "map, FASTQ.gz to sorted BAM, reads per second"
         yield Figure(what, of, most, unit, shown, "", runs[0], results)
 
 
@@ -163,7 +163,7 @@ def seed_figures(lines: Lines) -> Iterator[Figure]:
 
 
 def locus_figures(lines: Lines) -> Iterator[Figure]:
-    """RazerS 3 is given fewer reads, for it passes over the genome whatever their number."""
+    """RazerS 3 gets fewer reads, because it scans the whole genome for any number of reads."""
     for figure in in_turn("allmap, FASTQ to BAM", lines, "allmap_cpu.jsonl"):
         few = re.sub(r"razers3 ([^,]+)", r"razers3 \1 for a fiftieth of the reads", figure.others)
         yield figure._replace(others=few)
@@ -242,7 +242,7 @@ def start_figures(lines: Lines) -> Iterator[Figure]:
         yield seconds(what, of, line["seconds"], "", line, results)
 
 
-#: In the order of pages.
+#: In the order of the pages.
 ROWS = (
     *(index_figures, mapping_figures, seed_figures, locus_figures, match_figures),
     *(alignment_figures, gpu_alignment_figures, scan_figures, start_figures),
@@ -250,18 +250,18 @@ ROWS = (
 
 
 def all_figures(lines: Lines) -> list[Figure]:
-    """A figure for each thing that was timed."""
+    """Return a figure for each job that was timed."""
     return [figure for figures in ROWS for figure in figures(lines)]
 
 
 def accuracy_figures(lines: Lines, wanted: list[tuple]) -> Iterator[Figure]:
-    """Mapping of simulated reads, as shares of them and as incorrect ones in a million.
+    """Return shares of correct reads, and incorrect reads per million, for simulated reads.
 
     Parameters
     ----------
     wanted : list of tuple
-        Reference, length of the reads, whether they are pairs, rate of variants, and the least
-        length of indels of the sets that are shown.
+        Reference, read length, whether reads are paired, rate of variants, and minimum length of
+        indels of the sets to show.
     """
     results = "map_accuracy.json"
     keys = ("reference", "read_length", "paired", "variant_rate", "indel_length")

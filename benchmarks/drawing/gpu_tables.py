@@ -1,4 +1,4 @@
-"""The tables of programs on GPUs: with little memory, on several at once, and by step."""
+"""The tables of programs on GPUs: with little memory, on several GPUs, and by step."""
 
 from drawing.figures import Lines, machine_of
 from drawing.speed_tables import significant, table
@@ -6,7 +6,7 @@ from drawing.tables import Table
 
 __all__ = ["TABLES"]
 
-#: What map_gpu.py calls the events of a run, and what tables call them.
+#: Names of the events of a run in map_gpu.py, and in tables.
 EVENTS = {
     "index_and_genome_there": "index and genome are on the GPU and in memory",
     "first_chunk": "the first chunks are done",
@@ -23,7 +23,7 @@ PROGRAMS = {
 
 
 def mapping_on_gpus(lines: Lines) -> Table:
-    """A row for each GPU or number of them, the CPUs of a host, and strobealign."""
+    """Draw a row for each GPU or number of GPUs, the CPUs of a host, and strobealign."""
     results = "map_gpus.jsonl"
 
     def rows():
@@ -36,7 +36,7 @@ def mapping_on_gpus(lines: Lines) -> Table:
                 by = {0: "the CPUs", 1: "one GPU"}.get(line["gpus"], f"{line['gpus']} GPUs")
             on_gpu = bool(line.get("gpus"))
             machine = machine_of(line if on_gpu else {**line, "gpu": ""})
-            # From gzip a second half has reads that were inflated during the first.
+            # With gzip, reads of the second half may be inflated during the first.
             rate = line.get("reads_a_second_not_compressed")
             rate = f"{rate / 1e6:.2f} M" if rate else ""
             free = line.get("gb_free")
@@ -44,13 +44,13 @@ def mapping_on_gpus(lines: Lines) -> Table:
             host = line.get("host_gb", "")
             yield (by, memory, machine, seconds, rate, host), [line]
 
-    heads = ["by", "memory free", "machine", "seconds, gzip", "reads a second, plain text",
+    heads = ["by", "memory free", "machine", "seconds, gzip", "reads per second, plain text",
              "memory of the host, GB"]  # fmt: skip
     return table(heads, results, rows())
 
 
 def events_of_mapping(lines: Lines) -> Table:
-    """When a run of map has done what."""
+    """Draw the times of events in a run of map."""
     results = "map_h200.jsonl"
     rows = (
         ((words, f"{line[event]:.1f}"), [line])
@@ -62,7 +62,7 @@ def events_of_mapping(lines: Lines) -> Table:
 
 
 def steps_of_mapping(lines: Lines) -> Table:
-    """What each step of map takes on a GPU, where no other works beside it."""
+    """Draw the time of each step of map on a GPU, without other steps at the same time."""
     results = "map_h200.jsonl"
     rows = (
         ((step, f"{microseconds:.2f}"), [line])
@@ -74,7 +74,7 @@ def steps_of_mapping(lines: Lines) -> Table:
 
 
 def little_memory(lines: Lines) -> Table:
-    """A row a size of the free memory, a column a program."""
+    """Draw a row per size of free memory, with a column per program."""
     results = "small_gpus.jsonl"
 
     def rows():
@@ -92,7 +92,7 @@ def little_memory(lines: Lines) -> Table:
 
 
 def other_scans(lines: Lines) -> Table:
-    """What the scan of windows does on a GPU beside the paper's job."""
+    """Draw jobs of the window scan on a GPU other than the paper's."""
     results = "scan_h200.jsonl"
 
     def rows():
@@ -115,7 +115,7 @@ def other_scans(lines: Lines) -> Table:
             cells = f"{significant(line['seconds'])} s", f"{speed / 1e3:.1f} T" if speed else ""
             yield (what, *cells), [line]
 
-    return table(["job", "time", "comparisons a second"], results, rows())
+    return table(["job", "time", "comparisons per second"], results, rows())
 
 
 TABLES = {

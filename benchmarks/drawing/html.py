@@ -1,4 +1,4 @@
-"""Parts of a page of HTML that needs nothing beside it."""
+"""Parts of a self-contained HTML page."""
 
 import base64
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 __all__ = ["escape", "page", "paragraphs", "picture", "section", "table"]
 
-#: A number or several, with a unit.
+#: One or more numbers with a unit.
 _NUMBER = re.compile(r"[-+\d][\d.,/ ]*( ?(s|x|%|G|ppm))?( / [\d.,]+( s)?)*")
 
 _STYLE = """
@@ -27,7 +27,7 @@ figcaption { color: #555; font-size: 13px; }
 
 
 def page(title: str, sections: Iterable[tuple[str, str, str]]) -> str:
-    """A page of sections, each a name, a heading and its HTML, with links to them at the top."""
+    """Return a page of sections (name, heading, HTML) with links to them at the top."""
     sections = [part for part in sections if part[2]]
     links = " ".join(f'<a href="#{name}">{escape(heading)}</a>' for name, heading, _ in sections)
     parts = [
@@ -51,8 +51,7 @@ def paragraphs(*texts: str) -> str:
 
 
 def table(heads: list[str], rows: Iterable[Iterable], code=(), older=()) -> str:
-    """A table; numbers end on the right, columns of `code` are not wrapped, and the rows of `older`
-    are grey."""
+    """Return a table; numbers are right-aligned, `code` columns unwrapped, `older` rows grey."""
     code, older = set(code), set(older)
     parts = ["<tr>" + "".join(f"<th>{escape(head)}</th>" for head in heads) + "</tr>"]
     for at, row in enumerate(rows):
@@ -66,7 +65,7 @@ def table(heads: list[str], rows: Iterable[Iterable], code=(), older=()) -> str:
 
 
 def picture(svg: str | Path, caption: str) -> str:
-    """An SVG picture, within the page."""
+    """Return an SVG picture embedded in the page."""
     text = svg.read_text() if isinstance(svg, Path) else svg
     data = base64.b64encode(text.encode()).decode()
     return (

@@ -1,4 +1,4 @@
-"""Small pictures side by side: lines of points, each panel with the same axes.
+"""Panels side by side: lines of points, all with the same axes.
 
 title          title
 |   .--        |  .---
@@ -13,10 +13,10 @@ from xml.sax.saxutils import escape
 
 __all__ = ["Axis", "Panel", "panels"]
 
-_WIDTH, _HEIGHT = 200, 140  # of the plot of a panel
+_WIDTH, _HEIGHT = 200, 140  # of the plot in a panel
 _LEFT, _TOP, _RIGHT, _BOTTOM = 44, 24, 14, 32  # around it
 _HEAD = 44
-#: Colours that colour-blind readers tell apart, by the order of lines in the first panel.
+#: Colours for colour-blind readers, in the order of lines in the first panel.
 _COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _STYLE = (
     "text{font:10.5px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#222}"
@@ -27,7 +27,7 @@ _STYLE = (
 
 
 class Axis(NamedTuple):
-    """What is along an axis. A logarithmic one begins at 1."""
+    """The quantity on an axis. A logarithmic axis begins at 1."""
 
     label: str
     least: float
@@ -36,7 +36,7 @@ class Axis(NamedTuple):
     logarithmic: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value is, from 0 to 1; what lies outside is put at the end."""
+        """Return the position of a value from 0 to 1; values outside are clamped."""
         value = min(max(value, self.least), self.most)
         if self.logarithmic:
             return math.log(value / self.least) / math.log(self.most / self.least)
@@ -44,7 +44,7 @@ class Axis(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """One small picture: points by the name of their line."""
+    """One panel: points by the name of their line."""
 
     title: str
     lines: Mapping[str, Sequence[tuple[float, float]]]
@@ -54,7 +54,7 @@ class Panel(NamedTuple):
 def panels(
     title: str, x: Axis, parts: Sequence[Panel], columns: int, names: Sequence[str], even=False
 ) -> str:
-    """All panels as one SVG picture; `even` draws the line of equal values through each."""
+    """Return all panels as one SVG picture; `even` draws the diagonal of equal values in each."""
     colours = dict(zip(names, _COLOURS, strict=False))
     width, height = _LEFT + _WIDTH + _RIGHT, _TOP + _HEIGHT + _BOTTOM
     columns = min(columns, len(parts))

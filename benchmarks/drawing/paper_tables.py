@@ -1,4 +1,4 @@
-"""The experiments of the five papers beside what they published: the tables of docs/papers.md."""
+"""The tables of docs/papers.md: experiments of the five papers, with their published results."""
 
 from itertools import groupby
 
@@ -8,7 +8,7 @@ from drawing.tables import Table
 
 __all__ = ["TABLES"]
 
-#: Liu & Schmidt's seconds for a million k-mers, whole and of the search: one core, GPU.
+#: Liu & Schmidt's seconds for a million k-mers, in total and for the search: one core, GPU.
 LIU = {
     "S11": ((60.7, 10.6), (5.8, 6.8)),
     "S15": ((122.4, 12.4), (7.3, 7.2)),
@@ -19,7 +19,7 @@ LIU = {
 
 
 def liu(results: str):
-    """A function that draws Tables I and II: seconds for a million k-mers like those measured."""
+    """Return a function that draws Tables I and II: seconds for a million k-mers."""
 
     def draw(lines: Lines) -> Table:
         def rows():
@@ -46,7 +46,7 @@ def liu(results: str):
 
 
 def drozd(lines: Lines) -> Table:
-    """Figure 2: seconds by the size of the reference, reads of 100 bases, both strands."""
+    """Draw Figure 2: seconds by size of the reference, reads of 100 bases, both strands."""
     results = "mems_cpu.jsonl"
 
     def rows():
@@ -61,18 +61,18 @@ def drozd(lines: Lines) -> Table:
 
 
 def streams(lines: Lines) -> Table:
-    """Figure 5: the paper's method by the number of streams."""
+    """Draw Figure 5: the paper's method by number of streams."""
     results = "scan_h200.jsonl"
     rows = (
         ((line["streams"], f"{line['giga_comparisons_a_second']:.1f} G", machine_of(line)), [line])
         for line in lines(results)
         if line.get("part") == "streams"
     )
-    return table(["streams", "comparisons a second", "machine"], results, rows)
+    return table(["streams", "comparisons per second", "machine"], results, rows)
 
 
 def ren_lengths(lines: Lines) -> Table:
-    """Figures 8 and 12: GCUPS of batches by the length of both sequences, on a core."""
+    """Draw Figures 8 and 12: GCUPS of batches by length of both sequences, on one core."""
     results = "pairs_cpu.jsonl"
 
     def rows():
@@ -85,7 +85,7 @@ def ren_lengths(lines: Lines) -> Table:
 
 
 def ren_lengths_on_gpu(lines: Lines) -> Table:
-    """Figure 8: both designs on a GPU, host to host."""
+    """Draw Figure 8: both designs on a GPU, host to host."""
     results = "alignment_gpu.jsonl"
 
     def rows():
@@ -100,7 +100,7 @@ def ren_lengths_on_gpu(lines: Lines) -> Table:
 
 
 def ren_situations(lines: Lines) -> Table:
-    """Table 3: GCUPS in the paper's batches, and all batches handed over together."""
+    """Draw Table 3: GCUPS in the paper's batches, and with all batches in one call."""
     results = "pairs_cpu.jsonl"
 
     def rows():
@@ -116,7 +116,7 @@ def ren_situations(lines: Lines) -> Table:
 
 
 def chang(lines: Lines) -> Table:
-    """Table III: milliseconds of a query of 128 against 100 sequences."""
+    """Draw Table III: milliseconds for a query of 128 against 100 sequences."""
     results = "search_cpu.jsonl"
     rows = (
         (
@@ -136,13 +136,13 @@ def chang(lines: Lines) -> Table:
 
 
 def chang_on_gpu(lines: Lines) -> Table:
-    """Table III on a GPU, one query: the paper's prefix scan beside the kernel of the programs."""
+    """Draw Table III on a GPU, one query: the paper's prefix scan and the default kernel."""
     results = "alignment_gpu.jsonl"
 
     def rows():
         lengths: dict[int, dict[str, dict]] = {}
         for line in lines(results):
-            # The benchmark also times two queries at a time, which the paper does not.
+            # The benchmark also times two queries at once, unlike the paper.
             if line["part"] == "time table III" and line.get("queries") == 1:
                 engine, length = line["what"].rsplit(" ", 1)
                 lengths.setdefault(int(length), {})[engine] = line

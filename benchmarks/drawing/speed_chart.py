@@ -1,4 +1,4 @@
-"""The chart of README.md: the speed of bwarp relative to other programs, a bar a comparison.
+"""The chart of README.md: the speed of bwarp relative to other programs, a bar per comparison.
 
 index     133 Mb of human    |=========== 9.0 x bwa index
                              1: as fast
@@ -13,7 +13,7 @@ from drawing.figures import Lines, megabases_of
 __all__ = ["Comparison", "chart", "comparisons", "speed_chart"]
 
 _WIDTH, _ROW, _TOP, _BOTTOM = 820, 26, 74, 30
-_WHAT, _BARS, _LONGEST = 16, 350, 300  # where the labels and the bars begin, and the longest bar
+_WHAT, _BARS, _LONGEST = 16, 350, 300  # start of the labels and of the bars, and the longest bar
 
 _STYLE = (
     "text{font:13px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#222}"
@@ -32,7 +32,7 @@ class Comparison(NamedTuple):
 
 
 def chart(title: str, note: str, comparisons: Sequence[Comparison]) -> str:
-    """An SVG picture with a bar for each comparison, in their order."""
+    """Return an SVG picture with a bar for each comparison, in their order."""
     height = _TOP + _ROW * len(comparisons) + _BOTTOM
     scale = _LONGEST / max(comparison.times for comparison in comparisons)
     one = _BARS + scale
@@ -66,7 +66,7 @@ def chart(title: str, note: str, comparisons: Sequence[Comparison]) -> str:
 
 
 def comparisons(lines: Lines) -> Iterator[Comparison]:
-    """What the chart shows: of every kind of job on the CPU the largest, and what gains least."""
+    """Return the largest job of each kind on the CPU, with the peer closest to bwarp."""
     for what, name, job, of in (
         ("index", "index_cpu.json", "index, FASTA to folder 133 Mb of human", "133 Mb of human"),
         ("seeds", "seeds_cpu.jsonl", "30,000 20-mers, 1 mismatch", "30,000 20-mers, 1 mismatch"),
@@ -79,7 +79,7 @@ def comparisons(lines: Lines) -> Iterator[Comparison]:
             for line in lines(name)
             if job in f"{line.get('what')} {line.get('reference')}" and "seconds" in line
         ]
-        # Of several references the largest.
+        # Use the largest of several references.
         for line in sorted(some, key=megabases_of):
             seconds[line["program"]] = line["seconds"]
         for other, theirs in seconds.items():
@@ -108,7 +108,7 @@ def comparisons(lines: Lines) -> Iterator[Comparison]:
 
 
 def speed_chart(lines: Lines) -> str | None:
-    """The chart, kinds of jobs side by side, the most gain first; None without comparisons."""
+    """Return the chart, grouped by kind of job, largest gain first; None without comparisons."""
     found = sorted(comparisons(lines), key=lambda one: -one.times)
     if not found:
         return None

@@ -1,4 +1,4 @@
-"""The tables of speed of the pages about one program each."""
+"""The tables of speed on the pages of single programs."""
 
 from collections.abc import Iterator
 
@@ -9,19 +9,19 @@ __all__ = ["TABLES", "significant", "table"]
 
 
 def table(heads: list[str], results: str, rows: Iterator[tuple[tuple, list[dict]]]) -> Table:
-    """A table of rows that come with their lines."""
+    """Return a table of rows and their lines."""
     rows = list(rows)
     lines = [line for _, some in rows for line in some]
     return Table(heads, [row for row, _ in rows], lines, results)
 
 
 def significant(value: float) -> str:
-    """Three digits, more of a large number."""
+    """Format a number with at least three digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def jobs_of(lines: list[dict]) -> dict[tuple, dict[str, dict]]:
-    """Lines of programs that took turns, by job and reference, and by program."""
+    """Group lines of programs that ran in turn by job and reference, and by program."""
     jobs: dict[tuple, dict[str, dict]] = {}
     for line in lines:
         if {"what", "program", "seconds"} <= line.keys():
@@ -30,7 +30,7 @@ def jobs_of(lines: list[dict]) -> dict[tuple, dict[str, dict]]:
 
 
 def beside(name: str, results: str, peer: str, ours: str = "bwarp"):
-    """A function that draws the jobs that bwarp and a peer did in turn."""
+    """Return a function that draws the jobs that bwarp and a peer did in turn."""
 
     def draw(lines: Lines) -> Table:
         def rows():
@@ -53,7 +53,7 @@ def beside(name: str, results: str, peer: str, ours: str = "bwarp"):
 
 
 def seeds_on_gpu(lines: Lines) -> Table:
-    """Liu & Schmidt's data sets beside the times they published for a Tesla C2050."""
+    """Draw Liu & Schmidt's data sets, with their published times on a Tesla C2050."""
 
     def rows():
         for line in lines("seeds_gpu.jsonl"):
@@ -111,7 +111,7 @@ def loci(lines: Lines) -> Table:
 
 
 def off_targets(lines: Lines) -> Table:
-    """A row a limit: the search beside Sassy's, and the whole program."""
+    """Draw a row per limit: the searches of bwarp and Sassy, and the whole program."""
     results = "offtargets.jsonl"
 
     def rows():
@@ -145,7 +145,7 @@ def mapping(lines: Lines) -> Table:
                 *(f"{line[f'right_q{q}']:.3f} / {line[f'wrong_ppm_q{q}']}" for q in (10, 30)),
             ), [line]  # fmt: skip
 
-    heads = ["reference, reads", "mapper", "seconds", "CPU seconds", "reads a second",
+    heads = ["reference, reads", "mapper", "seconds", "CPU seconds", "reads per second",
              "memory, MB", "correct %", "Q >= 10 correct % / incorrect ppm",
              "Q >= 30 correct % / incorrect ppm"]  # fmt: skip
     return table(heads, results, rows())
@@ -192,7 +192,7 @@ def index(lines: Lines) -> Table:
                 f"{reference}, {ours['bases'] / 1e6:.1f} Mb",
                 f"{bwa['seconds']:.3g} s" if bwa else "", f"{ours['seconds']:.3g} s",
                 f"{bwa['seconds'] / ours['seconds']:.1f} x" if bwa else "",
-                f"{ours['peak_mb']:,.0f} MB, {ours['peak_bytes_a_base']:.1f} bytes a base",
+                f"{ours['peak_mb']:,.0f} MB, {ours['peak_bytes_a_base']:.1f} bytes per base",
                 f"{opened[reference]['seconds']:.3f} s",
             ), list(run.values())  # fmt: skip
 
@@ -220,7 +220,7 @@ def pairs_on_gpu(lines: Lines) -> Table:
 
 
 def scan(results: str):
-    """A function that draws the algorithms of a file of results, in the paper's shape."""
+    """Return a function that draws the algorithms in a file of results for the paper's job."""
 
     def draw(lines: Lines) -> Table:
         def rows():
@@ -232,14 +232,14 @@ def scan(results: str):
                         f"{significant(speed)} G", f"{significant(speed / PAPER_CORE)} x",
                     ), [line]  # fmt: skip
 
-        heads = ["algorithm", "machine", "lengths of queries, of 155", "comparisons a second",
+        heads = ["algorithm", "machine", "lengths of queries, of 155", "comparisons per second",
                  "against the paper's core"]  # fmt: skip
         return table(heads, results, rows())
 
     return draw
 
 
-#: 10^9 comparisons a second of the paper's program on one core, if its references are as long.
+#: 10^9 comparisons per second of the paper's program on one core, if its references are as long.
 PAPER_CORE = 2_460 / (24 * 60 + 39)
 
 TABLES = {

@@ -1,4 +1,4 @@
-"""A table, in Markdown or HTML, that names the commits of its lines."""
+"""Tables in Markdown or HTML that name the commits of their lines."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ __all__ = ["Table", "as_html", "as_markdown"]
 
 
 class Table(NamedTuple):
-    """Heads, rows of words, and the lines of results that they are drawn from."""
+    """Column heads, rows of text, and their lines of results."""
 
     heads: list[str]
     rows: list[tuple]
@@ -19,7 +19,7 @@ class Table(NamedTuple):
 
 
 def origin_of(table: Table) -> str:
-    """The file and the commits of a table."""
+    """Return the file and the commits of a table."""
     ages = sorted({age_of(line, table.results) for line in table.lines})
     return f"{table.results}, {'commit' if len(ages) == 1 else 'commits'} {', '.join(ages)}"
 

@@ -11,7 +11,7 @@ __all__ = ["TABLES", "WholeRun", "price_of", "scaling", "whole_run_rows", "whole
 
 
 class WholeRun(NamedTuple):
-    """One run of one program; `reads` counts both mates."""
+    """A run of one program; `reads` includes both mates."""
 
     what: str
     of: str
@@ -23,7 +23,7 @@ class WholeRun(NamedTuple):
 
 
 def whole_runs(lines: Lines) -> Iterator[WholeRun]:
-    """What benchmarks of mapping measured from file to file."""
+    """Return mapping runs from file to file."""
     for line in lines("map_cpu.json"):
         yield WholeRun(
             "FASTQ to SAM", line["reference"], line["mapper"], line["reads"],
@@ -50,14 +50,14 @@ def simulated(line: dict) -> str:
 
 
 def price_of(run: WholeRun, an_hour: Mapping[str, float]) -> str:
-    """What a million reads cost; nothing where the price of the machine is not known."""
+    """Return the cost of a million reads; empty if the price of the machine is unknown."""
     price = an_hour.get("gpu" if "gpu" in run.line else "cpu")
     return f"{price * run.seconds / 3600 / run.reads * 1e6:.2g}" if price else ""
 
 
 def whole_run_rows(lines: Lines, an_hour: Mapping[str, float]) -> tuple[list[str], list[tuple]]:
-    """Heads and rows; with the price of a million reads where an hour has one."""
-    heads = ["what", "data", "reads", "program", "machine", "seconds", "reads a second",
+    """Return heads and rows, with the price of a million reads if the price of an hour is known."""
+    heads = ["what", "data", "reads", "program", "machine", "seconds", "reads per second",
              "memory, MB"]  # fmt: skip
     rows = []
     for run in whole_runs(lines):
@@ -70,7 +70,7 @@ def whole_run_rows(lines: Lines, an_hour: Mapping[str, float]) -> tuple[list[str
 
 
 def scaling(lines: Lines) -> Table:
-    """A row a job of map_scaling.py: reads a second and memory, a column a mapper."""
+    """Draw a row per job of map_scaling.py: reads per second and memory by mapper."""
     results = "map_scaling.jsonl"
     jobs: dict[tuple, dict[str, dict]] = {}
     for line in lines(results):

@@ -1,1 +1,1 @@
-"""What every benchmark has: options, the record of the machine, timing in turn, result lines."""
+"""Common parts of benchmarks: options, the machine's description, timing, result lines."""

@@ -1,4 +1,4 @@
-"""What a benchmark ran on, in the words that every file of results uses."""
+"""The machine and the code of a benchmark, as all files of results describe them."""
 
 import functools
 import os
@@ -17,13 +17,13 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def processor() -> str:
-    """The processor's name: AMD EPYC, say."""
+    """Return the name of the processor, for example AMD EPYC."""
     models = re.findall(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     return models[0] if models else platform.machine()
 
 
 def machine() -> str:
-    """The processor and how many of its cores may be used."""
+    """Return the processor and its number of usable cores."""
     return f"{processor()}, {available_threads()} cores"
 
 
@@ -35,7 +35,7 @@ def gpu_name() -> str:
 
 
 def git(*words: str) -> str | None:
-    """What git says of this checkout; None where it is not one."""
+    """Return the output of git in this checkout; None outside a repository."""
     command = ["git", "-C", str(CHECKOUT), *words]
     try:
         said = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -46,7 +46,7 @@ def git(*words: str) -> str | None:
 
 @functools.cache
 def commit() -> str | None:
-    """The commit that runs; with a + where files of the library differ from it.
+    """Return the current commit, with a + if files of the library differ from it.
 
     A copy of a checkout has no commit of its own: $BWARP_COMMIT names it.
     """
@@ -58,7 +58,7 @@ def commit() -> str | None:
 
 
 def origin() -> dict[str, str | None]:
-    """What every line of results holds: commit, date, machine, and versions."""
+    """Return the common part of result lines: commit, date, machine, and versions."""
     return {
         "commit": commit(),
         "date": time.strftime("%Y-%m-%d"),

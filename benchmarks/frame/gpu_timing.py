@@ -1,4 +1,4 @@
-"""Timing on a GPU: of kernels, by events, and of the steps that they are of."""
+"""Timing on a GPU: kernels, by events, and steps, which launch kernels."""
 
 import statistics
 import time
@@ -9,12 +9,12 @@ from bwarp.gpu.cuda import cuda
 
 __all__ = ["KernelClock", "StepClock", "kernel_seconds", "microseconds_each"]
 
-#: Steps or kernels that are shown.
+#: Number of steps or kernels to show.
 _MOST = 40
 
 
 class KernelClock:
-    """Adds up the time of every kernel launched inside it, by name."""
+    """Adds up the time of each kernel launched inside it, by name."""
 
     def __enter__(self) -> "KernelClock":
         from bwarp.gpu.kernel import Kernel
@@ -40,7 +40,7 @@ class KernelClock:
             self.seconds[name] += cuda.event_elapsed_time(before, after) / 1000
 
     def clear(self) -> None:
-        """Forget what was launched so far."""
+        """Discard the launches so far."""
         self.events.clear()
 
     @property
@@ -49,13 +49,13 @@ class KernelClock:
 
 
 class StepClock:
-    """Adds up the time of steps by name, each until the GPU has done what it began."""
+    """Adds up the time of steps by name, each until the GPU has finished its work."""
 
     def __init__(self):
         self.seconds: Counter[str] = Counter()
 
     def __call__(self, name: str, function: Callable, *arguments):
-        """What the function returns."""
+        """Call the function and time it; return its result."""
         start = time.perf_counter()
         result = function(*arguments)
         cuda.synchronize()
@@ -63,12 +63,12 @@ class StepClock:
         return result
 
     def clear(self) -> None:
-        """Forget the steps so far."""
+        """Discard the steps so far."""
         self.seconds.clear()
 
 
 def kernel_seconds(work: Callable, repeats: int = 5) -> float:
-    """The median time on the GPU of what some calls launch, after one that is not counted."""
+    """Return the median GPU time of the kernels of a call, after one that is not counted."""
     work()
     cuda.synchronize()
     times = []
@@ -83,6 +83,6 @@ def kernel_seconds(work: Callable, repeats: int = 5) -> float:
 
 
 def microseconds_each(seconds: dict[str, float], n: int) -> dict[str, float]:
-    """The longest times by name, in microseconds for each of n."""
+    """Return the longest times by name, in microseconds per item, for n items."""
     longest = sorted(seconds.items(), key=lambda item: -item[1])[:_MOST]
     return {name: round(1e6 * value / n, 4) for name, value in longest}

@@ -1,4 +1,4 @@
-"""The options of every benchmark: where its results go, and little data to try it with."""
+"""The options of all benchmarks: the output file, and small data for trying them."""
 
 import argparse
 import os
@@ -22,15 +22,15 @@ __all__ = [
     "skip_without_gpu",
 ]
 
-#: Real data, where it is there.
+#: The folder of real data, which may be missing.
 SHARED = CHECKOUT.parent / "shared" / "data"
-#: What is measured without naming a file. git ignores it; the files above it are kept in git, and
-#: hold what other machines measured.
+#: Results without a named file go here. git ignores this folder; the files above it are in git, and
+#: contain results of other machines.
 HERE = CHECKOUT / "benchmarks" / "results" / "here"
 
 
 def new_parser(description: str) -> argparse.ArgumentParser:
-    """A parser whose help shows a program's docstring as it is."""
+    """Return a parser whose help shows a program's docstring unchanged."""
     return argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -47,15 +47,14 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
 def read_options(
     parser: argparse.ArgumentParser, results: str | None, **small
 ) -> argparse.Namespace:
-    """The options, `output` and `small` among them.
+    """Return the options, including `output` and `small`.
 
     Parameters
     ----------
     results : str or None
-        Name of the file in results/here/ that results go to where none is named; None for a
-        program that prints what it finds and no more.
+        Name of the default file for results in results/here/; None for a program that only prints.
     **small
-        Values of other options that --small gives where they are not named.
+        Values that --small gives to other options that are not set.
     """
     if results:
         parser.add_argument(
@@ -74,13 +73,13 @@ def read_options(
 
 
 def large_file(name: str) -> Path | None:
-    """A file of $BWARP_LARGE, or of ../shared/data/large; None where it is not there."""
+    """Return a file in $BWARP_LARGE or ../shared/data/large; None if it is missing."""
     path = Path(os.environ.get("BWARP_LARGE") or SHARED / "large") / name
     return path if path.is_file() else None
 
 
 def skip(reason: str) -> None:
-    """End well without a result, and say why."""
+    """Exit successfully without results, and say why."""
     print(f"{Path(sys.argv[0]).name}: skipped: {reason}")
     sys.exit(0)
 

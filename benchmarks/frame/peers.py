@@ -1,4 +1,4 @@
-"""The programs that bwarp is compared with: which are installed, and in which version."""
+"""The programs that bwarp is compared with: whether they are installed, and their versions."""
 
 import functools
 import importlib.metadata
@@ -12,15 +12,15 @@ __all__ = ["PEERS", "found", "version_of"]
 
 
 class Peer(NamedTuple):
-    """Where a program or a module of Python comes from, and what makes it print its version."""
+    """Where to get a program or Python module, and the command that prints its version."""
 
     source: str
     command: tuple[str, ...] = ()
-    #: The distribution on PyPI, of a module.
+    #: The distribution on PyPI, for a module.
     distribution: str = ""
 
 
-#: By the program that must be on PATH, or by the module.
+#: By the name of the program, which must be on PATH, or of the module.
 PEERS = {
     "bwa": Peer("apt install bwa", ("bwa",)),
     "bowtie": Peer("apt install bowtie", ("bowtie", "--version")),
@@ -44,7 +44,7 @@ PEERS = {
 
 @functools.cache
 def version_of(name: str) -> str | None:
-    """A peer's version, "unknown" where it does not say; None where it is not installed."""
+    """Return a peer's version, "unknown" if it prints none, None if it is not installed."""
     peer = PEERS[name]
     if peer.distribution:
         try:
@@ -55,14 +55,14 @@ def version_of(name: str) -> str | None:
         return None
     said = subprocess.run(peer.command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     words = (said.stdout + said.stderr).decode(errors="replace")
-    # SeqAn's programs name the version of their library as well, further down.
+    # SeqAn's programs also print the version of their library, further down.
     words = re.search(r"\d+(\.\d+)+[\w.-]*", words)
     return words[0] if words else "unknown"
 
 
 @functools.cache
 def found(name: str) -> bool:
-    """Whether a peer is installed; one that is not is named once."""
+    """Return whether a peer is installed; print the name of a missing one once."""
     if version_of(name) is None:
         print(f"{name}: not installed ({PEERS[name].source})", file=sys.stderr)
     return version_of(name) is not None

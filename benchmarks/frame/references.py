@@ -1,4 +1,4 @@
-"""References: real ones that are here, and the codes of their contigs."""
+"""References: real ones if available, and the codes of their contigs."""
 
 import gzip
 import sys
@@ -13,7 +13,7 @@ __all__ = ["contigs_of", "ecoli"]
 
 
 def contigs_of(fasta) -> dict[str, np.ndarray]:
-    """The codes of every contig, by its name."""
+    """Return the codes of each contig, by name."""
     reference = read_reference(fasta)
     codes, starts = codes_of(reference), reference.contig_starts
     return {name: codes[starts[i] : starts[i + 1]] for i, name in enumerate(reference.names)}

@@ -1,4 +1,4 @@
-"""Result lines: one JSON object a line, to a file and to the screen."""
+"""Result lines: one JSON object per line, to a file and to the screen."""
 
 import json
 import sys
@@ -9,15 +9,15 @@ from frame.environment import origin
 
 __all__ = ["Results", "overwrite"]
 
-#: Longer lists go to the file only.
+#: Longer lists are only written to the file.
 LONGEST_SHOWN = 400
 
-#: Marks lines of little data, which say nothing of speed.
+#: Marks lines from small data, which do not measure speed.
 _SMALL = {"small": True} if "--small" in sys.argv else {}
 
 
 class Results:
-    """Prints what is measured and appends it to a file, with its origin and what is common."""
+    """Prints results and appends them to a file, with their origin and common fields."""
 
     def __init__(self, path: Path, **common):
         self.path = path
@@ -31,7 +31,7 @@ class Results:
 
 
 def overwrite(path: Path, lines: Iterable[dict]) -> None:
-    """Write all lines anew, each with its origin, once the last one is measured."""
+    """Replace a file by all lines, each with its origin, after the last measurement."""
     text, about = "", origin() | _SMALL
     for line in lines:
         line = about | line

@@ -1,4 +1,4 @@
-"""Data for benchmarks that are given none: the project's own demo genomes, and reads of them."""
+"""Default data for benchmarks: the project's demo genomes, and reads of them."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def script(name: str, *arguments) -> list:
-    """The command that runs a program of scripts/."""
+    """Return the command that runs a program in scripts/."""
     return [sys.executable, CHECKOUT / "scripts" / f"{name}.py", *arguments]
 
 
@@ -28,7 +28,7 @@ def run_script(name: str, *arguments) -> Used:
 
 
 def make_genome(folder: Path, bases: int) -> Path:
-    """A genome with repeats, as FASTA."""
+    """Write a genome with repeats, as FASTA."""
     genome = folder / f"simulated_{bases}.fa"
     run_script("simulate_genome", "-o", genome, "--length", bases, "--contigs", 4)
     return genome
@@ -41,7 +41,7 @@ def make_index(folder: Path, genome: Path, *options) -> Path:
 
 
 def make_reads(folder: Path, genome: Path, pairs: int) -> tuple[Path, Path]:
-    """Two files of reads of 150 bases."""
+    """Write two files of reads of 150 bases."""
     reads = folder / "reads_1.fq", folder / "reads_2.fq"
     ends = "-1", reads[0], "-2", reads[1]
     run_script("simulate_reads", "--reference", genome, *ends, "--pairs", pairs)
@@ -49,7 +49,7 @@ def make_reads(folder: Path, genome: Path, pairs: int) -> tuple[Path, Path]:
 
 
 def make_proteins(residues: int, seed: int) -> list[np.ndarray]:
-    """Codes of sequences as long as Swiss-Prot's, of random residues."""
+    """Return the codes of random proteins with lengths like those in Swiss-Prot."""
     rng = np.random.default_rng(seed)
     lengths = np.clip(rng.lognormal(5.7, 0.65, max(8, residues // 360)), 30, 9000).astype(int)
     return [rng.integers(0, 20, n).astype(np.uint8) for n in lengths]

@@ -1,4 +1,4 @@
-"""Seconds that the functions of a run take, added up over its threads."""
+"""Seconds in functions of a run, summed over its threads."""
 
 import functools
 import inspect
@@ -13,7 +13,7 @@ __all__ = ["Stage", "StageClock"]
 
 
 class Stage(NamedTuple):
-    """What all calls of a stage took: seconds of processors and of wall clock, and their number."""
+    """The CPU and wall seconds of all calls of a stage, and their number."""
 
     processor: float
     wall: float
@@ -21,12 +21,12 @@ class Stage(NamedTuple):
 
 
 class StageClock:
-    """Measures functions of modules while it is entered; of a generator, what makes its items.
+    """Context that measures functions of modules; for a generator, the making of its items.
 
     Parameters
     ----------
     functions : mapping of str to (module or class, str)
-        For every stage where its function is found, and its name there.
+        The module or class of each stage's function, and its name there.
     """
 
     def __init__(self, functions: Mapping[str, tuple[ModuleType | type, str]]):

@@ -1,4 +1,4 @@
-"""The benchmarks that there are: benchmarks/config.yaml as records."""
+"""The list of benchmarks: benchmarks/config.yaml as records."""
 
 import shlex
 from pathlib import Path
@@ -12,7 +12,7 @@ __all__ = ["Benchmark", "benchmarks", "last_change"]
 
 
 class Benchmark(NamedTuple):
-    """One program with its options; config.yaml says what each field is."""
+    """One program with its options; config.yaml explains the fields."""
 
     title: str
     results: str
@@ -25,13 +25,13 @@ class Benchmark(NamedTuple):
     gpu: bool = False
 
     def command(self, data: dict[str, str], small: bool) -> list:
-        """The program with its options, on data by their names."""
+        """Return the program with its options; `data` gives the paths of named data."""
         options = f"{self.data.format(**data)} {'--small' if small else self.options}"
         return [self.program, *shlex.split(options)]
 
 
 def benchmarks(config: dict | None = None) -> dict[str, Benchmark]:
-    """All of them by name, of what config.yaml holds."""
+    """Return all benchmarks in config.yaml by name."""
     folder = CHECKOUT / "benchmarks"
     config = config or yaml.safe_load((folder / "config.yaml").read_text())
     return {
@@ -41,7 +41,7 @@ def benchmarks(config: dict | None = None) -> dict[str, Benchmark]:
 
 
 def last_change(paths: list[str]) -> str:
-    """The last commit that changed one of these, and what is changed and not committed."""
+    """Return the last commit that changed these paths, and their uncommitted changes."""
     last = git("log", "-1", "--format=%h", "--", *paths)
     changed = git("diff", "HEAD", "--stat", "--", *paths)
     return f"{last} {changed or ''}".strip()

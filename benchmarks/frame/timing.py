@@ -1,4 +1,4 @@
-"""Timing of calls, of programs, and of jobs that take turns."""
+"""Timing of calls, of programs, and of jobs in turn."""
 
 import os
 import statistics
@@ -12,7 +12,7 @@ __all__ = ["Used", "in_turn", "median_seconds", "run_program", "timed"]
 
 
 class Used(NamedTuple):
-    """What a program took: seconds of wall clock and of processors, bytes of memory."""
+    """Resources that a program used: wall seconds, CPU seconds, bytes of memory."""
 
     wall: float
     processor: float
@@ -20,7 +20,7 @@ class Used(NamedTuple):
 
 
 def timed(function: Callable, repeats: int) -> tuple[list[float], object]:
-    """The seconds of some calls, after one that is not counted, and the last result."""
+    """Return the seconds of some calls, after one that is not counted, and the last result."""
     result = function()
     seconds = []
     for _ in range(repeats):
@@ -31,12 +31,12 @@ def timed(function: Callable, repeats: int) -> tuple[list[float], object]:
 
 
 def median_seconds(function: Callable, repeats: int) -> float:
-    """The median of the seconds that `timed` measures."""
+    """Return the median of the seconds that `timed` measures."""
     return statistics.median(timed(function, repeats)[0])
 
 
 def in_turn(jobs: Mapping[Hashable, Callable], rounds: int) -> dict[Hashable, list]:
-    """What jobs return, each once a round, so that all meet the same disturbances."""
+    """Run each job once per round, so that disturbances affect all; return their results."""
     returned = {name: [] for name in jobs}
     for _ in range(rounds):
         for name, job in jobs.items():
@@ -45,7 +45,7 @@ def in_turn(jobs: Mapping[Hashable, Callable], rounds: int) -> dict[Hashable, li
 
 
 def run_program(command: list, stdout=subprocess.DEVNULL, cwd=None) -> Used:
-    """Run a program and measure it; one that fails ends the benchmark with what it said."""
+    """Run a program and measure it; if it fails, exit with its error message."""
     command = list(map(str, command))
     with tempfile.TemporaryFile() as said:
         start = time.perf_counter()

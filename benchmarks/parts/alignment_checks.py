@@ -1,4 +1,4 @@
-"""Checks of every alignment kernel of the GPU against the CPU engine."""
+"""Checks of every GPU kernel for alignments against the CPU engine."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ MODES = {"local": LOCAL, "fitting": FITTING, "semiglobal": SEMIGLOBAL, "global":
 
 
 def check_cases():
-    """Small batches that reach every kernel: name, pairs, scoring, mode."""
+    """Return small batches that use every kernel: name, pairs, scoring, mode."""
     bwa, wide = nucleotide_scoring(1, -4, 6, 1), nucleotide_scoring(200, -150, 249, 11)
     linear, other = nucleotide_scoring(2, -3, 0, 2), nucleotide_scoring(10, -15, 25, 5)
     short = mixed_pairs(600, (1, 150), (1, 300), 1)
@@ -69,7 +69,7 @@ def search_case():
 
 
 def expected_answers(path):
-    """The CPU engine's answers to all checks; from the file where it is there already."""
+    """Return the CPU engine's results for all checks, from the file if it exists."""
     if path and Path(path).exists():
         return dict(np.load(path))
     from bwarp.alignment.gatk_cpu import gatk_alignments

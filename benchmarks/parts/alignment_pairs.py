@@ -10,7 +10,7 @@ BASES = np.frombuffer(b"ACGT", np.uint8)
 
 
 def random_pairs(count, query_length, reference_length, seed, gapped=0.3, substituted=0.01):
-    """Reads cut out of their reference windows, with substitutions and, some of them, an indel."""
+    """Return reads cut from reference windows, with substitutions and, in some, an indel."""
     rng = np.random.default_rng(seed)
     references = rng.integers(0, 4, (count, reference_length), dtype=np.uint8)
     slack = reference_length - query_length
@@ -34,7 +34,7 @@ def rows_of(matrix):
 
 
 def mixed_pairs(count, query_range, reference_range, seed, bases=None):
-    """Pairs of random lengths, queries related to their references; some ambiguous bases."""
+    """Return pairs of random lengths with related sequences and some ambiguous bases."""
     rng = np.random.default_rng(seed)
     queries, references = [], []
     for _ in range(count):

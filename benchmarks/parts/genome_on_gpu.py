@@ -1,4 +1,4 @@
-"""A genome with human-like repeats, simulated on the GPU as the text that is indexed."""
+"""A genome with human-like repeats, simulated on the GPU as a text to index."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def blocks(threads: int) -> int:
 
 @cuda.jit(device=True)
 def random_bits(seed, i):
-    """64 random bits for every pair of numbers (splitmix64)."""
+    """Return 64 random bits for a pair of numbers (splitmix64)."""
     x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(i)
     x = (x + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -33,7 +33,7 @@ def random_bases(seed, text):
 
 @cuda.jit(cache=True)
 def plant_copies(text, source, length, starts, changed_per_mille, seed):
-    """Copies of text[source:source + length] at `starts`, some bases replaced at random."""
+    """Copy text[source:source + length] to `starts`, with some bases replaced at random."""
     i = cuda.grid(1)
     if i < starts.size * length:
         copy = i // length
@@ -55,16 +55,19 @@ def put_separators(text, contigs):
 
 
 def simulated_genome(n: int, seed: int = 1):
-    """A device text of n bases: 10 % short and 20 % long dispersed repeats of all ages, 1.6 %
-    segmental duplications, a satellite array, contigs of equal length."""
+    """Simulate a device text of n bases, in contigs of equal length.
+
+    It contains 10 % short and 20 % long dispersed repeats of all ages, 1.6 % segmental
+    duplications, and a satellite array.
+    """
     rng = np.random.default_rng(seed)
     text = cuda.device_array(n, np.uint8)
     random_bases[blocks(n), THREADS](seed, text)
     scale = n / 3.1e9
 
     def plant(length, copies, changed_per_mille):
-        # Starts on a grid: copies of one family do not lie on each other, so the result does not
-        # depend on the order of writes. The original is the first of them.
+        # Starts are on a grid, so copies of one family do not overlap, and the result does not
+        # depend on the order of writes. The original is the first copy.
         starts = rng.choice(n // length, max(2, round(copies * scale)), replace=False) * length
         source, copies_at = int(starts[0]), cuda.to_device(starts[1:].astype(np.int64))
         plant_copies[blocks(copies_at.size * length), THREADS](

@@ -1,4 +1,4 @@
-"""The mappers that benchmarks run, and how their correct reads are counted."""
+"""The mappers in benchmarks, and counts of their correct reads."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ __all__ = ["built_mark", "commands", "counts_of", "make_indexes", "mapper_versio
 def commands(
     fasta: Path, reads: list[Path], threads: int, read_length: int = 150
 ) -> dict[str, tuple[list, list]]:
-    """For every mapper on PATH, what builds its index and what writes SAM to standard output."""
+    """Return, for each mapper on PATH, the commands that build its index and that write SAM."""
     genome, n = str(fasta), str(threads)
     names = [str(read) for read in reads]
     ends = [word for pair in zip(("-1", "-2"), names, strict=False) for word in pair]
@@ -54,9 +54,9 @@ def mapper_version(mapper: str) -> str | None:
 
 
 def make_indexes(fasta: Path, mappers: dict[str, tuple[list, list]]) -> None:
-    """Build the index of every mapper that is not yet beside the genome.
+    """Build the missing indexes of all mappers next to the genome.
 
-    That of strobealign is of a read length, and is always built: it takes seconds.
+    The index of strobealign depends on the read length; it is always built, which takes seconds.
     """
     for mapper, (build, _) in mappers.items():
         built = built_mark(fasta, mapper)
@@ -66,12 +66,12 @@ def make_indexes(fasta: Path, mappers: dict[str, tuple[list, list]]) -> None:
 
 
 def built_mark(fasta: Path, mapper: str) -> Path:
-    """The file that says that a mapper's index is finished."""
+    """Return the file that marks a mapper's index as finished."""
     return fasta.with_name(f"{fasta.name}.{mapper.replace(' ', '-')}.built")
 
 
 def counts_of(found: TruthCounts) -> dict:
-    """Correct reads in percent, and incorrect ones in a million, by the least mapping quality."""
+    """Return the percentage of correct reads, and incorrect ones per million, by minimum MAPQ."""
     result = {"right": round(100 * sum(found.correct) / found.total, 3)}
     for least in (10, 30):
         correct, incorrect = sum(found.correct[least:]), sum(found.incorrect[least:])

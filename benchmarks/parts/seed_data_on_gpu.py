@@ -1,4 +1,4 @@
-"""A simulated genome on the GPU, its index, its k-mers, and their hits by comparing all windows."""
+"""A simulated genome on the GPU, its index, k-mers, and their hits by comparing all windows."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def reference_of_text(text: np.ndarray, threads: int) -> Reference:
-    """The reference whose text this is: every separator ends a contig."""
+    """Return the reference with this text: each separator ends a contig."""
     ends = np.flatnonzero(text == 0)
     starts = np.append(0, ends[:-1] + 1)
     codes = np.concatenate([text[a:b] for a, b in zip(starts, ends, strict=True)])
@@ -51,7 +51,7 @@ def simulated_index(n: int, sa_rate: int, threads: int) -> FMIndex:
 
 @cuda.jit
 def cut_kmers(text, text_length, k, error_per_mille, both_strands, seed, words):
-    """A k-mer from a random position, some bases changed. One thread a k-mer."""
+    """Cut k-mers at random positions and change some bases. One thread per k-mer."""
     i = cuda.grid(1)
     if i < words.size:
         start = random_bits(seed, i) % uint64(text_length - k)
@@ -81,7 +81,7 @@ def simulated_kmers(device, count: int, k: int, error_per_mille: int, both_stran
 
 @cuda.jit
 def compare_windows(genome, starts, items, n_items, k, mismatches, found, n_found):
-    """Compare every window of the genome with every item. One thread a window."""
+    """Compare each window of the genome with each item. One thread per window."""
     start = cuda.grid(1)
     contig = 0
     while contig < starts.size - 1 and start >= starts[contig + 1]:
@@ -102,7 +102,7 @@ def compare_windows(genome, starts, items, n_items, k, mismatches, found, n_foun
 
 
 def hits_by_comparing(reference: Reference, words: np.ndarray, k: int, mismatches: int):
-    """Item, position and mismatches of every hit of k-mers, as sorted numbers."""
+    """Return item, position and mismatches of each hit of k-mers, as sorted numbers."""
     genome, starts = cuda.to_device(reference.packed), cuda.to_device(reference.contig_starts)
     items = make_items(words, k)
     n_found = cuda.to_device(np.zeros(1, np.int64))
@@ -118,7 +118,7 @@ def hits_by_comparing(reference: Reference, words: np.ndarray, k: int, mismatche
 def is_correct(
     expected, device: DeviceIndex, words, k: int, options: SeedOptions, threads: int
 ) -> bool:
-    """Whether a search finds and counts what comparing with every window does."""
+    """Return whether a search finds and counts the same hits as comparing with every window."""
     kmers = (expected >> np.uint64(36)).astype(np.int64)
     counts = np.bincount(kmers, minlength=len(words))
     found = find_cuda.find_seeds(device, words, k, options, threads)

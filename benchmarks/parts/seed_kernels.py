@@ -1,4 +1,4 @@
-"""The kernels of seeds on a GPU against what its memory can do."""
+"""Times of the GPU kernels for seeds, compared with the throughput of GPU memory."""
 
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ __all__ = ["measure_backtracking", "measure_exact", "measure_schemes", "sector_c
 
 @cuda.jit
 def read_sectors(words, n_sectors, times, sums):
-    """Read random sectors by two 16-byte loads, as a rank does, each address known beforehand."""
+    """Read random sectors with two 16-byte loads, as a rank does, from known addresses."""
     i = cuda.grid(1)
     bits = uint64(i) * uint64(0x9E3779B97F4A7C15) + uint64(12345)
     total = uint32(0)
@@ -46,8 +46,11 @@ def sector_ceiling(words) -> float:
 
 @cuda.jit
 def count_sectors(bwt, strings, items, few, sectors):
-    """How many sectors `exact_cuda.search_items` reads: the table, blocks, and for a single row
-    the suffix array and, by the number of bases, the text."""
+    """Count the sectors that `exact_cuda.search_items` reads.
+
+    These are sectors of the table, of blocks, and for a single row, of the suffix array and of the
+    text.
+    """
     item = cuda.grid(1)
     if item >= items.count:
         return
@@ -70,7 +73,7 @@ def count_sectors(bwt, strings, items, few, sectors):
 
 
 def measure_exact(device: DeviceIndex, count: int) -> list[dict]:
-    """Exact search, kernel only: k-mers that occur, one strand; then both strands."""
+    """Time exact search, kernel only: k-mers that occur, on one strand; then on both."""
     lines = []
     rows = [cuda.device_array(2 * count, np.uint32) for _ in range(2)]
     plan, text = device.plan, device.text
@@ -115,7 +118,7 @@ def measure_exact(device: DeviceIndex, count: int) -> list[dict]:
 
 
 def measure_schemes(device: DeviceIndex, count: int) -> list[dict]:
-    """Search with mismatches, kernels only, both strands."""
+    """Time the search with mismatches, kernels only, on both strands."""
     lines = []
     few_rows = search_schemes_cuda.FEW_ROWS
     plan = device.plan
@@ -149,7 +152,8 @@ def measure_schemes(device: DeviceIndex, count: int) -> list[dict]:
                         "few_rows": few,
                         "kmers_a_second": count / seconds,
                         "batches": len(batches),
-                        # Above 1 a list was too short: less was searched, and it is no result.
+                        # Above 1, a list was too short, so the search is incomplete and gives no
+                        # result.
                         "fullest_list": float(counters.max() / device.work.elements),
                         "counters": [int(c) for c in counters if c],
                     }

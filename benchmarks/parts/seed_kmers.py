@@ -14,7 +14,7 @@ READ_LENGTH, KMERS_A_READ = 100, 8
 
 
 def kmers_of_reads(codes, offsets, k: int, n_kmers: int, threads: int) -> np.ndarray:
-    """K-mers evenly spaced in simulated reads, shape=(n_kmers, k), dtype=uint8."""
+    """Return k-mers evenly spaced in simulated reads, shape=(n_kmers, k), dtype=uint8."""
     variants = simulate_variants(codes, offsets, VariantParameters(), 1, threads)
     parameters = ReadParameters(length=READ_LENGTH, ends=1)
     n_reads = -(-n_kmers // KMERS_A_READ)

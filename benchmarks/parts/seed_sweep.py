@@ -1,4 +1,4 @@
-"""Speed of seeds, and bytes of the index, by the index's parameters."""
+"""Speed of seeds, and bytes of the index, by parameters of the index."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +53,7 @@ def sweep(options, results: Results, index: FMIndex) -> None:
     def find(index):
         return exact_intervals(index, kmers.words, SWEPT_K, options.threads)
 
-    # Each occ_rate is compiled for: with --small two of each show that all runs.
+    # Each occ_rate is compiled separately; with --small, two values of each suffice.
     n_values = 2 if options.small else None
     for rate in OCC_RATES[:n_values]:
         forward, _ = make_bwt(text, rate, 0, text.size, options.threads)
@@ -96,7 +96,7 @@ def draw(found, path: Path, threads: int) -> None:
         names = [str(value) for value in values]
         memory = axis.twinx()
         memory.bar(names, sizes, color="#d0d7de", width=0.6)
-        memory.set_ylabel("bytes a base")
+        memory.set_ylabel("bytes per base")
         axis.plot(names, np.array(speeds) / 1e6, "o-", color="#0969da")
         axis.set_ylim(bottom=0)
         axis.set_zorder(memory.get_zorder() + 1)

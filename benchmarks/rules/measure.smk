@@ -1,4 +1,4 @@
-# One rule a benchmark. Every job takes all cores, so that it runs alone.
+# One rule per benchmark. Each job takes all cores, so that it runs alone.
 
 
 rule peers:
@@ -13,8 +13,8 @@ rule peers:
         "{params.command:q} -o {output:q} > {log:q} 2>&1"
 
 
-# Where a program has nothing to measure, as without real data, its results are an empty file. One
-# that takes too long is stopped with all that it has started.
+# If a program has nothing to measure, for example without real data, its results are an empty file.
+# A program that takes too long is stopped with all its processes.
 for name, benchmark in HERE.items():
 
     rule:
@@ -41,7 +41,7 @@ for name, benchmark in HERE.items():
             command=[sys.executable, *benchmark.command(DATA, config["small"])],
             measured=last_change(benchmark.measures),
         shell:
-            # timeout has a process group of its own, so Ctrl-C is handed on.
+            # timeout has its own process group, so Ctrl-C is passed on.
             "timeout {resources.limit} {params.command:q} -o {output:q} > {log:q} 2>&1 & job=$!;"
             " trap 'kill $job' INT TERM; code=0; wait $job || code=$?;"
             " if [ $code = 124 ]; then echo stopped after {resources.limit} seconds >> {log:q}; fi;"

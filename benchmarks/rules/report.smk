@@ -1,7 +1,7 @@
-# What was measured, drawn into one page; also where a benchmark failed, of those that did not.
+# Draw the results into one page; if some benchmarks failed, draw those of the others.
 
 DRAW = [sys.executable, Path(workflow.basedir) / "report.py", "."]
-# Lines of little data do not belong beside those in git.
+# Lines from small data are not shown with those in git.
 DRAW += ["--alone"] if config["small"] else []
 for kind, price in config["price_an_hour"].items():
     DRAW += [f"--{kind}-price", price]

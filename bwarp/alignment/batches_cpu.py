@@ -336,7 +336,7 @@ def _ends_of_batches(batches, overhang, both_ends, answers, order):
         put_everywhere(last_column, rows * lanes, costs.lowest)
         any_row = costs.query_end or overhang >= 0
         fill_rows(
-            batches.scheme, cells, costs, np.int64(0), rows, columns, costs.local,
+            batches.scheme, cells, costs, (np.int64(0), rows), columns, costs.local,
             Last(m, never if costs.local else np.int64(m.min()), last_row),
             Last(n, np.int64(n.min()) if any_row else never, last_column),
         )  # fmt: skip
@@ -359,20 +359,23 @@ def _ends_of_batches(batches, overhang, both_ends, answers, order):
             columns = np.int64(n.max())
             set_borders(costs, cells, lanes, rows, columns)
             fill_rows(
-                batches.scheme, cells, costs, np.int64(0), rows, columns, np.bool_(False),
+                batches.scheme, cells, costs, (np.int64(0), rows), columns, np.bool_(False),
                 Last(m, never, last_row), Last(n, fill_from, last_column),
             )  # fmt: skip
         put_everywhere(best_column, lanes, costs.lowest)
         put_everywhere(column_at, lanes, 0)
         if (costs.local and both_ends) or costs.query_end:
             best_along(last_column, rows, one, m, best_column, column_at)
-        _put_ends(members, m, n, costs, best_row, row_at, best_column, column_at, answers)
+        in_row, in_column = (best_row, row_at), (best_column, column_at)
+        _put_ends(members, m, n, costs, in_row, in_column, answers)
 
 
 @compiled
-def _put_ends(members, m, n, costs, best_row, row_at, best_column, column_at, answers):
-    """Choose the end of each lane by rule 1 of pairs.py."""
+def _put_ends(members, m, n, costs, in_row, in_column, answers):
+    """Choose the end of each lane by rule 1 of pairs.py, given the best scores and where they are
+    in the last row and column."""
     stand_alone()
+    (best_row, row_at), (best_column, column_at) = in_row, in_column
     for lane in range(members.size):
         best, i, j = np.int64(best_row[lane]), m[lane], row_at[lane]
         other = np.int64(best_column[lane])

@@ -29,6 +29,7 @@ import numpy as np
 
 from bwarp.alignment.scoring import Scoring
 from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiler import overload, types
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     add,
@@ -49,7 +50,6 @@ from bwarp.runtime.simd import (
     subtract,
     transpose,
 )
-from bwarp.runtime.simd.compiler import overload, types
 
 # Substitution scores of one residue against another, in vectors of one pair per lane.
 #
@@ -325,18 +325,20 @@ class Last(NamedTuple):
 
 
 @compiled
-def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, last_row, last_column):
-    """Compute rows row_begin + 1 to row_end and columns 1 to `columns` of a batch.
+def fill_rows(scheme, cells, costs, rows, columns, row_maxima, last_row, last_column):
+    """Compute rows begin + 1 to `end` and columns 1 to `columns` of a batch.
 
     Parameters
     ----------
-    From `pair_scheme`.
+    scheme : MatchMismatch, SmallMatrix or LargeMatrix
+        From `pair_scheme`.
     cells : Cells
-        Interleaved codes and borders: row_h and row_i are H(row_begin, j) and I(row_begin + 1, j)
-        for j >= 1, and are replaced by those of row_end.
+        Interleaved codes and borders: row_h and row_i are H(begin, j) and I(begin + 1, j) for
+        j >= 1, and are replaced by those of row `end`.
     costs : Costs
-    row_begin, row_end, columns : int
-        row_end - row_begin is a multiple of ROWS.
+    rows : tuple of int
+        `begin` and `end`; their difference is a multiple of ROWS.
+    columns : int
     row_maxima : bool
         Whether to raise the scores of `last_row` to the maximum of each column (local alignments).
     last_row, last_column : Last
@@ -348,7 +350,7 @@ def fill_rows(scheme, cells, costs, row_begin, row_end, columns, row_maxima, las
     row_lengths, first_row, last_rows = last_row
     column_lengths, first_column, last_columns = last_column
     lanes = lane_count(first)
-    for i in range(row_begin, row_end, ROWS):
+    for i in range(rows[0], rows[1], ROWS):
         at = i * lanes
         diagonal = load(left, at)
         h = load_rows(left, at + lanes, lanes)
@@ -420,10 +422,10 @@ def best_along(values, count, least, most, best, where):
 
 
 @compiled
-def fill_directions(scheme, cells, costs, row_begin, row_end, columns, extend_ties, directions):
+def fill_directions(scheme, cells, costs, rows, columns, extend_ties, directions):
     """Compute cells like `fill_rows`, and store their directions: four bits per cell and lane.
 
-    ``directions[4 * ((i - row_begin - 1) * columns + j - 1) + k]`` has one bit per lane:
+    ``directions[4 * ((i - begin - 1) * columns + j - 1) + k]`` has one bit per lane:
 
         k = 0   H(i,j) came along the diagonal
         k = 1   H(i,j) = D(i,j)
@@ -436,10 +438,10 @@ def fill_directions(scheme, cells, costs, row_begin, row_end, columns, extend_ti
     first, more, floor = fill(costs.first), fill(costs.more), fill(costs.floor)
     query, reference, left, row_H, row_I = cells
     lanes = lane_count(first)
-    for i in range(row_begin, row_end):
+    for i in range(rows[0], rows[1]):
         diagonal = load(left, i * lanes)
         d = subtract(load(left, (i + 1) * lanes), first)
-        at = (i - row_begin) * columns * 4
+        at = (i - rows[0]) * columns * 4
         for j in range(columns):
             residues = load_like(reference, j * lanes, diagonal)
             score = substitution(scheme, query, i * lanes, residues, diagonal)

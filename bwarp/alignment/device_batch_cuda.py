@@ -222,7 +222,7 @@ class Order:
 
 
 def size_bins(sizes):
-    """Return the bins of sizes up to 2 ** 31: single sizes if small, ranges of a few per cent if
+    """Return the bins of sizes up to 2 ** 31: single sizes if small, ranges of a few percent if
     large.
     """
     powers = np.maximum(np.frexp(sizes)[1] - 1, EXACT_BITS).astype(np.int64)

@@ -169,10 +169,8 @@ def gatk_alignments(
     number_of = np.full(count, -1, np.int64)
     number_of[ids] = np.arange(ids.size)
     used = _gatk_cigars(
-        number_of, alternates.lengths, alignments.query_starts, alignments.reference_starts,
-        alignments.reference_ends, alignments.cigar_offsets, alignments.cigar, strategy, offsets,
-        cigar_offsets, cigars,
-    )  # fmt: skip
+        number_of, alternates.lengths, alignments, strategy, offsets, cigar_offsets, cigars
+    )
     return GatkAlignments(scores, offsets, cigar_offsets, cigars[:used])
 
 
@@ -212,23 +210,12 @@ def _last_occurrences(alternates, references, offsets, begin, end):
 
 
 @compiled
-def _gatk_cigars(
-    number_of,
-    lengths,
-    row_starts,
-    column_starts,
-    column_ends,
-    offsets_in,
-    cigar_in,
-    overhang,
-    offsets,
-    cigar_offsets,
-    cigar,
-):
+def _gatk_cigars(number_of, lengths, found, overhang, offsets, cigar_offsets, cigar):
     """Write GATK's M, I, D and S from rows and columns, and set offsets; return the number of runs.
 
     `number_of` is the index of each pair among the aligned ones, -1 for exact occurrences.
     """
+    _, row_starts, _, column_starts, column_ends, _, offsets_in, cigar_in = found
     used = 0
     for pair in range(number_of.size):
         runs, count = cigar[used:], np.int64(0)

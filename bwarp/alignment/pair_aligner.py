@@ -9,9 +9,10 @@ import numpy as np
 from bwarp.alignment.gatk_cpu import (
     GATK_PARAMETERS,
     LETTER_OF_BYTE,
+    GatkAlignments,
     GatkParameters,
 )
-from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
+from bwarp.alignment.pairs import Alignments, PairBatch, Sequences, sequences_of
 from bwarp.alignment.scoring import MODES, Mode, Scoring, matrix_scoring, nucleotide_scoring
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
@@ -35,7 +36,7 @@ class PairAligner:
         None in GATK mode.
     """
 
-    align: Callable[[PairBatch], object]
+    align: Callable[[PairBatch], Alignments | GatkAlignments]
     code_of_byte: np.ndarray
     scoring: Scoring | None
 
@@ -180,7 +181,7 @@ class NamedPairs:
     pairs : PairBatch
     query_names, reference_names : list of str
     qualities : list of bytes, or None
-        Of the queries, if they came from FASTQ.
+        Qualities of the queries, if these came from FASTQ.
     first : int
         The number of the first pair in the input, from 0.
     """

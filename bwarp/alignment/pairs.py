@@ -54,6 +54,7 @@ deviates further than that from the diagonal of its end.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -101,8 +102,7 @@ class PairBatch:
         return self.queries.count
 
 
-@dataclass(frozen=True)
-class Ends:
+class Ends(NamedTuple):
     """Scores and ends of alignments (half-open).
 
     Attributes
@@ -115,8 +115,7 @@ class Ends:
     reference_ends: np.ndarray
 
 
-@dataclass(frozen=True)
-class Alignments:
+class Alignments(NamedTuple):
     """Complete alignments of a batch.
 
     Attributes

@@ -34,8 +34,8 @@ from bwarp.alignment.batches_cpu import (
 from bwarp.alignment.cells_cpu import NEVER, ROWS, Last, fill_directions, fill_rows
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, Alignments, Ends, PairBatch
 from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiler import overload
 from bwarp.runtime.simd import VECTOR_BYTES, stand_alone
-from bwarp.runtime.simd.compiler import overload
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
 
@@ -98,15 +98,23 @@ def _gather(parts, starts, offsets, cigar):
 # The traceback: from an end cell to the start of the alignment, along the direction bits.
 
 
+class _Slice(NamedTuple):
+    """The direction bits of the rows below row `above`, as `fill_directions` stores them."""
+
+    directions: np.ndarray
+    above: int
+    columns: int
+
+
 @compiled
-def follow_directions(
-    lane, above, columns, directions, costs, matrix, ambiguous, query, reference, state, runs
-):
-    """Trace one lane back through the slice of rows below row `above`, by rule 2 of pairs.py.
+def follow_directions(lane, of_slice, costs, pairs, query, reference, state, runs):
+    """Trace one lane back through a slice of rows, by rule 2 of pairs.py.
 
     `state` is (i, j, 0 at H or 1 at D or 2 at I, the remaining score, runs so far); the traceback
     ends at the start of the alignment, or waits for a cell of the slice above.
     """
+    directions, above, columns = of_slice
+    matrix, ambiguous = pairs.matrix, pairs.ambiguous
     i, j, at, score, count = state[0], state[1], state[2], state[3], state[4]
     word, bit = directions.dtype.type, lane
     while True:
@@ -339,7 +347,7 @@ def _trace_batches(batches, pairs, traced, most_bytes, extend_ties, order):
             for k in range(columns * lanes):
                 kept[number, 0, k], kept[number, 1, k] = row_H[k], row_I[k]
             fill_rows(
-                scheme, cells, costs, number * slice_rows, (number + 1) * slice_rows, columns,
+                scheme, cells, costs, (number * slice_rows, (number + 1) * slice_rows), columns,
                 np.bool_(False), Last(m, never, nothing), Last(n, never, nothing),
             )  # fmt: skip
         for number in range(slices - 1, -1, -1):
@@ -348,13 +356,13 @@ def _trace_batches(batches, pairs, traced, most_bytes, extend_ties, order):
                 for k in range(columns * lanes):
                     row_H[k], row_I[k] = kept[number, 0, k], kept[number, 1, k]
             fill_directions(
-                scheme, cells, costs, above, min(rows, above + slice_rows), columns, extend_ties,
+                scheme, cells, costs, (above, min(rows, above + slice_rows)), columns, extend_ties,
                 directions,
             )  # fmt: skip
             for lane in range(lanes):
                 pair = members[lane]
                 follow_directions(
-                    lane, above, columns, directions, costs, pairs.matrix, pairs.ambiguous,
+                    lane, _Slice(directions, above, columns), costs, pairs,
                     queries.codes[queries.starts[pair] :],
                     references.codes[batches.references.starts[pair] :], state[lane], runs[lane],
                 )  # fmt: skip

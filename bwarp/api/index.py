@@ -7,6 +7,7 @@ index = bwarp.Index.open("genome.index")
 
 import hashlib
 import os
+from typing import cast
 
 import numpy as np
 
@@ -35,7 +36,8 @@ class Index:
     """
 
     def __init__(self, fm_index: FMIndex | StoredIndex):
-        self.fm_index = fm_index
+        # They have the same attributes.
+        self.fm_index = cast(FMIndex, fm_index)
         if isinstance(fm_index, StoredIndex):
             # Arrays are read, and their checksums verified, at first use.
             contigs = fm_index.description["contigs"]
@@ -132,14 +134,14 @@ class Index:
         return f"<bwarp.Index of {counted(len(self), 'contig')}, {bases}>"
 
 
-def arrays_of(index: "Index | FMIndex | StoredIndex | str | os.PathLike") -> FMIndex | StoredIndex:
+def arrays_of(index: "Index | FMIndex | StoredIndex | str | os.PathLike") -> FMIndex:
     """Return the arrays of an index, or of an index in a folder."""
+    if isinstance(index, str | os.PathLike):
+        return Index.open(index).fm_index
+    if isinstance(index, FMIndex | StoredIndex):
+        return Index(index).fm_index
     if isinstance(index, Index):
         return index.fm_index
-    if isinstance(index, FMIndex | StoredIndex):
-        return index
-    if isinstance(index, str | os.PathLike):
-        return load_index(index)
     raise UsageError(
         f"the index is of type {type(index).__name__}: give a bwarp.Index, or the folder of one"
     )

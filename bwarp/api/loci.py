@@ -15,7 +15,7 @@ from bwarp.api.sequences import Sequences, chunks_of_reads
 from bwarp.api.tables import frame, named
 from bwarp.counted import counted
 from bwarp.loci.alignments_cpu import LocusAlignments
-from bwarp.loci.find import FoundChunk, find_chunks, load, reads_a_chunk, what_is_searched
+from bwarp.loci.find import FoundChunk, LociTask, load, reads_a_chunk
 from bwarp.loci.locus_text import loci_header
 from bwarp.loci.options import LocusOptions, extension_of
 from bwarp.loci.pairs_cpu import PairOptions
@@ -99,20 +99,18 @@ def find_loci(
         parameters = mapping_parameters(insert_size=insert_size, orientation=orientation)
         pairing = PairOptions(given_insert_size(parameters), orientation)
     stored = arrays_of(index)
-    engine, (genome, kept) = prepared(backend, lambda engine: load(stored, engine, threads))
-    size = reads_a_chunk(engine, what_is_searched(options, pairing))
+    task = LociTask(options, max_places, pairing, scored)
+    backend, engine = prepared(backend, lambda backend: load(stored, task, backend, threads))
+    size = reads_a_chunk(backend, task)
     chunks = chunks_of_reads(reads, mates, size, threads)
     over = skipped = 0
 
     def parts() -> Iterator[tuple]:
         nonlocal over, skipped
-        found = find_chunks(
-            stored, genome, chunks, options, max_places, threads, kept=kept, pairing=pairing,
-            extension=scored,
-        )  # fmt: skip
-        for one in found:
-            over += one.certificate.over
-            skipped += one.certificate.skipped
+        one: FoundChunk
+        for one, certificate in engine.find_loci(chunks):
+            over += certificate.over
+            skipped += certificate.skipped
             yield _columns(one, stored.reference, scored is not None)
 
     names = loci_header(scored is not None, pairing is not None).decode().split()

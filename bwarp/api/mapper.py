@@ -21,7 +21,7 @@ from bwarp.counted import counted
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.chunk_records import chunk_records
-from bwarp.mapping.engine import load, map_chunks, reads_a_chunk
+from bwarp.mapping.engine import load, reads_a_chunk
 from bwarp.mapping.parameters import mapping_parameters, secondary_records
 from bwarp.mapping.pipeline import MappedChunk
 from bwarp.options.mapping import MAP
@@ -160,9 +160,10 @@ class Mapper:
             secondary_records=secondary_records(all, max_secondary),
         )
         self._form = {"soft_clip": soft_clip, "eqx": eqx}
-        self.backend, (self.genome, self._kept) = prepared(
-            backend, lambda engine: load(self.index, engine, self.threads)
+        self.backend, self._engine = prepared(
+            backend, lambda engine: load(self.index, self.parameters, engine, self.threads)
         )
+        self.genome = self._engine.genome
 
     def __repr__(self) -> str:
         contigs = len(self.index.reference.names)
@@ -184,10 +185,7 @@ class Mapper:
         """
         size = reads_a_chunk(self.backend, self.threads)
         chunks = chunks_of_reads(reads, mates, size, self.threads)
-        mapped = map_chunks(
-            self.index, self.genome, chunks, self.parameters, self.backend, self.threads, self._kept
-        )
-        return _joined(map(self._records, mapped))
+        return _joined(map(self._records, self._engine.map(chunks)))
 
     def _records(self, done: MappedChunk) -> MappedRecords:
         chunk = done.chunk

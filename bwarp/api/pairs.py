@@ -36,7 +36,7 @@ def align_pairs(
     Parameters
     ----------
     queries, references : path, or sequences in memory
-        The same number of both.
+        Both must have the same number of sequences.
     mode : {"semiglobal", "local", "global", "fitting", "gatk"}
         Kind of alignment.
     free_ends : str or sequence of str, optional

@@ -15,6 +15,7 @@ from bwarp.database_search.best_hits import (
     end_hits,
     find_best_hits,
     hit_pairs,
+    scores_function,
     search_scoring,
     significance,
 )
@@ -102,9 +103,8 @@ def search(
     targets = _database(database, scoring)
 
     def find(engine: str):
-        hits = find_best_hits(
-            sequences, targets, scoring, top, min_score, engine, threads, algorithm=algorithm
-        )
+        search_scores = scores_function(algorithm, engine)
+        hits = find_best_hits(sequences, targets, scoring, top, min_score, search_scores, threads)
         pairs = hit_pairs(hits, sequences, targets)
         return hits, end_hits(pairs, scoring, engine, threads)
 

@@ -8,7 +8,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Given(NamedTuple):
         return f"{self.what}[{self.key!r}]"
 
 
-def is_file(given: Sequences, what: str) -> bool:
+def is_file(given: Sequences, what: str) -> TypeGuard[str | os.PathLike]:
     """Return whether sequences are given as a file.
 
     Raises
@@ -83,7 +83,7 @@ def refuse_nothing(sequences: Sized, what: str) -> None:
         raise InputError(f"{what}: there is nothing in it: give one sequence or more")
 
 
-def given_sequences(given: Iterable | Mapping, what: str) -> Iterator[Given]:
+def given_sequences(given: Sequences, what: str) -> Iterator[Given]:
     """Yield sequences in memory one by one."""
     if hasattr(given, "items"):
         pairs = given.items()
@@ -190,13 +190,14 @@ def chunks_of_reads(
     reads, mates : path, or sequences in memory
         Either both files or both in memory.
     """
-    in_file = is_file(reads, "reads")
-    if mates is not None and is_file(mates, "mates") != in_file:
-        raise UsageError("reads and mates: give both as files, or both in memory")
-    if in_file:
-        mate_file = None if mates is None else os.fspath(mates)
-        return read_chunks(os.fspath(reads), mate_file, False, size, threads)
-    return _chunks_of(reads, mates, size)
+    if is_file(reads, "reads"):
+        if mates is None:
+            return read_chunks(os.fspath(reads), None, False, size, threads)
+        if is_file(mates, "mates"):
+            return read_chunks(os.fspath(reads), os.fspath(mates), False, size, threads)
+    elif mates is None or not is_file(mates, "mates"):
+        return _chunks_of(reads, mates, size)
+    raise UsageError("reads and mates: give both as files, or both in memory")
 
 
 def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator[ReadChunk]:
@@ -212,8 +213,8 @@ def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator
             )
         ends = 2
         items = [read for pair in zip(items, partners, strict=True) for read in pair]
-    first, items = 0, iter(items)
-    while part := list(islice(items, size)):
+    first, rest = 0, iter(items)
+    while part := list(islice(rest, size)):
         yield _chunk_of(part, ends, first)
         first += len(part) // ends
 

@@ -20,7 +20,7 @@ from isal import igzip_lib, isal_zlib
 
 from bwarp.errors import InputError
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.simd.compiler import intrinsic, ir, types
+from bwarp.runtime.compiler import intrinsic, ir, types
 from bwarp.runtime.timeline import on_timeline
 
 #: Bytes that fit into 64 kB even if they cannot be compressed, as in htslib.

@@ -32,8 +32,9 @@ from bwarp.bam.fields import (
 from bwarp.bam.records import Records, get_int16, get_int32, record_starts
 from bwarp.errors import InputError
 from bwarp.io.file_blocks import read_binary_blocks
+from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.compiled_code import compiled, read_only
-from bwarp.runtime.threads import for_each_range, read_ahead
+from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 
 # --------------------------------------------------------------------------------------------------

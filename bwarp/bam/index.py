@@ -10,7 +10,7 @@ in the file, and the offset inside the block.
 """
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,7 @@ def index_ending(lengths: np.ndarray) -> str:
     return ".bai" if max(lengths, default=0) <= 1 << _SHIFT + 3 * _BAI_DEPTH else ".csi"
 
 
-@dataclass(frozen=True)
-class RecordLoci:
+class RecordLoci(NamedTuple):
     """Loci of records on the reference.
 
     Attributes
@@ -57,8 +56,7 @@ class RecordLoci:
 
 @compiled(inline="always")
 def read_locus(data, start):
-    """Contig, first base, the base after the last one, and whether it is mapped, of the record
-    that begins at `start`."""
+    """Return contig, first base, base after the last, and whether it is mapped, of one record."""
     at = start + SIZE_BYTES
     contig = get_int32(data, at)
     first = get_int32(data, at + POSITION_AT)
@@ -76,7 +74,8 @@ def read_locus(data, start):
 
 
 @compiled
-def _read_loci(data, starts, contigs, firsts, stops, mapped):
+def _read_loci(data, starts, loci):
+    contigs, firsts, stops, mapped = loci
     for i in range(starts.size):
         contigs[i], firsts[i], stops[i], mapped[i] = read_locus(data, starts[i])
 
@@ -87,7 +86,7 @@ def record_loci(data: np.ndarray, starts: np.ndarray) -> RecordLoci:
     loci = RecordLoci(
         np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, bool)
     )
-    _read_loci(data, starts, loci.contigs, loci.firsts, loci.stops, loci.mapped)
+    _read_loci(data, starts, loci)
     return loci
 
 
@@ -116,8 +115,8 @@ class IndexBuilder:
             more = np.empty((max(n, len(self._stretches)), 4), np.int64)
             self._stretches = np.concatenate([self._stretches, more])
         _add(
-            loci.contigs, loci.firsts, loci.stops, loci.mapped, starts, self._depth,
-            self._window_starts, self._linear, self._totals, self._stretches, self._counts,
+            loci, starts, self._depth, self._window_starts, self._linear, self._totals,
+            self._stretches, self._counts,
         )  # fmt: skip
 
     def finish(self, block_addresses: np.ndarray) -> bytes:
@@ -157,9 +156,8 @@ def _virtual(offsets: np.ndarray, block_addresses: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def _add(
-    contigs, firsts, stops, mapped, starts, depth, window_starts, linear, totals, stretches, counts
-):  # fmt: skip
+def _add(loci, starts, depth, window_starts, linear, totals, stretches, counts):
+    contigs, firsts, stops, mapped = loci
     used = counts[0]
     for i in range(contigs.size):
         contig = contigs[i]

@@ -77,7 +77,7 @@ def put_int64(out, at, number):
 
 @compiled(inline="always")
 def get_int16(data, at):
-    """The number at ``data[at:at + 2]``, which is not negative."""
+    """Return the non-negative number at ``data[at:at + 2]``."""
     return np.int64(data[at]) | np.int64(data[at + 1]) << 8
 
 

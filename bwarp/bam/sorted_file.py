@@ -25,8 +25,8 @@ from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_heade
 from bwarp.bam.index import IndexBuilder, index_ending
 from bwarp.errors import BwarpError, InputError
 from bwarp.options.mapping import CRAM_VERSIONS
+from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.signals import not_ended, undone_if_ended
-from bwarp.runtime.threads import read_ahead
 
 # --------------------------------------------------------------------------------------------------
 # BAM files: header, blocks, end marker, and optionally the index.

@@ -11,8 +11,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 
-import numba.core.event
-
 from bwarp import __version__
 from bwarp.cli.error_sentences import explanation
 from bwarp.cli.first_use.compiling import compile_once
@@ -31,6 +29,7 @@ from bwarp.io.standard_streams import (
 from bwarp.options.common import OVERALL, THREADS
 from bwarp.options.option import CONFIGURATION, Option, Task
 from bwarp.runtime.backend import choose_backend, gpu_capability, gpu_problem
+from bwarp.runtime.compiler import event
 from bwarp.runtime.progress import announce_compilation, quietly, say, write_line
 from bwarp.runtime.signals import ended_by_signals
 from bwarp.runtime.threads import available_threads
@@ -129,9 +128,9 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
             say(f"--gpus {gpus}: no GPU is used ({why}), the CPU does all the work")
         give_up_cuda()
     else:
-        from bwarp.gpu.cuda import event
+        from bwarp.gpu.cuda import event as kernel_event
 
-        announce_compilation(event, "numba-cuda:run_pass")
+        announce_compilation(kernel_event, "numba-cuda:run_pass")
     return backend
 
 
@@ -169,7 +168,7 @@ def run_program(
     """Parse the command line, run `main`, and exit with the appropriate code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     fill_closed_streams()
-    announce_compilation(numba.core.event)
+    announce_compilation(event)
     try:
         with ended_by_signals(parser.prog):
             options = _parsed(parser, arguments)

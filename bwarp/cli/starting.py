@@ -1,7 +1,8 @@
 """Fast start and exit of a program, with one-line messages if either fails.
 
 Importing takes half a second. A signal during that time ends the program with its exit code; there
-is nothing to clean up. If the memory does not suffice to import packages, a line says what to do.
+is nothing to clean up. If there is too little memory to import packages, a one-line message says
+what to do.
 """
 
 import contextlib

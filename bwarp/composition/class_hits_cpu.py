@@ -20,15 +20,37 @@ from bwarp.composition.classes_cpu import (
     STRIP,
     ClassPlanes,
     WindowClasses,
+    Windows,
     base_weights,
     count_class_hits,
     number_of_classes,
     number_windows,
 )
 from bwarp.composition.count_planes_cpu import N_PLANES, hits_in_planes, list_hits, set_query
+from bwarp.composition.references import References
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import VECTOR_BYTES
 from bwarp.runtime.threads import for_each_range
+
+
+class _Lists(NamedTuple):
+    """The queries that match every class.
+
+    Attributes
+    ----------
+    slots : ndarray, shape=(n_classes + n_ambiguous,), dtype=int32
+        The slot of a class with hits, -1 for other classes.
+    begins, ends : ndarray, shape=(n_slots,), dtype=int64
+        The matches of each slot.
+    groups : ndarray, shape=(n_matches,), dtype=int32
+    distances : ndarray, shape=(n_matches,), dtype=uint16
+    """
+
+    slots: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    groups: np.ndarray
+    distances: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -37,33 +59,24 @@ class _Matches:
 
     Attributes
     ----------
-    slots : ndarray, shape=(n_classes + n_ambiguous,), dtype=int32
-        The row of `edges` of a class with hits, -1 for other classes.
-    edges : ndarray, shape=(n_slots + 1,), dtype=int64
-        Where the matches of each slot begin.
-    groups : ndarray, shape=(n_matches,), dtype=int32
-    distances : ndarray, shape=(n_matches,), dtype=uint16
+    lists : _Lists
     per_range : ndarray, shape=(n_groups, n_ranges), dtype=int64
         The number of hits of each query in each range.
     nearer : ndarray, shape=(n_groups, n_ranges), dtype=int64
         The number of these below the largest distance of the query.
     """
 
-    slots: np.ndarray
-    edges: np.ndarray
-    groups: np.ndarray
-    distances: np.ndarray
+    lists: _Lists
     per_range: np.ndarray
     nearer: np.ndarray
 
 
-def find_class_hits(codes, starts, classes, planes, counts, largest, threads):
+def find_class_hits(references, classes, planes, counts, largest, threads):
     """List all hits by query, each in order of position.
 
     Parameters
     ----------
-    codes : ndarray, shape=(total,), dtype=uint8
-    starts : ndarray, shape=(n_references + 1,), dtype=int64
+    references : References
     classes : WindowClasses
     planes : ClassPlanes
     counts : ndarray, shape=(n_groups, 4), dtype=uint16
@@ -85,16 +98,14 @@ def find_class_hits(codes, starts, classes, planes, counts, largest, threads):
 
     def work(first, last):
         for i in range(first, last):
-            _list_range(
-                _scan_of(codes, starts, classes, i), matches.slots, matches.edges, matches.groups,
-                matches.distances, cursors[i], positions, distances,
-            )  # fmt: skip
+            scan = _scan_of(references, classes, i)
+            _list_range(scan, matches.lists, cursors[i], positions, distances)
 
     for_each_range(work, len(classes.ranges), threads, smallest=1)
     return matches.per_range.sum(axis=1), positions, distances
 
 
-def find_nearest(codes, starts, classes, planes, counts, limits, nearer, wanted, threads):
+def find_nearest(references, classes, planes, counts, limits, nearer, wanted, threads):
     """List the hits of each query below its limit, and enough at the limit to make at least
     `wanted`.
 
@@ -118,8 +129,7 @@ def find_nearest(codes, starts, classes, planes, counts, limits, nearer, wanted,
             positions, distances = np.empty(room.sum(), np.uint32), np.empty(room.sum(), np.uint16)
             cursors = np.cumsum(room) - room
             _list_nearest(
-                _scan_of(codes, starts, classes, i), matches.slots, matches.edges[:-1],
-                matches.edges[1:].copy(), matches.groups.copy(), matches.distances.copy(), limits,
+                _scan_of(references, classes, i), _Lists(*map(np.copy, matches.lists)), limits,
                 missing.copy(), cursors, positions, distances,
             )  # fmt: skip
             found.append((np.repeat(np.arange(len(counts)), room), positions, distances))
@@ -140,13 +150,12 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
     distances = np.empty(matched.size, np.uint16)
     for_each_range(
         lambda first, last: _list_matches(
-            planes.planes, planes.length, counts, largest, first, last, ends - n_matches, matched,
-            distances,
+            planes, counts, largest, first, last, ends - n_matches, matched, distances
         ),
         len(counts),
         threads,
         smallest=8,
-    )  # fmt: skip
+    )
     groups = np.repeat(np.arange(len(counts), dtype=np.int32), n_matches)
     per_range = np.zeros((len(counts), len(classes.tables)), np.int64)
     nearer = np.zeros_like(per_range)
@@ -159,39 +168,32 @@ def _match(classes: WindowClasses, planes: ClassPlanes, counts, largest, threads
     hit, first = np.unique(matched[order], return_index=True)
     slots = np.full(classes.tables.shape[1], -1, np.int32)
     slots[planes.numbers[hit]] = np.arange(hit.size)
-    return _Matches(
-        slots,
-        np.append(first, matched.size).astype(np.int64),
-        groups[order],
-        distances[order],
-        per_range,
-        nearer,
-    )
+    edges = np.append(first, matched.size).astype(np.int64)
+    lists = _Lists(slots, edges[:-1], edges[1:], groups[order], distances[order])
+    return _Matches(lists, per_range, nearer)
 
 
 class _Scan(NamedTuple):
     """The data that the functions below scan: range `first` to `stop` of the references."""
 
-    codes: np.ndarray
-    starts: np.ndarray
-    length: int
+    windows: Windows
     first: int
     stop: int
-    most_ambiguous: int
-    weights: np.ndarray
     ambiguous: np.ndarray
     n_classes: int
 
 
-def _scan_of(codes, starts, classes: WindowClasses, i: int) -> _Scan:
-    return _Scan(
-        codes, starts, classes.length, *classes.ranges[i], classes.most_ambiguous,
-        base_weights(classes.length), classes.ambiguous, number_of_classes(classes.length),
-    )  # fmt: skip
+def _scan_of(references: References, classes: WindowClasses, i: int) -> _Scan:
+    length = classes.length
+    windows = Windows(
+        references.codes, references.starts, length, classes.most_ambiguous, base_weights(length)
+    )
+    return _Scan(windows, *classes.ranges[i], classes.ambiguous, number_of_classes(length))
 
 
 @compiled
-def _list_matches(planes, length, counts, largest, start, stop, cursors, matched, distances):
+def _list_matches(classes, counts, largest, start, stop, cursors, matched, distances):
+    planes, length = classes.planes, classes.length
     width = planes.size // N_PLANES
     query = np.empty(5, planes.dtype)
     for group in range(start, stop):
@@ -201,14 +203,14 @@ def _list_matches(planes, length, counts, largest, start, stop, cursors, matched
         used = cursors[group]
         for at in range(0, width, VECTOR_BYTES // planes.itemsize):
             bits = hits_in_planes(planes, width, at, query, half)
-            used = list_hits(bits, planes, width, at, query, length, at, matched, distances, used)
+            used = list_hits(bits, planes, at, query, at, matched, distances, used)
 
 
 @compiled
 def _slots_of_windows(scan, first, last, slots, numbers, packed):
     """Write the slot of each window that begins in [first, last), or -1, to `numbers`."""
-    codes, starts, length, _, _, most_ambiguous, weights, ambiguous, n_classes = scan
-    number_windows(codes, starts, length, first, last, most_ambiguous, weights, numbers, packed)
+    windows, _, _, ambiguous, n_classes = scan
+    number_windows(windows, first, last, numbers, packed)
     for i in range(last - first):
         number = np.int64(numbers[i])
         if number == AMBIGUOUS_WINDOW:
@@ -218,8 +220,9 @@ def _slots_of_windows(scan, first, last, slots, numbers, packed):
 
 
 @compiled
-def _list_range(scan, slots, edges, groups, match_distances, cursors, positions, distances):
+def _list_range(scan, lists, cursors, positions, distances):
     """Write the hits of the windows of a range at the cursors."""
+    slots, begins, ends, groups, match_distances = lists
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     for first in range(scan.first, scan.stop, STRIP):
@@ -229,7 +232,7 @@ def _list_range(scan, slots, edges, groups, match_distances, cursors, positions,
             slot = numbers[i]
             if slot < 0:
                 continue
-            for match in range(edges[slot], edges[slot + 1]):
+            for match in range(begins[slot], ends[slot]):
                 cursor = cursors[groups[match]]
                 positions[cursor] = first + i
                 distances[cursor] = match_distances[match]
@@ -237,16 +240,14 @@ def _list_range(scan, slots, edges, groups, match_distances, cursors, positions,
 
 
 @compiled
-def _list_nearest(
-    scan, slots, begins, ends, groups, match_distances, limits, missing, cursors, positions,
-    distances,
-):  # fmt: skip
+def _list_nearest(scan, lists, limits, missing, cursors, positions, distances):
     """Do what `_list_range` does, but remove a query from a list once it has enough hits at its
     limit.
 
     A list is shortened by moving its last match to the free entry, so a query that has enough costs
     one more visit per class. Ends when all positions are filled.
     """
+    slots, begins, ends, groups, match_distances = lists
     left = positions.size
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)

@@ -3,7 +3,6 @@
 A short window has few possible histograms: (length + 1) (length + 2) (length + 3) / 6, which is
 2,300 for 22 bases. All windows of one length are counted by histogram first; then the distinct
 queries are compared with the histograms that occur:
-with the histograms that occur:
 
     windows of length 3     ACC CCA CAT ATG TGC ...      one pass: windows per class
     classes                 {1,2,0,0}: 2   {1,1,0,1}: 1   {1,0,1,1}: 1   {0,1,1,1}: 1 ...
@@ -16,6 +15,7 @@ histograms follow the numbered classes.
 
 import itertools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,21 +60,40 @@ def base_weights(length: int) -> np.ndarray:
     return np.array([side * side, side, 1, 0, 1 << _AMBIGUOUS_BIT], np.int64)
 
 
-@compiled
-def number_windows(codes, starts, length, first, stop, most_ambiguous, weights, numbers, packed):
-    """Number the windows that begin in [first, stop).
+class Windows(NamedTuple):
+    """The windows of one length.
 
-    Parameters
+    Attributes
     ----------
+    codes : ndarray, shape=(total,), dtype=uint8
+    starts : ndarray, shape=(n_references + 1,), dtype=int64
+    length : int
     most_ambiguous : int
         Windows with more ambiguous bases are ignored.
     weights : ndarray, shape=(5,), dtype=int64
         From `base_weights`.
+    """
+
+    codes: np.ndarray
+    starts: np.ndarray
+    length: int
+    most_ambiguous: int
+    weights: np.ndarray
+
+
+@compiled
+def number_windows(windows, first, stop, numbers, packed):
+    """Number the windows that begin in [first, stop).
+
+    Parameters
+    ----------
+    windows : Windows
     numbers : ndarray, shape=(at least stop - first,), dtype=int32
         Filled with numbers, `NO_WINDOW` or `AMBIGUOUS_WINDOW`.
     packed : ndarray, of the same shape, dtype=uint64
         The four counts, 16 bits each, A lowest, if the number is `AMBIGUOUS_WINDOW`.
     """
+    codes, starts, length, most_ambiguous, weights = windows
     side = length + 1
     numbers[: stop - first] = NO_WINDOW
     reference = np.searchsorted(starts, first, side="right") - 1
@@ -135,8 +154,7 @@ class WindowClasses:
     most_ambiguous: int
 
 
-@dataclass(frozen=True)
-class ClassPlanes:
+class ClassPlanes(NamedTuple):
     """The classes that occur, as planes for comparison (see `count_planes_cpu`).
 
     Attributes
@@ -173,16 +191,15 @@ def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClass
     edges = [codes.size * i // n_ranges for i in range(n_ranges + 1)]
     ranges = np.array(list(itertools.pairwise(edges)), np.int64)
     tables = np.zeros((n_ranges, n_classes), np.uint32)
-    weights = base_weights(length)
+    windows = Windows(codes, starts, length, most_ambiguous, base_weights(length))
 
     def work(first, last):
         found = []
         for i in range(first, last):
-            scan = (codes, starts, length, *ranges[i], most_ambiguous, weights)
-            n_ambiguous = _count_range(*scan, tables[i])
+            n_ambiguous = _count_range(windows, *ranges[i], tables[i])
             packed = np.empty(n_ambiguous, np.uint64)
             if n_ambiguous:
-                _list_ambiguous(*scan, packed)
+                _list_ambiguous(windows, *ranges[i], packed)
             found.append(np.unique(packed, return_counts=True))
         return found
 
@@ -227,9 +244,7 @@ def count_class_hits(classes: ClassPlanes, times, counts, largest, threads):
     """
     hits = np.zeros(len(counts), np.int64)
     for_each_range(
-        lambda first, last: _count_hits(
-            classes.planes, times, classes.length, counts, largest, first, last, hits
-        ),
+        lambda first, last: _count_hits(classes, times, counts, largest, first, last, hits),
         len(counts),
         threads,
         smallest=8,
@@ -250,25 +265,24 @@ def find_limits(classes: ClassPlanes, counts, largest, wanted, threads):
     nearer = np.zeros(len(counts), np.int64)
     for_each_range(
         lambda first, last: _find_limits(
-            classes.planes, classes.times, classes.length, counts, largest, wanted, first, last,
-            limits, nearer,
+            classes, counts, largest, wanted, first, last, limits, nearer
         ),
         len(counts),
         threads,
         smallest=8,
-    )  # fmt: skip
+    )
     return limits, nearer
 
 
 @compiled
-def _count_range(codes, starts, length, start, stop, most_ambiguous, weights, table):
+def _count_range(windows, start, stop, table):
     """Count the windows that begin in [start, stop); return the number of ambiguous ones."""
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     n_ambiguous = 0
     for first in range(start, stop, STRIP):
         last = min(first + STRIP, stop)
-        number_windows(codes, starts, length, first, last, most_ambiguous, weights, numbers, packed)
+        number_windows(windows, first, last, numbers, packed)
         for number in numbers[: last - first]:
             if number >= 0:
                 table[number] += np.uint32(1)
@@ -278,14 +292,14 @@ def _count_range(codes, starts, length, start, stop, most_ambiguous, weights, ta
 
 
 @compiled
-def _list_ambiguous(codes, starts, length, start, stop, most_ambiguous, weights, found):
+def _list_ambiguous(windows, start, stop, found):
     """List the packed counts of the ambiguous windows that `_count_range` counted."""
     numbers = np.empty(STRIP, np.int32)
     packed = np.empty(STRIP, np.uint64)
     used = 0
     for first in range(start, stop, STRIP):
         last = min(first + STRIP, stop)
-        number_windows(codes, starts, length, first, last, most_ambiguous, weights, numbers, packed)
+        number_windows(windows, first, last, numbers, packed)
         for i in range(last - first):
             if numbers[i] == AMBIGUOUS_WINDOW:
                 found[used] = packed[i]
@@ -320,7 +334,8 @@ def _decode_counts(packed, length, first, width, planes):
 
 
 @compiled
-def _count_hits(planes, times, length, counts, largest, start, stop, hits):
+def _count_hits(classes, times, counts, largest, start, stop, hits):
+    planes, length = classes.planes, classes.length
     width = planes.size // N_PLANES
     query = np.empty(5, planes.dtype)
     for group in range(start, stop):
@@ -337,7 +352,8 @@ def _count_hits(planes, times, length, counts, largest, start, stop, hits):
 
 
 @compiled
-def _find_limits(planes, times, length, counts, largest, wanted, start, stop, limits, nearer):
+def _find_limits(classes, counts, largest, wanted, start, stop, limits, nearer):
+    length, planes, _, times = classes
     width = planes.size // N_PLANES
     query = np.empty(5, planes.dtype)
     numbers = np.empty(VECTOR_BYTES, np.int64)
@@ -350,7 +366,7 @@ def _find_limits(planes, times, length, counts, largest, wanted, start, stop, li
         half = set_query(counts[group], length, largest[group], query)
         for at in range(0, width, VECTOR_BYTES // planes.itemsize):
             bits = hits_in_planes(planes, width, at, query, half)
-            used = list_hits(bits, planes, width, at, query, length, at, numbers, distances, 0)
+            used = list_hits(bits, planes, at, query, at, numbers, distances, 0)
             for i in range(used):
                 at_distance[distances[i]] += times[numbers[i]]
         for distance in range(largest[group] + 1):

@@ -78,11 +78,12 @@ def hits_in_planes(planes, width, at, query, half):
 
 
 @compiled
-def list_hits(bits, planes, width, at, query, length, first, numbers, distances, used):
+def list_hits(bits, planes, at, query, first, numbers, distances, used):
     """Append the hits of one vector: `first` + lane, and the distance of each.
 
     Returns the used length of numbers and distances.
     """
+    width = planes.size // N_PLANES
     while bits != np.uint64(0):
         lane = np.int64(population_count(bits ^ (bits - np.uint64(1)))) - 1
         number = at + lane

@@ -6,11 +6,14 @@ Arguments and results are those of `tiles_cpu`, but it is slower: it is the publ
 measurements, and an oracle that shares no optimisation with the other algorithms.
 """
 
+from functools import partial
+
 import numpy as np
 
 from bwarp.composition.references import References, prefix_counts
-from bwarp.composition.tiles_cpu import PreparedReferences, each_tile, room_for_hits
+from bwarp.composition.tiles_cpu import PreparedReferences, count_with, find_with
 from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.uncounted import uncounted
 
 #: Windows whose four counts and distances are stored at a time.
 STRIP = 4096
@@ -26,24 +29,6 @@ def count_type(length: int):
 def prepare_references(references: References, dtype) -> PreparedReferences:
     """Prepare the references for all lengths; the prefix sums are int32."""
     return PreparedReferences(prefix_counts(references.codes, dtype), references.starts)
-
-
-def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
-    """Count the hits of each query in each tile; see `tiles_cpu.count_tile_hits`."""
-    hits = np.zeros((len(counts), -(-(stop - first) // tile_windows)), np.int32)
-    nothing = np.zeros((0, 0), np.int64), np.empty(0, np.uint32), np.empty(0, np.uint16)
-    what = (*prepared, length, counts, largest, first, stop, tile_windows)
-    each_tile(lambda tile: _gather_tile(*what, tile, hits, *nothing), hits.shape[1], threads)
-    return hits
-
-
-def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, hits, threads):
-    """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`."""
-    room = room_for_hits(hits)
-    again = np.zeros_like(hits)
-    what = (*prepared, length, counts, largest, first, stop, tile_windows)
-    each_tile(lambda tile: _gather_tile(*what, tile, again, *room), hits.shape[1], threads)
-    return room[1:]
 
 
 @compiled
@@ -78,25 +63,27 @@ def _compare(windows, begins, query, distances):
 
 
 @compiled
-def _gather_tile(
-    prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits, cursors,
-    positions, distances,
-):  # fmt: skip
-    """Count the hits of a tile; if there are cursors, also list the hits at them."""
+def _compare_tile(prepared, queries, tile, cursors, found):
+    prefix, starts = prepared
+    length, counts, largest, first, stop, tile_windows = queries
+    space = uncounted(found)
     windows = np.zeros((4, STRIP), np.int32)
     begins = np.empty(STRIP, np.bool_)
-    found = np.empty(STRIP, np.int32)
+    distances = np.empty(STRIP, np.int32)
     query = np.empty(4, np.int32)
     begin = first + tile * tile_windows
     for at_strip in range(begin, min(begin + tile_windows, stop), STRIP):
         _gather_windows(prefix, starts, length, at_strip, stop, windows, begins)
         for group in range(len(counts)):
             query[:] = counts[group]
-            _compare(windows, begins, query, found)
+            _compare(windows, begins, query, distances)
             for at in range(STRIP):
-                if found[at] <= largest[group]:
-                    hits[group, tile] += 1
-                    if len(cursors) > 0:
-                        positions[cursors[group, tile]] = at_strip + at
-                        distances[cursors[group, tile]] = found[at]
-                        cursors[group, tile] += 1
+                if distances[at] <= largest[group]:
+                    if found is not None:
+                        space[0][cursors[group, tile]] = at_strip + at
+                        space[1][cursors[group, tile]] = distances[at]
+                    cursors[group, tile] += 1
+
+
+count_tile_hits = partial(count_with, _compare_tile)
+find_tile_hits = partial(find_with, _compare_tile)

@@ -90,13 +90,12 @@ def prepare_references(references: References, dtype) -> SummedReferences:
     return SummedReferences(BaseSums(*sums), cuda.to_device(ends), windows)
 
 
-def count_tile_hits(
-    prepared, length, counts, largest, first, stop, tile_windows, threads, streams: int = STREAMS
-):
+def count_tile_hits(prepared, queries, threads, streams: int = STREAMS):
     """Count the hits of each query in each tile; see `tiles_cpu.count_tile_hits`.
 
     Queries are distributed over the streams in turn.
     """
+    length, counts, largest, first, stop, tile_windows = queries
     n_tiles = -(-(stop - first) // tile_windows)
     _gather(prepared, length)
     hits = zeros(len(counts) * n_tiles + 1, np.int32)
@@ -110,22 +109,12 @@ def count_tile_hits(
     return hits.copy_to_host()[:-1].reshape(len(counts), n_tiles)
 
 
-def find_tile_hits(
-    prepared,
-    length,
-    counts,
-    largest,
-    first,
-    stop,
-    tile_windows,
-    hits,
-    threads,
-    streams: int = STREAMS,
-):
+def find_tile_hits(prepared, queries, hits, threads, streams: int = STREAMS):
     """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`.
 
     Each stream has a row of distances, which is copied back before its next query.
     """
+    length, counts, largest, first, stop, _ = queries
     _gather(prepared, length)
     positions = np.empty(int(hits.sum()), np.uint32)
     distances = np.empty(positions.size, np.uint16)

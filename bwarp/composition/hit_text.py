@@ -8,7 +8,7 @@ Positions are 0-based, ends exclusive; a joined row has the distance of its near
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +22,7 @@ from bwarp.runtime.threads import for_each_range
 # Hits as rows of a table: a query, a reference, a position, and a distance.
 
 
-@dataclass(frozen=True)
-class HitRows:
+class HitRows(NamedTuple):
     """Consecutive rows of the table, all from queries of one length.
 
     Attributes
@@ -62,9 +61,9 @@ def rows_of_block(block: HitBlock, starts: np.ndarray, most: int = 1 << 20) -> I
         Where the references begin when concatenated.
     """
     left = int(np.diff(block.edges)[block.group_of_query].sum())
-    windows = block.windows
-    if windows is None:
-        windows = np.ones(1, np.uint32)
+    joined = block.windows is not None
+    if not joined:
+        block = block._replace(windows=np.ones(1, np.uint32))
     at = (0, 0)
     while left:
         n_rows = min(left, most)
@@ -75,23 +74,18 @@ def rows_of_block(block: HitBlock, starts: np.ndarray, most: int = 1 << 20) -> I
             np.empty(n_rows, np.int64),
             np.empty(n_rows, np.uint32),
             np.empty(n_rows, np.uint16),
-            block.windows is not None,
+            joined,
         )
-        at = _expand(
-            block.queries, block.group_of_query, block.edges, block.positions, block.distances,
-            windows, starts, *at, rows.queries, rows.references, rows.positions, rows.windows,
-            rows.distances,
-        )  # fmt: skip
+        at = _expand(block, starts, *at, rows)
         left -= n_rows
         yield rows
 
 
 @compiled
-def _expand(
-    queries, group_of_query, edges, positions, distances, windows, starts, query, row,
-    row_queries, row_references, row_positions, row_windows, row_distances,
-):  # fmt: skip
+def _expand(block, starts, query, row, rows):
     """Fill rows from a given row of a query on; return where to continue."""
+    _, queries, group_of_query, edges, positions, distances, windows = block
+    _, row_queries, row_references, row_positions, row_windows, row_distances, _ = rows
     used = 0
     reference = 0
     while used < row_queries.size:
@@ -156,10 +150,7 @@ def _lines(rows, queries, references, tails, layout, threads):
 
     def work(first, last):
         text = np.empty((last - first) * room, np.uint8)
-        used = _write_lines(
-            rows.queries, rows.references, rows.positions, rows.windows, rows.ends, rows.distances,
-            queries, references, tail, layout, first, last, text,
-        )  # fmt: skip
+        used = _write_lines(rows, queries, references, tail, layout, first, last, text)
         return text[:used]
 
     return for_each_range(work, rows.queries.size, threads, smallest=1 << 14)
@@ -173,10 +164,8 @@ def _put_column(text, at, names, number):
 
 
 @compiled
-def _write_lines(
-    row_queries, row_references, positions, windows, ends, distances, queries, references, tails,
-    layout, first, last, text,
-):  # fmt: skip
+def _write_lines(rows, queries, references, tails, layout, first, last, text):
+    length, row_queries, row_references, positions, windows, distances, _ = rows
     at = 0
     for row in range(first, last):
         if layout != _BED:
@@ -184,7 +173,8 @@ def _write_lines(
         at = _put_column(text, at, references, row_references[row])
         at = put_field(text, at, positions[row], _TAB)
         if layout != _HITS:
-            at = put_field(text, at, ends[row], _TAB)
+            end = positions[row] + np.int64(windows[row]) - 1 + length
+            at = put_field(text, at, end, _TAB)
         if layout == _REGIONS:
             at = put_field(text, at, windows[row], _TAB)
         if layout == _BED:

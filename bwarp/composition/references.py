@@ -10,7 +10,8 @@ instead of four.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,8 +87,7 @@ def _prefix_counts(codes, prefix):
 # Hits as arrays: blocks of hits, the best of them, and regions of them.
 
 
-@dataclass(frozen=True)
-class HitBlock:
+class HitBlock(NamedTuple):
     """The hits, or regions of hits, of queries of one length.
 
     Queries with the same base counts have the same hits, which are stored once:
@@ -161,8 +161,7 @@ def join_regions(block: HitBlock, starts: np.ndarray) -> HitBlock:
     nearest = block.distances
     if first.size:
         nearest = np.minimum.reduceat(block.distances, first)
-    return replace(
-        block,
+    return block._replace(
         edges=np.searchsorted(first, block.edges),
         positions=block.positions[first],
         distances=nearest,

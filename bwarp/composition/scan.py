@@ -30,6 +30,7 @@ from bwarp.composition.references import (
     gather_references,
     window_count,
 )
+from bwarp.composition.tiles_cpu import TileQueries
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch, not_fasta_error
 from bwarp.io.names import refuse_nameless
@@ -74,7 +75,8 @@ class TileScan:
 
     def count(self, counts, largest):
         """Count the hits of each query: int64[n_groups]."""
-        return self._count(counts, largest, 0, self.n_positions).sum(axis=1, dtype=np.int64)
+        queries = self._queries(counts, largest, 0, self.n_positions)
+        return self._count(queries).sum(axis=1, dtype=np.int64)
 
     def find(self, counts, largest):
         """Return all hits: their number per query, positions and distances, in order."""
@@ -104,23 +106,19 @@ class TileScan:
         groups, positions, distances = found
         return np.bincount(groups, minlength=len(counts)), positions, distances
 
-    def _tile_windows(self, first: int, stop: int) -> int:
+    def _queries(self, counts, largest, first: int, stop: int) -> TileQueries:
         tiles = -(-(stop - first) // _SMALLEST_TILE)
-        return _SMALLEST_TILE * -(-tiles // _MOST_TILES)
+        tile_windows = _SMALLEST_TILE * -(-tiles // _MOST_TILES)
+        return TileQueries(self.length, counts, largest, first, stop, tile_windows)
 
-    def _count(self, counts, largest, first, stop):
-        return self.engine.count_tile_hits(
-            self.prepared, self.length, counts, largest, first, stop,
-            self._tile_windows(first, stop), self.threads,
-        )  # fmt: skip
+    def _count(self, queries: TileQueries):
+        return self.engine.count_tile_hits(self.prepared, queries, self.threads)
 
     def _find(self, counts, largest, first, stop):
-        hits = self._count(counts, largest, first, stop)
-        positions, distances = self.engine.find_tile_hits(
-            self.prepared, self.length, counts, largest, first, stop,
-            self._tile_windows(first, stop), hits, self.threads,
-        )  # fmt: skip
-        return hits.sum(axis=1, dtype=np.int64), positions, distances
+        queries = self._queries(counts, largest, first, stop)
+        hits = self._count(queries)
+        found = self.engine.find_tile_hits(self.prepared, queries, hits, self.threads)
+        return hits.sum(axis=1, dtype=np.int64), *found
 
 
 def _keep_best(groups, positions, distances, wanted, largest):
@@ -154,16 +152,15 @@ class ClassScan:
     def find(self, counts, largest):
         """Return all hits: their number per query, positions and distances, in order."""
         return find_class_hits(
-            self.references.codes, self.references.starts, self.classes, self.planes, counts,
-            largest, self.threads,
-        )  # fmt: skip
+            self.references, self.classes, self.planes, counts, largest, self.threads
+        )
 
     def find_nearest(self, counts, largest, wanted):
         """Return at least the `wanted` nearest hits per query, if it has that many; see `find`."""
         limits, nearer = find_limits(self.planes, counts, largest, wanted, self.threads)
         return find_nearest(
-            self.references.codes, self.references.starts, self.classes, self.planes, counts,
-            limits, nearer, wanted, self.threads,
+            self.references, self.classes, self.planes, counts, limits, nearer, wanted,
+            self.threads,
         )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ before the next tile follows:
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from bwarp.composition.references import References, prefix_counts
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import VECTOR_BYTES, population_count
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 
 #: Windows whose planes fit in the first-level cache together.
 STRIP = 4096
@@ -43,17 +45,11 @@ class PreparedReferences(NamedTuple):
     starts: np.ndarray
 
 
-def prepare_references(references: References, dtype) -> PreparedReferences:
-    """Prepare the references for all lengths of one `count_type`."""
-    return PreparedReferences(prefix_counts(references.codes, dtype), references.starts)
+class TileQueries(NamedTuple):
+    """Queries of one length, and the part of the references that is cut into tiles for them.
 
-
-def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
-    """Count the hits of each query in each tile of a part of the references.
-
-    Parameters
+    Attributes
     ----------
-    prepared : PreparedReferences
     length : int
     counts : ndarray, shape=(n_groups, 4), dtype=uint16
         Base counts of the queries.
@@ -63,19 +59,51 @@ def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows
         Only windows that begin from position `first` up to, but excluding, `stop` are compared.
     tile_windows : int
         Window positions per tile; a multiple of 4,096.
+    """
+
+    length: int
+    counts: np.ndarray
+    largest: np.ndarray
+    first: int
+    stop: int
+    tile_windows: int
+
+
+def prepare_references(references: References, dtype) -> PreparedReferences:
+    """Prepare the references for all lengths of one `count_type`."""
+    return PreparedReferences(prefix_counts(references.codes, dtype), references.starts)
+
+
+def count_with(
+    compare: Callable, prepared: PreparedReferences, queries: TileQueries, threads: int
+) -> np.ndarray:
+    """Count the hits of each query in each tile of a part of the references.
+
+    Parameters
+    ----------
+    compare : function of prepared, queries, tile, cursors, found
+        Adds the hits of a tile to the cursors. If `found` is not None, it holds arrays of positions
+        and distances, and the hits are written there at the cursors.
 
     Returns
     -------
     hits : ndarray, shape=(n_groups, n_tiles), dtype=int32
     """
-    hits = np.zeros((len(counts), -(-(stop - first) // tile_windows)), np.int32)
-    what = (*prepared, length, counts, largest, first, stop, tile_windows)
-    each_tile(lambda tile: _count_tile(*what, tile, hits), hits.shape[1], threads)
+    hits = np.zeros(
+        (len(queries.counts), -(-(queries.stop - queries.first) // queries.tile_windows)), np.int32
+    )
+    _each_tile(compare, prepared, queries, hits, None, threads)
     return hits
 
 
-def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, hits, threads):
-    """List the hits that `count_tile_hits` counted, by query, each in order of position.
+def find_with(
+    compare: Callable,
+    prepared: PreparedReferences,
+    queries: TileQueries,
+    hits: np.ndarray,
+    threads: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """List the hits that `count_with` counted, by query, each in order of position.
 
     Returns
     -------
@@ -83,29 +111,19 @@ def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows,
         Where the windows begin in the concatenated references.
     distances : ndarray, shape=(hits.sum(),), dtype=uint16
     """
-    cursors, positions, distances = room_for_hits(hits)
-    what = (*prepared, length, counts, largest, first, stop, tile_windows)
-    each_tile(
-        lambda tile: _list_tile(*what, tile, cursors, positions, distances), hits.shape[1], threads
-    )
-    return positions, distances
+    cursors = np.cumsum(hits, dtype=np.int64).reshape(hits.shape) - hits
+    total = int(hits.sum(dtype=np.int64))
+    found = np.empty(total, np.uint32), np.empty(total, np.uint16)
+    _each_tile(compare, prepared, queries, cursors, found, threads)
+    return found
 
 
-def each_tile(function: Callable[[int], None], n_tiles: int, threads: int) -> None:
-    """Call a function with the number of each tile, in threads."""
-
+def _each_tile(compare, prepared, queries, cursors, found, threads) -> None:
     def work(first, last):
         for tile in range(first, last):
-            function(tile)
+            compare(prepared, queries, tile, cursors, found)
 
-    for_each_range(work, n_tiles, threads, smallest=1)
-
-
-def room_for_hits(hits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return where hits of each query and tile begin, and arrays for positions and distances."""
-    ends = np.cumsum(hits, dtype=np.int64).reshape(hits.shape)
-    total = int(hits.sum(dtype=np.int64))
-    return ends - hits, np.empty(total, np.uint32), np.empty(total, np.uint16)
+    for_each_range(work, cursors.shape[1], threads, smallest=1)
 
 
 @compiled
@@ -135,7 +153,11 @@ def _fill_planes(prefix, starts, length, first, total, width, planes):
 
 
 @compiled
-def _count_tile(prefix, starts, length, counts, largest, first, stop, tile_windows, tile, hits):
+def _compare_tile(prepared, queries, tile, cursors, found):
+    prefix, starts = prepared
+    length, counts, largest, first, stop, tile_windows = queries
+    # Taken out of a tuple in the loop, its arrays would be counted there.
+    space = uncounted(found)
     planes = np.empty(N_PLANES * STRIP, prefix.dtype)
     query = np.empty(5, prefix.dtype)
     begin = first + tile * tile_windows
@@ -145,39 +167,18 @@ def _count_tile(prefix, starts, length, counts, largest, first, stop, tile_windo
             if largest[group] < 0:
                 continue
             half = set_query(counts[group], length, largest[group], query)
-            found = 0
-            for at in range(0, STRIP, VECTOR_BYTES // planes.itemsize):
-                found += np.int64(population_count(hits_in_planes(planes, STRIP, at, query, half)))
-            hits[group, tile] += found
-
-
-@compiled
-def _list_tile(
-    prefix, starts, length, counts, largest, first, stop, tile_windows, tile, cursors, positions,
-    distances,
-):  # fmt: skip
-    planes = np.empty(N_PLANES * STRIP, prefix.dtype)
-    query = np.empty(5, prefix.dtype)
-    begin = first + tile * tile_windows
-    for at_strip in range(begin, min(begin + tile_windows, stop), STRIP):
-        _fill_planes(prefix, starts, length, at_strip, stop, STRIP, planes)
-        for group in range(len(counts)):
-            if largest[group] < 0:
-                continue
-            half = set_query(counts[group], length, largest[group], query)
-            used = cursors[group, tile]
+            used = np.int64(cursors[group, tile])
             for at in range(0, STRIP, VECTOR_BYTES // planes.itemsize):
                 bits = hits_in_planes(planes, STRIP, at, query, half)
-                used = list_hits(
-                    bits,
-                    planes,
-                    STRIP,
-                    at,
-                    query,
-                    length,
-                    at_strip + at,
-                    positions,
-                    distances,
-                    used,
-                )
+                # Numba compiles one of the branches.
+                if found is None:
+                    used += np.int64(population_count(bits))
+                else:
+                    used = list_hits(
+                        bits, planes, at, query, at_strip + at, space[0], space[1], used
+                    )
             cursors[group, tile] = used
+
+
+count_tile_hits = partial(count_with, _compare_tile)
+find_tile_hits = partial(find_with, _compare_tile)

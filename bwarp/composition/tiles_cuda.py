@@ -118,8 +118,9 @@ def _measure_room(starts, room):
             room[i] = min(255, starts[reference + 1] - i)
 
 
-def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, threads):
+def count_tile_hits(prepared, queries, threads):
     """Count the hits of each query in each tile; see `tiles_cpu.count_tile_hits`."""
+    length, counts, largest, first, stop, tile_windows = queries
     n_tiles = -(-(stop - first) // tile_windows)
     hits = cuda.device_array((len(counts), n_tiles), np.int32)
     block, n_blocks = _blocks(len(counts))
@@ -130,8 +131,9 @@ def count_tile_hits(prepared, length, counts, largest, first, stop, tile_windows
     return hits.copy_to_host()
 
 
-def find_tile_hits(prepared, length, counts, largest, first, stop, tile_windows, hits, threads):
+def find_tile_hits(prepared, queries, hits, threads):
     """List the hits that `count_tile_hits` counted; see `tiles_cpu.find_tile_hits`."""
+    length, counts, largest, first, stop, tile_windows = queries
     ends = np.cumsum(hits, dtype=np.int64)
     total = int(ends[-1]) if ends.size else 0
     if total == 0:

@@ -184,16 +184,38 @@ def check_algorithm(algorithm: str, backend: str) -> None:
         )
 
 
+def scores_function(algorithm: str, backend: str, gpus: int = 1) -> Callable:
+    """Return the function that computes the scores of queries; all compute the same.
+
+    Parameters
+    ----------
+    algorithm : str
+        ``"profile"`` or ``"prefix-scan"``.
+    backend : str
+        ``"cpu"`` or ``"cuda"``.
+    gpus : int
+        The number of GPUs that share the database; ``"prefix-scan"`` uses one.
+    """
+    check_algorithm(algorithm, backend)
+    if algorithm == "prefix-scan":
+        from bwarp.database_search.prefix_scan_cuda import search_scores
+    elif backend == "cuda":
+        from bwarp.database_search.search_cuda import search_scores
+
+        return partial(search_scores, gpus=gpus)
+    else:
+        from bwarp.database_search.search_cpu import search_scores
+    return search_scores
+
+
 def find_best_hits(
     queries: list[np.ndarray],
     database: Database,
     scoring: Scoring,
     top: int,
     min_score: int,
-    backend: str,
+    search_scores: Callable,
     threads: int = 1,
-    gpus: int = 1,
-    algorithm: str = "profile",
     report: Callable[[int], None] = lambda queries: None,
 ) -> Hits:
     """Find the best hits of every query, best first.
@@ -204,24 +226,11 @@ def find_best_hits(
         In the codes of `scoring`.
     top, min_score : int
         The maximum number of hits per query, and the minimum score.
-    backend : str
-        ``"cpu"`` or ``"cuda"``; the hits are the same.
-    gpus : int
-        The number of GPUs that share the database; ``"prefix-scan"`` uses one.
-    algorithm : str
-        ``"profile"`` or ``"prefix-scan"``; the hits are the same.
+    search_scores : function
+        From `scores_function`.
     report : function of int
         Called with the number of queries done.
     """
-    check_algorithm(algorithm, backend)
-    if algorithm == "prefix-scan":
-        from bwarp.database_search.prefix_scan_cuda import search_scores
-    elif backend == "cuda":
-        from bwarp.database_search.search_cuda import search_scores
-
-        search_scores = partial(search_scores, gpus=gpus)
-    else:
-        from bwarp.database_search.search_cpu import search_scores
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32))]
     for query, scores in enumerate(search_scores(queries, database, scoring, threads)):
         targets = top_hits(scores, database.order, top, min_score)

@@ -105,7 +105,7 @@ def look_up_scores(table, reference, at, scores):
     reference : array of uint8
         Interleaved codes; the block begins at `at`.
     scores : array, shape=(residues * BLOCK * lanes,)
-        Of the type to compute in.
+        The output, of the type to compute in.
     """
     stand_alone()
     kind = load(scores, 0)
@@ -118,9 +118,7 @@ def look_up_scores(table, reference, at, scores):
 
 
 @compiled
-def fill_block(
-    scores, row_scores, begins, at, first, more, floor, left_H, left_D, row_H, row_I, best
-):
+def fill_block(scores, row_scores, begins, at, costs, left, above, best):
     """Compute the cells of a block for all rows of the query, and update the best score of each
     lane.
 
@@ -132,17 +130,18 @@ def fill_block(
         Where the scores of each row's residue begin in `scores`; rows are a multiple of `ROWS`.
     begins : array of uint8
         Nonzero if a lane is reset at this block: ``begins[at + lane]``.
-    first, more, floor : scalar of the type of `scores`
-        As in `cells_cpu.fill_rows`.
-    left_H, left_D : array, shape=(rows * lanes,)
+    costs : Costs
+        Of the type of `scores`.
+    left : tuple of array, shape=(rows * lanes,)
         H of the column before the block and D of its first one; replaced by those of the next
         block.
-    row_H, row_I : array, shape=(BLOCK * lanes,)
-        Scratch.
+    above : tuple of array, shape=(BLOCK * lanes,)
+        Working memory for H and I.
     best : array, shape=(lanes,)
     """
     stand_alone()
-    first_cost, more_cost, lowest = fill(first), fill(more), fill(floor)
+    first, more, lowest = fill(costs.first), fill(costs.more), fill(costs.floor)
+    (left_H, left_D), (row_H, row_I) = left, above
     lanes = lane_count(lowest)
     flags = load_like(begins, at, lowest)
     same = equal(flags, fill_like(np.uint8(0), lowest))
@@ -163,10 +162,10 @@ def fill_block(
                 load(scores, s0 + column), load(scores, s1 + column), load(scores, s2 + column),
                 load(scores, s3 + column),
             )  # fmt: skip
-            above, below = load(row_H, column), load(row_I, column)
-            h, d, below = next_rows(diagonal, found, h, d, below, first_cost, more_cost, lowest)
+            next_diagonal, below = load(row_H, column), load(row_I, column)
+            h, d, below = next_rows(diagonal, found, h, d, below, first, more, lowest)
             highest = maximum(maximum(maximum(maximum(highest, h[0]), h[1]), h[2]), h[3])
-            diagonal = above
+            diagonal = next_diagonal
             store(row_H, column, h[3])
             store(row_I, column, below)
         store_rows(left_H, at, lanes, h)
@@ -362,7 +361,6 @@ def _search_batches(batches, packing, pieces, profile, costs, kind, best, lanes)
     order, lane_of, column_of, batch_edges, columns_of = packing
     codes, starts, sizes = pieces
     table, row_scores, query_edges = profile
-    first, more, floor = costs.first, costs.more, costs.floor
     columns = longest_of(columns_of, batches)
     rows = 0
     for query in range(best.shape[0]):
@@ -374,10 +372,8 @@ def _search_batches(batches, packing, pieces, profile, costs, kind, best, lanes)
     begins = np.empty(columns // BLOCK * lanes, np.uint8)
     same = np.arange(256).astype(np.uint8)
     scores = np.zeros(table.size // 32 * BLOCK * lanes, kind.dtype)
-    left_H = np.empty(rows * lanes, kind.dtype)
-    left_D = np.empty(rows * lanes, kind.dtype)
-    row_H = np.empty(BLOCK * lanes, kind.dtype)
-    row_I = np.empty(BLOCK * lanes, kind.dtype)
+    left = np.empty(rows * lanes, kind.dtype), np.empty(rows * lanes, kind.dtype)
+    above = np.empty(BLOCK * lanes, kind.dtype), np.empty(BLOCK * lanes, kind.dtype)
     found = np.empty(lanes, kind.dtype)
     for batch in batches:
         columns = columns_of[batch]
@@ -402,10 +398,7 @@ def _search_batches(batches, packing, pieces, profile, costs, kind, best, lanes)
             number = 0
             for block in range(columns // BLOCK):
                 look_up_scores(table, reference, block * BLOCK * lanes, scores)
-                fill_block(
-                    scores, rows_of_query, begins, block * lanes, first, more, floor, left_H,
-                    left_D, row_H, row_I, found,
-                )  # fmt: skip
+                fill_block(scores, rows_of_query, begins, block * lanes, costs, left, above, found)
                 while number < members.size:
                     piece = members[number]
                     if column_of[piece] + sizes[piece] > (block + 1) * BLOCK:

@@ -35,13 +35,13 @@ class Alignment:
     contig : str
         "" for an unmapped read.
     position : int
-        Of the first aligned base, 0-based.
+        Position of the first aligned base, 0-based.
     reverse : bool
     cigar : tuple of (int, int)
         Operations and lengths as in pysam, with = and X as M.
     quality : int
     score : int
-        By the scheme of the comparison; the minimum of `score_of` if the contig is unknown.
+        Score by the scheme of the comparison; the minimum of `score_of` if the contig is unknown.
     """
 
     contig: str

@@ -147,7 +147,7 @@ def permute_bytes(typingctx, a, b, selector):
 
 @intrinsic
 def add_byte_differences(typingctx, a, b, c):
-    """c + the sum of |a - b| over four unsigned bytes; one instruction up to sm_90, five later."""
+    """Return c + the sum of |a - b| over four bytes; one instruction up to sm_90, then five."""
     return _registers(3, "vabsdiff4.u32.u32.u32.add $0, $1, $2, $3;")
 
 

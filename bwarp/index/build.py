@@ -85,8 +85,7 @@ def build_reverse(
 #
 #     the text               1 byte per base
 #     a part of the suffixes 37 bytes per row: two buffers of keys (16), three of positions (12),
-#     two
-#                            of rows (8), the bits of the BWT, and the workspace of the sort
+#                            two of rows (8), the bits of the BWT, and the workspace of the sort
 #     the sampled ones       4 bytes per sa_rate-th row of the part
 #
 # The prefix table is counted before, when no part is there.

@@ -128,7 +128,7 @@ class DeviceIndex:
         `reverse` is None if no search needs it.
     segments : Segments
     suffixes : Suffixes or None
-        Of every `plan.suffix_rate`-th row.
+        The text position of every `plan.suffix_rate`-th row.
     text : IndexText or None
         If the whole suffix array is there.
     work : Workspace or None

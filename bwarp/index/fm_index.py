@@ -93,9 +93,9 @@ class FMIndex:
     ----------
     reference : Reference
     forward : BWT
-        Of the text: searches from the last base of a pattern to the first.
+        The BWT of the text, which searches from the last base of a pattern to the first.
     reverse : BWT or None
-        Of the reversed text: searches from the first base of a pattern to the last. None if not
+        The BWT of the reversed text, which searches from the first base to the last. None if not
         requested; `bwarp.index.store` rejects searches that need it.
     prefix_table : ndarray, shape=(4**prefix_length, 2), dtype=uint32
         First row and number of rows, in the forward BWT, of every k-mer of that length.

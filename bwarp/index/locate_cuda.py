@@ -101,7 +101,7 @@ def position_of(suffixes, row, steps):
 
 @kernel
 def step_rows(bwt: DeviceBWT, rate: int, rows: uint32[::1], steps: uint32[::1], count: int):
-    """One thread per row; one random read per LF step, about as many steps as the rate."""
+    """Step from rows to sampled rows. One thread per row; about `rate` random reads."""
     i = cuda.grid(1)
     if i < count:
         row = first_row = rows[i]

@@ -81,7 +81,7 @@ class MemoryPlan:
     string_length : int
         The length of the strings in the table.
     elements : int
-        Of a batch.
+        Elements of a batch.
     index_bytes, work_bytes, free_bytes : int
         Memory for the index and the program's own data, memory for a batch, and the free memory.
     """

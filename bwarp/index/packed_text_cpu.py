@@ -1,9 +1,9 @@
 """The indexed text in 2 bits per base, with a separate list of its separators.
 
 The text is the segments of a reference, each followed by a separator (`bwarp.reference`). As 2 bits
-cannot encode a fifth symbol, a separator is stored as A and its position is listed. One bit per
-stretch of 256 positions says whether 32 bases read from there may include one: nearly all reads of
-the text find the bit unset and need no further check.
+cannot encode a fifth symbol, a separator is stored as A and its position is listed. One bit per 256
+positions tells whether 32 bases read from there may include one: nearly all reads of the text find
+the bit unset and need no further check.
 
     text       A C G | T A |         | is a separator, and comes before A
     words      A C G A T A A         32 bases per word, the first in the highest bits

@@ -10,9 +10,9 @@ reverse_separator_rows.npy
 prefix_table.npy             intervals of all k-mers of prefix_length
 suffix_array.npy             every sa_rate-th entry
 
-An index with both BWTs has format version 1, which older versions of bwarp can read; they reject
-version 2, an index without the reverse. The reverse is added in place: existing files stay as they
-are, and the reverse takes effect when index.json names it.
+An index with both BWTs has format version 1, one without the reverse has version 2. The reverse is
+added in place: existing files stay as they are, and the reverse takes effect when index.json names
+it.
 
 A folder may be replaced while programs have it open. All files are opened at once, relative to the
 descriptor of one folder, so a program continues with the index that it opened.
@@ -164,7 +164,6 @@ def _contig_descriptions(reference: Reference) -> list[dict]:
         for name, length, md5 in zip(reference.names, lengths, reference.md5, strict=True)
     ]
     for number in reference.alt:
-        # Only if there are any, so that versions of bwarp without ALT contigs can read the others.
         contigs[number]["alt"] = True
     return contigs
 

@@ -55,7 +55,7 @@ class SuffixSample(NamedTuple):
     Attributes
     ----------
     ranks : ndarray, shape=(n_periods * size,), dtype=uint32
-        Of the suffixes in the sample, in text order; empty while they are being sorted.
+        Ranks of the suffixes in the sample, in text order; empty while they are being sorted.
     number : ndarray, shape=(period,), dtype=int16
         The index of each position of a period within the sample; -1 for the others.
     anchor : ndarray, shape=(period,), dtype=int64

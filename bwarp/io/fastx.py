@@ -37,29 +37,29 @@ from bwarp.sequence import CODE_OF_BYTE
 # FASTA and FASTQ as text, cut into whole records.
 #
 # text     @r1
-# ACGTAC
-# +
-# FFFFFF
-# @r2
-# GGT
-# +
-# FFF
-# @r3 ...     cut by its line feeds alone
+#          ACGTAC
+#          +
+#          FFFFFF
+#          @r2
+#          GGT
+#          +
+#          FFF
+#          @r3 ...     cut by its line feeds alone
 # starts   0                          24                  41
-# feeds         4       11 13     20      29  33 35  39        of FASTQ alone: four a record
+# feeds         4       11 13     20      29  33 35  39        for FASTQ only: four per record
 #
-# An incomplete record at a block's end is carried over to the next one; a record longer than a
+# An incomplete record at the end of a block is carried over to the next; a record longer than a
 # block makes the block grow. Blank lines between records are skipped.
 
 
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*")
 
-#: Of a block, to end a record that begins before it.
+#: First bytes read of the next block, to end a record that begins before it.
 _FEW_BYTES = 1 << 12
 
 _NOTHING, _LINE_FEED = np.empty(0, np.uint8), np.full(1, 10, np.uint8)
 
-# No record takes fewer bytes: ">" and "@a", each with its line feeds.
+# Minimum bytes per record: ">" and "@a", each with its line feeds.
 _LEAST_FASTA_BYTES, _LEAST_FASTQ_BYTES = 2, 5
 
 
@@ -107,7 +107,7 @@ class RecordText:
 def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[RecordText]:
     """Yield the records of a file, given as blocks, one block at a time.
 
-    Only line feeds and what a record begins with are looked at: `parse_records` looks at the rest.
+    This checks only line feeds and first characters of records; `parse_records` checks the rest.
     Errors name the file `path`.
     """
     text, lines_before = b"", 0
@@ -124,7 +124,7 @@ def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[Re
     first_record = 0
     data = np.frombuffer(text, np.uint8)
     marks = _Marks(is_fasta)
-    # The next block, of which `data` has the first bytes alone, and how many these are.
+    # The next block, and how many of its first bytes are in `data` already.
     block, n_taken = _NOTHING, 0
     at_end = False
     while True:
@@ -140,16 +140,16 @@ def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[Re
                 raise _unfinished_error(path, rest.tobytes(), lines_before)
             return
         if block.size:
-            # The rest begins in this block, or what began before it goes on to its end.
+            # The rest begins in this block, unless one record began before it and ends after it.
             whole = block[n_taken - rest.size :] if count else _joined(rest, block[n_taken:])
             data, block = whole, _NOTHING
             continue
-        # Double what is carried over, so that a record of many blocks takes few attempts.
+        # Double the text, so that a record of many blocks takes few attempts.
         taken = take_blocks(blocks, max(rest.size, 1))
         more = [read_only(np.frombuffer(one, np.uint8)) for one in taken]
         at_end = not more
         if at_end:
-            # Ends the last line where nothing does; otherwise it is a blank line more.
+            # End the last line if nothing does; otherwise this adds a blank line.
             data = _joined(rest, _LINE_FEED)
         elif is_fasta or len(more) > 1:
             data = _joined(rest, *more)
@@ -169,16 +169,16 @@ class _Marks:
 
     def __init__(self, is_fasta: bool):
         self._is_fasta = is_fasta
-        # Used again for every text: fresh memory takes longer than to write there.
+        # Reused for each text, because allocating memory takes longer than writing to it.
         self._starts, self._feeds = np.empty(0, np.int64), np.empty((0, 4), np.int64)
 
     def of_records(
         self, data: np.ndarray, at_end: bool
     ) -> tuple[np.ndarray, np.ndarray | None, int]:
-        """`starts` and `feeds` as of `RecordText`, and the lines of the records."""
+        """Return `starts` and `feeds` as in `RecordText`, and the number of lines."""
         least = _LEAST_FASTA_BYTES if self._is_fasta else _LEAST_FASTQ_BYTES
         room = data.size // least + 2
-        # Most of the arrays is not touched, and takes no memory.
+        # Most of the arrays is never touched, so it takes no memory.
         if self._starts.size < room:
             self._starts = np.empty(room, np.int64)
             self._feeds = np.empty((0 if self._is_fasta else room, 4), np.int64)
@@ -235,7 +235,7 @@ def lone_return_error(start: str) -> InputError:
 
 @compiled
 def _cut_fasta(data, at_end, starts):
-    """Where the FASTA records begin whose end is known, and the rest; how many, of what lines.
+    """Find the starts of complete FASTA records and of the rest; return their count and lines.
 
     A record is complete when the next one has begun, or at the end of the file.
     """
@@ -258,8 +258,10 @@ def _cut_fasta(data, at_end, starts):
 
 @compiled
 def _cut_fastq(data, starts, feeds):
-    """Where the FASTQ records begin that are there as four lines, their line feeds, and where the
-    rest begins; how many, of what lines."""
+    """Find the starts and line feeds of complete FASTQ records (four lines), and the rest's start.
+
+    Returns the number of records and of lines.
+    """
     count = 0
     lines = 0
     begin = 0
@@ -277,7 +279,7 @@ def _cut_fastq(data, starts, feeds):
         lines += 4
 
 
-# What the FASTQ parser reports besides success.
+# Error codes of the FASTQ parser.
 _BAD_LETTER = 1
 _NO_HEADER = 2
 _NO_PLUS = 3
@@ -370,7 +372,7 @@ def read_sequences(
 def parse_records(
     path: str | os.PathLike, records: RecordText, code_of_byte: np.ndarray = CODE_OF_BYTE
 ) -> SequenceBatch:
-    """The sequences of records; errors name the file `path`, as do those of `read_sequences`."""
+    """Return the sequences of records; errors name the file `path`, as in `read_sequences`."""
     if records.is_fasta:
         return _parse_fasta(path, records, code_of_byte)
     lengths, headers = fastq_lines(records)
@@ -385,9 +387,9 @@ def parse_records(
 
 
 def fastq_lines(records: RecordText) -> tuple[np.ndarray, np.ndarray]:
-    """The bases of every FASTQ record, dtype int64, and its header as in `SequenceBatch`.
+    """Return the length of each FASTQ record, dtype int64, and its header as in `SequenceBatch`.
 
-    By its lines alone: whether it is a record `put_fastq` finds out.
+    This only looks at line feeds: `put_fastq` checks the records.
     """
     lengths, headers = np.empty(records.count, np.int64), np.empty((records.count, 2), np.int64)
     _measure_fastq(records.text, records.starts, records.feeds, lengths, headers)
@@ -405,13 +407,13 @@ def put_fastq(
 ) -> None:
     """Write the bases of FASTQ records to `codes`, and their qualities to `qualities`.
 
-    Those of record i begin at ``offsets[step * i]``. Both arrays have room for `SLACK` more bytes
-    than are written; what stands behind a record stays as it is.
+    Those of record i begin at ``offsets[step * i]``. Both arrays must have room for `SLACK` more
+    bytes than are written; the bytes after a record do not change.
 
     Raises
     ------
     InputError
-        As `read_sequences`.
+        As in `read_sequences`.
     """
     at, problem = _split_fastq(
         records.text, records.starts, records.feeds, letter_table(code_of_byte), offsets, step,
@@ -544,7 +546,7 @@ def _split_fastq(data, starts, feeds, table, offsets, step, codes, qualities):
             return begin, _NO_HEADER
         if find_byte(data, begin, name_stop, 13) < name_stop:
             return begin, _LONE_RETURN
-        # Vectors reach into what stands behind, which is put back.
+        # Vectors overwrite the bytes after the record, which are restored.
         end = to + bases_stop - bases
         behind = load(codes, end)
         bad = encode_line(data, bases, bases_stop, table, codes, to)
@@ -557,7 +559,7 @@ def _split_fastq(data, starts, feeds, table, offsets, step, codes, qualities):
             data[begin + 1 : name_stop], data[plus + 1 : plus_stop]
         ):
             return plus, _PLUS_NAME_DIFFERS
-        # There is room for as many as there are bases.
+        # There is room for as many qualities as bases.
         room = min(quality_stop, quality + bases_stop - bases)
         behind = load(qualities, end)
         bad = copy_between(data, quality, room, 33, 126, qualities, to)

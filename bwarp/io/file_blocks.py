@@ -1,17 +1,17 @@
-"""The bytes of plain and compressed files in blocks; nothing of a file is dropped in silence.
+"""Read plain and compressed files in blocks; no part of a file is dropped silently.
 
-gzip, bzip2, xz and zstd are recognised by how a file begins, not by its name. A compressed file is
-streams end to end, as bgzip and cat make them:
+gzip, bzip2, xz and zstd are recognised by the first bytes of a file, not by its name. A compressed
+file consists of one or more streams, as written by bgzip or cat:
 
-    BZh9...stream...|BZh9...stream...|00 00 00          all of it is read, or refused
+    BZh9...stream...|BZh9...stream...|00 00 00          all of it is read, or rejected
 
-Python's bz2 and lzma, and what is made of them, stop in silence at a second stream that is damaged
-near its start. gzip's own last block, and that of BGZF, is not asked for: sequencers leave it out.
+Python's bz2 and lzma stop silently at a second stream that is damaged near its start. The final
+empty block of BGZF is not required, because sequencers omit it.
 
-BGZF, which is gzip in streams of 64 kB that say how long they are, is inflated by several threads,
-up to the first stream that is not of that kind, or not whole. From there on one thread inflates,
-and has the last word on what is wrong. A large file of any other gzip is inflated by a process of
-its own where there are many threads.
+BGZF consists of gzip streams of 64 kB that record their own length. Several threads inflate it, up
+to the first stream that is incomplete or not BGZF. One thread inflates the rest, and reports any
+error. If there are many threads, a large gzip file of any other kind is inflated by a separate
+process.
 """
 
 import bz2
@@ -33,35 +33,35 @@ from xopen import xopen
 from bwarp.bam.bgzf import END_OF_FILE, inflated_blocks, whole_blocks
 from bwarp.errors import InputError
 from bwarp.io.standard_streams import open_input
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.signals import not_ended, undone_if_ended
-from bwarp.runtime.threads import in_order
 from bwarp.runtime.timeline import on_timeline
 
 # --------------------------------------------------------------------------------------------------
-# A gzip file, inflated by a process of its own.
+# Inflating a gzip file in a separate process.
 #
-# A gzip stream can only be inflated from its start to its end, by one thread. Beside many busy
-# threads of its process that thread gets two thirds of the speed it has alone, for it waits for
-# Python's lock and for fresh memory as they do. In a process of its own it waits for neither, as
-# long as there is room for what it inflates. That is a ring of slots in memory that both share:
+# A gzip stream can only be inflated by one thread, from start to end. If its process has many other
+# busy threads, this thread reaches two thirds of its speed, because all of them wait for Python's
+# lock and for fresh memory. In a separate process it waits for neither, as long as there is room
+# for its output: a ring of slots in shared memory.
 #
-#                .-------- 8 bytes: how much there is in the next slot; 0 at the end <-------.
+#                .-------- 8 bytes: the size of the next slot's content; 0 at the end <------.
 #                v                                                                           |
 #     program: copies  <--  | slot | slot | slot | slot | slot | slot |  <--  process: inflates
 #                |                                                                           ^
-#                '--------> 1 byte: one slot more is free -----------------------------------'
+#                '--------> 1 byte: one more slot is free -----------------------------------'
 #
-# The memory has no name, so nothing of it is left when both are gone, however they ended.
+# The memory has no name, so the system frees it when both processes have ended, in whatever way.
 
 
-#: Bytes of a file that take much longer to inflate than a process takes to start.
+#: Minimum size of a file that takes much longer to inflate than a process takes to start.
 WORTH_A_PROCESS = 32 << 20
 
-#: How far the process may be ahead, in slots, and the bytes of a slot, whatever a block may have.
+#: Number of slots, which is how far the process may be ahead, and the bytes of each.
 _SLOTS, _LARGEST_SLOT = 6, 8 << 20
 
-# Standard output is not used: whatever is imported with Python may print. To read from the buffer
-# behind an IGzipFile saves a copy. What was inflated before an error is handed over.
+# Standard output is not used, because imported modules may print. Reading from the buffer behind an
+# IGzipFile saves a copy. The bytes inflated before an error are handed over.
 _INFLATE = """
 import mmap, os, sys
 from isal import igzip
@@ -84,10 +84,10 @@ with open(0, "rb") as packed, igzip.open(packed) as text:
 def blocks_from_process(
     path: str | os.PathLike, block_bytes: int
 ) -> Generator[memoryview, None, int | None]:
-    """The bytes of a gzip file in blocks, none larger than `block_bytes` or 8 MB.
+    """Yield the bytes of a gzip file in blocks, none larger than `block_bytes` or 8 MB.
 
-    Returns None when that was all. If the process fails, or none can be had, it returns how many
-    bytes there were before: whoever inflates the file again finds out why.
+    Returns None at the end of the file. If the process fails or cannot be started, returns the
+    number of bytes yielded: the caller inflates the file again and finds the error.
     """
     slot_bytes = min(block_bytes, _LARGEST_SLOT)
     with contextlib.ExitStack() as stack:
@@ -98,7 +98,7 @@ def blocks_from_process(
         except OSError:
             return 0
         stack.enter_context(process)
-        # Nothing else ends it where nobody wants the rest.
+        # If the caller stops early, nothing else ends the process.
         stack.callback(process.kill)
         stack.enter_context(filled)
         stack.enter_context(free)
@@ -106,21 +106,21 @@ def blocks_from_process(
         while size := int.from_bytes(word := filled.read(8), "little"):
             start = n % _SLOTS * slot_bytes
             block = np.empty(size, np.uint8)
-            # This lets go of Python's lock.
+            # This releases Python's lock.
             np.copyto(block, ring[start : start + size])
-            # The process may be gone, and what it inflated is there all the same.
+            # The process may have ended; its output is still there.
             with contextlib.suppress(BrokenPipeError):
                 free.write(b"\0")
             yield block.data
             n, n_bytes = n + 1, n_bytes + size
-        # Without a last word it has failed, whatever else it says.
+        # Without the final 0 it has failed, whatever its exit code.
         return None if word and process.wait() == 0 else n_bytes
 
 
 def _started(
     path: str | os.PathLike, slot_bytes: int
 ) -> tuple[subprocess.Popen, np.ndarray, io.BufferedReader, io.FileIO]:
-    """The process, the ring, where the process says what it filled, and where to free it."""
+    """Start a process; return it, the ring, and the pipes of filled and of freed slots."""
     if not sys.executable or not hasattr(os, "memfd_create"):
         raise OSError("it is not known where Python is, or there is no memory without a name")
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as its:
@@ -134,7 +134,7 @@ def _started(
         its_free = its.enter_context(open(reader, "rb", 0))
         free = ours.enter_context(open(writer, "wb", 0))
         passed = [file.fileno() for file in (memory, its_filled, its_free)]
-        # With -P a file of the user's folder is not taken for a module, whatever its name.
+        # With -P, Python imports no modules from the user's folder.
         command = [sys.executable, "-P", "-c", _INFLATE, *map(str, passed)]
         process = subprocess.Popen(
             [*command, str(_SLOTS), str(slot_bytes)],
@@ -149,16 +149,16 @@ def _started(
 
 CHUNK_BYTES = 8 << 20
 
-#: What is read of a compressed file at a time.
+#: Bytes of a compressed file that are read at a time.
 _PACKED_BYTES = 1 << 17
 
-#: How much smaller reads are when they are compressed, about, and how large a block of BGZF may be.
+#: The approximate compression ratio of reads, and the maximum size of a BGZF block.
 _PACKED_TO, _LARGEST_BLOCK = 4, 1 << 16
 
-#: Threads that slow down one that inflates beside them.
+#: Minimum number of threads that slow down another one that inflates.
 _MANY = 4
 
-# How a compressed file begins.
+# The first bytes of compressed files.
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 
 _DECOMPRESSORS = {
@@ -171,10 +171,10 @@ _DECOMPRESSORS = {
 def read_blocks(
     path: str | os.PathLike, block_bytes: int = CHUNK_BYTES, threads: int = 1
 ) -> Iterator[bytes]:
-    """The text of a plain or compressed file in blocks; ``-`` is standard input.
+    """Yield the text of a plain or compressed file in blocks; ``-`` is standard input.
 
-    A byte order mark at its start is left out. Damage becomes an `InputError` that names the file.
-    With more than one thread a block may be a view of bytes elsewhere.
+    A byte order mark at its start is skipped. Damage raises an `InputError` that names the file.
+    With more than one thread, a block may be a view of other memory.
     """
     with open_input(path) as file:
         blocks = _blocks_of(path, file, block_bytes, threads)
@@ -194,13 +194,13 @@ def read_blocks(
 def read_binary_blocks(
     path: str | os.PathLike, block_bytes: int = CHUNK_BYTES, threads: int = 1
 ) -> Iterator[bytes]:
-    """All bytes of a file that is no text, as `read_blocks` gives those of text."""
+    """Yield all bytes of a binary file in blocks, like `read_blocks`."""
     with open(path, "rb") as file:
         yield from _blocks_of(path, file, block_bytes, threads)
 
 
 def take_blocks(blocks: Iterator[bytes], least: int) -> list[bytes]:
-    """Blocks, none of them empty, of at least so many bytes, or all that are left."""
+    """Take non-empty blocks until they have at least `least` bytes, or none are left."""
     taken = []
     while least > 0 and (block := next(blocks, b"")):
         taken.append(block)
@@ -213,7 +213,7 @@ def _take_bytes(blocks: Iterator[bytes], least: int) -> bytes:
 
 
 def _blocks_of(path, file: BinaryIO, block_bytes: int, threads: int) -> Iterator[bytes]:
-    """The blocks of an open file, and what is wrong with it as an `InputError`."""
+    """Yield the blocks of an open file; damage raises an `InputError`."""
     start = file.peek(max(map(len, _MAGIC)))
     kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
     if kind is None:
@@ -240,7 +240,7 @@ def _blocks_of(path, file: BinaryIO, block_bytes: int, threads: int) -> Iterator
 
 
 def _behind(n_bytes: int, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """What follows so many bytes of blocks."""
+    """Yield the blocks without their first `n_bytes` bytes."""
     for block in blocks:
         if n_bytes < len(block):
             yield block[n_bytes:] if n_bytes else block
@@ -250,9 +250,10 @@ def _behind(n_bytes: int, blocks: Iterator[bytes]) -> Iterator[bytes]:
 def _bgzf_blocks(
     file: BinaryIO, packed_bytes: int, threads: int
 ) -> Generator[memoryview, None, bool]:
-    """What the BGZF at a file's start holds; returns whether something is left, where it is then.
+    """Yield the inflated BGZF at a file's start; return whether anything follows it.
 
-    `packed_bytes` of the file are inflated by a thread at a time.
+    Each thread inflates `packed_bytes` of the file at a time. If anything follows, the file is left
+    at that position.
     """
     with closing(in_order(_inflated, _whole_blocks(file, packed_bytes), threads)) as pieces:
         for at, piece in pieces:
@@ -263,15 +264,16 @@ def _bgzf_blocks(
                 yield piece.data
         else:
             return False
-    # Not before nobody reads it any more.
+    # Only after the threads have stopped reading.
     file.seek(rest)
     return True
 
 
 def _whole_blocks(file: BinaryIO, packed_bytes: int) -> Iterator[tuple[int, np.ndarray, int]]:
-    """Where in a file whole blocks of BGZF are, these, and what they say they hold.
+    """Yield positions in a file, the whole BGZF blocks there, and their stated inflated size.
 
-    What is no such block, or is cut off, is nothing that holds -1 bytes, and is the last.
+    If the file continues with anything else, or a truncated block, the last item is empty with size
+    -1.
     """
     packed, at = np.empty(0, np.uint8), 0
     while more := file.read(max(packed_bytes, _LARGEST_BLOCK)):
@@ -286,15 +288,15 @@ def _whole_blocks(file: BinaryIO, packed_bytes: int) -> Iterator[tuple[int, np.n
 
 
 def _inflated(blocks: tuple[int, np.ndarray, int]) -> tuple[int, np.ndarray | None]:
-    """Where blocks were, and what they hold; None where that is not known."""
+    """Return the position of blocks and their inflated content, or None for size -1."""
     at, packed, size = blocks
     return at, None if size < 0 else inflated_blocks(packed, size)
 
 
 class _BehindABlock(io.RawIOBase):
-    """The rest of a file with a block without content before it.
+    """The rest of a file, preceded by an empty block.
 
-    So what follows is read as what follows a stream: it may be padding, for example.
+    The rest is then read as data that follows a stream: it may be padding, for example.
     """
 
     def __init__(self, file: BinaryIO):
@@ -312,7 +314,7 @@ class _BehindABlock(io.RawIOBase):
 
 
 def _streams(file: BinaryIO, make: Callable) -> Iterator[bytes]:
-    """What the streams of a file hold, in pieces; `make` makes what inflates one of them."""
+    """Yield the inflated streams of a file in pieces; `make` creates a decompressor."""
     packed = file.read(_PACKED_BYTES)
     while packed:
         stream = make()
@@ -322,14 +324,14 @@ def _streams(file: BinaryIO, make: Callable) -> Iterator[bytes]:
             yield stream.decompress(packed, 8 * _PACKED_BYTES)
             packed = file.read(_PACKED_BYTES) if stream.needs_input else b""
         packed = stream.unused_data or file.read(_PACKED_BYTES)
-        # Zeros behind a stream are padding, as of tapes and of xz.
+        # Zeros after a stream are padding, as written to tapes and by xz.
         while packed.startswith(b"\0"):
             packed = packed.lstrip(b"\0") or file.read(_PACKED_BYTES)
 
 
 @contextmanager
 def _named_damage(path) -> Iterator[None]:
-    """Turn what a decompressor raises for bad data into an `InputError`."""
+    """Turn the errors of a decompressor into an `InputError`."""
     try:
         yield
     except EOFError as error:
@@ -339,7 +341,7 @@ def _named_damage(path) -> Iterator[None]:
     except (MemoryError, ImportError):
         raise
     except Exception as error:
-        # Every decompressor has errors of its own; those of the system have a number.
+        # Each decompressor has its own errors; those of the system have a number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise InputError(f"{path}: the compressed file is damaged ({error})") from error

@@ -100,7 +100,7 @@ def line_end(data, start):
 
 @compiled
 def encode_line(data, start, stop, table, codes, used):
-    """codes[used + i] = table[data[start + i]]; returns the first position not allowed, or `stop`.
+    """Write codes[used + i] = table[data[start + i]]; return the first invalid position, or `stop`.
 
     `table` is a `letter_table`. Up to `SLACK` elements of `codes` past the last are overwritten.
     """
@@ -125,9 +125,10 @@ def encode_line(data, start, stop, table, codes, used):
 
 @compiled
 def copy_between(data, start, stop, least, most, copied, used):
-    """Copy data[start:stop] to copied[used:]; returns the first position not from least to most.
+    """Copy data[start:stop] to copied[used:]; return the first position with an invalid byte.
 
-    Returns `stop` where there is none. Overwrites `copied` like `encode_line`.
+    Bytes from `least` to `most` are valid; returns `stop` if all are. Overwrites `copied` like
+    `encode_line`.
     """
     lowest = fill(np.uint8(least))
     highest = fill(np.uint8(most))

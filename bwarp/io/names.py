@@ -1,4 +1,4 @@
-"""Names of queries and contigs as arrays that compiled code writes lines from."""
+"""Names of queries and contigs as arrays, for compiled code that writes lines."""
 
 import os
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
-# Numbers and stretches of bytes, written into an array of text by compiled code.
+# Writing numbers and bytes into an array of text, in compiled code.
 #
-# The functions return where they stopped; the array must be long enough.
-# Numbers become int64 before a call, so that one function is compiled for numbers of all types.
+# The functions return the position after the text; the array must be long enough.
+# Numbers are converted to int64 before a call, so that only one function is compiled.
 
 
-#: The longest that a 64-bit number gets, its sign included.
+#: Maximum length of a 64-bit number, including its sign.
 MOST_DIGITS = 20
 
 
 @compiled(inline="always")
 def put_bytes(out, at, source, start, stop):
     """Copy ``source[start:stop]``."""
-    # Only unsigned indexes let LLVM copy in vectors.
+    # LLVM only vectorises the copy with unsigned indexes.
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64(stop - start)):
         out[to + i] = source[begin + i]
@@ -57,13 +57,13 @@ def _put_digits(out, at, number, width):
 
 @compiled(inline="always")
 def put_number(out, at, number, width=1):
-    """Write a whole number in decimal digits, with blanks before it up to a width."""
+    """Write an integer in decimal digits, padded with blanks on the left to a width."""
     return _put_digits(out, at, np.int64(number), np.int64(width))
 
 
 @compiled(inline="always")
 def put_field(out, at, number, ending, width=1):
-    """Write a whole number, and the byte that ends its column."""
+    """Write an integer, and the byte that ends its column."""
     at = put_number(out, at, number, width)
     out[at] = ending
     return at + 1
@@ -84,7 +84,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, names: Sequence[str]) -> "Names":
-        """The names as UTF-8, end to end."""
+        """Return names encoded as UTF-8, concatenated."""
         encoded = [name.encode() for name in names]
         edges = np.cumsum([0] + [len(name) for name in encoded], dtype=np.int64)
         text = np.frombuffer(b"".join(encoded), np.uint8)
@@ -95,7 +95,7 @@ class Names(NamedTuple):
         return self.text[start:stop].tobytes().decode("utf-8", "replace")
 
     def part(self, start: int, stop: int) -> "Names":
-        """Names start to stop, and no other bytes."""
+        """Return the names in ``[start, stop)``, without other bytes."""
         firsts, lasts = self.bounds[start:stop].T
         lengths = lasts - firsts
         edges = np.concatenate([[0], np.cumsum(lengths)])
@@ -103,25 +103,25 @@ class Names(NamedTuple):
         return Names(read_only(self.text[indices]), np.column_stack([edges[:-1], edges[1:]]))
 
     def first_empty(self) -> int | None:
-        """The number of the first empty name, or None."""
+        """Return the number of the first empty name, or None."""
         empty = np.flatnonzero(self.bounds[:, 0] == self.bounds[:, 1])
         return int(empty[0]) if empty.size else None
 
     @property
     def longest(self) -> int:
-        """Bytes of the longest name."""
+        """Return the length of the longest name in bytes."""
         return int(np.diff(self.bounds).max(initial=0))
 
 
 def query_names(sequences: SequenceBatch) -> Names:
-    """The first word of every header, as it stands in the file."""
+    """Return the first word of each header, with the bytes of the file."""
     bounds = sequences.headers.copy()
     _keep_first_words(sequences.text, bounds)
     return Names(read_only(sequences.text), bounds)
 
 
 def names_of(where: str | os.PathLike, sequences: SequenceBatch) -> Names:
-    """`query_names` of sequences of which each has one; errors name `where` they are from."""
+    """Return `query_names`; raise an error that names `where` if one is empty."""
     names = query_names(sequences)
     nameless = names.first_empty()
     if nameless is not None:
@@ -130,9 +130,9 @@ def names_of(where: str | os.PathLike, sequences: SequenceBatch) -> Names:
 
 
 def refuse_nameless(where: str | os.PathLike, names: Sequence[str], first_record: int = 0) -> None:
-    """Refuse sequences, of which the first is record `first_record`, if one has no name.
+    """Raise an error if a sequence has no name; the first one is record `first_record`.
 
-    Reads may have none: SAM has a * for it.
+    Reads may have no name: SAM has a * for it.
     """
     if "" in names:
         raise _nameless(where, first_record + names.index(""))
@@ -144,7 +144,7 @@ def _nameless(where: str | os.PathLike, record: int) -> InputError:
 
 @compiled
 def _is_blank(byte):
-    """What bytes.split() splits at."""
+    """Return whether bytes.split() splits at a byte."""
     return byte == 32 or 9 <= byte <= 13
 
 

@@ -1,7 +1,7 @@
 """Tables of hits or matches as Parquet, in row groups of a fixed number of rows.
 
-Row groups are filled from whatever parts the rows come in, so that the file does not depend on how
-the work was divided.
+Row groups do not depend on the parts in which rows arrive, so the file does not depend on how the
+work was divided.
 """
 
 from collections.abc import Sequence

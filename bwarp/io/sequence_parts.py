@@ -1,11 +1,11 @@
-"""Cutting a FASTA or FASTQ file into parts: whole records, in order, about as many bytes in each.
+"""Cutting a FASTA or FASTQ file into parts of about equal size: whole records, in order.
 
     bytes    0                  1/3                 2/3                 all
     records  |------|---|-------|--|-------------------------|-----|----|
     parts    1                  2                               3
 
-A part begins with the first record behind its share of the bytes, and has one record at least. The
-records are looked at before they are cut: errors name lines of the whole file.
+A part begins with the first record after its share of the bytes, and has at least one record. The
+records are checked before they are cut, so errors name lines of the whole file.
 """
 
 import os
@@ -24,7 +24,7 @@ from bwarp.io.file_blocks import read_blocks
 from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import CODE_OF_BYTE
 
-#: What reads all sequences of a file, and refuses some.
+#: A function that reads all sequences of a file and raises errors for unsuitable ones.
 Check = Callable[[Iterator[SequenceBatch]], object]
 
 
@@ -37,31 +37,31 @@ def write_parts(
     code_of_byte: np.ndarray = CODE_OF_BYTE,
     threads: int = 1,
 ) -> int:
-    """Write the records of a file to files ``1.fa`` and so on, as they stand there.
+    """Write the records of a file unchanged to files ``1.fa``, ``2.fa`` and so on.
 
-    The file is read twice: how many records it has decides where it is cut.
+    The file is read twice, because the cuts depend on its number of records.
 
     Parameters
     ----------
     path : path-like
         Plain or compressed; not standard input.
     parts : int
-        As many files are written.
+        Number of files to write.
     check : callable
-        Takes the batches of sequences of the whole file, to the last one.
+        Takes an iterator of the batches of sequences, and consumes all of them.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
         As for `bwarp.io.fastx.read_sequences`.
 
     Returns
     -------
     count : int
-        The records of the file.
+        Number of records in the file.
 
     Raises
     ------
     InputError
-        For what is not FASTA or FASTQ, or what `check` refuses; where there are fewer records than
-        parts; and for a file that gives other records the second time, such as a pipe.
+        If the file is not FASTA or FASTQ, or `check` rejects it; if it has fewer records than
+        parts; or if its records differ the second time, as those of a pipe do.
     """
     n_records = n_bytes = 0
 
@@ -93,9 +93,9 @@ def write_parts_by_length(
     code_of_byte: np.ndarray = CODE_OF_BYTE,
     threads: int = 1,
 ) -> int:
-    """As `write_parts`, with the shortest sequences first, those of one length in their order.
+    """Write parts like `write_parts`, but sort the sequences by length, the shortest first.
 
-    The file is read once, and kept in memory.
+    The sort is stable. The file is read once, and kept in memory.
     """
     texts, sizes, lengths = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
 
@@ -116,7 +116,7 @@ def write_parts_by_length(
     ordered = RecordText(
         np.frombuffer(b"".join(text[start:end] for start, end in in_order), np.uint8),
         np.append(0, np.cumsum((ends - starts)[order])),
-        feeds=None,  # no line is looked at any more
+        feeds=None,  # lines have been checked already
         lines_before=0,
         first_record=0,
     )
@@ -127,7 +127,7 @@ def write_parts_by_length(
 def _write(
     path, blocks: Iterator[RecordText], folder, parts: int, n_records: int, n_bytes: int
 ) -> tuple[int, int]:
-    """Write records, of which there are so many, to the parts; returns how many, of what bytes."""
+    """Write `n_records` records to the parts; return the number written, and their bytes."""
     if n_records < parts:
         raise InputError(
             f"{path}: has {counted(n_records, 'sequence')}, which cannot be cut into "
@@ -165,12 +165,12 @@ def _size(records: RecordText) -> int:
 def _cuts(
     records: RecordText, part: int, parts: int, n_records: int, bytes_before: int, n_bytes: int
 ) -> list[int]:
-    """Those of some records that parts begin with, when `part` have begun before them."""
+    """Return the records with which parts begin, if `part` parts began before them."""
     cuts, least = [], 0
     behind = records.starts[:-1] - records.starts[0] + bytes_before
     while part < parts:
         at = int(np.searchsorted(behind, -(-part * n_bytes // parts)))
-        # Of those behind it, one for each of the parts that are left.
+        # Leave at least one record for each of the remaining parts.
         at = max(least, min(at, n_records - (parts - part) - records.first_record))
         if at >= records.count:
             break
@@ -180,20 +180,21 @@ def _cuts(
 
 
 # --------------------------------------------------------------------------------------------------
-# About how many reads a file has, by its size and its first ones: to plan before it is read.
+# Estimating the number of reads in a file from its size and its first reads.
 
 
-#: What is looked at of a file.
+#: Bytes at the start of a file that are read for the estimate.
 _HEAD_BYTES = 1 << 18
 
-#: Bytes that a read takes in files whose first reads are not looked at: bz2, xz, zstd, BAM, CRAM.
+#: Assumed bytes per read in files that are not inflated for this: bz2, xz, zstd, BAM, CRAM.
 _PACKED_READ = 100
 
 
 def estimated_reads(path: str | os.PathLike) -> int:
-    """The reads of a FASTQ or FASTA file, plain or compressed, if they are all like the first ones.
+    """Estimate the number of reads in a plain or compressed FASTQ or FASTA file from the first
+    ones.
 
-    Of an empty file none, of any other one at least.
+    Returns 0 for an empty file, and at least 1 for any other.
     """
     size = os.path.getsize(path)
     with open(path, "rb") as file:
@@ -205,7 +206,7 @@ def estimated_reads(path: str | os.PathLike) -> int:
 
 
 def _inflated(head: bytes) -> tuple[bytes, int]:
-    """What the first streams of a gz file hold, and how many bytes of it that took."""
+    """Inflate the first streams of a gz file; return their text, and the bytes they took."""
     parts, left = [], head
     while left:
         stream = zlib.decompressobj(31)

@@ -1,9 +1,10 @@
 """Standard input, output and error, any of which may be closed when a program starts; and pipes.
 
-Of standard input and of a named pipe the start can be looked at; who reads it then gets all of it:
+The start of standard input and of a named pipe can be inspected; the next reader still gets all of
+it:
 
-    start_of_stream("-", 4)    CRAM            kept
-    open_input("-")            CRAM....        what was kept, and what follows
+    start_of_stream("-", 4)    CRAM            stored
+    open_input("-")            CRAM....        the stored bytes, and what follows
 """
 
 import errno
@@ -17,21 +18,21 @@ from bwarp.errors import UsageError
 
 _STDIN, _STDOUT = 0, 1
 
-#: Of pipes by their names: an open file, and what has been taken from it to look at it.
+#: Inspected pipes by name: the open file, and the bytes read from it.
 _looked_at: dict[str, tuple[int, bytearray]] = {}
 
 
 def fill_closed_streams() -> None:
-    """Open the null device for closed streams, so that no file that is opened takes their numbers.
+    """Open the null device for closed streams, so that no other file gets their numbers.
 
-    What is written to standard output by its number would go into that file. As before, standard
-    input cannot be read, and the others cannot be written.
+    Otherwise data written to standard output by its number would go to that file. As before,
+    standard input cannot be read, and the others cannot be written.
     """
     for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest number that is free is this one.
+            # This is the lowest free number.
             os.open(os.devnull, mode)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
@@ -65,9 +66,10 @@ def is_stream(path: str | os.PathLike) -> bool:
 
 
 def may_look_at(path: str | os.PathLike) -> bool:
-    """Whether no other stream has been looked at that is still to be read.
+    """Return whether no other inspected stream still waits to be read.
 
-    Who writes to several may do so in turn: the start of the second comes when the first is read.
+    A program may write to several pipes in turn: the second gets data after the first has been
+    read.
     """
     return not _looked_at or str(path) in _looked_at
 
@@ -90,7 +92,7 @@ def start_of_stream(path: str | os.PathLike, size: int) -> bytes:
 
 
 def open_input(path: str | os.PathLike) -> BinaryIO:
-    """Open a file for reading; a stream includes the bytes that were looked at before."""
+    """Open a file for reading; a stream includes the bytes that were inspected."""
     path = str(path)
     if path in _looked_at:
         number, start = _looked_at.pop(path)
@@ -121,7 +123,7 @@ class _Behind(io.RawIOBase):
 
 
 def standard_output(mode: str) -> IO:
-    """Where the program writes what has no file, for text or bytes."""
+    """Return standard output of the program, for text or bytes."""
     if sys.stdout is None:
         raise UsageError("standard output is closed: give the name of a file to write")
     return sys.stdout.buffer if "b" in mode else sys.stdout

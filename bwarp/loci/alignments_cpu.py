@@ -29,7 +29,7 @@ from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL
 from bwarp.errors import InputError
 from bwarp.loci.candidates_cpu import mismatches
 from bwarp.loci.options import Extension, FoundLoci
-from bwarp.loci.verify_cpu import LEFT, NOWHERE, RIGHT, agreeing, furthest
+from bwarp.loci.verify_cpu import LEFT, NOWHERE, RIGHT, Compared, agreeing, furthest
 from bwarp.reads.base_bits_cpu import copy_bases
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
@@ -55,7 +55,7 @@ class LocusAlignments(NamedTuple):
     cigar : ndarray, dtype=uint32
         M, I, D and S, ``length << 4 | operation`` as in BAM.
     starts, ends : ndarray, shape=(n,), dtype=int64
-        Of the aligned bases in the genome, within the locus.
+        Start and end of the aligned bases in the genome, within the locus.
     distances, scores : ndarray, shape=(n,), dtype=int32
         Edits of these alignments; their scores, or the negated edits.
     """
@@ -66,6 +66,16 @@ class LocusAlignments(NamedTuple):
     ends: np.ndarray
     distances: np.ndarray
     scores: np.ndarray
+
+
+class _ReadsAtLoci(NamedTuple):
+    """The reads of loci: where each begins on its strand, and its bases; and the loci."""
+
+    begins: np.ndarray
+    lengths: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    distances: np.ndarray
 
 
 def align_loci(
@@ -96,10 +106,8 @@ def align_loci(
     cigar_offsets, cigar = np.zeros(n + 1, np.int64), np.empty(most, np.uint32)
     begins = offsets[loci.reads] + loci.strands.astype(np.int64) * offsets[-1]
     lengths = np.diff(offsets)[loci.reads]
-    used = _align(
-        genome, blocks, begins, lengths, loci.starts, loci.ends, loci.distances,
-        gaps[loci.reads], cigar_offsets, cigar,
-    )  # fmt: skip
+    reads = _ReadsAtLoci(begins, lengths, loci.starts, loci.ends, loci.distances)
+    used = _align(genome, blocks, reads, gaps[loci.reads], cigar_offsets, cigar)
     if used < 0:
         raise NoAlignmentError(int(loci.reads[~used]))
     return LocusAlignments(
@@ -108,8 +116,9 @@ def align_loci(
 
 
 @compiled
-def _align(genome, blocks, begins, lengths, starts, ends, distances, gaps, cigar_offsets, cigar):
+def _align(genome, blocks, reads, gaps, cigar_offsets, cigar):
     """Write all operations; return how many, or ~i if locus i has no alignment with its edits."""
+    begins, lengths, starts, ends, distances = reads
     genome, blocks, cigar = uncounted((genome, blocks, cigar))
     reach = np.empty(1024, np.int64)
     used = np.int64(0)
@@ -123,15 +132,11 @@ def _align(genome, blocks, begins, lengths, starts, ends, distances, gaps, cigar
             room = (most + 1) * (edits + 1) * (2 * most + 3)
             if reach.size < room:
                 reach = np.empty(room, np.int64)
-            letters = _reach_end(
-                genome, starts[i], size, blocks, begins[i], length, edits, most, reach
-            )
+            compared = Compared(starts[i], size, begins[i], length)
+            letters = _reach_end(genome, blocks, compared, edits, most, reach)
             if letters < 0:
                 return ~i
-            used = _trace(
-                genome, starts[i], size, blocks, begins[i], length, edits, most, letters, reach,
-                cigar, used,
-            )  # fmt: skip
+            used += _trace(genome, blocks, compared, edits, most, letters, reach, cigar[used:])
         cigar_offsets[i + 1] = used
     return used
 
@@ -143,7 +148,7 @@ def _row_of(edits, most, letters, s):
 
 
 @numba.njit(nogil=True)
-def _reach_end(genome, start, size, blocks, begin, length, edits, most, reach):
+def _reach_end(genome, blocks, compared, edits, most, reach):
     """Fill the furthest rows until one covers the whole read and ends at the end of its stretch.
 
     Returns
@@ -151,6 +156,7 @@ def _reach_end(genome, start, size, blocks, begin, length, edits, most, reach):
     letters : int
         The minimum number of gap letters of such an alignment; -1 if there is none.
     """
+    start, size, begin, length = compared
     for letters in range(most + 1):
         reach[_row_of(edits, most, letters, 0) - most - 1 :][: (edits + 1) * (2 * most + 3)] = (
             NOWHERE
@@ -178,12 +184,11 @@ def _reach_end(genome, start, size, blocks, begin, length, edits, most, reach):
 
 
 @numba.njit(nogil=True)
-def _trace(
-    genome, start, size, blocks, begin, length, all_edits, most, letters, reach, cigar, used
-):
-    """Trace back from the last base and write the operations in forward order."""
+def _trace(genome, blocks, compared, all_edits, most, letters, reach, cigar):
+    """Trace back from the last base, write the operations in forward order, and return how many."""
+    start, size, begin, length = compared
     row, k, edits = length, size - length, all_edits
-    first = used
+    used = 0
     while row > 0 or row + k > 0:
         operation, n = np.uint32(MATCH), np.int64(0)
         if row > 0 and row + k > 0:
@@ -211,12 +216,12 @@ def _trace(
             k -= 1
         elif operation == np.uint32(INSERTION):
             k += 1
-        if used > first and cigar[used - 1] & np.uint32(15) == operation:
+        if used and cigar[used - 1] & np.uint32(15) == operation:
             cigar[used - 1] += np.uint32(n) << np.uint32(4)
         else:
             cigar[used] = np.uint32(n) << np.uint32(4) | operation
             used += 1
-    cigar[first:used] = cigar[first:used][::-1].copy()
+    cigar[:used] = cigar[:used][::-1].copy()
     return used
 
 
@@ -264,8 +269,8 @@ def align_by_score(
     operations = np.zeros((2, n), np.int64)
     match, mismatch = extension.scoring.match_mismatch
     waiting = _without_gaps(
-        genome, blocks, begins, lengths, starts, ends, loci.distances, match, mismatch,
-        _most_mismatches(extension), distances, scores,
+        genome, blocks, _ReadsAtLoci(begins, lengths, starts, ends, loci.distances), match,
+        mismatch, _most_mismatches(extension), distances, scores,
     )  # fmt: skip
     parts, n_operations = [np.empty(0, np.uint32)], 0
 
@@ -308,10 +313,9 @@ def _most_mismatches(extension: Extension) -> int:
 
 
 @compiled
-def _without_gaps(
-    genome, blocks, begins, lengths, starts, ends, edits, match, mismatch, most, distances, scores
-):
+def _without_gaps(genome, blocks, reads, match, mismatch, most, distances, scores):
     """Score the loci that need no alignment; return the others."""
+    begins, lengths, starts, ends, edits = reads
     genome, blocks = uncounted((genome, blocks))
     others = np.empty(begins.size, np.int64)
     n_others = 0

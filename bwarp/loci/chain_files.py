@@ -55,9 +55,9 @@ class SearchedChunk(NamedTuple):
     reads : ndarray, dtype=int64
         The numbers of the reads searched.
     blocks : ndarray, dtype=uint64
-        Of all reads on both strands.
+        Blocks of all reads on both strands.
     items : Items
-        Of the reads searched.
+        Items of the reads searched.
     """
 
     reads: np.ndarray

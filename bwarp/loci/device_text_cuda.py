@@ -31,7 +31,7 @@ class DeviceText(NamedTuple):
     length
         Of the text.
     sort_pairs
-        As `bwarp.gpu.sums_and_sorts.pair_sorter` makes it.
+        The sort made by `bwarp.gpu.sums_and_sorts.pair_sorter`.
     """
 
     arrays: TextArrays

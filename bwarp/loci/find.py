@@ -1,16 +1,19 @@
-"""Find the loci of a stream of reads, chunk by chunk and in input order, with either engine."""
+"""Find the loci of a stream of reads, chunk by chunk and in input order, with either engine.
+
+    reads -> find -> pairs -> align -> encode
+
+The first chunks of pairs give the insert size of the run (first_pairs.py).
+"""
 
 import json
 import os
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib import import_module
-from itertools import chain, islice
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -22,83 +25,55 @@ from bwarp.loci.alignments_cpu import LocusAlignments, align_by_score, align_loc
 from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.find_cpu import TextAndGenome
 from bwarp.loci.options import Extension, FoundLoci, LocusOptions
-from bwarp.loci.pairs_cpu import (
-    LocusPairs,
-    PairOptions,
-    estimate_insert_size,
-    pair_loci,
-    single_insert_sizes,
-)
+from bwarp.loci.pairs_cpu import LocusPairs, PairOptions, pair_loci, single_insert_sizes
 from bwarp.loci.verify_cpu import COUNTS
 from bwarp.mapping.extension_cpu import both_strands
-from bwarp.mapping.insert_size import FIRST_PAIRS, InsertSize
-from bwarp.mapping.pipeline import first_chunks
+from bwarp.mapping.first_pairs import find_and_finish, pairs_left
+from bwarp.mapping.insert_size import InsertSize, insert_size_of_parts
 from bwarp.options.mapping import ALL
 from bwarp.reads.read_chunks import READS_A_CHUNK, ReadChunk
-from bwarp.runtime.threads import in_order, run_together
+from bwarp.runtime.threads import run_together
 from bwarp.runtime.timeline import on_timeline
-
-# The engine: what it keeps in memory, and its chunk size.
-
 
 #: Reads per chunk when all loci are wanted: hundreds per read in a large genome, with many chunks
 #: in flight.
 READS_WITH_ALL = 1 << 13
 
 
-def reads_a_chunk(backend: str, options: LocusOptions) -> int:
+class LociTask(NamedTuple):
+    """What a run searches and reports.
+
+    Attributes
+    ----------
+    limits : LocusOptions
+    max_places : int
+        Reads with more loci are only counted; 0 means no limit.
+    pairing : PairOptions or None
+        For chunks of pairs; without it, ends are reported independently.
+    extension : Extension or None
+        Scores for aligning the reads; without them, alignments have the fewest edits.
+    """
+
+    limits: LocusOptions
+    max_places: int = 0
+    pairing: PairOptions | None = None
+    extension: Extension | None = None
+
+    @property
+    def searched(self) -> LocusOptions:
+        """The search options: for pairs, all loci, because the best pair may have any of them."""
+        return self.limits if self.pairing is None else replace(self.limits, strata=ALL)
+
+
+def reads_a_chunk(backend: str, task: LociTask) -> int:
     """Return the number of reads per chunk that keeps an engine busy."""
-    if options.strata == ALL:
+    if task.searched.strata == ALL:
         return READS_WITH_ALL
     if backend == "cuda":
         from bwarp.loci import find_cuda
 
         return find_cuda.READS_A_CHUNK
     return READS_A_CHUNK
-
-
-def load(
-    index: FMIndex, backend: str = "cpu", threads: int = 1, gpus: int = 1
-) -> tuple[TextAndGenome, list | None]:
-    """Load the genome and, in parallel, the state of each of `gpus` GPUs."""
-    make_genome = partial(find_cpu.load, index.reference, threads)
-    if backend == "cuda":
-        from bwarp.gpu.several_gpus import on_each
-        from bwarp.loci import find_cuda
-
-        prepare = partial(find_cuda.prepare, index, threads)
-        return tuple(run_together([make_genome, partial(on_each, prepare, gpus)], 2))
-    return make_genome(), None
-
-
-def loci_finder(
-    index: FMIndex, genome: TextAndGenome, options: LocusOptions, kept: list | None = None
-) -> Callable:
-    """Return a function that finds all loci of a batch of reads and can be called from several
-    threads.
-
-    ``find(both, blocks, offsets)`` takes and returns what `bwarp.loci.find_cpu.find_batch` does;
-    the results do not depend on the engine.
-
-    Parameters
-    ----------
-    kept : list, optional
-        The result of `load` for the GPUs; if given, loci are found on them.
-    """
-    if kept is None:
-        return lambda both, blocks, offsets: find_cpu.find_batch(
-            index, genome, both, blocks, offsets, options
-        )
-    from bwarp.gpu.several_gpus import LeastBusy
-    from bwarp.loci.find_cuda import LociFinder
-
-    finders = LeastBusy([LociFinder(index, genome, device, options) for device in kept])
-
-    def find(both, blocks, offsets):
-        with finders.lent() as finder:
-            return finder.find_batch(both, blocks, offsets)
-
-    return find
 
 
 def steps_of(backend: str) -> ModuleType:
@@ -195,7 +170,7 @@ class FoundChunk:
     both : ndarray, dtype=uint8
         The reads, followed by their reverse complements.
     loci : FoundLoci
-        Of reads within the limit of loci.
+        Loci of reads within the limit.
     alignments : LocusAlignments
     n_loci : ndarray, shape=(n_reads,), dtype=int64
         Loci of each read, regardless of the limit; for a template with proper pairs, its pairs.
@@ -216,9 +191,18 @@ class FoundChunk:
     pairs: LocusPairs | None = None
 
 
-@dataclass(frozen=True)
-class _Searched:
-    """A chunk and all its loci, before pairing and alignment."""
+class SearchedChunk(NamedTuple):
+    """A chunk of reads and all their loci, before pairing and alignment.
+
+    Attributes
+    ----------
+    chunk : ReadChunk
+    both, blocks : ndarray
+        The reads on both strands, and their blocks.
+    loci : FoundLoci
+    counts : ndarray, dtype=int64
+        Counters of the search (`COUNTS`).
+    """
 
     chunk: ReadChunk
     both: np.ndarray
@@ -227,121 +211,109 @@ class _Searched:
     counts: np.ndarray
 
 
-def find_chunks(
-    index: FMIndex,
-    genome: TextAndGenome,
-    chunks: Iterator[ReadChunk],
-    options: LocusOptions,
-    max_places: int = 0,
-    threads: int = 1,
-    then: Callable[[FoundChunk], Result] = lambda found: found,
-    kept: list | None = None,
-    pairing: PairOptions | None = None,
-    extension: Extension | None = None,
-) -> Iterator[Result]:
-    """Find the loci of every chunk, with several chunks in flight.
+class Finder(Protocol):
+    """Finds all loci of batches of reads, in any thread; the loci do not depend on the engine."""
 
-    Parameters
-    ----------
-    max_places : int
-        Reads with more loci are only counted; 0 means no limit.
-    then : function
-        Further processing of a chunk in the same thread, such as formatting it as text.
-    kept : optional
-        The result of `bwarp.loci.find.load` for GPUs; the loci are the same.
-    pairing : PairOptions, optional
-        For chunks of pairs; without it, ends are reported independently. If the insert size is
-        estimated, from the first `FIRST_PAIRS` pairs, the other pairs wait for the estimate.
-    extension : Extension, optional
-        Scores for aligning the reads; without them, alignments have the fewest edits.
-    """
-    search = partial(_search, loci_finder(index, genome, what_is_searched(options, pairing), kept))
-    insert = None if pairing is None else pairing.insert
-
-    def finish(one: _Searched) -> Result:
-        found = finish_chunk(
-            genome, one.chunk, one.both, one.blocks, one.loci, one.counts, options, max_places,
-            index.reference.contig_starts, insert, extension,
-        )  # fmt: skip
-        return then(found)
-
-    first, searched = deque(), iter(())
-    chunks = iter(chunks)
-    if pairing is not None and insert is None:
-        waiting = list(first_chunks(chunks))
-        # Keep all threads busy meanwhile.
-        more = islice(chunks, max(0, threads - len(waiting)))
-        searched = in_order(search, chain(waiting, more), threads)
-        first.extend(islice(searched, len(waiting)))
-        sizes = [
-            single_insert_sizes(
-                one.loci, index.reference.contig_starts, FIRST_PAIRS - one.chunk.first_template
-            )
-            for one in first
-        ]
-        insert = estimate_insert_size(sizes, pairing.orientation)
-    # Do not hold chunks that are already searched longer than the others.
-    begun = chain((first.popleft() for _ in range(len(first))), searched)
-    begun = (partial(finish, one) for one in begun)
-    others = (partial(lambda one: finish(search(one)), chunk) for chunk in chunks)
-    yield from in_order(lambda work: work(), chain(begun, others), threads)
+    def find_batch(
+        self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
+    ) -> tuple[FoundLoci, np.ndarray]:
+        """See `bwarp.loci.find_cpu.LociFinder.find_batch`."""
 
 
-def what_is_searched(options: LocusOptions, pairing: PairOptions | None) -> LocusOptions:
-    """Return the search options; for pairs, search all loci, because the best pair may have any of
-    them.
-    """
-    return options if pairing is None else replace(options, strata=ALL)
+@dataclass(frozen=True)
+class LociEngine:
+    """A genome and a finder, ready to find the loci of chunks of reads."""
+
+    genome: TextAndGenome
+    task: LociTask
+    threads: int
+    finder: Finder
+
+    def find_loci(
+        self,
+        chunks: Iterator[ReadChunk],
+        encode: Callable[[FoundChunk], Result] = lambda found: found,
+    ) -> Iterator[tuple[Result, Certificate]]:
+        """Find the loci of every chunk, in order, with several chunks in flight.
+
+        Yields
+        ------
+        encoded : object
+            The result of ``encode(found)``, called in the thread that found the loci.
+        certificate : Certificate
+        """
+        pairing, finish = self.task.pairing, partial(self._finish, encode)
+        known = pairing and pairing.insert
+        estimate = pairing and self._estimate
+        return find_and_finish(chunks, self._search, finish, self.threads, known, estimate)
+
+    @on_timeline("find loci")
+    def _search(self, chunk: ReadChunk) -> SearchedChunk:
+        both = both_strands(chunk.codes, chunk.offsets)
+        blocks = blocks_of(both)
+        return SearchedChunk(
+            chunk, both, blocks, *self.finder.find_batch(both, blocks, chunk.offsets)
+        )
+
+    def _estimate(self, first: Sequence[SearchedChunk]) -> InsertSize:
+        starts = self.genome.contig_starts
+        sizes = [single_insert_sizes(one.loci, starts, pairs_left(one.chunk)) for one in first]
+        return insert_size_of_parts(sizes, self.task.pairing.orientation)
+
+    def _finish(
+        self, encode: Callable[[FoundChunk], Result], one: SearchedChunk, insert: InsertSize | None
+    ) -> tuple[Result, Certificate]:
+        found = finish_chunk(self.genome, one, self.task, insert)
+        return encode(found), found.certificate
 
 
-@on_timeline("find loci")
-def _search(find: Callable, chunk: ReadChunk) -> _Searched:
-    both = both_strands(chunk.codes, chunk.offsets)
-    blocks = blocks_of(both)
-    return _Searched(chunk, both, blocks, *find(both, blocks, chunk.offsets))
+def load(
+    index: FMIndex, task: LociTask, backend: str = "cpu", threads: int = 1, gpus: int = 1
+) -> LociEngine:
+    """Load the genome and, in parallel, the index on up to `gpus` GPUs."""
+    make_genome = partial(find_cpu.load, index.reference, threads)
+    if backend != "cuda":
+        genome = make_genome()
+        return LociEngine(genome, task, threads, find_cpu.LociFinder(index, genome, task.searched))
+    from bwarp.gpu.several_gpus import on_each
+    from bwarp.loci import find_cuda
+
+    prepare = partial(on_each, partial(find_cuda.prepare, index, threads), gpus)
+    genome, devices = run_together([make_genome, prepare], 2)
+    finders = [find_cuda.LociFinder(index, genome, device, task.searched) for device in devices]
+    return LociEngine(genome, task, threads, find_cuda.FinderOnGpus(finders))
 
 
 @on_timeline("align loci")
 def finish_chunk(
-    genome: TextAndGenome,
-    chunk: ReadChunk,
-    both: np.ndarray,
-    blocks: np.ndarray,
-    loci: FoundLoci,
-    counts: np.ndarray,
-    options: LocusOptions,
-    most: int = 0,
-    contig_starts: np.ndarray | None = None,
-    insert: InsertSize | None = None,
-    extension: Extension | None = None,
+    genome: TextAndGenome, one: SearchedChunk, task: LociTask, insert: InsertSize | None = None
 ) -> FoundChunk:
-    """Align the loci of a chunk, and count the loci of reads with more than `most`.
+    """Align the loci of a chunk, and count the loci of reads with too many.
 
     Parameters
     ----------
-    both, blocks : ndarray
-        The reads on both strands, and their blocks.
-    counts : ndarray, dtype=int64
-        Counters of the search (`COUNTS`).
-    contig_starts, insert : optional
+    insert : InsertSize, optional
         For pairs, to list loci pair by pair.
-    extension : Extension, optional
-        Scores for aligning the reads; without them, alignments have the fewest edits.
     """
+    chunk, both, blocks, loci, counts = one
+    lengths, most = np.diff(chunk.offsets), task.max_places
     pairs = None
     if insert is None:
         n_loci = np.bincount(loci.reads, minlength=chunk.n_reads)
     else:
-        lengths = np.diff(chunk.offsets)
-        loci, pairs, n_loci = pair_loci(loci, lengths, contig_starts, insert, options.strata, most)
+        loci, pairs, n_loci = pair_loci(
+            loci, lengths, genome.contig_starts, insert, task.limits.strata, most
+        )
     over = np.flatnonzero(n_loci > most) if most else np.empty(0, np.int64)
     if over.size and pairs is None:
         loci = _within(loci, n_loci <= most)
-    if extension is None:
-        gaps = options.gaps_of(options.edits_of(np.diff(chunk.offsets)))
+    if task.extension is None:
+        gaps = task.limits.gaps_of(task.limits.edits_of(lengths))
         alignments = align_loci(genome.blocks, blocks, chunk.offsets, loci, gaps)
     else:
-        alignments = align_by_score(genome.blocks, both, blocks, chunk.offsets, loci, extension)
+        alignments = align_by_score(
+            genome.blocks, both, blocks, chunk.offsets, loci, task.extension
+        )
     skipped = int((loci.searched < 0).sum())
     with_loci = int((n_loci > 0).sum())
     certificate = Certificate(

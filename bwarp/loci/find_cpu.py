@@ -6,6 +6,7 @@
 The programs of the chain call the same functions, one each, with files in between.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -59,69 +60,75 @@ class Segments(NamedTuple):
 
 
 class TextAndGenome(NamedTuple):
-    """What hits are verified against."""
+    """What hits are verified against, and where contigs start."""
 
     blocks: np.ndarray
     segments: Segments
+    contig_starts: np.ndarray
 
 
 def load(reference: Reference, threads: int = 1) -> TextAndGenome:
     """Load what hits are verified against; releases the pages of a memory-mapped reference."""
-    return TextAndGenome(genome_of(reference, threads).blocks, Segments.of(reference))
+    genome = genome_of(reference, threads)
+    return TextAndGenome(genome.blocks, Segments.of(reference), genome.contig_starts)
 
 
-def find_batch(
-    index: FMIndex,
-    genome: TextAndGenome,
-    both: np.ndarray,
-    blocks: np.ndarray,
-    offsets: np.ndarray,
-    options: LocusOptions,
-) -> tuple[FoundLoci, np.ndarray]:
-    """Find all loci of the reads; return them with the counters (`verify_cpu.COUNTS`).
+class LociFinder:
+    """Finds all loci of batches of reads; several threads may call it."""
 
-    Parameters
-    ----------
-    both : ndarray, dtype=uint8
-        The reads, followed by their reverse complements at the same offsets.
-    blocks : ndarray, dtype=uint64
-        Their blocks.
-    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
-    """
-    counts = np.zeros(len(COUNTS), np.int64)
+    def __init__(self, index: FMIndex, genome: TextAndGenome, options: LocusOptions):
+        self._index, self._genome, self._options = index, genome, options
 
-    def find(reads, edits):
-        return find_round(index, genome, both, blocks, offsets, reads, edits, options, counts)
+    def find_batch(
+        self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
+    ) -> tuple[FoundLoci, np.ndarray]:
+        """Find all loci of the reads; return them with the counters (`verify_cpu.COUNTS`).
 
-    return search_rounds(find, np.diff(offsets), options), counts
+        Parameters
+        ----------
+        both : ndarray, dtype=uint8
+            The reads, followed by their reverse complements at the same offsets.
+        blocks : ndarray, dtype=uint64
+            Their blocks.
+        offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+        """
+        counts = np.zeros(len(COUNTS), np.int64)
+        find = partial(self.find_round, both, blocks, offsets, counts)
+        return search_rounds(find, np.diff(offsets), self._options), counts
+
+    def find_round(self, both, blocks, offsets, counts, reads, edits) -> np.ndarray:
+        """Find the loci of reads with up to `edits` edits each.
+
+        Returns
+        -------
+        rows : ndarray, shape=(n, 4), dtype=int64
+            Item, start, end, distance.
+        """
+        index, genome = self._index, self._genome
+        gaps = self._options.gaps_of(edits)
+        mismatches = seed_mismatches(index, np.diff(offsets)[reads], edits, gaps, self._options)
+        items = items_of(offsets, reads, edits, gaps, mismatches)
+        parts = search_parts(index, both, items)
+        counts[COUNTS.index("parts")] += parts.offsets[-1]
+        found = []
+        for first, last in hit_ranges(parts):
+            hits, rows = hits_of(parts, first, last)
+            counts[COUNTS.index("located")] += rows.size
+            loci = find_loci(
+                genome.blocks, blocks, some_items(items, slice(first, last)), hits,
+                locate(index, rows), genome.segments, self._options.use_filter, counts,
+            )  # fmt: skip
+            loci[:, 0] += first
+            found.append(loci)
+        rows = np.concatenate(found) if found else np.empty((0, 4), np.int64)
+        rows[:, 0] = 2 * reads[rows[:, 0] >> 1] + (rows[:, 0] & 1)
+        return rows
 
 
 def hit_ranges(parts: Parts):
     """Yield ranges of items with as many hits as are processed at a time, or single items."""
     before = np.concatenate([[0], np.cumsum(parts.n_rows, dtype=np.int64)])
     return bounded_ranges(before[parts.interval_offsets[parts.offsets]], _HITS_AT_ONCE)
-
-
-def find_round(index, genome, both, blocks, offsets, reads, edits, options, counts) -> np.ndarray:
-    """Find the loci of reads with up to `edits` edits each: rows of item, start, end, distance."""
-    gaps = options.gaps_of(edits)
-    mismatches = seed_mismatches(index, np.diff(offsets)[reads], edits, gaps, options)
-    items = items_of(offsets, reads, edits, gaps, mismatches)
-    parts = search_parts(index, both, items)
-    counts[COUNTS.index("parts")] += parts.offsets[-1]
-    found = []
-    for first, last in hit_ranges(parts):
-        hits, rows = hits_of(parts, first, last)
-        counts[COUNTS.index("located")] += rows.size
-        loci = find_loci(
-            genome.blocks, blocks, some_items(items, slice(first, last)), hits,
-            locate(index, rows), genome.segments, options.use_filter, counts,
-        )  # fmt: skip
-        loci[:, 0] += first
-        found.append(loci)
-    rows = np.concatenate(found) if found else np.empty((0, 4), np.int64)
-    rows[:, 0] = 2 * reads[rows[:, 0] >> 1] + (rows[:, 0] & 1)
-    return rows
 
 
 # The steps of the chain on the CPU, each from arrays to arrays.

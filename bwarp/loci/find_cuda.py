@@ -10,7 +10,7 @@ memory of the GPU, this batch and all later ones are split.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,15 +18,16 @@ import numpy as np
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu.available_memory import Pieces
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.several_gpus import LeastBusy
 from bwarp.gpu.sums_and_sorts import pair_sorter
 from bwarp.gpu.transfers import PinnedBuffer, PinnedBuffers
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cuda import step_to_sampled
 from bwarp.index.memory_plan import MemoryNeeds
+from bwarp.loci import find_cpu
 from bwarp.loci.clusters_cuda import LONGER
 from bwarp.loci.device_text_cuda import DeviceText, blocks_on_gpu, text_on_gpu
-from bwarp.loci.find_cpu import TextAndGenome, find_round
 from bwarp.loci.hits_cuda import hits_on_gpu, keys_of_hits, located_hits, mark_hits
 from bwarp.loci.near_best_cuda import loci_near_best
 from bwarp.loci.options import FoundLoci, LocusOptions, parts_needed
@@ -118,10 +119,14 @@ class LociFinder:
     """
 
     def __init__(
-        self, index: FMIndex, genome: TextAndGenome, device: DeviceData, options: LocusOptions
+        self,
+        index: FMIndex,
+        genome: find_cpu.TextAndGenome,
+        device: DeviceData,
+        options: LocusOptions,
     ):
-        self._index, self._genome, self._device = index, genome, device
-        self._options = options
+        self._index, self._device, self._options = index, device, options
+        self._on_host = find_cpu.LociFinder(index, genome, options)
         self._turn = threading.Lock()
         self._pinned = PinnedBuffers(_PINNED)
         self._pieces = pieces_of(device.index.plan.elements)
@@ -130,9 +135,7 @@ class LociFinder:
     def find_batch(
         self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
     ) -> tuple[FoundLoci, np.ndarray]:
-        """Find all loci of the reads; parameters and results as in
-        `bwarp.loci.find_cpu.find_batch`.
-        """
+        """Find all loci of the reads, as `bwarp.loci.find_cpu.LociFinder.find_batch`."""
 
         def find(first: int, stop: int) -> tuple[int, FoundLoci, np.ndarray]:
             return first, *self._find_part(both, blocks, offsets, first, stop)
@@ -141,7 +144,7 @@ class LociFinder:
         return _joined([(first, loci) for first, loci, _ in found]), sum(one[2] for one in found)
 
     def _find_part(self, both, blocks, offsets, first: int, stop: int):
-        """Find loci of the reads from `first` to `stop`, numbered from there, and the counters."""
+        """Find loci of reads `first` to `stop`, numbered from `first`, and the counters."""
         here = offsets[first : stop + 1] - offsets[first]
         codes = both[offsets[first] : offsets[stop]]
         with self._pinned.lent() as pinned:
@@ -172,10 +175,9 @@ class LociFinder:
             rows[:, 0] = 2 * numbers[rows[:, 0] >> 1] + (rows[:, 0] & 1)
             crowded = np.flatnonzero(is_crowded[::2])
             if crowded.size:
-                more = find_round(
-                    self._index, self._genome, both, blocks, offsets, first + numbers[crowded],
-                    edits[crowded], self._options, counts,
-                )  # fmt: skip
+                more = self._on_host.find_round(
+                    both, blocks, offsets, counts, first + numbers[crowded], edits[crowded]
+                )
                 more[:, 0] -= 2 * first
                 rows = _in_order([rows, more])
             return rows
@@ -249,6 +251,19 @@ class LociFinder:
             found = loci_near_best(found, items.count, self._options.strata)
         found = sorted_loci(text, items.count, found)
         return rows_of(found, items.on_host.lengths, pinned)
+
+
+class FinderOnGpus:
+    """Finds the loci of a batch with the finder of the least busy GPU."""
+
+    def __init__(self, finders: Sequence[LociFinder]):
+        self._finders = LeastBusy(finders)
+
+    def find_batch(
+        self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
+    ) -> tuple[FoundLoci, np.ndarray]:
+        with self._finders.lent() as finder:
+            return finder.find_batch(both, blocks, offsets)
 
 
 def pieces_of(at_once: int) -> Pieces:
@@ -346,7 +361,7 @@ class SeedingSteps:
         return merge_parts(np.split(np.arange(len(n_parts)), np.cumsum(sizes)[:-1]), found)
 
     def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `bwarp.index.locate_cpu.step_to_sampled`."""
+        """Do what `bwarp.index.locate_cpu.step_to_sampled` does."""
 
         def walk(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             sampled = cuda.to_device(rows[first:last])
@@ -378,7 +393,7 @@ class VerifyingSteps:
     def may_have_loci(
         self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
     ) -> np.ndarray:
-        """As `bwarp.loci.candidates_cpu.may_have_loci`, without the genome."""
+        """Do what `bwarp.loci.candidates_cpu.may_have_loci` does, without the genome."""
 
         def bound(first: int, last: int) -> np.ndarray:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))
@@ -398,7 +413,7 @@ class VerifyingSteps:
         use_filter: bool,
         counts: np.ndarray,
     ) -> np.ndarray:
-        """As `bwarp.loci.verify_cpu.find_loci`, without the genome."""
+        """Do what `bwarp.loci.verify_cpu.find_loci` does, without the genome."""
 
         def find(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))

@@ -52,8 +52,9 @@ from bwarp.loci.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipped
 from bwarp.loci.options import FoundLoci
 from bwarp.loci.pairs_cpu import LocusPairs
 from bwarp.records.alignment_file import bam_header, put_in_place
-from bwarp.records.record_parts import record_bin
+from bwarp.records.record_parts import AlignedRead, record_bin
 from bwarp.records.record_text import (
+    OtherHit,
     put_integer_tag,
     put_md,
     put_nibbles,
@@ -106,7 +107,7 @@ class LocusRanks(NamedTuple):
     best, others : ndarray, shape=(n_reads,), dtype=int64
         The numbers of loci with the fewest edits and of other loci (X0 and X1); or of pairs.
     mapping_qualities : ndarray, shape=(n_reads,), dtype=uint8
-        Of the primary loci.
+        Mapping qualities of the primary loci.
     """
 
     order: np.ndarray
@@ -406,7 +407,8 @@ def _write(
         if locus >= 0:
             at = put_integer_tag(out, at, NM, distances[locus])
             at = put_tag(out, at, MD, TEXT)
-            at = put_md(out, at, genome, starts[locus], both, base, cigar, begin, end)
+            aligned = AlignedRead(genome, starts[locus], both, base, cigar, begin, end)
+            at = put_md(out, at, aligned)
             out[at] = 0
             at = put_integer_tag(out, at + 1, AS, scores[locus])
             at = put_integer_tag(out, at, NH, n_loci[read])
@@ -420,10 +422,11 @@ def _write(
                 for i in range(tag_offsets[read], tag_offsets[read + 1]):
                     other = tag_loci[i]
                     first, last = cigar_offsets[other], cigar_offsets[other + 1]
-                    at = put_other_hit(
-                        out, at, contigs, contig_starts, starts[other], strands[other], cigar,
-                        first, last, distances[other],
+                    hit = OtherHit(
+                        starts[other], strands[other], cigar, first, last,
+                        np.int64(distances[other]),
                     )  # fmt: skip
+                    at = put_other_hit(out, at, contigs, contig_starts, hit)
                 out[at] = 0
                 at += 1
         elif n_loci[read]:

@@ -9,6 +9,7 @@ template without them, by the loci of its ends. Pairs are compared by the total 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -18,7 +19,6 @@ from bwarp.mapping.insert_size import (
     LARGEST,
     InsertSize,
     five_prime,
-    insert_size_of,
     mate_lies,
 )
 from bwarp.options.mapping import ALL
@@ -93,15 +93,6 @@ def single_insert_sizes(
     return sizes[counted], orientations[counted]
 
 
-def estimate_insert_size(parts: list[tuple], orientation: str | None) -> InsertSize:
-    """Estimate the insert size of the run from what `single_insert_sizes` returned for its first
-    chunks.
-    """
-    nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
-    sizes, orientations = map(np.concatenate, zip(nothing, *parts, strict=True))
-    return insert_size_of(sizes, orientations, orientation)
-
-
 def pair_loci(
     loci: FoundLoci,
     lengths: np.ndarray,
@@ -139,15 +130,15 @@ def pair_loci(
     n_reads = len(loci.searched)
     firsts = np.searchsorted(loci.reads, np.arange(n_reads + 1))
     contigs = np.searchsorted(contig_starts, loci.starts, side="right")
-    columns = (firsts, loci.strands, loci.starts, loci.ends, loci.distances, contigs, lengths)
+    ends = _Ends(firsts, loci.strands, loci.starts, loci.ends, loci.distances, contigs, lengths)
     n_pairs, most_edits = np.zeros((2, n_reads // 2), np.int64)
     if insert.highest:
-        _count(*columns, *_bounds(insert), strata, n_pairs, most_edits)
+        _count(ends, insert, strata, n_pairs, most_edits)
     listed = _within(n_pairs, max_places)
     offsets = np.concatenate([[0], np.cumsum(listed)])
     one, two = np.empty((2, offsets[-1]), np.int64)
     if offsets[-1]:
-        _list(*columns, *_bounds(insert), offsets, most_edits, one, two)
+        _list(ends, insert, offsets, most_edits, one, two)
     template = np.repeat(np.arange(n_reads // 2), listed)
     far = _far(loci, one, two, insert)
     edits = loci.distances[one] + loci.distances[two]
@@ -200,60 +191,61 @@ def _without_pairs(loci: FoundLoci, n_pairs: np.ndarray, strata: int, max_places
     return np.where(least < _MOST_EDITS, least, 0), np.flatnonzero(alone), n_alone
 
 
-def _bounds(insert: InsertSize) -> tuple[int, int, int]:
-    return insert.orientation, insert.lowest, insert.highest
+class _Ends(NamedTuple):
+    """The loci of both ends of templates: `firsts` has the first of each read, `contigs` their
+    contigs, and `lengths` the bases of the reads."""
+
+    firsts: np.ndarray
+    strands: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    distances: np.ndarray
+    contigs: np.ndarray
+    lengths: np.ndarray
 
 
 @numba.njit(nogil=True, inline="always")
-def _mates_begin(strands, starts, ends, i, orientation, lowest, highest):
-    """Return the strand of the mate of a locus of end 1, and the minimum and maximum position of
-    its first base.
+def _mates_begin(loci, insert, i, read):
+    """Return the first locus of `read` that may be the mate of a locus of end 1, its strand, and
+    the minimum and maximum position of its first base; loci are sorted by strand and start.
     """
-    strand, side = mate_lies(orientation, 0, strands[i])
-    base = five_prime(strands[i], starts[i], ends[i], 0, 0, 0)
-    if side > 0:
-        return strand, base + lowest, base + highest
-    return strand, base - highest, base - lowest
-
-
-@numba.njit(nogil=True, inline="always")
-def _first_from(strands, starts, first, last, strand, start):
-    """Return the first locus on a strand from a start on; loci are sorted by strand and start."""
+    strands, starts = loci.strands, loci.starts
+    strand, side = mate_lies(insert.orientation, 0, strands[i])
+    base = five_prime(strands[i], starts[i], loci.ends[i], 0, 0, 0)
+    low, high = base + insert.lowest, base + insert.highest
+    if side < 0:
+        low, high = base - insert.highest, base - insert.lowest
+    # The first base of a locus on the reverse strand is its last one in the genome.
+    start = low - (loci.lengths[read] + _MOST_GAPS if strand else 0)
+    first, last = loci.firsts[read], loci.firsts[read + 1]
     while first < last:
         middle = (first + last) >> 1
         if strands[middle] < strand or (strands[middle] == strand and starts[middle] < start):
             first = middle + 1
         else:
             last = middle
-    return first
+    return first, strand, low, high
 
 
 @numba.njit(nogil=True, inline="always")
-def _is_mate(strands, starts, ends, contigs, i, j, low, high):
-    base = five_prime(strands[j], starts[j], ends[j], 0, 0, 0)
-    return low <= base <= high and contigs[i] == contigs[j]
+def _is_mate(loci, i, j, low, high):
+    base = five_prime(loci.strands[j], loci.starts[j], loci.ends[j], 0, 0, 0)
+    return low <= base <= high and loci.contigs[i] == loci.contigs[j]
 
 
 @compiled
-def _count(
-    firsts, strands, starts, ends, distances, contigs, lengths, orientation, lowest, highest,
-    strata, counts, most_edits,
-):  # fmt: skip
+def _count(loci, insert, strata, counts, most_edits):
     """Count the proper pairs of each template within the strata, and their fewest edits."""
-    firsts, strands, starts, ends = uncounted((firsts, strands, starts, ends))
-    distances, contigs = uncounted((distances, contigs))
+    loci = uncounted(loci)
+    firsts, strands, starts, distances = loci.firsts, loci.strands, loci.starts, loci.distances
     with_edits = np.zeros(_MOST_EDITS, np.int64)
     for template in range(counts.size):
         with_edits[:] = 0
-        middle, last = firsts[2 * template + 1], firsts[2 * template + 2]
-        # The first base of a locus on the reverse strand is its last one in the genome.
-        longest = lengths[2 * template + 1] + _MOST_GAPS
-        for i in range(firsts[2 * template], middle):
-            strand, low, high = _mates_begin(strands, starts, ends, i, orientation, lowest, highest)
-            start = low - longest if strand else low
-            j = _first_from(strands, starts, middle, last, strand, start)
-            while j < last and strands[j] == strand and starts[j] <= high:
-                if _is_mate(strands, starts, ends, contigs, i, j, low, high):
+        read = 2 * template + 1
+        for i in range(firsts[read - 1], firsts[read]):
+            j, strand, low, high = _mates_begin(loci, insert, i, read)
+            while j < firsts[read + 1] and strands[j] == strand and starts[j] <= high:
+                if _is_mate(loci, i, j, low, high):
                     with_edits[distances[i] + distances[j]] += 1
                 j += 1
         least = 0
@@ -266,27 +258,20 @@ def _count(
 
 
 @compiled
-def _list(
-    firsts, strands, starts, ends, distances, contigs, lengths, orientation, lowest, highest,
-    offsets, most_edits, one, two,
-):  # fmt: skip
+def _list(loci, insert, offsets, most_edits, one, two):
     """List the loci of the proper pairs of each template that is within the limit."""
-    firsts, strands, starts, ends = uncounted((firsts, strands, starts, ends))
-    distances, contigs = uncounted((distances, contigs))
+    loci = uncounted(loci)
+    firsts, strands, starts, distances = loci.firsts, loci.strands, loci.starts, loci.distances
     for template in range(most_edits.size):
         at = offsets[template]
         if at == offsets[template + 1]:
             continue
-        middle, last = firsts[2 * template + 1], firsts[2 * template + 2]
-        longest = lengths[2 * template + 1] + _MOST_GAPS
-        for i in range(firsts[2 * template], middle):
-            strand, low, high = _mates_begin(strands, starts, ends, i, orientation, lowest, highest)
-            start = low - longest if strand else low
-            j = _first_from(strands, starts, middle, last, strand, start)
-            while j < last and strands[j] == strand and starts[j] <= high:
-                if distances[i] + distances[j] <= most_edits[template] and _is_mate(
-                    strands, starts, ends, contigs, i, j, low, high
-                ):
+        read = 2 * template + 1
+        for i in range(firsts[read - 1], firsts[read]):
+            j, strand, low, high = _mates_begin(loci, insert, i, read)
+            while j < firsts[read + 1] and strands[j] == strand and starts[j] <= high:
+                within = distances[i] + distances[j] <= most_edits[template]
+                if within and _is_mate(loci, i, j, low, high):
                     one[at], two[at] = i, j
                     at += 1
                 j += 1

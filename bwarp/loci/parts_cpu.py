@@ -96,23 +96,10 @@ def items_of(
     """Return both items of each read; reads start at `offsets`, followed by all reverse
     complements.
     """
-    items = Items(*np.empty((5, 2 * len(reads)), np.int64))
-    _fill_items(offsets, reads, edits, gaps, mismatches, *items)
-    return items
-
-
-@compiled
-def _fill_items(
-    offsets, reads, edits, gaps, mismatches, begins, lengths, all_edits, all_gaps, all_mismatches
-):
-    n_bases = offsets[offsets.size - 1]
-    for item in range(begins.size):
-        i = item >> 1
-        begin = offsets[reads[i]]
-        lengths[item] = offsets[reads[i] + 1] - begin
-        begins[item] = begin + n_bases * (item & 1)
-        all_edits[item], all_gaps[item] = edits[i], gaps[i]
-        all_mismatches[item] = mismatches[i]
+    begins = np.repeat(offsets[reads], 2)
+    begins[1::2] += offsets[-1]
+    lengths = offsets[reads + 1] - offsets[reads]
+    return Items(begins, *(np.repeat(column, 2) for column in (lengths, edits, gaps, mismatches)))
 
 
 def some_items(items: Items, which) -> Items:
@@ -221,8 +208,9 @@ def begin_search(table, table_k, both, at, room, all_rows):
 
 
 @numba.njit(nogil=True, inline="always")
-def step_left(words, separator_rows, groups, row_starts, table, table_k, both, at, low, high):
+def step_left(bwt, table, table_k, both, at, low, high):
     """Return the position and interval after the next step; empty at an ambiguous base."""
+    words, separator_rows, groups, row_starts, _ = bwt
     if low > high:
         entry = low - np.uint64(1) << np.uint64(1)
         low = np.uint64(table[entry])
@@ -247,7 +235,6 @@ def prefetch_rows(words, groups, low, high):
 # `options`). The cuts are free, and may differ between strands. So a part is searched backwards
 # from its last base and ends when few or no rows are left, at the latest when it reaches its share
 # of the bases left for the remaining parts:
-# the parts still to come have to divide:
 #
 #     read   ....................|.........x|..............|..........|
 #            part 3, its share    part 2     part 1          part 0
@@ -267,26 +254,21 @@ def search_exact_parts(
     """Cut and search items, each into its number of parts."""
     offsets = item_parts(n_parts)
     total = int(offsets[-1])
-    starts, ends = np.empty((2, total), np.int32)
-    first_rows, n_rows = np.empty((2, total), np.uint32)
-    table_k = index.prefix_length
-    _search(
-        index.forward.arrays, index.prefix_table.reshape(-1), table_k, both, items.begins,
-        items.lengths, offsets, starts, ends, first_rows, n_rows,
+    parts = Parts(
+        offsets, *np.empty((2, total), np.int32), np.arange(total + 1),
+        *np.empty((2, total), np.uint32),
     )  # fmt: skip
-    return Parts(offsets, starts, ends, np.arange(total + 1), first_rows, n_rows)
+    table = index.prefix_table.reshape(-1)
+    _search(index.forward.arrays, table, index.prefix_length, both, items, parts)
+    return parts
 
 
 @compiled
-def _search(
-    bwt, table, table_k, both, begins, lengths, part_offsets, part_starts, part_ends, first_rows,
-    n_rows,
-):  # fmt: skip
+def _search(bwt, table, table_k, both, items, parts):
     bwt, table, both = uncounted((bwt, table, both))
-    words, separator_rows, groups, row_starts, _ = bwt
-    begins, lengths, part_offsets = uncounted((begins, lengths, part_offsets))
-    part_starts, part_ends = uncounted((part_starts, part_ends))
-    first_rows, n_rows = uncounted((first_rows, n_rows))
+    words, _, groups, row_starts, _ = bwt
+    begins, lengths, _, _, _ = uncounted(items)
+    part_offsets, part_starts, part_ends, _, first_rows, n_rows = uncounted(parts)
     item = np.empty(TOGETHER, np.int64)
     low = np.empty(TOGETHER, np.uint64)
     high = np.empty(TOGETHER, np.uint64)
@@ -319,10 +301,7 @@ def _search(
         still = 0
         for i in range(n_active):
             j = active[i]
-            at[j], low[j], high[j] = step_left(
-                words, separator_rows, groups, row_starts, table, table_k, both, at[j], low[j],
-                high[j],
-            )  # fmt: skip
+            at[j], low[j], high[j] = step_left(bwt, table, table_k, both, at[j], low[j], high[j])
             rows = high[j] - low[j]
             if rows <= _FEW_ROWS or at[j] == limit[j]:
                 begin = begins[item[j]]
@@ -421,7 +400,6 @@ def _pack(both, begins, k, kmers):
 #
 # If the parts of a read have many rows, a search from every fourth base records its number of rows
 # as it grows:
-# and notes its rows as it grows:
 #
 #     read        ACGT ACGT ACGT ACGT ACGT ACGT
 #     ends at 24            <--- <--- <--- <---   rows 9000   800   120     3
@@ -464,19 +442,17 @@ def cut_rarer(index: FMIndex, both: np.ndarray, items: Items, parts: Parts) -> N
         low, n_rows = np.full((2, int(offsets[-1]) * LONGEST), NOT_COUNTED, np.uint32)
         _count(
             index.forward.arrays, index.prefix_table.reshape(-1), index.prefix_length, both,
-            items.begins[some], items.lengths[some], offsets, low, n_rows,
+            some_items(items, some), offsets, low, n_rows,
         )  # fmt: skip
-        _choose(
-            some, items.lengths, offsets, low, n_rows, parts.offsets, parts.starts, parts.ends,
-            parts.first_rows, parts.n_rows,
-        )  # fmt: skip
+        _choose(some, items.lengths, offsets, low, n_rows, parts)
 
 
 @compiled
-def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
+def _count(bwt, table, table_k, both, items, offsets, lows, rows):
     """Search from every grid end of every item, `TOGETHER` at a time."""
     bwt, table, both, lows, rows = uncounted((bwt, table, both, lows, rows))
-    words, separator_rows, groups, row_starts, _ = bwt
+    words, _, groups, row_starts, _ = bwt
+    begins, lengths, _, _, _ = uncounted(items)
     low = np.empty(TOGETHER, np.uint64)
     high = np.empty(TOGETHER, np.uint64)
     at = np.empty(TOGETHER, np.int64)
@@ -507,10 +483,7 @@ def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
         still = 0
         for i in range(n_active):
             j = active[i]
-            at[j], low[j], high[j] = step_left(
-                words, separator_rows, groups, row_starts, table, table_k, both, at[j], low[j],
-                high[j],
-            )  # fmt: skip
+            at[j], low[j], high[j] = step_left(bwt, table, table_k, both, at[j], low[j], high[j])
             size = end[j] - at[j]
             n_rows = high[j] - low[j]
             whole_step = size % GRID == 0
@@ -532,10 +505,9 @@ def _count(bwt, table, table_k, both, begins, lengths, offsets, lows, rows):
 
 
 @compiled
-def _choose(
-    items, lengths, offsets, lows, rows, part_offsets, part_starts, part_ends, first_rows, n_rows
-):
+def _choose(items, lengths, offsets, lows, rows, parts):
     """Choose the parts of each item with the fewest rows in total, if fewer than before."""
+    part_offsets, part_starts, part_ends, _, first_rows, n_rows = parts
     most_ends = 0
     most_parts = 0
     for i in range(items.size):

@@ -21,6 +21,8 @@ Hits connected by matching bases give the same sums, so one of them suffices.
 them has an edit if this part is the first without.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
@@ -54,6 +56,23 @@ RIGHT, LEFT = 1, -1
 
 #: The furthest row of a diagonal that no alignment reaches.
 NOWHERE = -(1 << 30)
+
+
+class Compared(NamedTuple):
+    """Bases of a read, and the genome on the same side of a position of both.
+
+    Attributes
+    ----------
+    origin, room : int
+        Where stretches of the genome begin, and how many bases of it are available from there.
+    first, length : int
+        Where the bases of the read begin, and their number.
+    """
+
+    origin: int
+    room: int
+    first: int
+    length: int
 
 
 @numba.njit(nogil=True, inline="always")
@@ -90,15 +109,12 @@ def furthest(same, shorter, longer, most):
 
 
 @compiled
-def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, reach, distances):
+def distances_to(genome, reads, compared, edits, gaps, side, reach, distances):
     """Compute the distances between bases of a read and the stretches at one side of a position.
 
     Parameters
     ----------
-    origin, room : int
-        Where the stretches begin, and how many bases of the genome are available from there.
-    first, length : int
-        Where the bases of the read begin, and their number.
+    compared : Compared
     edits, gaps : int
         The maximum edits, and the maximum gap bases: equal to the edits, or 0.
     side : int
@@ -114,6 +130,7 @@ def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, 
     least : int
         The minimum distance; more than `edits` if there is none.
     """
+    origin, room, first, length = compared
     width = 2 * gaps + 3
     reach[: 2 * width] = NOWHERE
     distances[: 2 * gaps + 1] = NO_DISTANCE
@@ -142,12 +159,11 @@ def distances_to(genome, origin, room, reads, first, length, edits, gaps, side, 
 
 
 @compiled
-def distances_with_few_gaps(
-    genome, origin, room, reads, first, length, edits, gaps, reach, distances
-):
+def distances_with_few_gaps(genome, reads, compared, edits, gaps, reach, distances):
     """Do what `distances_to` does, to the right, with fewer gaps than edits: rows per number of
     gaps.
     """
+    origin, room, first, length = compared
     width = 2 * gaps + 3
     level = (gaps + 1) * width
     reach[: 2 * level] = NOWHERE
@@ -217,9 +233,10 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
         Counters (`COUNTS`); hits dropped, verified and confirmed are added here.
     """
     genome, reads, positions = uncounted((genome, reads, positions))
-    part_offsets, part_starts, part_ends, row_offsets = uncounted(hits)
+    hits, segments = uncounted((hits, segments))
+    part_offsets, part_starts, part_ends, row_offsets = hits
     begins, lengths, all_edits, all_gaps, all_mismatches = uncounted(items)
-    segment_text, segment_genome, segment_ends = uncounted(segments)
+    _, segment_genome, segment_ends = segments
     most_gaps = all_gaps.max() if all_gaps.size else 0
     width = 2 * most_gaps + 1
     reach = np.empty(room_to_work(most_gaps), np.int64)
@@ -235,10 +252,7 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
             continue
         if n > keys.size:
             keys = np.empty(2 * n, np.uint64)
-        _list_hits(
-            first_part, last_part, row_offsets, part_starts, part_ends, positions, segment_text,
-            segment_genome, keys,
-        )  # fmt: skip
+        _list_hits(first_part, last_part, hits, positions, segments, keys)
         keys[:n].sort()
         begin, length, e, g = begins[item], lengths[item], all_edits[item], all_gaps[item]
         mismatches = all_mismatches[item]
@@ -281,22 +295,20 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
             if most < 0:
                 continue
             at = diagonal + a
-            left = distances_to(
-                genome, at, at - from_, reads, begin + a, a, most, g, LEFT, reach, before
-            )
+            to_left = Compared(at, at - from_, begin + a, a)
+            left = distances_to(genome, reads, to_left, most, g, LEFT, reach, before)
             # A stretch that starts within the run: the bases before its start are inserted.
             for k in range(a + 1, min(g, most) + 1):
                 before[g - k] = k
             if left > most:
                 continue
             at = diagonal + b
-            right = distances_to(
-                genome, at, to - at, reads, begin + b, length - b, e - wrong - left, g, RIGHT,
-                reach, after,
-            )  # fmt: skip
+            most = e - wrong - left
+            to_right = Compared(at, to - at, begin + b, length - b)
+            right = distances_to(genome, reads, to_right, most, g, RIGHT, reach, after)
             if wrong + left + right > e:
                 continue
-            for k in range(length - b + 1, min(g, e - wrong - left) + 1):
+            for k in range(length - b + 1, min(g, most) + 1):
                 after[g - k] = k
             counts[_CONFIRMED] += 1
             start, stop = max(diagonal - g, from_), diagonal + g + 1
@@ -311,9 +323,8 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
                 distances = more
             for at in range(high, stop):
                 if 0 < g < e:
-                    distances_with_few_gaps(
-                        genome, at, to - at, reads, begin, length, e, g, reach, distances[at - low]
-                    )
+                    whole = Compared(at, to - at, begin, length)
+                    distances_with_few_gaps(genome, reads, whole, e, g, reach, distances[at - low])
                 else:
                     distances[at - low, : 2 * g + 1] = NO_DISTANCE
             high = max(high, stop)
@@ -336,10 +347,9 @@ def _diagonal_of(key):
 
 
 @numba.njit(nogil=True)
-def _list_hits(
-    first_part, last_part, row_offsets, part_starts, part_ends, positions, segment_text,
-    segment_genome, keys,
-):  # fmt: skip
+def _list_hits(first_part, last_part, hits, positions, segments, keys):
+    _, part_starts, part_ends, row_offsets = hits
+    segment_text, segment_genome, _ = segments
     n, segment = 0, 0
     for part in range(first_part, last_part):
         order = np.uint64(part - first_part)

@@ -31,8 +31,10 @@ from bwarp.index.device_index_cuda import DeviceIndex
 from bwarp.mapping.parameters import MappingParameters, SeedRound
 from bwarp.mapping.seed_selection_cuda import SeedKeys, find_keys, hits_of
 from bwarp.mapping.seeds_cpu import (
+    GroupRules,
     diagonal_of,
     differences_of_rest,
+    group_rules,
     put_bounds,
 )
 from bwarp.reads.device_reads_cuda import DeviceReads
@@ -81,16 +83,6 @@ class Grouped(NamedTuple):
     longest: int64[::1]
 
 
-class GroupRules(NamedTuple):
-    """Seed length, maximum span of a group, candidates per read, match score, minimum loss."""
-
-    k: int
-    largest_gap: int
-    most: int
-    match: int
-    loss: int
-
-
 def find_candidates(
     device: DeviceIndex,
     reads: DeviceReads,
@@ -122,10 +114,7 @@ def group(
     grouped = columns(Grouped, max(1, found.n_hits))
     offsets = zeros(n_reads + 1, np.uint32)
     bounds = ScoreBounds(*(zeros(n_reads, np.int32) for _ in range(2)))
-    rules = GroupRules(
-        k, parameters.largest_gap, parameters.candidates_a_read, parameters.match,
-        parameters.least_loss,
-    )  # fmt: skip
+    rules = group_rules(k, parameters)
     group_keys(found, reads, wanted, rules, grouped, offsets, bounds)
     n_found = add_up(offsets)
     candidates = columns(DeviceCandidates, max(1, n_found), offsets=offsets)

@@ -90,6 +90,25 @@ class Costs(NamedTuple):
     margin: int
 
 
+class Placed(NamedTuple):
+    """A read on a diagonal within a contig.
+
+    Attributes
+    ----------
+    first, length : int
+        Start of the read on its strand among the codes or bits of all reads, and its length.
+    diagonal : int
+    low, high : int
+        Start and end of the contig.
+    """
+
+    first: int
+    length: int
+    diagonal: int
+    low: int
+    high: int
+
+
 class Sums(NamedTuple):
     """Running sums of a diagonal up to the base at `end`.
 
@@ -118,6 +137,13 @@ def costs_of(parameters: MappingParameters) -> Costs:
     clip = NEVER_CLIP if parameters.mode == END_TO_END else parameters.clip
     gap = parameters.gap_open + parameters.gap_extend
     return Costs(parameters.match, parameters.mismatch, gap, clip, parameters.largest_gap)
+
+
+@compiled(inline="always")
+def read_on_contig(contig_starts, position, first, length, diagonal):
+    """Return a read (`Placed`) in the contig that contains a position of the genome."""
+    contig = np.searchsorted(contig_starts, position, side="right")
+    return Placed(first, length, diagonal, contig_starts[contig - 1], contig_starts[contig])
 
 
 @compiled(inline="always")
@@ -166,33 +192,34 @@ def pass_end(sums, best, high, length, contig, costs):
 
 
 @compiled(inline="always")
-def put_stretch(
-    scored, row, best, highest, shows_gap, diagonal, length, lowest, widest, contig_starts, costs
-):
-    """Write the row of a candidate from its best stretch; return the raw score of its diagonal.
+def valid_score(score, best, length, costs):
+    """Return a score of a diagonal; in end-to-end mode, the score of the whole read on it."""
+    if costs.clip != NEVER_CLIP:
+        return score
+    # A read that extends beyond a contig's end fits only with gaps, if at all.
+    return int64(0) if best.begin > 0 or best.end < length else max(best.score, int64(0))
 
-    `lowest` and `widest` are the outermost diagonals with seeds.
-    """
+
+@compiled(inline="always")
+def put_stretch(scored, candidates, i, best, shows_gap, length, contig_starts, costs):
+    """Write the row of candidate i from the best stretch of its main diagonal."""
+    diagonal, lowest, highest = candidates.diagonals[i], candidates.lowest[i], candidates.highest[i]
     clips = int64(best.begin > 0) + int64(best.end < length)
     start, end = diagonal + best.begin, diagonal + best.end
     window_start = max(lowest - costs.margin, contig_starts[best.contig])
-    window_end = min(widest + length + costs.margin, contig_starts[best.contig + 1])
-    shows_gap = shows_gap or clips > 0 or lowest < widest
+    window_end = min(highest + length + costs.margin, contig_starts[best.contig + 1])
+    shows_gap = shows_gap or clips > 0 or lowest < highest
     lost = costs.match * length - best.score
     # Two gaps that cancel each other show only as many mismatches between them.
     shows_gap = shows_gap or (lost > 4 * costs.gap and 5 * lost > 2 * costs.match * length)
     is_sure = lost <= costs.gap or not shows_gap
     if window_start >= window_end:
         is_sure, window_start, window_end = True, start, end
-    score = max(best.score + costs.clip * clips, int64(0))
-    if costs.clip == NEVER_CLIP:
-        # A read that extends beyond a contig's end fits only with gaps, if at all.
-        score = highest = int64(0) if clips > 0 else max(best.score, int64(0))
-    put_row(
-        scored, row, score, start, end, best.begin, best.end, int64(is_sure), window_start,
-        window_end,
+    score = valid_score(max(best.score + costs.clip * clips, int64(0)), best, length, costs)
+    fields = (
+        score, start, end, best.begin, best.end, int64(is_sure), window_start, window_end
     )  # fmt: skip
-    return highest
+    put_row(scored, FIELDS * i, fields)
 
 
 #: Number of candidates by which the genome is prefetched ahead.
@@ -250,11 +277,10 @@ def extend(
     parameters: MappingParameters,
 ) -> ScoredHits:
     """Score every candidate; omit hits below the minimum score."""
-    whole = parameters.mode == END_TO_END
     n = len(candidates.reads)
     scored = np.empty(FIELDS * n, np.int64)
-    raw_scores = np.empty(n, np.int32)
-    score_diagonals(genome, both, offsets, candidates, costs_of(parameters), scored, raw_scores)
+    raw_scores, costs = np.empty(n, np.int32), costs_of(parameters)
+    score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores)
     unsure = np.empty(n, np.int64)
     unsure = unsure[: _list_unsure(candidates, parameters.hopeless_margin, scored, unsure)]
     if unsure.size:
@@ -263,13 +289,10 @@ def extend(
             genome, both, offsets, candidates.reads[unsure], candidates.strands[unsure],
             rows[:, WINDOW_START], rows[:, WINDOW_END],
         )  # fmt: skip
-        pairs, mode = PairBatch(queries, windows), FITTING if whole else LOCAL
+        mode = FITTING if parameters.mode == END_TO_END else LOCAL
+        pairs = PairBatch(queries, windows)
         ends = pair_ends(pairs, scoring_of(parameters), mode)
-        _take_better(
-            unsure, ends.scores, ends.query_ends, ends.reference_ends, raw_scores,
-            candidates.lowest, candidates.highest, parameters.largest_gap, whole,
-            parameters.match, scored,
-        )  # fmt: skip
+        _take_better(unsure, ends, raw_scores, candidates, costs, scored)
     return ranked(candidates.offsets, candidates.strands, scored, parameters.least_score)
 
 
@@ -394,10 +417,8 @@ def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores
             highest, best = pass_end(sums, best, high, length, contig, costs)
             crowded = crowded or at_start > 1 or at_end > 1
             contig += 1
-        raw_scores[i] = put_stretch(
-            scored, FIELDS * i, best, highest, crowded, diagonal, length, candidates.lowest[i],
-            candidates.highest[i], contig_starts, costs,
-        )  # fmt: skip
+        put_stretch(scored, candidates, i, best, crowded, length, contig_starts, costs)
+        raw_scores[i] = valid_score(highest, best, length, costs)
 
 
 @compiled
@@ -423,10 +444,9 @@ def _list_unsure(candidates, hopeless_margin, scored, unsure):
 
 
 @compiled(inline="always")
-def put_gapped(
-    scored, row, score, query_end, reference_end, lowest, highest, largest_gap, whole, match
-):
-    """Write an alignment with gaps to its candidate's row; both engines use it.
+def put_gapped(scored, candidates, i, found, largest_gap, whole, match):
+    """Write an alignment with gaps, given its score and its ends in query and window, to the row of
+    candidate i; both engines use it.
 
     Skip an alignment that ends on a diagonal far from the candidate's seeds: it is another part of
     a split read, or another copy of a tandem repeat in the same window.
@@ -435,32 +455,32 @@ def put_gapped(
     the score of its bases, or at the start of the diagonal's stretch, which is a part of it. An
     end-to-end alignment starts with the read.
     """
+    row = FIELDS * i
+    score, query_end, reference_end = found
     begin = min(scored[row + READ_START], query_end - 2 * score // match)
     begin = 0 if whole or begin < 0 else begin
     window_start, window_end = scored[row + WINDOW_START], scored[row + WINDOW_END]
     end = window_start + reference_end
-    if not lowest - largest_gap <= end - query_end <= highest + largest_gap:
-        return
-    put_row(
-        scored, row, score, end - query_end + begin, end, begin, query_end, 0, window_start,
-        window_end,
-    )  # fmt: skip
+    diagonal = end - query_end
+    if candidates.lowest[i] - largest_gap <= diagonal <= candidates.highest[i] + largest_gap:
+        fields = (
+            score, diagonal + begin, end, begin, query_end, 0, window_start, window_end
+        )  # fmt: skip
+        put_row(scored, row, fields)
 
 
 @compiled
-def _take_better(
-    unsure, scores, query_ends, reference_ends, raw_scores, lowest, highest, largest_gap, whole,
-    match, scored,
-):  # fmt: skip
+def _take_better(unsure, ends, raw_scores, candidates, costs, scored):
     """Replace stretches by alignments that score more than any stretch, and so have a gap."""
+    candidates, scored = uncounted((candidates, scored))
+    scores, query_ends, reference_ends = ends
+    whole = costs.clip == NEVER_CLIP
     for j in range(unsure.size):
-        row = FIELDS * unsure[j]
-        scored[row + GAPLESS] = 1
-        if scores[j] > raw_scores[unsure[j]]:
-            put_gapped(
-                scored, row, scores[j], query_ends[j], reference_ends[j], lowest[unsure[j]],
-                highest[unsure[j]], largest_gap, whole, match,
-            )  # fmt: skip
+        i = unsure[j]
+        scored[FIELDS * i + GAPLESS] = 1
+        if scores[j] > raw_scores[i]:
+            found = scores[j], query_ends[j], reference_ends[j]
+            put_gapped(scored, candidates, i, found, costs.margin, whole, costs.match)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -526,26 +546,27 @@ def _has_run(bits):
 
 
 @compiled(inline="always")
-def _score(blocks, both, base, i, diagonal, low, high, costs):
-    """Return the score of base i of a read on a diagonal; `_NEVER` outside the contig."""
-    at = diagonal + i
-    if at < low or at >= high:
+def _score(blocks, both, read, t, right, shift, costs):
+    """Return the score of base t of a read, from its outer end on, on a diagonal farther by
+    `shift`; `_NEVER` outside the contig."""
+    i = read.length - 1 - t if right else int64(t)
+    at = read.diagonal + shift + i
+    if at < read.low or at >= read.high:
         return int64(_NEVER)
-    code = both[base + i]
+    code = both[read.first + i]
     return costs.match if code < 4 and code == base_at(blocks, at) else costs.mismatch
 
 
 @compiled
-def _near_scores(blocks, both, base, length, right, diagonal, low, high, costs, total, near):
+def _near_scores(blocks, both, read, right, costs, total, near):
     """Write near[t] for t <= total."""
     near[total] = 0
     for t in range(total - 1, -1, -1):
-        i = length - 1 - t if right else int64(t)
-        near[t] = near[t + 1] + _score(blocks, both, base, i, diagonal, low, high, costs)
+        near[t] = near[t + 1] + _score(blocks, both, read, t, right, 0, costs)
 
 
 @compiled
-def _far_scores(blocks, both, base, length, right, diagonal, low, high, costs, last, far):
+def _far_scores(blocks, both, read, right, shift, costs, last, far):
     """Write far[t] for t < last; return the start of the stretch that ends with the last base."""
     outer, score = int64(0), int64(_NEVER)
     for t in range(last):
@@ -554,29 +575,25 @@ def _far_scores(blocks, both, base, length, right, diagonal, low, high, costs, l
             score = int64(0)
         elif score <= -costs.clip:
             outer, score = int64(t), int64(-costs.clip)
-        i = length - 1 - t if right else int64(t)
-        score += _score(blocks, both, base, i, diagonal, low, high, costs)
+        score += _score(blocks, both, read, t, right, shift, costs)
         far[t] = score
     return outer
 
 
 @compiled
-def best_gap(blocks, both, base, length, right, diagonal, clipped, matched, low, high, costs,
-              near, far):  # fmt: skip
+def best_gap(blocks, both, read, right, clipped, matched, costs, space):
     """Find the best gap between an alignment and its clipped end.
 
     Parameters
     ----------
-    base, length : int
-        Start of the read on its strand in `both`, and its length.
+    read : Placed
+        The read in `both`, on its diagonal at this end.
     right : bool
         Whether the clipped end is on the right.
-    diagonal, clipped, matched : int
-        Diagonal, number of clipped bases, and length of the last match at this end.
-    low, high : int
-        Start and end of the contig.
-    near, far : ndarray, dtype=int64
-        Buffers of the length of the read plus one.
+    clipped, matched : int
+        Number of clipped bases, and length of the last match at this end.
+    space : ndarray, shape=(2, n), dtype=int64
+        For near and far scores; n is at least the length of the read plus one.
 
     Returns
     -------
@@ -587,20 +604,21 @@ def best_gap(blocks, both, base, length, right, diagonal, clipped, matched, low,
     gain : int
         Increase of the score, without clip penalties.
     """
+    near, far = space[0], space[1]
     total = clipped + min(matched, int64(_NEAR))
     best, best_shift, best_split = int64(0), int64(0), int64(0)
     before, is_first = int64(0), True
     # The outermost bases of the read, 64 at most.
     n = min(total, int64(64))
-    start = length - n if right else int64(0)
-    read_low, read_high, read_ambiguous = bits_of_codes(both, base + start, n)
+    start = read.length - n if right else int64(0)
+    read_low, read_high, read_ambiguous = bits_of_codes(both, read.first + start, n)
     inside = ~uint64(0) >> uint64(64 - n)
     for size in range(1, costs.longest + 1):
         cost = min(costs.gap_open + size * costs.gap_extend, costs.dearest)
         for inserted in range(2):
             shift = int64(size) if right != (inserted == 1) else -int64(size)
-            at = diagonal + start + shift
-            if at < low or at + n > high:
+            at = read.diagonal + start + shift
+            if at < read.low or at + n > read.high:
                 continue
             bits_low, bits_high, ambiguous = bits_at(blocks, at)
             differ = read_low ^ bits_low | read_high ^ bits_high | read_ambiguous | ambiguous
@@ -608,15 +626,11 @@ def best_gap(blocks, both, base, length, right, diagonal, clipped, matched, low,
                 continue
             if is_first:
                 is_first = False
-                _near_scores(
-                    blocks, both, base, length, right, diagonal, low, high, costs, total, near
-                )
+                _near_scores(blocks, both, read, right, costs, total, near)
                 best = before = near[clipped] - costs.clip
             between = int64(size) if inserted else int64(0)
             last = total - between
-            _far_scores(
-                blocks, both, base, length, right, diagonal + shift, low, high, costs, last, far
-            )
+            _far_scores(blocks, both, read, right, shift, costs, last, far)
             for t in range(1, last):
                 score = far[t - 1] + near[t + between] - cost
                 if score > best or (right and score == best and shift == best_shift):
@@ -624,10 +638,8 @@ def best_gap(blocks, both, base, length, right, diagonal, clipped, matched, low,
     outer = int64(0)
     if best_shift != 0:
         between = abs(best_shift) if right == (best_shift < 0) else int64(0)
-        outer = _far_scores(
-            blocks, both, base, length, right, diagonal + best_shift, low, high, costs,
-            best_split - between, far,
-        )  # fmt: skip
+        last = best_split - between
+        outer = _far_scores(blocks, both, read, right, best_shift, costs, last, far)
     # The alignment had no penalty for the clipped end.
     gain = best - before - (0 if outer > 0 else costs.clip)
     return best_shift, best_split, outer, gain

@@ -29,6 +29,7 @@ from bwarp.mapping.extension_cpu import (
     put_gapped,
     put_stretch,
     scoring_of,
+    valid_score,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.scored_hits_cpu import (
@@ -187,10 +188,8 @@ def score_diagonals(
         highest_sum, best = pass_end(sums, best, high, length, contig, costs)
         crowded = crowded or at_start > 1 or at_end > 1
         contig += 1
-    raw_scores[i] = put_stretch(
-        scored, FIELDS * int64(i), best, highest_sum, crowded, diagonal, length,
-        candidates.lowest[i], candidates.highest[i], contig_starts, costs,
-    )  # fmt: skip
+    put_stretch(scored, candidates, int64(i), best, crowded, length, contig_starts, costs)
+    raw_scores[i] = valid_score(highest_sum, best, length, costs)
 
 
 @kernel(over="candidates.offsets", per=WARP)
@@ -256,7 +255,5 @@ def take_better(
         return
     i = int64(unsure[slot])
     if ends.scores[slot] > raw_scores[i]:
-        put_gapped(
-            scored, FIELDS * i, ends.scores[slot], ends.read_ends[slot], ends.window_ends[slot],
-            candidates.lowest[i], candidates.highest[i], largest_gap, whole, match,
-        )  # fmt: skip
+        found = ends.scores[slot], ends.read_ends[slot], ends.window_ends[slot]
+        put_gapped(scored, candidates, i, found, largest_gap, whole, match)

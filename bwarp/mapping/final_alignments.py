@@ -29,6 +29,7 @@ from bwarp.mapping.extension_cpu import (
     best_gap,
     gap_costs,
     least_clipped,
+    read_on_contig,
     scoring_of,
     window_sequences,
 )
@@ -206,8 +207,9 @@ def end_gap_functions(
         return False
 
     @jit_call
-    def gains_at_end(blocks, both, first, length, right, diagonal, clipped, n, low, high, costs):
+    def gains_at_end(blocks, both, read_at, right, clipped, n, costs):
         """Return whether a gap in the n outermost bases, the first of them clipped, may gain."""
+        first, length, diagonal, low, high = read_at
         start = length - n if right else int64(0)
         at = diagonal + start
         if at < low or at + n > high:
@@ -259,7 +261,7 @@ def end_gap_functions(
         return False
 
     @jit_call
-    def gap_may_gain(blocks, both, first, length, diagonal, begin, end, low, high, costs):
+    def gap_may_gain(blocks, both, read, begin, end, costs):
         """Return whether a gap in the outer 64 bases of an end may score at least as much as none.
 
         If more bases are clipped, or the contig ends within 64 bases, nothing is compared and the
@@ -267,20 +269,15 @@ def end_gap_functions(
 
         Parameters
         ----------
-        first, length : int
-            Start of the read on its strand in `both`, and its length.
-        diagonal, begin, end : int
+        read : Placed
+        begin, end : int
             The stretch; no other stretch of the diagonal has a higher clip-penalised score.
-        low, high : int
-            Start and end of the contig.
         """
         for side in range(2):
             right = side == 1
-            clipped = length - end if right else begin
+            clipped = read.length - end if right else begin
             n = min(clipped + end - begin, int64(_BASES))
-            if clipped > _BASES or gains_at_end(
-                blocks, both, first, length, right, diagonal, clipped, n, low, high, costs
-            ):
+            if clipped > _BASES or gains_at_end(blocks, both, read, right, clipped, n, costs):
                 return True
         return False
 
@@ -413,12 +410,11 @@ def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
             length = offsets[hits.reads[hit] + 1] - first
             first += both.size // 2 if hits.strands[hit] else 0
             begin, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
-            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
-            clipped = max(begin, length - end)
+            start, clipped = hits.starts[hit], max(begin, length - end)
+            read = read_on_contig(contig_starts, start, first, length, start - begin)
             if not two_gaps_may_gain(clipped, costs) and not gap_may_gain(
-                blocks, both, first, length, hits.starts[hit] - begin, begin, end,
-                contig_starts[contig - 1], contig_starts[contig], costs,
-            ):  # fmt: skip
+                blocks, both, read, begin, end, costs
+            ):
                 continue
         rows[n] = rows[i]
         n += 1
@@ -683,7 +679,7 @@ def _find_gaps(genome, both, offsets, mapped, costs, gaps):
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least = least_clipped(costs)
     longest = np.diff(offsets).max() if offsets.size > 1 else 0
-    near, far = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
+    space = np.empty((2, longest + 1), np.int64)
     n_found = 0
     for row in range(mapped.positions.size):
         length = offsets[row + 1] - offsets[row]
@@ -692,8 +688,6 @@ def _find_gaps(genome, both, offsets, mapped, costs, gaps):
         if position < 0 or max(begin, length - end) < least:
             continue
         base = offsets[row] + (both.size // 2 if mapped.strands[row] else 0)
-        contig = np.searchsorted(contig_starts, position, side="right")
-        low, high = contig_starts[contig - 1], contig_starts[contig]
         first, last = mapped.cigar_offsets[row], mapped.cigar_offsets[row + 1]
         diagonal = position - begin
         matched = int64(mapped.cigar[first] >> 4)
@@ -710,10 +704,10 @@ def _find_gaps(genome, both, offsets, mapped, costs, gaps):
                     matched = int64(mapped.cigar[last - 1] >> 4)
             if clipped < least:
                 continue
+            read = read_on_contig(contig_starts, position, base, length, diagonal)
             shift, split, outer, gain = best_gap(
-                blocks, both, base, length, right, diagonal, clipped, matched, low, high, costs,
-                near, far,
-            )  # fmt: skip
+                blocks, both, read, right, clipped, matched, costs, space
+            )
             if shift == 0:
                 continue
             gaps[n_found, _ROW], gaps[n_found, _RIGHT] = row, right

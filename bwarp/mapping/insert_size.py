@@ -12,6 +12,7 @@ from the first base of read 1 to that of read 2, in the direction in which read 
 import json
 import math
 import os
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -23,9 +24,6 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.options.common import ORIENTATIONS
 from bwarp.runtime.compiled_code import compiled
-
-#: Number of first pairs of a run used for the estimate, independent of chunks.
-FIRST_PAIRS = 1 << 15
 
 #: Minimum number of unambiguous pairs for an estimate.
 LEAST_PAIRS = 25
@@ -113,6 +111,14 @@ def insert_size_of(
     lowest = min(low - 3 * (high - low), round(mean - 4 * sd))
     highest = max(high + 3 * (high - low), round(mean + 4 * sd))
     return InsertSize(mean, sd, max(1, int(lowest)), int(highest), number)
+
+
+def insert_size_of_parts(
+    parts: Iterable[tuple[np.ndarray, np.ndarray]], orientation: str | None
+) -> InsertSize:
+    """Do what `insert_size_of` does, with insert sizes and orientations in parts."""
+    nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
+    return insert_size_of(*map(np.concatenate, zip(nothing, *parts, strict=True)), orientation)
 
 
 def given_insert_size(parameters: MappingParameters) -> InsertSize | None:

@@ -4,11 +4,10 @@ reads -> seeds -> candidates -> scored hits -.-> further seeding rounds if not r
                                              '-> insert size (once) -> mates -> primary -> CIGARs
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,11 +15,11 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.alt_records import with_alt_hits
 from bwarp.mapping.extension_cpu import Genome, both_strands, extend
 from bwarp.mapping.final_alignments import MappedReads, across_long_gaps, align_hits
+from bwarp.mapping.first_pairs import find_and_finish, first_chunks, pairs_left
 from bwarp.mapping.insert_size import (
-    FIRST_PAIRS,
     InsertSize,
     given_insert_size,
-    insert_size_of,
+    insert_size_of_parts,
     unambiguous_insert_sizes,
 )
 from bwarp.mapping.mate_rescue_cpu import rescue_candidates
@@ -48,7 +47,8 @@ from bwarp.mapping.split_reads import with_split_reads
 from bwarp.mapping.tandem_repeats import lower_tandem_repeats
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import SecondaryHits, SecondaryRecords, Supplementary
-from bwarp.runtime.threads import in_order
+from bwarp.records.output_options import RecordForm
+from bwarp.runtime.chunks import in_order
 
 
 @dataclass(frozen=True)
@@ -107,124 +107,96 @@ class MappedChunk:
     better_scores: np.ndarray | None = None
 
 
-UnscoredChunk = tuple[ReadChunk, Callable[[], ScoredChunk]]
+class EncodedChunk(NamedTuple):
+    """The records of some reads, and their statistics.
 
-
-def itself(mapped: MappedChunk) -> MappedChunk:
-    """Return a mapped chunk unchanged."""
-    return mapped
-
-
-def map_chunks(
-    index: FMIndex,
-    genome: Genome,
-    chunks: Iterator[ReadChunk],
-    parameters: MappingParameters,
-    threads: int = 1,
-    then: Callable = itself,
-) -> Iterator:
-    """Map chunks in threads and in order; yield the result of ``then(mapped)`` for each."""
-    unscored = ((chunk, partial(_score, index, genome, chunk, parameters)) for chunk in chunks)
-    return finish_chunks(index, genome, unscored, parameters, threads, then)
-
-
-def _score(
-    index: FMIndex, genome: Genome, chunk: ReadChunk, parameters: MappingParameters
-) -> ScoredChunk:
-    parameters = of_ends(parameters, chunk.ends)
-    reads = np.arange(chunk.n_reads)
-    found = find_candidates(index, chunk.codes, chunk.offsets, reads, parameters.first, parameters)
-    return score_chunk(index, genome, chunk, found, parameters)
-
-
-def finish_chunks(
-    index: FMIndex,
-    genome: Genome,
-    unscored: Iterator[UnscoredChunk],
-    parameters: MappingParameters,
-    threads: int = 1,
-    then: Callable = itself,
-) -> Iterator:
-    """Score and map chunks in threads and in order.
-
-    The insert size of pairs is given, or estimated from the first `FIRST_PAIRS`; further pairs wait
-    for the estimate.
-
-    Parameters
+    Attributes
     ----------
-    unscored : iterator of (ReadChunk, function)
-        Chunks, and functions that return them with their hits.
-    then : function of MappedChunk
-        Called in the thread that mapped a chunk; its result is yielded instead.
+    records : object
+        In the form that the writer of the file accepts.
+    counts : dict
+        See statistics.py.
+    reads : ndarray, shape=(n_records,), dtype=int64
+        The number of each record's read in its chunk; empty if not requested.
     """
-    insert = given_insert_size(parameters)
 
-    def finish(scored: ScoredChunk):
-        scored = _add_mates(genome, scored, insert, parameters)
-        return then(finish_chunk(index, genome, scored, insert, parameters))
-
-    first, scored = deque(), iter(())
-    if insert is None:
-        unscored_first = list(first_chunks(unscored, lambda one: one[0]))
-        # While the last of the first chunks are scored, other threads score further chunks, which
-        # are finished as soon as the estimate is known.
-        more = islice(unscored, max(0, threads - len(unscored_first)))
-        scored = in_order(lambda one: one[1](), chain(unscored_first, more), threads)
-        first.extend(islice(scored, len(unscored_first)))
-        insert = estimate_insert_size(first, genome, parameters)
-    # Do not keep scored chunks longer than the others.
-    begun = chain((first.popleft() for _ in range(len(first))), scored)
-    begun = (partial(finish, one) for one in begun)
-    others = (partial(lambda one: finish(one[1]()), one) for one in unscored)
-    yield from in_order(lambda mapped: mapped(), chain(begun, others), threads)
+    records: object
+    counts: dict
+    reads: np.ndarray
 
 
-def first_chunks(
-    items: Iterator, chunk_of: Callable[..., ReadChunk] = lambda chunk: chunk
-) -> Iterator:
-    """Yield the items with the chunks of the first `FIRST_PAIRS` pairs, or one of single reads.
+class Encoder(NamedTuple):
+    """The last stage of mapping, which runs in the thread that mapped a chunk.
 
-    Further items may be taken from `items` afterwards.
+    Attributes
+    ----------
+    encode : function of MappedChunk
+        Returns an `EncodedChunk`.
+    form : RecordForm or None
+        The form in which a GPU may write the records itself; None if it may not.
     """
-    for item in items:
-        yield item
-        chunk = chunk_of(item)
-        if chunk.ends == 1 or chunk.first_template + chunk.n_templates >= FIRST_PAIRS:
-            return
+
+    encode: Callable[[MappedChunk], EncodedChunk]
+    form: RecordForm | None = None
+
+
+@dataclass(frozen=True)
+class CpuMapEngine:
+    """Maps chunks on the CPU, as `bwarp.mapping.engine.MapEngine` says."""
+
+    index: FMIndex
+    genome: Genome
+    parameters: MappingParameters
+    threads: int = 1
+    sort_bytes: ClassVar[int] = 0
+
+    def map(self, chunks: Iterator[ReadChunk], encoder: Encoder | None = None) -> Iterator:
+        """Map every chunk, in order, with several chunks in threads."""
+        insert = given_insert_size(self.parameters)
+        finish = partial(self.finish, encoder=encoder)
+        return find_and_finish(chunks, self.find, finish, self.threads, insert, self.estimate)
+
+    def find(self, chunk: ReadChunk) -> ScoredChunk:
+        """Find and score the hits of a chunk."""
+        parameters = of_ends(self.parameters, chunk.ends)
+        reads = np.arange(chunk.n_reads)
+        found = find_candidates(
+            self.index, chunk.codes, chunk.offsets, reads, parameters.first, parameters
+        )
+        return score_chunk(self.index, self.genome, chunk, found, parameters)
+
+    def estimate(self, first: Iterable[ScoredChunk]) -> InsertSize:
+        """Estimate the insert size of the run from its first chunks."""
+        return estimate_insert_size(first, self.genome, self.parameters)
+
+    def first_insert_size(self, chunks: Iterator[ReadChunk]) -> InsertSize:
+        """Return the insert size that `map` would estimate, for chunks mapped elsewhere."""
+        return self.estimate(in_order(self.find, first_chunks(chunks), self.threads))
+
+    def finish(
+        self, scored: ScoredChunk, insert: InsertSize, encoder: Encoder | None
+    ) -> MappedChunk | EncodedChunk:
+        """Add the hits of rescued mates, select primary hits, align, and encode."""
+        scored = add_mates(self.genome, scored, insert, self.parameters)
+        mapped = finish_chunk(self.index, self.genome, scored, insert, self.parameters)
+        return mapped if encoder is None else encoder.encode(mapped)
 
 
 def estimate_insert_size(
-    waiting: Iterable[ScoredChunk], genome: Genome, parameters: MappingParameters
+    first: Iterable[ScoredChunk], genome: Genome, parameters: MappingParameters
 ) -> InsertSize:
+    """Estimate the insert size of a run from its first chunks."""
     insert_sizes = [
         unambiguous_insert_sizes(
             scored.hits,
             np.diff(scored.chunk.offsets),
             genome.contig_starts,
-            FIRST_PAIRS - scored.chunk.first_template,
+            pairs_left(scored.chunk),
         )
-        for scored in waiting
+        for scored in first
         if scored.chunk.ends == 2
     ]
-    nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
-    joined = map(np.concatenate, zip(nothing, *insert_sizes, strict=True))
-    return insert_size_of(*joined, parameters.orientation)
-
-
-def first_insert_size(
-    index: FMIndex,
-    genome: Genome,
-    chunks: Iterator[ReadChunk],
-    parameters: MappingParameters,
-    threads: int = 1,
-) -> InsertSize:
-    """Return the insert size that `map_chunks` would estimate, for chunks mapped elsewhere."""
-
-    def score(chunk: ReadChunk) -> ScoredChunk:
-        return _score(index, genome, chunk, parameters)
-
-    scored = in_order(score, first_chunks(chunks), threads)
-    return estimate_insert_size(scored, genome, parameters)
+    return insert_size_of_parts(insert_sizes, parameters.orientation)
 
 
 def score_chunk(
@@ -263,7 +235,7 @@ def score_chunk(
     return ScoredChunk(chunk, both, hits, unlocated, searched)
 
 
-def _add_mates(
+def add_mates(
     genome: Genome, scored: ScoredChunk, insert: InsertSize, parameters: MappingParameters
 ) -> ScoredChunk:
     """Return the chunk with the hits of rescued mates."""

@@ -28,7 +28,7 @@ reads are independent, except for the two of a pair.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -41,14 +41,16 @@ from bwarp.gpu.several_gpus import LeastBusy
 from bwarp.gpu.transfers import PinnedBuffer, PinnedBuffers
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension_cpu import Genome, both_strands
+from bwarp.mapping.first_pairs import first_chunks
 from bwarp.mapping.insert_size import InsertSize, given_insert_size
 from bwarp.mapping.parameters import MappingParameters, of_ends
 from bwarp.mapping.pipeline import (
+    EncodedChunk,
+    Encoder,
+    MappedChunk,
     ScoredChunk,
     estimate_insert_size,
     finish_chunk,
-    first_chunks,
-    itself,
 )
 from bwarp.mapping.plain_reads_cuda import (
     NO_RECORDS,
@@ -67,7 +69,6 @@ from bwarp.mapping.scored_hits_cuda import hits_on_host
 from bwarp.mapping.seeding_rounds_cuda import (
     DeviceData,
     add_mates,
-    prepare,
     score_reads,
 )
 from bwarp.reads.read_chunks import (
@@ -77,7 +78,6 @@ from bwarp.reads.read_chunks import (
     joined_chunks,
     parts_between,
 )
-from bwarp.records.alignment_file import EncodedChunk
 from bwarp.records.bam_records_cuda import (
     RecordConstants,
     record_constants,
@@ -86,7 +86,7 @@ from bwarp.records.bam_records_cuda import (
 from bwarp.records.output_options import RecordForm
 from bwarp.records.statistics import add_counts
 from bwarp.records.statistics_cuda import counts_of_plain
-from bwarp.runtime.threads import in_order, read_ahead_in_lists
+from bwarp.runtime.chunks import in_order, read_ahead_in_lists
 from bwarp.runtime.timeline import on_timeline, span
 
 #: Reads that a thread maps at a time; with fewer, sixteen threads wait for the GIL.
@@ -112,80 +112,121 @@ MOST_FINISHED = 3
 #: Reads per part finished on the host: about 10,000 reads of a group, which waits for them.
 FEW_MARKED = 1 << 12
 
+#: The fraction of the GPU memory left by mapping that may hold records, and the minimum and maximum
+#: of that memory, which is allocated at once and freed at the end.
+SORT_SHARE = 0.75
+LEAST_SORT_BYTES, MOST_SORT_BYTES = 2 << 30, 32 << 30
+
+#: Approximate bytes on the GPU of a finished read of 150 bases, and of its record.
+BYTES_A_FINISHED_READ, BYTES_A_RECORD = 850, 400
+
+#: Groups of records in addition to those in work: one being stored, and one spare.
+WAITING_GROUPS = 2
+
 _NO_BASES = np.empty(0, np.uint8)
 
 
-def map_chunks(
-    index: FMIndex,
-    genome: Genome,
-    chunks: Iterator[ReadChunk],
-    parameters: MappingParameters,
-    threads: int = 1,
-    devices: Sequence[DeviceData] = (),
-    then: Callable = itself,
-    form: RecordForm | None = None,
-) -> Iterator:
-    """Map chunks in order, with the same result as `bwarp.mapping.pipeline.map_chunks`.
+@dataclass(frozen=True)
+class GpuMapEngine:
+    """Maps chunks on GPUs, as `bwarp.mapping.engine.MapEngine` says.
 
-    Parameters
+    Attributes
     ----------
-    devices : sequence of DeviceData, optional
+    devices : sequence of DeviceData
         Results of `bwarp.mapping.seeding_rounds_cuda.prepare` on each GPU.
-    form : RecordForm, optional
-        If given, the GPU also finishes plain reads and writes their records in this form; then
-        `EncodedChunk` are yielded, and returned by `then`.
     """
-    is_finished_there = form is not None and can_finish(parameters)
-    workers = [_Scorer(device, parameters, form) for device in devices or [prepare(index)]]
-    scorers, at_once = LeastBusy(workers), min(worker.chunks_a_group for worker in workers)
-    if is_finished_there:
-        at_once = min(at_once, MOST_FINISHED)
 
-    def score(group: list[ReadChunk], in_parts: Callable[[], bool]) -> list[ScoredChunk]:
-        with scorers.lent() as scorer:
-            return scorer.score(group, insert, in_parts)
+    index: FMIndex
+    genome: Genome
+    parameters: MappingParameters
+    threads: int
+    devices: Sequence[DeviceData]
 
-    ended = threading.Event()
-    chunks = _until(ended, chunks)
-    insert, first = given_insert_size(parameters), []
-    if insert is None:
-        # These are scored again with their mates, which needs less than keeping their hits on the
-        # GPU.
-        first = list(first_chunks(chunks))
-        scored = score(first, ended.is_set) if first else ()
-        insert = estimate_insert_size(scored, genome, parameters)
+    @property
+    def sort_bytes(self) -> int:
+        """Memory to store and sort records: most of what mapping leaves free.
 
-    def finish(scored: ScoredChunk):
-        chunk = scored.chunk
+        With several GPUs, the first sorts all records. 0 if the memory is too small to be useful.
+        """
+        plan = self.devices[0].index.plan
+        # The plan counts the group in work; add the other groups and their records.
+        finished = (FINISHED_GROUPS - 1) * BYTES_A_FINISHED_READ
+        records = (FINISHED_GROUPS + WAITING_GROUPS) * BYTES_A_RECORD
+        beside = min(MOST_FINISHED * READS_A_CHUNK, plan.elements) * (finished + records)
+        left = plan.free_bytes - plan.index_bytes - plan.work_bytes - beside
+        shared = int(SORT_SHARE * left)
+        return min(shared, MOST_SORT_BYTES) if shared >= LEAST_SORT_BYTES else 0
+
+    def map(self, chunks: Iterator[ReadChunk], encoder: Encoder | None = None) -> Iterator:
+        """Map every chunk, in order."""
+        return _Run(self, encoder).map(chunks)
+
+
+class _Run:
+    """Chunks on their way through the GPUs and through threads of the host."""
+
+    def __init__(self, engine: GpuMapEngine, encoder: Encoder | None):
+        self._engine, self._encoder = engine, encoder
+        form = None if encoder is None else encoder.form
+        self._gpu_finishes = form is not None and can_finish(engine.parameters)
+        scorers = [_Scorer(device, engine.parameters, form) for device in engine.devices]
+        self._scorers = LeastBusy(scorers)
+        self._most_at_once = min(scorer.chunks_a_group for scorer in scorers)
+        if self._gpu_finishes:
+            self._most_at_once = min(self._most_at_once, MOST_FINISHED)
+        self._insert = given_insert_size(engine.parameters)
+        self._ended = threading.Event()
+
+    def map(self, chunks: Iterator[ReadChunk]) -> Iterator:
+        """Yield the chunks as `GpuMapEngine.map` does."""
+        engine, n_gpus = self._engine, len(self._engine.devices)
+        chunks = _until(self._ended, chunks)
+        first = []
+        if self._insert is None:
+            # These are scored again with their mates, which needs less than keeping their hits on
+            # the GPU.
+            first = list(first_chunks(chunks))
+            self._insert = estimate_insert_size(
+                self._score(first) if first else (), engine.genome, engine.parameters
+            )
+        groups = chain([first] if first else [], read_ahead_in_lists(chunks, self._most_at_once))
+        if self._gpu_finishes:
+            in_work = min(engine.threads, FINISHED_GROUPS * n_gpus)
+            # A group formed before a thread is free would have fewer chunks, and take memory.
+            encoded = in_order(self._finish_group, groups, in_work, waiting=0)
+            yield from chain.from_iterable(encoded)
+        else:
+            scored = in_order(self._score, groups, min(engine.threads, GROUPS * n_gpus))
+            scored = chain.from_iterable(scored)
+            yield from in_order(self._finish, scored, min(engine.threads, MOST_IN_WORK))
+
+    def _score(
+        self, group: list[ReadChunk], in_parts: Callable[[], bool] | None = None
+    ) -> list[ScoredChunk]:
+        with self._scorers.lent() as scorer:
+            return scorer.score(group, self._insert, in_parts or self._ended.is_set)
+
+    def _finish(self, scored: ScoredChunk) -> MappedChunk | EncodedChunk:
+        """Do what is left on the host."""
+        engine, chunk = self._engine, scored.chunk
         scored = replace(scored, both=both_strands(chunk.codes, chunk.offsets))
-        return then(finish_chunk(index, genome, scored, insert, parameters))
+        mapped = finish_chunk(engine.index, engine.genome, scored, self._insert, engine.parameters)
+        return mapped if self._encoder is None else self._encoder.encode(mapped)
 
-    groups = chain([first] if first else [], read_ahead_in_lists(chunks, at_once))
-    if not is_finished_there:
-        scored = in_order(
-            lambda group: score(group, ended.is_set), groups, min(threads, GROUPS * len(workers))
-        )
-        yield from in_order(finish, chain.from_iterable(scored), min(threads, MOST_IN_WORK))
-        return
-    share = max(1, min(threads, MOST_IN_WORK) // FINISHED_GROUPS)
+    def _finish_parts(self, parts: list[ScoredChunk]) -> list[EncodedChunk]:
+        share = max(1, min(self._engine.threads, MOST_IN_WORK) // FINISHED_GROUPS)
+        return list(in_order(self._finish, iter(parts), min(share, len(parts))))
 
-    def finish_parts(parts: list[ScoredChunk]) -> list[EncodedChunk]:
-        return list(in_order(finish, iter(parts), min(share, len(parts))))
-
-    def finish_group(group: list[ReadChunk]) -> list[EncodedChunk]:
+    def _finish_group(self, group: list[ReadChunk]) -> list[EncodedChunk]:
+        """Return the records of a group that the GPU finishes, but for some reads."""
         encoded = []
         for run in _runs(group):
             if are_plain(run[0]):
-                with scorers.lent() as scorer:
-                    encoded += scorer.finish(run, insert, finish_parts)
+                with self._scorers.lent() as scorer:
+                    encoded += scorer.finish(run, self._insert, self._finish_parts)
             else:
-                encoded += finish_parts(score(run, lambda: True))
+                encoded += self._finish_parts(self._score(run, lambda: True))
         return encoded
-
-    in_work = min(threads, FINISHED_GROUPS * len(workers))
-    # A group formed before a thread is free would have fewer chunks, and take memory.
-    finished = in_order(finish_group, groups, in_work, waiting=0)
-    yield from chain.from_iterable(finished)
 
 
 def _runs(chunks: list[ReadChunk]) -> Iterator[list[ReadChunk]]:

@@ -23,7 +23,7 @@ from bwarp.mapping.final_alignments_cuda import (
 )
 from bwarp.mapping.insert_size import InsertSize
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.pipeline import ScoredChunk
+from bwarp.mapping.pipeline import EncodedChunk, ScoredChunk
 from bwarp.mapping.primary_hits_cuda import DevicePrimary, lower_tandem_repeats, select_primary
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.mapping.scored_hits_cuda import hits_on_host, without
@@ -31,7 +31,6 @@ from bwarp.mapping.secondary_hits_cuda import secondary_rows
 from bwarp.mapping.seeding_rounds_cuda import DeviceData, ScoredReads
 from bwarp.mapping.split_reads_cuda import mark_split_reads
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_file import EncodedChunk
 from bwarp.records.bam_records_cuda import (
     HostRecords,
     PlainTables,

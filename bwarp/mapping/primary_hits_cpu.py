@@ -21,7 +21,6 @@ The file also ranks hits on ALT contigs, and selects the 5' part of split reads 
 """
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -285,6 +284,16 @@ def single_end_mapq(score, suboptimal, n_suboptimal, aligned, unlocated, match, 
 
 
 @compiled(inline="always")
+def rank_part(hits, read, i, length, scores):
+    """Return the best score of other hits of the bases of a part of a split read, and the mapping
+    quality of the part; both of its ends may be clipped without a penalty."""
+    suboptimal, other, near = suboptimal_of(hits, read, i, length, 0, scores.near)
+    aligned, match = hits.ends[i] - hits.starts[i], scores.match
+    quality = single_end_mapq(hits.scores[i], other, near, aligned, 0, match, scores.mismatch)
+    return suboptimal, quality
+
+
+@compiled(inline="always")
 def quality_beside(less, match):
     """Return the mapping quality of a hit if another one scores `less` below it."""
     return mapping_quality(likelihood(SCORE_UNITS * less, match))
@@ -398,8 +407,7 @@ def select_unpaired(hits, reads, scores, primary):
 # records.
 
 
-@dataclass(frozen=True)
-class AltHits:
+class AltHits(NamedTuple):
     """The selected hits of reads with hits on ALT contigs.
 
     Attributes
@@ -422,6 +430,15 @@ class AltHits:
     secondary: np.ndarray
     named_by: np.ndarray
     better_scores: np.ndarray
+
+
+class AltLimits(NamedTuple):
+    """A hit is listed in an XA if it scores `share` of the record's hit or more, and if at most
+    `most` hits are, or `most_alt` with some on ALT contigs."""
+
+    share: float
+    most: int
+    most_alt: int
 
 
 def on_alt_contigs(hits: ScoredHits, contig_starts: np.ndarray, alt: tuple[int, ...]) -> np.ndarray:
@@ -475,28 +492,29 @@ def alt_hits(
     reads = np.flatnonzero(has_alt & (primary >= 0))
     counts = np.diff(hits.offsets)[reads]
     most = int(counts.sum())
-    lines, secondary, named_by = (np.empty(most, np.int64) for _ in range(3))
-    qualities, suboptimal = np.empty(most, np.uint8), np.empty(most, np.int32)
-    better_scores = np.zeros(n_reads, np.int64)
-    order, leaders = (np.empty(counts.max(initial=0), np.int64) for _ in range(2))
+    found = AltHits(
+        np.empty(most, np.int64), np.empty(most, np.uint8), np.empty(most, np.int32),
+        np.empty(most, np.int64), np.empty(most, np.int64), np.zeros(n_reads, np.int64),
+    )  # fmt: skip
+    p = parameters
+    limits = AltLimits(p.secondary_share, p.most_secondary, p.most_secondary_alt)
     n_lines, n_secondary = _rank_together(
-        hits, on_alt, lengths, primary, reads, parameters.least_score, parameters.match,
-        parameters.mismatch, parameters.most_loss, parameters.secondary_share,
-        parameters.most_secondary, parameters.most_secondary_alt, order, leaders, lines, qualities,
-        suboptimal, secondary, named_by, better_scores,
-    )  # fmt: skip
+        hits, on_alt, lengths, primary, reads, scores_of(parameters), limits, found
+    )
     return AltHits(
-        lines[:n_lines], qualities[:n_lines], suboptimal[:n_lines], secondary[:n_secondary],
-        named_by[:n_secondary], better_scores,
-    )  # fmt: skip
+        *(column[:n_lines] for column in found[:3]),
+        *(column[:n_secondary] for column in found[3:5]),
+        found.better_scores,
+    )
 
 
 @compiled
-def _rank_together(
-    hits, on_alt, lengths, primary, reads, least, match, mismatch, margin, share, most, most_alt,
-    order, leaders, lines, qualities, suboptimal, secondary, named_by, better_scores,
-):  # fmt: skip
-    hits = uncounted(hits)
+def _rank_together(hits, on_alt, lengths, primary, reads, scores, limits, found):
+    """Write the hits of all reads; return the numbers of lines and of secondary hits."""
+    hits, found = uncounted((hits, found))
+    lines = found.lines
+    most = np.diff(hits.offsets).max() if reads.size else 0
+    order, leaders = np.empty(most, np.int64), np.empty(most, np.int64)
     n_lines, n_secondary = 0, 0
     for read in reads:
         length, chosen = lengths[read], primary[read]
@@ -528,7 +546,7 @@ def _rank_together(
             leaders[i - first] = leader
         leader = leaders[chosen - first]
         if on_alt[leader] and not on_alt[chosen]:
-            better_scores[read] = hits.scores[leader]
+            found.better_scores[read] = hits.scores[leader]
         elif leader != chosen:
             # Among hits of one assembly the primary hit leads, although another may score more.
             for i in range(n):
@@ -539,30 +557,27 @@ def _rank_together(
             i = order[at]
             if on_alt[chosen] or not on_alt[i] or leaders[i - first] != i:
                 continue
-            if hits.scores[i] < least:
+            if hits.scores[i] < scores.least:
                 continue
             lines[n_lines] = i
-            # Both ends of parts may be clipped without a penalty.
-            suboptimal[n_lines], other_score, near = suboptimal_of(hits, read, i, length, 0, margin)
-            aligned = hits.ends[i] - hits.starts[i]
-            qualities[n_lines] = single_end_mapq(
-                hits.scores[i], other_score, near, aligned, 0, match, mismatch
+            found.suboptimal[n_lines], found.qualities[n_lines] = rank_part(
+                hits, read, i, length, scores
             )
             n_lines += 1
         for line in range(first_line - 1, n_lines):
             owner = chosen if line < first_line else lines[line]
             begin = n_secondary
-            limit = most
+            limit = limits.most
             for kind in (False, True):
                 for at in range(n):
                     i = order[at]
                     if on_alt[i] != kind or i == owner or leaders[i - first] != owner:
                         continue
-                    if hits.scores[i] < share * hits.scores[owner]:
+                    if hits.scores[i] < limits.share * hits.scores[owner]:
                         continue
-                    limit = most_alt if kind else limit
-                    secondary[n_secondary] = i
-                    named_by[n_secondary] = line if line >= first_line else -1
+                    limit = limits.most_alt if kind else limit
+                    found.secondary[n_secondary] = i
+                    found.named_by[n_secondary] = line if line >= first_line else -1
                     n_secondary += 1
             if n_secondary - begin > limit:
                 n_secondary = begin
@@ -590,25 +605,21 @@ def five_prime_first(
     Parts are the primary hit, and hits that share no bases with it or a better part.
     """
     moved = PrimarySelection(*map(np.copy, primary))
-    counts = np.diff(hits.offsets)
-    reads = np.flatnonzero((primary.hits >= 0) & (counts > 1))
-    parts = np.empty(counts.max(initial=0), np.int64)
-    _take_first_parts(
-        hits, lengths, reads, parameters.least_score, parameters.match, parameters.mismatch,
-        parameters.most_loss, parts, moved,
-    )  # fmt: skip
+    reads = np.flatnonzero((primary.hits >= 0) & (np.diff(hits.offsets) > 1))
+    _take_first_parts(hits, lengths, reads, scores_of(parameters), moved)
     return moved
 
 
 @compiled
-def _take_first_parts(hits, lengths, reads, least, match, mismatch, margin, parts, primary):
+def _take_first_parts(hits, lengths, reads, scores, primary):
     hits, primary = uncounted((hits, primary))
+    parts = np.empty(np.diff(hits.offsets).max() if reads.size else 0, np.int64)
     for read in reads:
         length = lengths[read]
         first = parts[0] = primary.hits[read]
         n = 1
         for i in range(hits.offsets[read], hits.offsets[read + 1]):
-            if hits.scores[i] < least:
+            if hits.scores[i] < scores.least:
                 break
             span = read_span(hits, i, length)
             taken = False
@@ -622,11 +633,6 @@ def _take_first_parts(hits, lengths, reads, least, match, mismatch, margin, part
                 first = i
         if first != parts[0]:
             primary.hits[read] = first
-            # Both ends of parts may be clipped without a penalty.
-            primary.suboptimal[read], other, near = suboptimal_of(
-                hits, read, first, length, 0, margin
+            primary.suboptimal[read], primary.qualities[read] = rank_part(
+                hits, read, first, length, scores
             )
-            primary.qualities[read] = single_end_mapq(
-                hits.scores[first], other, near, hits.ends[first] - hits.starts[first], 0, match,
-                mismatch,
-            )  # fmt: skip

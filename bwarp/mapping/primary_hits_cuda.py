@@ -526,8 +526,10 @@ def lower_repeats(
     genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, primary: DevicePrimary,
     match: int, loss: int, margin: int,
 ):  # fmt: skip
-    """One thread per read, which reads one or two numbers. For each read with another hit about as
-    good, the whole warp reads it a dozen times, from the cache, and the genome twice.
+    """Lower the qualities of reads in tandem repeats.
+
+    One thread per read, which loads one or two numbers. For each read with another hit about as
+    good, the whole warp reads the read a dozen times, from the cache, and the genome twice.
     """
     offsets, contig_starts, scored = reads.offsets, genome.contig_starts, hits.scored
     own = int64(cuda.grid(1))

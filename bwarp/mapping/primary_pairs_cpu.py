@@ -67,11 +67,9 @@ def select_paired(
     primary = no_selection(len(lengths))
     reads, scores = Reads(lengths, unlocated, seeds), scores_of(parameters)
     if insert.highest:
-        most = int(np.diff(hits.offsets).max(initial=0))
-        _select_pairs(
-            hits, reads, scores, contig_starts, insert_size_scores(insert, parameters.match),
-            insert.lowest, insert.orientation, np.empty((4, most), np.int64), primary,
-        )  # fmt: skip
+        likely = insert_size_scores(insert, parameters.match)
+        space = np.empty((4, int(np.diff(hits.offsets).max(initial=0))), np.int64)
+        _select_pairs(hits, reads, scores, contig_starts, insert, likely, space, primary)
     select_unpaired(hits, reads, scores, primary)
     return primary
 
@@ -187,7 +185,7 @@ def _first_from(positions, n, position):
 
 
 @compiled
-def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientation, space, primary):
+def _select_pairs(hits, reads, scores, contig_starts, insert, likely, space, primary):
     hits, reads, contig_starts = uncounted((hits, reads, contig_starts))
     likely, primary, space = uncounted((likely, primary, space))
     positions, rows, penalised_b, firsts = space[0], space[1], space[2], space[3]
@@ -213,8 +211,9 @@ def _select_pairs(hits, reads, scores, contig_starts, likely, lowest, orientatio
                 single_a = max(single_a, penalised)
                 first_base = _five_prime_of(hits, i, length_a)
                 strand, side, low = window_of_mate(
-                    orientation, np.int64(hits.strands[i]), first_base, lowest, likely.size
-                )
+                    insert.orientation, np.int64(hits.strands[i]), first_base, insert.lowest,
+                    likely.size,
+                )  # fmt: skip
                 low += _REVERSE if strand else 0
                 if round_ == 0:
                     at = _first_from(positions, n_b, low)

@@ -55,7 +55,7 @@ class ScoredHits(NamedTuple):
 
 
 def best_scores(hits: ScoredHits) -> np.ndarray:
-    """The best score of every read, 0 where it has no hit, dtype int32."""
+    """Return the best score of each read, 0 if it has no hit, dtype int32."""
     best = np.zeros(len(hits.offsets) - 1, np.int32)
     filled = hits.offsets[:-1] < hits.offsets[1:]
     best[filled] = hits.scores[hits.offsets[:-1][filled]]
@@ -140,15 +140,11 @@ def _first(hits: ScoredHits, n: int) -> ScoredHits:
 
 
 @compiled(inline="always")
-def put_row(
-    scored, row, score, start, end, read_start, read_end, gapless, window_start, window_end
-):
-    """Write a row that starts at `row`; both engines use it."""
-    scored[row + SCORE] = score
-    scored[row + START], scored[row + END] = start, end
-    scored[row + READ_START], scored[row + READ_END] = read_start, read_end
-    scored[row + GAPLESS] = gapless
-    scored[row + WINDOW_START], scored[row + WINDOW_END] = window_start, window_end
+def put_row(scored, row, fields):
+    """Write the fields of a row (a tuple, in their order) that starts at `row`; both engines use
+    it."""
+    scored[row], scored[row + 1], scored[row + 2], scored[row + 3] = fields[:4]
+    scored[row + 4], scored[row + 5], scored[row + 6], scored[row + 7] = fields[4:]
 
 
 @compiled(inline="always")
@@ -233,11 +229,11 @@ def _get_hits(hits, read, strands, scored, first):
     """Write a read's hits as rows from number `first` on; return the next number."""
     for i in range(hits.offsets[read], hits.offsets[read + 1]):
         strands[first] = hits.strands[i]
-        put_row(
-            scored, FIELDS * first, hits.scores[i], hits.starts[i], hits.ends[i],
-            hits.read_starts[i], hits.read_ends[i], hits.gapless[i], hits.window_starts[i],
-            hits.window_ends[i],
+        fields = (
+            hits.scores[i], hits.starts[i], hits.ends[i], hits.read_starts[i], hits.read_ends[i],
+            hits.gapless[i], hits.window_starts[i], hits.window_ends[i],
         )  # fmt: skip
+        put_row(scored, FIELDS * first, fields)
         first += 1
     return first
 

@@ -93,12 +93,12 @@ def merge(hits: DeviceScoredHits, more: DeviceScoredHits, dropped) -> DeviceScor
 
 
 def without(hits: DeviceScoredHits, dropped) -> DeviceScoredHits:
-    """The hits without those of the reads that `dropped` (device array, uint8) marks with 1."""
+    """Return the hits, without those of reads that `dropped` (device array, uint8) marks with 1."""
     return _joined(hits, hits._replace(offsets=zeros(hits.offsets.size, np.uint32)), dropped)
 
 
 def hits_on_host(hits: DeviceScoredHits, pinned: PinnedBuffer) -> ScoredHits:
-    """The same on the host, in columns: views of pinned memory, but for `offsets`."""
+    """Copy hits to the host, in columns: views of pinned memory, except `offsets`."""
     n = hits.count
     on_gpu = columns(HitColumns, max(1, n), strands=hits.strands)
     split_hits(hits, on_gpu)
@@ -131,10 +131,10 @@ def _empty(counts) -> DeviceScoredHits:
 def rank_hits(
     hits: DeviceScoredHits, least: int, changed: uint32[::1], kept: int32[::1], counts: uint32[::1]
 ):
-    """Order each read's hits and mark which to keep, as scored_hits_cpu does. One warp a read.
+    """Sort each read's hits and mark which to keep, as scored_hits_cpu does. One warp per read.
 
-    A lane counts for a hit those before it. Then hits are kept in turn, each unless one kept before
-    makes it redundant: of those a lane has every 32nd.
+    For its hit, a lane counts the hits that come before it. Then each hit in turn is kept unless a
+    kept one makes it redundant; each lane compares it with every 32nd kept hit.
     """
     read, n_reads = cuda.grid(1) // WARP, hits.offsets.size - 1
     lane = int64(cuda.laneid)

@@ -5,12 +5,12 @@
     hit 2                        |=================|     other bases: supplementary, SA
     hit 3     |================>                         the same bases: secondary, XA
 
-Secondary hits get records of their own in place of XA where they are asked for (`--all`).
+With `--all`, secondary hits get their own records instead of XA.
 
-Two hits explain the same bases where they share half of the shorter stretch or more. Both lists
-follow bwa: a supplementary record has the mapping quality that its own rivals leave, but no more
-than the primary record; secondary hits are named where they are few. Records get all that score
-half of the record whose bases they share, or more.
+Two hits explain the same bases if they share at least half of the shorter stretch. Both lists
+follow bwa: the mapping quality of a supplementary record depends on its own rivals, and is at most
+that of the primary record; secondary hits are listed in XA if they are few. With `--all`, hits get
+records if they score at least half of the record whose bases they share.
 """
 
 import numpy as np
@@ -20,10 +20,10 @@ from bwarp.mapping.final_alignments import MappedReads, align_hits, gapless_alig
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.primary_hits_cpu import (
     PrimarySelection,
+    rank_part,
     read_span,
     same_bases,
-    single_end_mapq,
-    suboptimal_of,
+    scores_of,
 )
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.mapping.split_reads import MICROHOMOLOGY
@@ -39,8 +39,10 @@ from bwarp.runtime.uncounted import uncounted
 
 
 def least_split(parameters: MappingParameters) -> int:
-    """A read that clips fewer bases at each end has no supplementary record: with those that two
-    parts may share they score less than `least_score`."""
+    """Return the minimum clipped bases at one end of a read with a supplementary record.
+
+    With the bases that two parts may share, fewer would score less than `least_score`.
+    """
     return max(1, -(-parameters.least_score // parameters.match) - MICROHOMOLOGY)
 
 
@@ -55,10 +57,10 @@ def supplementary_of(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> Supplementary:
-    """The hits that explain what the primary records clip, best first for each read.
+    """Return the hits that explain bases clipped by the primary records, best first for each read.
 
-    Only reads are looked at of which enough bases are clipped at one end to score `least_score`,
-    with those that two parts may share.
+    This only considers reads with enough clipped bases at one end to score `least_score`, including
+    those that two parts may share.
     """
     lengths = np.diff(offsets)
     clipped = np.maximum(mapped.read_starts, lengths - mapped.read_ends)
@@ -66,21 +68,15 @@ def supplementary_of(
     split &= (primary.hits >= 0) & (np.diff(hits.offsets) > 1)
     reads = np.flatnonzero(split)
     if parameters.hic:
-        # Each part has the quality of its own locus.
+        # Each part has the mapping quality of its own locus.
         primary = primary._replace(qualities=np.full(lengths.size, 60, np.uint8))
-    most = int(np.diff(hits.offsets)[reads].sum())
-    rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
-    qualities = np.empty(most, np.uint8)
-    n = _find_supplementary(
-        hits, lengths, mapped.strands, mapped.read_starts, mapped.read_ends, primary, reads,
-        parameters.least_score, parameters.match, parameters.mismatch, parameters.most_loss,
-        rows, qualities, suboptimal,
-    )  # fmt: skip
-    rows = rows[:n]
+    rows, qualities, suboptimal = _find_supplementary(
+        hits, lengths, mapped, primary, reads, scores_of(parameters)
+    )
     found = align_hits(genome, both, offsets, hits, rows, parameters, threads=threads)
-    # A window may hold what the primary record aligns already: then a hit stays what it was.
+    # A window may contain bases that the primary record aligns; such a hit is not extended.
     again = _same_bases_as_primary(found, hits.reads[rows], mapped, lengths)
-    order = np.arange(n)
+    order = np.arange(rows.size)
     if again.any():
         kept, own = np.flatnonzero(~again), np.flatnonzero(again & hits.gapless[rows])
         order = np.concatenate([kept, own])
@@ -99,8 +95,9 @@ def supplementary_of(
 
 
 def _same_bases_as_primary(found, reads, mapped, lengths) -> np.ndarray:
-    """Whether each alignment (bool) shares half of the bases of the shorter one, or more, with the
-    primary alignment of its read.
+    """Return whether each alignment (bool) overlaps the primary alignment of its read.
+
+    They must share at least half of the bases of the shorter alignment.
     """
     spans = []
     for alignments, rows in ((found, slice(None)), (mapped, reads)):
@@ -124,7 +121,7 @@ def secondary_of(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> SecondaryHits:
-    """The other hits of the same bases that score nearly as well, where they are not too many."""
+    """Return the other hits of the same bases with nearly the same score, unless too many."""
     counts = np.diff(hits.offsets)
     reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
     rows = np.empty(reads.size * parameters.most_secondary, np.int64)
@@ -149,27 +146,26 @@ def recorded_of(
     parameters: MappingParameters,
     threads: int = 1,
 ) -> SecondaryRecords:
-    """The secondary hits that get records, best first for each read, at most `secondary_records`.
+    """Return the secondary hits that get records, best first, at most `secondary_records` per read.
 
-    As bwa mem -a: they score `least_score`, and half of the primary or supplementary record of the
-    same bases.
+    As in bwa mem -a, they score at least `least_score`, and at least half of the primary or
+    supplementary record of the same bases.
     """
     lengths, counts = np.diff(offsets), np.diff(hits.offsets)
     reads = np.flatnonzero((counts > 1) & (primary.hits >= 0))
-    rows = np.empty(int(np.minimum(counts[reads], parameters.secondary_records).sum()), np.int64)
-    n = _find_recorded(
+    rows = _find_recorded(
         hits, lengths, primary.hits, supplementary.reads, supplementary.hits, reads,
-        parameters.least_score, parameters.secondary_records, rows,
+        parameters.least_score, parameters.secondary_records,
     )  # fmt: skip
     return SecondaryRecords(
-        hits.reads[rows[:n]].astype(np.int64),
-        align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
+        hits.reads[rows].astype(np.int64),
+        align_hits(genome, both, offsets, hits, rows, parameters, threads=threads),
     )
 
 
 @compiled(inline="always")
 def _nearest(hits, read, i, first, length):
-    """Of hits of the same bases that score as much as hit i, the nearest to the primary one."""
+    """Return the hit of the same bases and score as hit i that is nearest to the primary one."""
     span = read_span(hits, i, length)
     nearest = i
     for j in range(i + 1, hits.offsets[read + 1]):
@@ -183,41 +179,39 @@ def _nearest(hits, read, i, first, length):
 
 
 @compiled
-def _find_supplementary(
-    hits, lengths, first_strands, first_starts, first_ends, primary, reads, least, match, mismatch,
-    margin, rows, qualities, suboptimal,
-):  # fmt: skip
-    hits, primary, rows = uncounted((hits, primary, rows))
+def _find_supplementary(hits, lengths, mapped, primary, reads, scores):
+    """Return the hits, their qualities, and the best scores of their rivals."""
+    hits, mapped, primary = uncounted((hits, mapped, primary))
+    most = np.int64(0)
+    for read in reads:
+        most += hits.offsets[read + 1] - hits.offsets[read]
+    rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
+    qualities = np.empty(most, np.uint8)
     n = 0
     for read in reads:
         length = lengths[read]
         first_of_read = n
-        begin, end = np.int64(first_starts[read]), np.int64(first_ends[read])
-        if first_strands[read]:
-            begin, end = length - end, length - begin
+        first = read_span(mapped, read, length)
         for i in range(hits.offsets[read], hits.offsets[read + 1]):
-            if i == primary.hits[read] or hits.scores[i] < least:
+            if i == primary.hits[read] or hits.scores[i] < scores.least:
                 continue
             span = read_span(hits, i, length)
-            taken = same_bases((begin, end), span)
+            taken = same_bases(first, span)
             for at in range(first_of_read, n):
                 taken = taken or same_bases(span, read_span(hits, rows[at], length))
             if taken:
                 continue
             i = _nearest(hits, read, i, primary.hits[read], length)
             rows[n] = i
-            # Both ends of parts may be clipped: there is no penalty for that.
-            suboptimal[n], other, near = suboptimal_of(hits, read, i, length, 0, margin)
-            aligned = hits.ends[i] - hits.starts[i]
-            alone = single_end_mapq(hits.scores[i], other, near, aligned, 0, match, mismatch)
+            suboptimal[n], alone = rank_part(hits, read, i, length, scores)
             qualities[n] = min(alone, primary.qualities[read])
             n += 1
-    return n
+    return rows[:n].copy(), qualities[:n].copy(), suboptimal[:n].copy()
 
 
 @compiled(inline="always")
 def scores_nearly_as_much(score, primary_score, share):
-    """Whether a secondary hit is named, as far as its score goes; both engines use it."""
+    """Return whether the score of a secondary hit suffices for XA; both engines use it."""
     return score >= share * primary_score
 
 
@@ -242,8 +236,9 @@ def _find_secondary(hits, lengths, selected, reads, most, share, rows):
 
 
 @compiled
-def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, least, most, rows):
+def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, least, most):
     hits = uncounted(hits)
+    rows = np.empty(min(reads.size * most, hits.reads.size), np.int64)
     n, begin = 0, 0
     for read in reads:
         while begin < split_reads.size and split_reads[begin] < read:
@@ -267,4 +262,4 @@ def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, leas
             if found and not recorded:
                 rows[n] = i
                 n += 1
-    return n
+    return rows[:n].copy()

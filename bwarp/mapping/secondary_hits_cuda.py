@@ -1,7 +1,6 @@
-"""Secondary hits that the records of plain reads name (XA), listed on the GPU by the rule of
-supplementary_and_secondary.
+"""Secondary hits in the records of plain reads (XA), listed on the GPU as in secondary_hits.
 
-They are counted, which gives where those of each read begin, and then written.
+They are counted first; the sums of the counts say where to write the hits of each read.
 """
 
 import numpy as np
@@ -26,19 +25,19 @@ def secondary_rows(
     marks,
     parameters: MappingParameters,
 ) -> tuple:
-    """The other hits of the same bases that score nearly as well, where they are not too many.
+    """Return the other hits of the same bases with nearly the same score, unless too many.
 
     Parameters
     ----------
     marks : device array, shape=(n_reads,), dtype=uint8
-        Reads with a mark have none.
+        1 for reads without secondary hits.
 
     Returns
     -------
     offsets : device array, shape=(n_reads + 1,), dtype=uint32
-        Where those of each read begin.
+        Start of each read's hits in `rows`.
     rows : device array, shape=(n,), dtype=int32
-        One of -1 where there are none at all.
+        A single -1 if there are none at all.
     reads_of_rows : device array, shape=(n,), dtype=int32
     """
     n_reads = reads.n_reads
@@ -56,7 +55,7 @@ def secondary_rows(
 
 @cuda.jit(device=True)
 def is_rival(hits, hit, last, primary, span, length):
-    """Whether a hit before `last` has the same bases as the primary one, and is not that."""
+    """Return whether a hit before `last` is another hit of the primary one's bases."""
     if hit >= last or hit == primary:
         return False
     return same_bases(span, span_at(hits, hit, length))
@@ -67,8 +66,10 @@ def count_secondary(
     reads: DeviceReads, hits: DeviceScoredHits, selection: DevicePrimary, marks: uint8[::1],
     most: int, share: float, counts: uint32[::1],
 ):  # fmt: skip
-    """How many secondary hits each read has, and a 0 after them. One warp a read, a lane every
-    32nd hit; as hits come best first, it ends with those that score too little.
+    """Count the secondary hits of each read, and write a 0 after the counts.
+
+    One warp per read; each lane takes every 32nd hit. Hits are sorted by score, so the warp stops
+    at the first that scores too little.
     """
     selected, scored = selection.hits, hits.scored
     read = int64(cuda.grid(1) // WARP)
@@ -97,8 +98,9 @@ def write_secondary(
     reads: DeviceReads, hits: DeviceScoredHits, selection: DevicePrimary, starts: uint32[::1],
     rows: int32[::1], reads_of_rows: int32[::1],
 ):  # fmt: skip
-    """List the hits that were counted: of the rivals of a read's primary hit the first ones. One
-    warp a read, a lane every 32nd hit.
+    """List the hits that were counted: the first rivals of each read's primary hit.
+
+    One warp per read; each lane takes every 32nd hit.
     """
     read = int64(cuda.grid(1) // WARP)
     if read >= starts.size - 1:
@@ -121,5 +123,5 @@ def write_secondary(
         first += WARP
 
 
-#: The share of a score is a real number; the product is compared, with nothing added to it.
+#: The share of a score is a float; its product is compared without fusing it with an addition.
 DOUBLE_PRECISION = {count_secondary}

@@ -1,12 +1,12 @@
-"""The hits of reads' seeds on the GPU, as sorted keys: the first half of candidates_cuda.
+"""Seeds of reads and their hits on the GPU, as sorted keys: the first half of candidates_cuda.
 
     reads  ->  seeds, both strands  ->  SA rows  ->  how many hits to take  ->  positions  ->  keys
                (cut_seeds)      (exact_cuda)     (select_hits)         (list_hits, locate_hits)
 
-A key is a number as in candidates_cpu, with the read's index in the list of reads searched. The
-keys of a read are contiguous; mostly they are few, but they may be thousands: a warp sorts them.
-Seeds and hits, whose number has no bound, are counted first, and written where the running sums
-say.
+A key has the bits that seeds_cpu describes, with the read's index in the list of reads searched.
+The keys of a read are contiguous. Usually they are few, but there may be thousands; a warp sorts
+them. The number of seeds and hits has no bound, so they are counted first; the running sums of the
+counts say where to write them.
 """
 
 from typing import NamedTuple
@@ -31,18 +31,18 @@ from bwarp.reads.device_reads_cuda import DeviceReads
 from bwarp.seeding.exact_cuda import LOCATED, SearchItems, exact_intervals
 from bwarp.sequence import reverse_complement_kmer
 
-#: Hits of an item that a thread lists alone.
+#: Maximum hits of an item that a single thread lists.
 FEW = 4
 
-#: The low bits of a number that orders items: which of its read's it is.
+#: The low bits of an item's sort key: its index among the items of its read.
 _ITEM = (1 << 31) - 1
 
-#: A key that has its genome position, until all have; reads are fewer than this bit would need.
+#: Marks a key that has its genome position already; read numbers are too small for this bit.
 _IS_LOCATED = 1 << 63
 
 
 class Seeds(NamedTuple):
-    """Seeds of some reads to search: the k-mers of both strands, and whose they are."""
+    """The seeds of some reads before the search: the k-mers of both strands."""
 
     items: uint64[::1]
     read_positions: int32[::1]
@@ -50,7 +50,7 @@ class Seeds(NamedTuple):
 
 
 class SearchedSeeds(NamedTuple):
-    """Seeds that have been searched; as `SeedKeys` and `Seeds` have them."""
+    """The seeds after the search; fields as in `SeedKeys` and `Seeds`."""
 
     seed_firsts: uint32[::1]
     read_positions: int32[::1]
@@ -67,15 +67,15 @@ class SeedKeys(NamedTuple):
     Attributes
     ----------
     seed_firsts : shape=(n_wanted + 1,)
-        Where the seeds of each read begin.
+        Start of each read's seeds.
     read_positions : shape=(n_seeds,)
-        Where in its read each seed begins; -1 for one over an ambiguous base.
+        Start of each seed in its read; -1 for a seed with an ambiguous base.
     n_rows : shape=(2 * n_seeds,)
-        Hits of each item, as `hits_of` reads them.
+        Number of hits of each item, as `hits_of` reads them.
     hit_firsts : shape=(2 * n_seeds + 1,)
-        Where the keys of each item's hits were, and those of each read are.
+        Start of each item's keys before sorting; a read's first item gives the start of its keys.
     differences : shape=(n_wanted,)
-        Of every locus that is not located, at least.
+        Minimum differences of any locus that is not located.
     keys, spare : shape=(n_hits,)
         `spare` is memory to sort in.
     """
@@ -94,7 +94,7 @@ class SeedKeys(NamedTuple):
 def find_keys(
     device: DeviceIndex, reads: DeviceReads, wanted, n_wanted: int, seeds: SeedRound
 ) -> SeedKeys:
-    """Search the seeds of some reads (device array, dtype=int32), and locate their hits."""
+    """Search the seeds of `reads` (device array, dtype=int32), and locate their hits."""
     k = seeds.length
     firsts = cuda.device_array(n_wanted + 1, np.uint32)
     count_seeds(reads, wanted, k, seeds.step, firsts)
@@ -109,7 +109,7 @@ def find_keys(
         exact_intervals(device, SearchItems(items, 1, k, 2 * n_seeds), first_rows, n_rows)
     hit_firsts = cuda.device_array(2 * n_seeds + 1, np.uint32)
     differences = cuda.device_array(n_wanted, np.int32)
-    # The seeds themselves have been searched: their memory is free.
+    # The search is done, so the memory of the seeds is free.
     spare_items = cuda.device_array(2 * n_seeds + 1, np.uint64)
     found = SearchedSeeds(firsts, read_positions, owners, first_rows, n_rows)
     select_hits(found, k, seeds.hits, seeds.least_hits, items, spare_items, hit_firsts, differences)
@@ -128,7 +128,7 @@ def find_keys(
 
 @kernel(over="counts")
 def count_seeds(reads: DeviceReads, wanted: int32[::1], k: int, step: int, counts: uint32[::1]):
-    """How many seeds each read has, as candidates_cpu counts them. One thread a read."""
+    """Count the seeds of each read, by the rule of seeds_cpu. One thread per read."""
     i = cuda.grid(1)
     if i < counts.size:
         n = int64(0)
@@ -141,7 +141,8 @@ def count_seeds(reads: DeviceReads, wanted: int32[::1], k: int, step: int, count
 def cut_seeds(reads: DeviceReads, wanted: int32[::1], k: int, firsts: uint32[::1], seeds: Seeds):
     """Pack the seeds of reads and their reverse complements.
 
-    One warp a read, a thread every 32nd seed; k bytes are read a seed, most from the cache.
+    One warp per read; each thread takes every 32nd seed. It reads k bytes per seed, mostly from the
+    cache.
     """
     i = cuda.grid(1) // WARP
     if i >= firsts.size - 1:
@@ -161,7 +162,7 @@ def cut_seeds(reads: DeviceReads, wanted: int32[::1], k: int, firsts: uint32[::1
 
 @cuda.jit(device=True)
 def hits_of(seeds, item):
-    """The hits of an item; a seed over an ambiguous base has none, whatever was found."""
+    """Return the number of hits of an item; 0 for a seed with an ambiguous base."""
     if seeds.read_positions[item >> 1] < 0:
         return int64(0)
     rows = seeds.n_rows[item]
@@ -170,9 +171,10 @@ def hits_of(seeds, item):
 
 @cuda.jit(device=True)
 def take_rarest(seeds, first, last, most, least, order, spare, taken):
-    """Take all hits of the rarest items while they fit in `most`. A whole warp calls it.
+    """Take all hits of the rarest items while they fit in `most`. Called by a whole warp.
 
-    If fewer than `least` are taken, the next item fills the rest, evenly spread over its rows.
+    If fewer than `least` are taken, hits of the next item, evenly spread over its rows, fill the
+    rest.
     """
     lane = int64(cuda.laneid)
     for item in range(first + lane, last, WARP):
@@ -207,10 +209,10 @@ def select_hits(
     seeds: SearchedSeeds, k: int, most: int, least: int, order: uint64[::1], spare: uint64[::1],
     taken: uint32[::1], differences: int32[::1],
 ):  # fmt: skip
-    """How many hits of each item to locate: of the rarest all, until a read has `most`.
+    """Choose how many hits of each item to locate: all of the rarest, until a read has `most`.
 
-    One warp a read. The element of `taken` after the last is set to 0; `order` and `spare` have a
-    number an item.
+    One warp per read. The element of `taken` after the last is set to 0; `order` and `spare` have
+    one number per item.
     """
     i = cuda.grid(1) // WARP
     if i >= differences.size:
@@ -229,7 +231,7 @@ def select_hits(
     if total > most:
         take_rarest(seeds, first, last, most, least, order, spare, taken)
     cuda.syncwarp()
-    # A locus that is not found differs in every seed located in full that overlaps no other.
+    # A locus that is not found differs in each fully located seed that overlaps no other.
     n_different, end = int32(0), int64(0)
     for step in range(first, last, 2 * WARP):
         item = step + 2 * lane
@@ -250,7 +252,7 @@ def select_hits(
 
 @cuda.jit(device=True)
 def hit_row(first_row, count, n, hit):
-    """The row of one of n hits, evenly spread over the `count` rows of an item."""
+    """Return the row of one of n hits that are evenly spread over the `count` rows of an item."""
     return first_row + (hit if n == count else hit * count // n)
 
 
@@ -259,11 +261,12 @@ def list_hits(
     seeds: SearchedSeeds, reads: DeviceReads, wanted: int32[::1], k: int, hit_firsts: uint32[::1],
     rows: uint32[::1], keys: uint64[::1],
 ):  # fmt: skip
-    """The rows of the hits to locate, evenly spread over an item's, and the keys that they begin.
+    """List the rows of the hits to locate, evenly spread over each item's rows, and begin their
+    keys.
 
-    One thread an item, mostly of no hit or one; the hits of one with more than `FEW` are listed by
-    its warp. A key lacks the genome position that is to be added to it; a hit that the search has
-    located already has it, and `_IS_LOCATED`.
+    One thread per item, which usually has no hit or one; the whole warp lists the hits of an item
+    with more than `FEW`. Keys do not have their genome positions yet, except those of hits that the
+    search has located, which are marked with `_IS_LOCATED`.
     """
     item = int64(cuda.grid(1))
     first_hit, n = int64(0), int64(0)
@@ -304,7 +307,7 @@ def list_hits(
 def locate_hits(
     suffixes: Suffixes, segments: Segments, rows: uint32[::1], steps: uint32[::1], keys: uint64[::1]
 ):
-    """Add their genome positions to keys. One thread a hit; one random read, and the segments."""
+    """Add genome positions to the keys. One thread per hit."""
     hit = cuda.grid(1)
     if hit >= rows.size:
         return
@@ -318,7 +321,7 @@ def locate_hits(
 
 @kernel
 def sort_keys(keys: uint64[::1], spare: uint64[::1], firsts: uint32[::1], hit_firsts: uint32[::1]):
-    """Put the keys of every read in order. One warp a read."""
+    """Sort the keys of each read. One warp per read."""
     i = cuda.grid(1) // WARP
     if i < firsts.size - 1:
         begin = int64(hit_firsts[2 * int64(firsts[i])])

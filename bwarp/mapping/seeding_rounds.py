@@ -59,11 +59,11 @@ def needs_round(number, length, best, bound, unlocated, good, margin, loss):
 
 @compiled(inline="always")
 def bounds_after(number, length, match, found_bound, found_unlocated, bound, unlocated):
-    """The score bound of loci that a read's rounds have not located, and the likely score of an
-    unlocated hit, after a round that gave `found_bound` and `found_unlocated` by itself.
+    """Return a read's score bound and likely score of an unlocated hit after another round.
 
-    A hit that neither of two rounds located scores no more than the lower of both bounds, although
-    the later one may have located all hits of its own seeds: a locus can have none of these.
+    The round alone gave `found_bound` and `found_unlocated`. A hit that neither of two rounds
+    located scores at most the lower of both bounds, even if the later round located all hits of
+    its seeds: a locus may have none of these seeds.
     """
     if number == SECOND:
         return found_bound, found_unlocated

@@ -30,25 +30,25 @@ from bwarp.mapping.seeding_rounds import SECOND, bounds_after, needs_round, roun
 from bwarp.reads.device_reads_cuda import DeviceReads, both_strands, marked_reads
 from bwarp.runtime.timeline import on_timeline
 
-#: Reads that are scored at once: so many that launching kernels takes a small part of the time;
-#: with so many it takes no more than the host does; and as few as small GPUs take.
+#: Reads that are scored at once: enough that kernel launches take a small part of the time, and
+#: enough to keep up with the host; few enough for small GPUs.
 MOST_READS = 1 << 20
 ENOUGH_READS = 1 << 19
 FEWEST_READS = 1 << 13
 
-#: Memory to keep records in and sort them is worth more than a whole suffix array: with the sampled
-#: one reads take hardly longer, and records that the host has to sort take twice as long.
+#: Memory for storing and sorting records is worth more than a full suffix array: with a sampled
+#: one, mapping takes hardly longer, but records that the host has to sort take twice as long.
 SPARE_BYTES = 8 << 30
 
-#: Room for a read on the GPU with its seeds and hits, and with what waits of other groups. In a
-#: genome with 9 hits a read they take less than half of it; where they take more, reads are mapped
+#: GPU memory per read, for its seeds and hits, and for results of other groups that wait. In a
+#: genome with 9 hits per read they take less than half of it; if they take more, reads are mapped
 #: in smaller parts.
 BYTES_A_READ = 6144
 
 
 @dataclass(frozen=True)
 class DeviceData:
-    """What mapping keeps on the GPU for all chunks; `index.plan.elements` reads fit beside it."""
+    """Data on the GPU for all chunks; `index.plan.elements` reads fit into the remaining memory."""
 
     index: DeviceIndex
     genome: DeviceGenome

@@ -1,7 +1,8 @@
-"""Seeds of reads, searched: their SA intervals, and how many hits of each are located.
+"""Seeds of reads: their SA intervals, how many hits of each are located, and candidates.
 
-An item is a seed (even number) or its reverse complement (the odd number after it). Which seeds a
-read has, and which of their hits are located, is defined in candidates_cpu.py.
+An item is a seed (even number) or its reverse complement (the odd number after it). The comment
+below, at "Candidate loci of reads", defines which seeds a read has, and which of their hits are
+located.
 
     read         0                       1
     firsts       0                       3             5
@@ -23,25 +24,25 @@ from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.exact_cpu import exact_intervals
 
-#: Reads that are searched together: their arrays stay in the processor's cache.
+#: Reads that are searched together, so that their arrays stay in the processor's cache.
 BLOCK = 4096
 
 
 class SeedRows(NamedTuple):
-    """Where the seeds of some reads match in the index.
+    """Matches of the seeds of some reads in the index.
 
     Attributes
     ----------
     firsts : ndarray, shape=(n_reads + 1,), dtype=int64
         The seeds of read i are those from firsts[i] to firsts[i + 1].
     read_positions : ndarray, shape=(n_seeds,), dtype=int32
-        The base of the read that a seed begins at; -1 for one over an ambiguous base.
+        Start of each seed in its read; -1 for a seed with an ambiguous base.
     starts, counts : ndarray, shape=(2 * n_seeds,), dtype=uint32
-        The first SA row of every item, and how many there are.
+        The first SA row of each item, and its number of rows.
     taken : ndarray, shape=(2 * n_seeds,), dtype=uint32
-        How many of them are located.
+        Number of rows that are located.
     differences : ndarray, shape=(n_reads,), dtype=int32
-        In how many bases a locus without located hits differs at least.
+        Minimum differences between the read and a locus without located hits.
     """
 
     firsts: np.ndarray
@@ -55,7 +56,7 @@ class SeedRows(NamedTuple):
 def seed_rows_of(
     index: FMIndex, codes: np.ndarray, offsets: np.ndarray, reads: np.ndarray, seeds: SeedRound
 ) -> SeedRows:
-    """Search the seeds of the reads of these numbers (int64)."""
+    """Search the seeds of `reads` (read numbers, int64)."""
     n, k = len(reads), seeds.length
     firsts = np.empty(n + 1, np.int64)
     n_seeds = _count_seeds(offsets, reads, k, seeds.step, firsts)
@@ -71,19 +72,19 @@ def seed_rows_of(
 
 @compiled(inline="always")
 def seed_count(length, k, step):
-    """How many seeds a read of `length` bases has; both engines use it."""
+    """Return the number of seeds of a read of `length` bases; both engines use it."""
     return max(int64(1), min(length // step, length - k + 1)) if length >= k else int64(0)
 
 
 @compiled(inline="always")
 def seed_position(number, n_seeds, length, k):
-    """The base that a seed of a read begins at; both engines use it."""
+    """Return the base of a read at which a seed begins; both engines use it."""
     return number * (length - k) // max(int64(1), n_seeds - 1)
 
 
 @compiled(inline="always")
 def seed_kmer(codes, start, k):
-    """The k-mer from a base on, in the low bits, and the highest of its codes; for both engines."""
+    """Return the k-mer at a base, in the low bits, and its highest code; both engines use it."""
     kmer, worst = uint64(0), uint8(0)
     for at in range(start, start + k):
         code = codes[at]
@@ -94,7 +95,7 @@ def seed_kmer(codes, start, k):
 
 @compiled
 def _count_seeds(offsets, reads, k, step, firsts):
-    """Where each read's seeds begin in a list of all; returns how many there are."""
+    """Write the start of each read's seeds in a list of all; return their number."""
     n_seeds = 0
     for i in range(reads.size):
         firsts[i] = n_seeds
@@ -105,7 +106,7 @@ def _count_seeds(offsets, reads, k, step, firsts):
 
 @compiled
 def _cut_seeds(codes, offsets, reads, k, firsts, kmers, read_positions):
-    """Pack the seeds of reads, the first base in the highest bits."""
+    """Pack the seeds of reads into integers, with the first base in the highest bits."""
     for i in range(reads.size):
         begin = offsets[reads[i]]
         length = offsets[reads[i] + 1] - begin
@@ -119,14 +120,14 @@ def _cut_seeds(codes, offsets, reads, k, firsts, kmers, read_positions):
 
 @compiled
 def _select_hits(seeds, k, most, least):
-    """How many hits of each item to locate: of the rarest all, until a read has `most`."""
+    """Choose how many hits of each item to locate: all of the rarest, until a read has `most`."""
     firsts, read_positions, counts = seeds.firsts, seeds.read_positions, seeds.counts
     taken, differences = seeds.taken, seeds.differences
     for i in range(firsts.size - 1):
         first, last = 2 * firsts[i], 2 * firsts[i + 1]
         total = np.int64(0)
         for item in range(first, last):
-            # A seed over an ambiguous base was searched as if that were A: it has no hits.
+            # A seed with an ambiguous base, which was searched as A, has no hits.
             if read_positions[item >> 1] < 0:
                 counts[item] = 0
             total += counts[item]
@@ -141,7 +142,8 @@ def _select_hits(seeds, k, most, least):
                     taken[first + item] = count
                     used += count
                 elif used < least:
-                    # Nothing rare enough: some hits of this one, evenly spread over its rows.
+                    # No item is rare enough: take some hits of this one, evenly spread over its
+                    # rows.
                     taken[first + item] = most - used
                     used = most
         # A locus that is not found differs in every seed located in full that overlaps no other.
@@ -158,42 +160,42 @@ def _select_hits(seeds, k, most, least):
 # Candidate loci of reads: seeds, located and grouped by strand and diagonal.
 #
 # A seed at base o of a read (of the read's reverse complement, on the other strand) that lies at
-# genome position g is on diagonal g - o: where the read would begin. Seeds of one alignment
-# without
-# gaps share a diagonal; a gap moves the rest by its length.
+# genome position g is on diagonal g - o, which is where the read would begin. All seeds of an
+# alignment without gaps share a diagonal; after a gap, the diagonal differs by its length.
 #
 #     key of a hit     bits 63 ... 36    35        34 ... 0
 #                      read              strand    diagonal + DIAGONAL_SHIFT
 #
-# The rules, the same on every engine, a read by itself:
+# The rules, the same on both engines; each read is handled by itself:
 #
 # 1. A read of n >= k bases has max(1, min(n // step, n - k + 1)) seeds; seed i begins at base
-#    i * (n - k) // (seeds - 1). One with an ambiguous base has no hits.
-# 2. An item is a seed (even number) or its reverse complement (the odd number after it). Items
-# are
-#    taken from the rarest on, equally rare ones by number; each that fits what is left of `hits` is
-#    located in full. The first that does not fit while fewer than `least_hits` are used fills the
-#    rest with hits evenly spread over its SA rows.
-# 3. Hits in the order of strand and diagonal are one group while the next is not more than
-#    `largest_gap` away. Its main diagonal is that with most hits, the first of several; any other
-#    with half as many is a candidate of its own as well.
-# 4. The candidates_a_read groups with most hits stay, equal ones by strand and diagonal.
+#    i * (n - k) // (seeds - 1). A seed with an ambiguous base has no hits.
+# 2. An item is a seed (even number) or its reverse complement (the odd number after it). Items are
+#    taken from the rarest on, equally rare ones by number. Each item whose hits fit into the rest
+#    of `hits` is located in full. If an item does not fit and fewer than `least_hits` are used,
+#    hits evenly spread over its SA rows fill the rest.
+# 3. Hits are sorted by strand and diagonal; hits at most `largest_gap` apart form a group. The main
+#    diagonal of a group is the first one with the most hits; any other with at least half as many
+#    is a separate candidate.
+# 4. The `candidates_a_read` groups with the most hits are kept; ties are broken by strand and
+#    diagonal.
 #
-# What a locus that is not among them can score at most follows from the seeds located in full: it
-# differs from the read in every one of them.
+# The maximum score of a locus that is not a candidate follows from the seeds located in full: the
+# locus differs from the read in each of them.
 #
 #     read        |=======|   |=======|   |=======|   |=======|
-#     hits            3        10,000         5          812        16 are located: of two seeds all
+#     hits            3        10,000         5          812        16 are located: all of two seeds
 #                                                                   bound: two differences or more
 
 
 DIAGONAL_SHIFT = 1 << 16
 
-#: A locus that shares but a frequent k-mer with a read is mostly an old copy: it differs this many
-#: times as often as it must. Measured: incorrect hits get no more confidence, correct ones do.
+#: A locus that shares only a frequent k-mer with a read is usually an old copy, with this many
+#: times the minimum number of differences. Measured: correct hits get higher MAPQ, incorrect ones
+#: do not.
 LIKELY = 2
 
-#: Columns of candidates before they are arrays of their own.
+#: Columns of a candidate before they become separate arrays.
 _READ, _STRAND, _DIAGONAL, _LOWEST, _HIGHEST, _SEEDS = range(6)
 
 
@@ -210,15 +212,15 @@ class Candidates(NamedTuple):
     lowest, highest : ndarray, shape=(n,), dtype=int64
         The outermost diagonals with seeds.
     seeds : ndarray, shape=(n,), dtype=int32
-        How many seeds lie there.
+        Number of seeds on these diagonals.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
-        The candidates of read i are those from offsets[i] to offsets[i + 1].
+        The candidates of read i are those in ``[offsets[i], offsets[i + 1])``.
     score_bounds : ndarray, shape=(n_reads,), dtype=int32
-        The most that a locus which is not among the candidates can score, clipped ends penalised.
+        The maximum score of a locus that is not a candidate, with a penalty for clipped ends.
     unlocated : ndarray, shape=(n_reads,), dtype=int32
-        Where hits of the read's seeds are not located, what one of them is likely to score; else 0.
+        The likely score of an unlocated hit of the read's seeds; 0 if there is none.
     searched : ndarray, shape=(3,), dtype=int64
-        Seeds that were searched, hits of them that were located, and candidates that these made.
+        Number of seeds searched, of hits located, and of candidates found.
     """
 
     reads: np.ndarray
@@ -233,6 +235,21 @@ class Candidates(NamedTuple):
     searched: np.ndarray
 
 
+class GroupRules(NamedTuple):
+    """Seed length, maximum span of a group, candidates per read, match score, minimum loss."""
+
+    k: int
+    largest_gap: int
+    most: int
+    match: int
+    loss: int
+
+
+def group_rules(k: int, parameters: MappingParameters) -> GroupRules:
+    p = parameters
+    return GroupRules(k, p.largest_gap, p.candidates_a_read, p.match, p.least_loss)
+
+
 @on_timeline("find candidates")
 def find_candidates(
     index: FMIndex,
@@ -242,8 +259,9 @@ def find_candidates(
     seeds: SeedRound,
     parameters: MappingParameters,
 ) -> Candidates:
-    """The candidates of some reads from exact seeds: of a few at a time, whose arrays stay in the
-    processor's cache.
+    """Return the candidates of some reads from exact seeds.
+
+    A few reads are searched at a time, so that their arrays stay in the processor's cache.
 
     Parameters
     ----------
@@ -279,7 +297,7 @@ def find_candidates(
 def candidates_of(
     found: np.ndarray, score_bounds: np.ndarray, unlocated: np.ndarray, searched: np.ndarray
 ) -> Candidates:
-    """Candidates out of rows of six numbers each, in the order of reads."""
+    """Return candidates from rows of six numbers each, in the order of reads."""
     return Candidates(
         reads=found[:, _READ].astype(np.int32),
         strands=found[:, _STRAND].astype(np.uint8),
@@ -295,7 +313,7 @@ def candidates_of(
 
 
 def _of_block(index, offsets, reads, seeds, k, parameters, score_bounds, unlocated) -> np.ndarray:
-    """Candidates of reads, a row each, from the SA rows of their seeds."""
+    """Return the candidates of reads, one per row, from the SA rows of their seeds."""
     n_hits = int(seeds.taken.sum(dtype=np.int64))
     rows, keys = np.empty(n_hits, np.uint32), np.empty(n_hits, np.uint64)
     _list_rows(seeds, rows)
@@ -306,27 +324,25 @@ def _of_block(index, offsets, reads, seeds, k, parameters, score_bounds, unlocat
     )  # fmt: skip
     keys.sort()
     found = np.empty((n_hits, 6), np.int64)
-    n_found = _group(
-        keys, offsets, reads, k, seeds, parameters.largest_gap, parameters.candidates_a_read,
-        parameters.match, parameters.least_loss, found, score_bounds, unlocated,
-    )  # fmt: skip
+    rules = group_rules(k, parameters)
+    n_found = _group(keys, offsets, reads, seeds, rules, found, score_bounds, unlocated)
     return found[:n_found]
 
 
 @compiled(inline="always")
 def diagonal_of(key):
-    """The diagonal in a key; both engines use it."""
+    """Return the diagonal in a key; both engines use it."""
     return int64(key & uint64((1 << 35) - 1)) - DIAGONAL_SHIFT
 
 
 @compiled(inline="always")
 def differences_of_rest(differences, all_located, n_seeds, n_shared, length, k):
-    """In how many bases a locus with `n_shared` located seeds or fewer differs at least.
+    """Return the minimum differences of a locus with at most `n_shared` located seeds.
 
-    A difference removes no more seeds than overlap at a base. Where seeds are not located, only
-    the `differences` without overlap count that are located in full, less those that it shares. The
-    result is no more than `differences`, the bound of loci without located hits. Both engines use
-    it.
+    A difference destroys at most as many seeds as overlap at a base. If some seeds are not located,
+    only the `differences` non-overlapping seeds located in full count, less those that the locus
+    shares. The result is at most `differences`, the bound of loci without located hits. Both
+    engines use it.
     """
     if not all_located:
         return max(int64(0), differences - n_shared)
@@ -338,9 +354,9 @@ def differences_of_rest(differences, all_located, n_seeds, n_shared, length, k):
 
 @compiled(inline="always")
 def likely_score(bound, length, match):
-    """What a locus that was not located is likely to score; both engines use it.
+    """Return the likely score of a locus that was not located; both engines use it.
 
-    Of a short read every mismatch may be one that it must have.
+    For a short read, every mismatch may be one that must be there.
     """
     times = LIKELY if length >= SHORT_READ else 1
     return max(int64(0), times * bound - (times - 1) * match * length)
@@ -348,14 +364,14 @@ def likely_score(bound, length, match):
 
 @compiled(inline="always")
 def score_bound_of(likely, length, match):
-    """The score bound that `likely_score` made `likely` of, where that is not 0."""
+    """Invert `likely_score`: return the score bound for a `likely` other than 0."""
     times = LIKELY if length >= SHORT_READ else 1
     return (likely + (times - 1) * match * length) // times
 
 
 @compiled(inline="always")
 def put_bounds(read, length, differences, all_located, match, loss, score_bounds, unlocated):
-    """Write what loci that are not among the candidates may score; both engines use it."""
+    """Write the score bounds of loci that are not candidates; both engines use it."""
     bound = max(int64(0), match * length - loss * differences)
     score_bounds[read] = bound
     if not all_located:
@@ -364,7 +380,7 @@ def put_bounds(read, length, differences, all_located, match, loss, score_bounds
 
 @compiled
 def _list_rows(seeds, rows):
-    """The SA rows of the hits to locate, evenly spread over those of their item."""
+    """List the SA rows of the hits to locate, evenly spread over those of their item."""
     starts, counts, taken = seeds.starts, seeds.counts, seeds.taken
     hit = 0
     for item in range(taken.size):
@@ -397,13 +413,11 @@ def _make_keys(offsets, reads, k, seeds, positions, segment_text, segment_genome
 
 
 @compiled
-def _group(
-    keys, offsets, reads, k, seeds, largest_gap, most, match, loss, found, score_bounds, unlocated
-):
+def _group(keys, offsets, reads, seeds, rules, found, score_bounds, unlocated):
     """Group sorted keys of reads; keep the `most` groups of each with most seeds.
 
-    A diagonal with half as many seeds as the group's main one is a candidate of its own, too: in
-    a tandem repeat it is another locus, and with an indel it will turn out to be the same one.
+    A diagonal with at least half as many seeds as the main one is a separate candidate: in a tandem
+    repeat it is another locus; with an indel it will turn out to be the same locus.
     """
     found, score_bounds, unlocated = uncounted((found, score_bounds, unlocated))
     firsts, counts, taken = seeds.firsts, seeds.counts, seeds.taken
@@ -419,7 +433,7 @@ def _group(
             run_start = at
             while at < keys.size and keys[at] >> np.uint64(35) == head:
                 diagonal = diagonal_of(keys[at])
-                if diagonal - last > largest_gap:
+                if diagonal - last > rules.largest_gap:
                     break
                 if diagonal != last:
                     run_start = at
@@ -428,10 +442,9 @@ def _group(
                 last = diagonal
                 at += 1
             strand = np.int64(head & np.uint64(1))
-            _insert(
-                found, first_found, n_found, reads[i], strand, best,
-                diagonal_of(keys[group_start]), last, at - group_start,
-            )  # fmt: skip
+            lowest = diagonal_of(keys[group_start])
+            candidate = reads[i], strand, best, lowest, last, at - group_start
+            _insert(found, first_found, n_found, candidate)
             n_found += 1
             if best_count == at - group_start or best_count == 1:
                 continue
@@ -443,10 +456,8 @@ def _group(
                 count = j + 1 - run_start
                 run_start = j + 1
                 if diagonal != best and 2 * count >= best_count:
-                    _insert(
-                        found, first_found, n_found, reads[i], strand, diagonal, diagonal,
-                        diagonal, count,
-                    )  # fmt: skip
+                    candidate = reads[i], strand, diagonal, diagonal, diagonal, count
+                    _insert(found, first_found, n_found, candidate)
                     n_found += 1
         n_seeds = firsts[i + 1] - firsts[i]
         length = offsets[reads[i] + 1] - offsets[reads[i]]
@@ -454,24 +465,26 @@ def _group(
         all_located = True
         for item in range(2 * firsts[i], 2 * firsts[i + 1]):
             all_located = all_located and taken[item] == counts[item]
-        if n_found - first_found > most:
-            n_found = first_found + most
+        if n_found - first_found > rules.most:
+            n_found = first_found + rules.most
             n_shared = np.int64(found[n_found, _SEEDS])
             differences = differences_of_rest(
-                differences, all_located, n_seeds, n_shared, length, k
+                differences, all_located, n_seeds, n_shared, length, rules.k
             )
             all_located = False
-        put_bounds(reads[i], length, differences, all_located, match, loss, score_bounds, unlocated)
+        put_bounds(
+            reads[i], length, differences, all_located, rules.match, rules.loss, score_bounds,
+            unlocated,
+        )  # fmt: skip
     return n_found
 
 
 @compiled
-def _insert(found, first, n_found, read, strand, diagonal, lowest, highest, count):
-    """Insert by the number of seeds; on equal numbers the order of strand and diagonal stays."""
+def _insert(found, first, n_found, candidate):
+    """Insert a row by number of seeds; ties keep the order of strand and diagonal."""
     slot = n_found
-    while slot > first and found[slot - 1, _SEEDS] < count:
+    while slot > first and found[slot - 1, _SEEDS] < candidate[_SEEDS]:
         found[slot] = found[slot - 1]
         slot -= 1
-    found[slot, _READ], found[slot, _STRAND] = read, strand
-    found[slot, _LOWEST], found[slot, _DIAGONAL], found[slot, _HIGHEST] = lowest, diagonal, highest
-    found[slot, _SEEDS] = count
+    for column in range(6):
+        found[slot, column] = candidate[column]

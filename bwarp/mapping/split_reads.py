@@ -24,8 +24,10 @@ from bwarp.mapping.extension_cpu import (
     extend,
     gap_costs,
     least_clipped,
+    read_on_contig,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
+from bwarp.mapping.primary_hits_cpu import read_span
 from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
 from bwarp.mapping.seeds_cpu import find_candidates
 from bwarp.runtime.compiled_code import compiled
@@ -184,16 +186,19 @@ def clips_part(clipped, least):
 
 @compiled(inline="always")
 def gains_by_gap(score, clipped, best, gap, shortest_gap, match):
-    """Whether a hit could score more than the best one with all of its clipped end and a gap; both
-    engines use it. An end of fewer than `gap` bases gains nothing.
+    """Return whether a hit with its clipped end and a gap could score more than the best hit.
+
+    An end of fewer than `gap` bases gains nothing. Both engines use it.
     """
     return clipped >= gap and score + match * clipped - shortest_gap > best
 
 
 @compiled
 def _list_hits(hits, offsets, costs, least, rows):
-    """List all hits of the reads that either step may change: the best one clips an end that is
-    searched, or one of the best would score more than all with its clipped end and a gap.
+    """List all hits of the reads that either step may change.
+
+    In these reads the best hit clips an end that is searched, or one of the best hits would score
+    more than all others with its clipped end and a gap.
     """
     hits, rows = uncounted((hits, rows))
     gap, shortest_gap = least_clipped(costs), costs.gap_open + costs.gap_extend
@@ -232,9 +237,7 @@ def _list_clipped(hits, offsets, least, parts):
         if i == hits.offsets[read + 1]:
             continue
         length = offsets[read + 1] - offsets[read]
-        begin, end = np.int64(hits.read_starts[i]), np.int64(hits.read_ends[i])
-        if hits.strands[i]:
-            begin, end = length - end, length - begin
+        begin, end = read_span(hits, i, length)
         begin, end = begin + MICROHOMOLOGY, end - MICROHOMOLOGY
         if least <= begin < length:
             parts[n, 0], parts[n, 1], parts[n, 2] = read, 0, begin
@@ -252,7 +255,7 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least, shortest = least_clipped(costs), costs.gap_open + costs.gap_extend
     longest = np.diff(offsets).max() if offsets.size > 1 else 0
-    near, far = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
+    space = np.empty((2, longest + 1), np.int64)
     n = 0
     for read in range(offsets.size - 1):
         first, last = hits.offsets[read], hits.offsets[read + 1]
@@ -269,16 +272,16 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
             if hits.scores[hit] + costs.match * clipped - shortest <= hits.scores[first]:
                 continue
             base = offsets[read] + (both.size // 2 if hits.strands[hit] else 0)
-            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
+            start = hits.starts[hit]
+            placed = read_on_contig(contig_starts, start, base, length, start - begin)
             gaps[n, 4] = 0
             for right in (False, True):
                 clipped = length - end if right else begin
                 if clipped < least:
                     continue
                 shift, _, outer, gain = best_gap(
-                    blocks, both, base, length, right, hits.starts[hit] - begin, clipped,
-                    end - begin, contig_starts[contig - 1], contig_starts[contig], costs, near, far,
-                )  # fmt: skip
+                    blocks, both, placed, right, clipped, end - begin, costs, space
+                )
                 if gain > gaps[n, 4]:
                     gaps[n, 0], gaps[n, 1], gaps[n, 2] = hit, right, shift
                     gaps[n, 3], gaps[n, 4] = outer, gain

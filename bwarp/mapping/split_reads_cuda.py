@@ -1,6 +1,6 @@
 """Which reads may be split, or have a long gap, found on the GPU by the rule of split_reads.
 
-What becomes of them the host finds out: they are few.
+The host handles these reads, because they are few.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ from bwarp.reads.device_reads_cuda import DeviceReads
 
 
 def mark_split_reads(reads: DeviceReads, hits: DeviceScoredHits, parameters: MappingParameters):
-    """The reads whose hits `with_split_reads` may change: device array, uint8, 1 for each."""
+    """Mark with 1 (device array, uint8) the reads whose hits `with_split_reads` may change."""
     n_reads = reads.n_reads
     if parameters.mode == END_TO_END:
         return zeros(max(1, n_reads), np.uint8)
@@ -40,8 +40,10 @@ def mark_reads(
     reads: DeviceReads, hits: DeviceScoredHits, costs: GapCosts, least: int, gap: int,
     marks: uint8[::1],
 ):  # fmt: skip
-    """One thread a read, which reads the row of its best hit; of a read that scores far less than
-    it could, up to `MOST_HITS` rows.
+    """Mark the reads that may change. One thread per read.
+
+    A thread loads the row of the best hit, or up to `MOST_HITS` rows if the read scores far less
+    than it could.
     """
     scored, shortest_gap = hits.scored, costs.gap_open + costs.gap_extend
     read = cuda.grid(1)

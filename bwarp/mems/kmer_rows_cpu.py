@@ -7,6 +7,7 @@ from bwarp.index.rank import block_start, extend_left
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
 # Searches that are interleaved so that their cache misses overlap.
@@ -34,33 +35,24 @@ def kmer_rows(
     """
     starts = np.empty(positions.size, np.uint32)
     stops = np.empty_like(starts)
-    forward = index.forward
+    bwt = index.forward.arrays
     table_k = index.prefix_length if index.prefix_length <= k else 0
     table = index.prefix_table.reshape(-1)
     for_each_range(
         lambda start, stop: _search(
-            forward.words,
-            forward.separator_rows,
-            forward.groups,
-            forward.first_rows,
-            table,
-            table_k,
-            words,
-            positions[start:stop],
-            k,
-            starts[start:stop],
+            bwt, table, table_k, words, positions[start:stop], k, starts[start:stop],
             stops[start:stop],
         ),
         positions.size,
         threads,
-    )
+    )  # fmt: skip
     return starts, stops
 
 
 @compiled
-def _search(
-    blocks, separator_rows, groups, first_rows, table, table_k, words, positions, k, starts, stops
-):
+def _search(bwt, table, table_k, words, positions, k, starts, stops):
+    bwt, table, words = uncounted((bwt, table, words))
+    blocks, separator_rows, groups, first_rows, _ = bwt
     low = np.empty(_TOGETHER, np.uint64)
     high = np.empty(_TOGETHER, np.uint64)
     bases = np.empty(_TOGETHER, np.uint64)

@@ -298,7 +298,7 @@ class MatchColumns(NamedTuple):
     Attributes
     ----------
     names : list of str
-        Of the queries that have matches, in their order.
+        Names of the queries that have matches, in their order.
     queries : ndarray, shape=(n,), dtype=int64
         The index in `names` of each row.
     query_starts : ndarray, shape=(n,), dtype=int64

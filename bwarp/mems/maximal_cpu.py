@@ -40,6 +40,7 @@ from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import bounded_ranges, for_each_range
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
 # Groups: the hits of a k-mer of a query in the reference, before extension.
@@ -349,16 +350,13 @@ def _parts(
 
 def _over_rows(function, index, text, groups, numbers, rows, threads) -> None:
     """Call `_count_rows` (numbers are counts) or `_fill_rows` (offsets) on all groups."""
-    forward = index.forward
+    bwt = index.forward.arrays
     for_each_range(
-        lambda start, stop: function(
-            forward.words, forward.separator_rows, forward.groups, text, groups, numbers, rows,
-            start, stop,
-        ),
+        lambda start, stop: function(bwt, text, groups, numbers, rows, start, stop),
         groups.positions.size,
         threads,
         smallest=64,
-    )  # fmt: skip
+    )
 
 
 @compiled(inline="always")
@@ -370,8 +368,10 @@ def _base_before(words, run_start, position, reach):
 
 
 @compiled
-def _count_rows(blocks, separator_rows, block_groups, text, groups, counts, rows, start, stop):
+def _count_rows(bwt, text, groups, counts, rows, start, stop):
     """Count the rows of each group that begin a match."""
+    bwt, text, groups = uncounted((bwt, text, groups))
+    blocks, separator_rows, block_groups, _, _ = bwt
     words, _, _, run_starts, _ = text
     positions, runs, _, reaches, starts, stops = groups
     for group in range(start, stop):
@@ -384,8 +384,10 @@ def _count_rows(blocks, separator_rows, block_groups, text, groups, counts, rows
 
 
 @compiled
-def _fill_rows(blocks, separator_rows, block_groups, text, groups, offsets, rows, start, stop):
+def _fill_rows(bwt, text, groups, offsets, rows, start, stop):
     """Write the rows that `_count_rows` counted."""
+    bwt, text, groups = uncounted((bwt, text, groups))
+    blocks, separator_rows, block_groups, _, _ = bwt
     words, _, _, run_starts, _ = text
     positions, runs, _, reaches, starts, stops = groups
     for group in range(start, stop):

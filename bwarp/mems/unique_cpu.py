@@ -350,7 +350,8 @@ def unique_in_reference(matches: Matches) -> Matches:
 def least_dominated(matches: Matches) -> Matches:
     """Select the matches that `unique_in_reference` needs to judge any set that includes these.
 
-    Those whose stretch of the query is in no longer one, at most two for equal stretches.
+    These are matches whose stretch of the query is not within a longer one; at most two of equal
+    ones.
     """
     return take_matches(matches, _alone(matches.queries, matches.query_starts, matches.lengths, 2))
 

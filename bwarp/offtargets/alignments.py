@@ -9,8 +9,10 @@ highest:
     255        no more
 
 Of two alignments with equally many bases in bulges, the smaller number has its gaps nearer to the
-PAM. The functions work on numbers only, and can be called from CPU and CUDA code.
+PAM. The functions work on numbers and tuples of them, and can be called from CPU and CUDA code.
 """
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -26,25 +28,32 @@ TABLE_SHAPE = (LONGEST_GUIDE + 1, BULGES_EACH + 1, BULGES_EACH + 1)
 _NEVER = 80
 
 
+class Bases(NamedTuple):
+    """Bases of a guide or a site as bit planes (uint64), and their number; others are ignored."""
+
+    low: int
+    high: int
+    length: int
+
+
 @numba.jit
-def differing_bits(guide_low, guide_high, site_low, site_high, shift):
+def differing_bits(guide, site, shift):
     """Return a mask of the bases i of the guide that differ from base i + shift of the site."""
     if shift >= 0:
         by = np.uint64(shift)
-        return ((site_low >> by) ^ guide_low) | ((site_high >> by) ^ guide_high)
+        return ((site.low >> by) ^ guide.low) | ((site.high >> by) ^ guide.high)
     by = np.uint64(-shift)
-    return ((site_low << by) ^ guide_low) | ((site_high << by) ^ guide_high)
+    return ((site.low << by) ^ guide.low) | ((site.high << by) ^ guide.high)
 
 
 @numba.jit
-def _fewest_mismatches(
-    guide_low, guide_high, length, site_low, site_high, available, dna, rna, table
-):
+def _fewest_mismatches(guide, site, dna, rna, table):
     """Find the fewest mismatches for exact numbers of bases in bulges, for every suffix.
 
     ``table[i, d, r]`` is for what follows the first i bases of the guide, which took d and r bases
-    in bulges. The site has `available` bases.
+    in bulges.
     """
+    length, available = guide.length, site.length
     for i in range(length, 0, -1):
         for d in range(dna, -1, -1):
             for r in range(rna, -1, -1):
@@ -54,19 +63,19 @@ def _fewest_mismatches(
                 at = i + d - r
                 fewest = _NEVER
                 if 0 < at < available:
-                    differ = differing_bits(guide_low, guide_high, site_low, site_high, d - r)
+                    differ = differing_bits(guide, site, d - r)
                     fewest = table[i + 1, d, r] + np.int64(differ >> np.uint64(i) & np.uint64(1))
                 if d < dna:
                     fewest = min(fewest, table[i, d + 1, r])
                 if r < rna and i <= length - 2:
                     fewest = min(fewest, table[i + 1, d, r + 1])
                 table[i, d, r] = fewest
-    first = np.int64((guide_low ^ site_low | guide_high ^ site_high) & np.uint64(1))
+    first = np.int64(differing_bits(guide, site, 0) & np.uint64(1))
     return first + table[1, 0, 0] if available > 0 else _NEVER
 
 
 @numba.jit
-def _first_gaps(length, dna, rna, table, guide_low, guide_high, site_low, site_high):
+def _first_gaps(length, dna, rna, table):
     """Return the bulges of the first alignment with the fewest mismatches in a table."""
     gaps = np.uint64(NO_BULGES)
     n_gaps = d = r = 0
@@ -94,19 +103,14 @@ def _with_gap(gaps, n_gaps, code):
 
 
 @numba.jit
-def best_alignment(
-    guide_low, guide_high, length, site_low, site_high, available, mismatches, dna_bulge,
-    rna_bulge, table,
-):  # fmt: skip
+def best_alignment(guide, site, limits, table):
     """Find the best alignment of a guide to a site: mismatches, bases in bulges, and their
     locations.
 
     Parameters
     ----------
-    guide_low, guide_high, site_low, site_high : uint64
-        Of the site, bases beyond `available` are ignored.
-    length, available : int
-        The number of bases of the guide, and of the site.
+    guide, site : Bases
+    limits : SiteOptions
     table : ndarray, shape=`TABLE_SHAPE`, dtype=int8
         Working memory.
 
@@ -118,20 +122,18 @@ def best_alignment(
     best, best_edits, best_bulges = -1, _NEVER, _NEVER
     best_dna = best_rna = 0
     best_gaps = np.uint64(NO_BULGES)
-    for dna in range(dna_bulge + 1):
-        for rna in range(rna_bulge + 1):
+    for dna in range(limits.dna_bulge + 1):
+        for rna in range(limits.rna_bulge + 1):
             bulges = dna + rna
-            if bulges > best_edits or length + dna - rna > available:
+            if bulges > best_edits or guide.length + dna - rna > site.length:
                 continue
-            here = _fewest_mismatches(
-                guide_low, guide_high, length, site_low, site_high, available, dna, rna, table
-            )
+            here = _fewest_mismatches(guide, site, dna, rna, table)
             edits = here + bulges
-            if here > mismatches or edits > best_edits:
+            if here > limits.mismatches or edits > best_edits:
                 continue
             if edits == best_edits and bulges > best_bulges:
                 continue
-            gaps = _first_gaps(length, dna, rna, table, guide_low, guide_high, site_low, site_high)
+            gaps = _first_gaps(guide.length, dna, rna, table)
             if edits == best_edits and bulges == best_bulges and gaps > best_gaps:
                 continue
             best, best_edits, best_bulges, best_gaps = here, edits, bulges, gaps
@@ -140,14 +142,13 @@ def best_alignment(
 
 
 @numba.jit
-def list_alignments(
-    guide_low, guide_high, length, site_low, site_high, available, mismatches, dna, rna, table,
-    path, found, count,
-):  # fmt: skip
+def list_alignments(guide, site, mismatches, bulges, table, path, found, count):
     """Append the alignments with exact numbers of bases in bulges to a list, as far as they fit.
 
     Parameters
     ----------
+    bulges : tuple of int
+        Bases in DNA and in RNA bulges.
     path : ndarray, shape=(LONGEST_GUIDE + 6, 5), dtype=int64
         Working memory.
     found : ndarray, dtype=uint64
@@ -159,11 +160,11 @@ def list_alignments(
     count : int
         The length of the list if it had enough space.
     """
+    dna, rna = bulges
+    length, available = guide.length, site.length
     if length + dna - rna > available:
         return count
-    least = _fewest_mismatches(
-        guide_low, guide_high, length, site_low, site_high, available, dna, rna, table
-    )
+    least = _fewest_mismatches(guide, site, dna, rna, table)
     if least > mismatches:
         return count
     # Columns so far: bases of the guide, DNA, RNA, mismatches, and what to try next.
@@ -204,7 +205,7 @@ def list_alignments(
         else:
             at = i + d - r
             if 0 < at < available:
-                differ = differing_bits(guide_low, guide_high, site_low, site_high, d - r)
+                differ = differing_bits(guide, site, d - r)
                 cost = m + np.int64(differ >> np.uint64(i) & np.uint64(1))
                 if table[i + 1, d, r] + cost <= mismatches:
                     path[depth + 1, 0], path[depth + 1, 1], path[depth + 1, 2] = i + 1, d, r

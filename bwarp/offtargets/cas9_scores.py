@@ -65,7 +65,7 @@ def cfd_scores(guides: np.ndarray, sites: np.ndarray, pams: np.ndarray) -> np.nd
     guides, sites : ndarray, shape=(n, 20), dtype=uint8
         Codes from 5' to 3'.
     pams : ndarray, shape=(n, 3), dtype=uint8
-        Of the sites.
+        Codes of the PAMs of the sites.
 
     Returns
     -------

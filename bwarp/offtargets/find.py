@@ -38,7 +38,7 @@ def find_sites(
     done : int
         Positions of the genome searched so far.
     hits : SiteHits
-        By start, guide, length, strand and rank. Later hits do not begin before these.
+        Hits sorted by start, guide, length, strand and rank. Later hits do not begin before these.
     """
     searches = [search_of(reference, guides, one, options) for one in pam.by_length()]
     ordered = in_order_of_sites if len(searches) == 1 else each_once

@@ -1,12 +1,13 @@
 """Search stretches of the genome on the CPU: find PAMs, filter their sites, align guides."""
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from bwarp.offtargets.alignments import TABLE_SHAPE, best_alignment, list_alignments
-from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, pam_sites
+from bwarp.offtargets.alignments import TABLE_SHAPE, Bases, best_alignment, list_alignments
+from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, Stretch, pam_sites
 from bwarp.offtargets.search import ROW, Search
 from bwarp.offtargets.site_filter_cpu import (
     BATCH_SITES,
@@ -15,17 +16,33 @@ from bwarp.offtargets.site_filter_cpu import (
     differing_bases,
     fitting_sites,
     planes_of,
-    state_count,
 )
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
 from bwarp.reads.base_bits_cpu import bits_of_packed, shifted, turned
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import in_order
 
 #: Positions searched at a time; a multiple of 64.
 STRETCH = 1 << 18
 
 _PATH_SHAPE = (LONGEST_GUIDE + BULGES_EACH + 4, 5)
+
+
+class GuideBases(NamedTuple):
+    """Guides in one direction.
+
+    Attributes
+    ----------
+    codes : ndarray, shape=(n_guides, LONGEST_GUIDE), dtype=uint8
+    low, high : ndarray, shape=(n_guides,), dtype=uint64
+        Bit planes; base i is bit i.
+    lengths : ndarray, shape=(n_guides,), dtype=int64
+    """
+
+    codes: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    lengths: np.ndarray
 
 
 def stretch_to_search() -> int:
@@ -52,34 +69,32 @@ def _search_stretch(search: Search, first: int, last: int) -> np.ndarray:
     """Return the rows of sites whose PAM begins from `first`, a multiple of 64, up to `last`."""
     n_words = (last - first + 2 * MARGIN) // 64 + 3
     low, high = np.empty(n_words, np.uint64), np.empty(n_words, np.uint64)
-    origin = first - MARGIN
-    planes_of(search.packed, origin // 64, n_words, low, high)
+    stretch = Stretch(low, high, first - MARGIN, first, last)
+    planes_of(search.packed, stretch.origin // 64, n_words, low, high)
     # The segments that overlap the stretch.
     meet = slice(
         int(np.searchsorted(search.segment_stops, first)),
         int(np.searchsorted(search.segment_starts, last, side="right")),
     )
-    limits = search.options.mismatches, search.options.dna_bulge, search.options.rna_bulge
     parts = []
-    sites = np.empty(last - first, np.int32)
-    available = np.empty(last - first, np.uint8)
     for direction in (BACKWARD, FORWARD):
-        count = pam_sites(
-            low, high, origin, first, last, search.segment_starts[meet],
-            search.segment_stops[meet], search.allowed[direction], direction, search.least, sites,
-            available,
+        sites = pam_sites(
+            stretch, search.segment_starts[meet], search.segment_stops[meet],
+            search.allowed[direction], direction, search.least,
         )  # fmt: skip
-        rows, n_rows = _align_sites(
-            low, high, sites[:count], available[:count], direction == BACKWARD,
-            search.codes[direction], *guide_planes(search.codes[direction]), search.lengths,
-            *limits, search.options.all_alignments,
-            np.empty((state_count(*limits), BATCH_WORDS), np.uint64), np.empty(1024, ROW),
+        rows = _align_sites(
+            stretch, sites, direction == BACKWARD, _guides_of(search, direction), search.options,
+            np.empty(1024, ROW),
         )  # fmt: skip
-        rows = rows[:n_rows]
-        rows["border"] += origin
+        rows["border"] += stretch.origin
         rows["direction"] = direction
         parts.append(rows)
     return np.concatenate(parts)
+
+
+def _guides_of(search: Search, direction: int) -> GuideBases:
+    codes = search.codes[direction]
+    return GuideBases(codes, *guide_planes(codes), search.lengths)
 
 
 def guide_planes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,27 +114,26 @@ def all_alignments(
     Parameters
     ----------
     borders, guides, rooms : ndarray, dtype=int64, int32, uint8
-        Of every pair; as in `pam_sites_cpu`, with the border in the genome.
+        Border, guide and room of each pair, as in `pam_sites_cpu`, with the border in the genome.
     """
-    limits = search.options.mismatches, search.options.dna_bulge, search.options.rna_bulge
-    rows, n_rows = _list_pairs(
+    rows = _list_pairs(
         search.packed, borders, guides, rooms, direction == BACKWARD,
-        *guide_planes(search.codes[direction]), search.lengths, *limits, np.empty(1024, ROW),
+        _guides_of(search, direction), search.options, np.empty(1024, ROW),
     )  # fmt: skip
-    rows = rows[:n_rows]
     rows["direction"] = direction
     return rows
 
 
 @compiled
-def _align_sites(
-    low, high, sites, available, backward, codes, guide_low, guide_high, lengths, mismatches,
-    dna_bulge, rna_bulge, list_all, states, rows,
-):  # fmt: skip
-    """Align every guide to every site that may fit; return the rows and their number."""
+def _align_sites(stretch, sites, backward, guides, limits, rows):
+    """Align every guide to every site that may fit; return the rows."""
+    low, high = stretch.low, stretch.high
+    borders, available = sites
+    codes, guide_low, guide_high, lengths = guides
     n_guides = lengths.size
-    longest = lengths.max()
-    n_bases = longest + dna_bulge
+    n_bases = lengths.max() + limits.dna_bulge
+    n_states = (limits.mismatches + 1) * (limits.dna_bulge + 1) * (limits.rna_bulge + 1)
+    states = np.empty((n_states, BATCH_WORDS), np.uint64)
     planes = np.empty((2, 64, BATCH_WORDS), np.uint64)
     differing = np.empty((n_bases, 4, BATCH_WORDS), np.uint64)
     fitting = np.empty(BATCH_WORDS, np.uint64)
@@ -127,15 +141,14 @@ def _align_sites(
     path = np.empty(_PATH_SHAPE, np.int64)
     listed = np.empty(256, np.uint64)
     n_rows = 0
-    for first in range(0, sites.size, BATCH_SITES):
-        last = min(first + BATCH_SITES, sites.size)
-        differing_bases(low, high, sites, first, last, backward, n_bases, planes, differing)
+    for first in range(0, borders.size, BATCH_SITES):
+        last = min(first + BATCH_SITES, borders.size)
+        differing_bases(low, high, borders, first, last, backward, planes, differing)
         for guide in range(n_guides):
             length = lengths[guide]
-            if not fitting_sites(
-                differing, codes[guide], length, mismatches, dna_bulge, rna_bulge, states, fitting
-            ):
+            if not fitting_sites(differing, codes[guide], length, limits, states, fitting):
                 continue
+            bases = Bases(guide_low[guide], guide_high[guide], length)
             for word in range(BATCH_WORDS):
                 bits = fitting[word]
                 bit = 0
@@ -149,37 +162,30 @@ def _align_sites(
                     bit += 1
                     if site >= last:
                         break
-                    border, room = sites[site], available[site]
+                    border, room = borders[site], available[site]
                     if backward:
                         site_low = turned(bits_at(low, border - 64))
                         site_high = turned(bits_at(high, border - 64))
                     else:
                         site_low, site_high = bits_at(low, border), bits_at(high, border)
-                    if list_all:
-                        n_listed, listed = _list_all(
-                            guide_low[guide], guide_high[guide], length, site_low, site_high, room,
-                            mismatches, dna_bulge, rna_bulge, table, path, listed,
-                        )  # fmt: skip
+                    there = Bases(site_low, site_high, room)
+                    if limits.all_alignments:
+                        n_listed, listed = _list_all(bases, there, limits, table, path, listed)
                         rows = _with_room(rows, n_rows + n_listed)
                         n_rows = _put_listed(rows, n_rows, guide, border, listed, n_listed)
                         continue
-                    found, dna, rna, gaps = best_alignment(
-                        guide_low[guide], guide_high[guide], length, site_low, site_high, room,
-                        mismatches, dna_bulge, rna_bulge, table,
-                    )  # fmt: skip
-                    if found >= 0:
+                    found = best_alignment(bases, there, limits, table)
+                    if found[0] >= 0:
                         rows = _with_room(rows, n_rows + 1)
-                        _put(rows, n_rows, guide, border, found, dna, rna, gaps, 0)
+                        _put(rows, n_rows, guide, border, found, 0)
                         n_rows += 1
-    return rows, n_rows
+    return rows[:n_rows]
 
 
 @compiled
-def _list_pairs(
-    packed, borders, guides, rooms, backward, guide_low, guide_high, lengths, mismatches, dna_bulge,
-    rna_bulge, rows,
-):  # fmt: skip
-    """List all alignments of pairs; return the rows and their number."""
+def _list_pairs(packed, borders, guides, rooms, backward, guide_bases, limits, rows):
+    """List all alignments of pairs; return the rows."""
+    _, guide_low, guide_high, lengths = guide_bases
     table = np.empty(TABLE_SHAPE, np.int8)
     path = np.empty(_PATH_SHAPE, np.int64)
     listed = np.empty(256, np.uint64)
@@ -193,29 +199,24 @@ def _list_pairs(
         site_low, site_high = shifted(low, low_next, shift), shifted(high, high_next, shift)
         if backward:
             site_low, site_high = turned(site_low), turned(site_high)
-        n_listed, listed = _list_all(
-            guide_low[guide], guide_high[guide], lengths[guide], site_low, site_high, rooms[pair],
-            mismatches, dna_bulge, rna_bulge, table, path, listed,
-        )  # fmt: skip
+        bases = Bases(guide_low[guide], guide_high[guide], lengths[guide])
+        there = Bases(site_low, site_high, rooms[pair])
+        n_listed, listed = _list_all(bases, there, limits, table, path, listed)
         rows = _with_room(rows, n_rows + n_listed)
         n_rows = _put_listed(rows, n_rows, guide, border, listed, n_listed)
-    return rows, n_rows
+    return rows[:n_rows]
 
 
 @compiled
-def _list_all(
-    guide_low, guide_high, length, site_low, site_high, room, mismatches, dna_bulge, rna_bulge,
-    table, path, listed,
-):  # fmt: skip
+def _list_all(guide, site, limits, table, path, listed):
     """List all alignments of a site in order; return their number and the list."""
     while True:
         count = 0
-        for dna in range(dna_bulge + 1):
-            for rna in range(rna_bulge + 1):
+        for dna in range(limits.dna_bulge + 1):
+            for rna in range(limits.rna_bulge + 1):
                 count = list_alignments(
-                    guide_low, guide_high, length, site_low, site_high, room, mismatches, dna, rna,
-                    table, path, listed, count,
-                )  # fmt: skip
+                    guide, site, limits.mismatches, (dna, rna), table, path, listed, count
+                )
         if count <= listed.size:
             listed[:count].sort()
             return count, listed
@@ -240,16 +241,16 @@ def _put_listed(rows, n_rows, guide, border, listed, n_listed):
         bulges = np.int64(key >> np.uint64(40) & np.uint64(255))
         dna = np.int64(key & np.uint64(255))
         edits = np.int64(key >> np.uint64(48))
-        _put(
-            rows, n_rows, guide, border, edits - bulges, dna, bulges - dna,
-            key >> np.uint64(8) & np.uint64(0xFFFFFFFF), i,
-        )  # fmt: skip
+        gaps = key >> np.uint64(8) & np.uint64(0xFFFFFFFF)
+        _put(rows, n_rows, guide, border, (edits - bulges, dna, bulges - dna, gaps), i)
         n_rows += 1
     return n_rows
 
 
 @numba.njit(nogil=True, forceinline=True)
-def _put(rows, at, guide, border, mismatches, dna, rna, gaps, rank):
+def _put(rows, at, guide, border, found, rank):
+    """Write an alignment, given as `best_alignment` returns it."""
+    mismatches, dna, rna, gaps = found
     rows[at].guide = guide
     rows[at].gaps = gaps
     rows[at].border = border

@@ -26,7 +26,6 @@ from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN
 from bwarp.offtargets.pam_sites_cuda import (
     AlignedPairs,
     GuidePlanes,
-    Limits,
     PamRules,
     Segments,
     Sites,
@@ -45,7 +44,7 @@ from bwarp.offtargets.site_filter_cuda import (
     filter_kernel,
 )
 from bwarp.reads.base_bits_cuda import blocks_of_packed
-from bwarp.runtime.threads import in_order
+from bwarp.runtime.chunks import in_order
 
 #: The maximum and minimum number of positions searched at a time: multiples of 64.
 MOST_POSITIONS = 1 << 27
@@ -124,9 +123,9 @@ class _Engine:
     def __init__(self, search: Search, threads: int):
         self._search, self._threads = search, threads
         options = search.options
-        self._limits = Limits(options.mismatches, options.dna_bulge, options.rna_bulge)
         self._n_bases = int(search.lengths.max()) + options.dna_bulge
-        self._fit_sites = filter_kernel(*self._limits, self._n_bases <= FEW_BASES)
+        limits = options.mismatches, options.dna_bulge, options.rna_bulge
+        self._fit_sites = filter_kernel(*limits, self._n_bases <= FEW_BASES)
         self._segments = Segments(
             *map(cuda.to_device, (search.segment_starts, search.segment_stops))
         )
@@ -235,8 +234,8 @@ class _Engine:
     def _align(self, blocks, direction: int, origin: int, n_found: int) -> _Pairs:
         pairs = columns(AlignedPairs, n_found)
         align_pairs[launch(n_found, alignments_cuda.THREADS)](
-            blocks, self._sites, direction == BACKWARD, self._planes[direction], self._limits,
-            self._found, n_found, pairs,
+            blocks, self._sites, direction == BACKWARD, self._planes[direction],
+            self._search.options, self._found, n_found, pairs,
         )  # fmt: skip
         return _Pairs(direction, origin, AlignedPairs(*to_host(pairs, self._threads)))
 

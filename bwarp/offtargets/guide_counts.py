@@ -23,7 +23,7 @@ class GuideCounts:
     Attributes
     ----------
     sites : ndarray, shape=(n_guides, 4, mismatches + 1), dtype=int64
-        By bulges (none, DNA, RNA, both) and mismatches.
+        Sites by bulges (none, DNA, RNA, both) and mismatches.
     """
 
     def __init__(self, guides: Guides, pam: Pam, options: SiteOptions):

@@ -45,9 +45,9 @@ class GuideList:
     strands : ndarray, shape=(n,), dtype=uint8
         0: forward, 1: reverse.
     codes : ndarray, shape=(n, length), dtype=uint8
-        Of protospacers from 5' to 3'.
+        Codes of protospacers from 5' to 3'.
     pams : ndarray, shape=(n, LONGEST_PAM), dtype=uint8
-        Of PAMs, up to `pam_lengths` (dtype int64).
+        Codes of PAMs, up to `pam_lengths` (dtype int64).
     """
 
     starts: np.ndarray
@@ -79,7 +79,7 @@ def list_guides(
     Yields
     ------
     guides : GuideList
-        Of one contig after another, in the order of the reference.
+        Guides of one contig after another, in the order of the reference.
     """
     ordered = sorted(regions)
     contigs = reference.contig_of(np.array([start for start, _ in ordered], np.int64))

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 
-@dataclass(frozen=True)
-class SiteOptions:
+class SiteOptions(NamedTuple):
     """Limits of the sites of a guide; see `bwarp.offtargets`.
 
     Attributes

@@ -11,6 +11,8 @@ is read from there. PAMs at the 3' end, on the forward strand:
 With PAMs at the 5' end, forward sites are on the forward strand.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
@@ -26,17 +28,32 @@ _ONE = np.uint64(1)
 _ALL = ~np.uint64(0)
 
 
+class Stretch(NamedTuple):
+    """A stretch of the genome.
+
+    Attributes
+    ----------
+    low, high : ndarray, dtype=uint64
+        Bit planes from base `origin` on.
+    origin : int
+    first, last : int
+        The positions to search: from `first` up to, but excluding, `last`.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    origin: int
+    first: int
+    last: int
+
+
 @compiled
-def pam_sites(
-    low, high, origin, first, last, segment_starts, segment_stops, allowed, direction, least, sites,
-    available,
-):  # fmt: skip
-    """Write the sites whose PAM begins from `first` up to, but excluding, `last`.
+def pam_sites(stretch, segment_starts, segment_stops, allowed, direction, least):
+    """Find the sites whose PAM begins in the positions to search.
 
     Parameters
     ----------
-    low, high : ndarray, dtype=uint64
-        Planes of a stretch of the genome that begins at base `origin`.
+    stretch : Stretch
     segment_starts, segment_stops : ndarray, dtype=int64
         The segments that overlap the stretch.
     allowed : ndarray, shape=(n, length), dtype=uint8
@@ -45,15 +62,16 @@ def pam_sites(
         `BACKWARD` or `FORWARD`.
     least : int
         The minimum number of bases of a protospacer.
-    sites : ndarray, dtype=int32
-        Borders, relative to `origin`.
-    available : ndarray, dtype=uint8
-        Bases of the segment from the border on, in the direction; 64 stands for 64 or more.
 
     Returns
     -------
-    count : int
+    borders : ndarray, dtype=int32
+        Relative to the origin of the stretch.
+    available : ndarray, dtype=uint8
+        Bases of the segment from the border on, in the direction; 64 stands for 64 or more.
     """
+    low, high, origin, first, last = stretch
+    borders, available = np.empty(last - first, np.int32), np.empty(last - first, np.uint8)
     count = 0
     length = allowed.shape[1]
     shift = length if direction == FORWARD else 0
@@ -74,11 +92,11 @@ def pam_sites(
                 mask &= mask - _ONE
                 border = at + bit + shift
                 room = stop - border if direction == FORWARD else border - start
-                sites[count] = border - origin
+                borders[count] = border - origin
                 available[count] = min(room, 64)
                 count += 1
             at += 64
-    return count
+    return borders[:count], available[:count]
 
 
 @numba.njit(nogil=True, forceinline=True)

@@ -8,7 +8,8 @@ from bwarp.gpu.cuda import cuda, int8, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.sums_and_sorts import reserve
-from bwarp.offtargets.alignments import TABLE_SHAPE, best_alignment
+from bwarp.offtargets.alignments import TABLE_SHAPE, Bases, best_alignment
+from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.site_filter_cuda import site_planes
 
 THREADS = 128
@@ -63,14 +64,6 @@ class GuidePlanes(NamedTuple):
     low: uint64[::1]
     high: uint64[::1]
     lengths: int64[::1]
-
-
-class Limits(NamedTuple):
-    """The maximum mismatches and bases in bulges."""
-
-    mismatches: int
-    dna_bulge: int
-    rna_bulge: int
 
 
 class AlignedPairs(NamedTuple):
@@ -186,7 +179,7 @@ def list_sites(
 
 @kernel
 def align_pairs(
-    blocks: uint32[::1], sites: Sites, backward: bool, guides: GuidePlanes, limits: Limits,
+    blocks: uint32[::1], sites: Sites, backward: bool, guides: GuidePlanes, limits: SiteOptions,
     found: uint64[::1], n_found: int, pairs: AlignedPairs,
 ):  # fmt: skip
     """Align the pairs that `site_filter_cuda` lists. One thread per pair."""
@@ -200,10 +193,11 @@ def align_pairs(
     border, room = sites.borders[site], sites.available[site]
     low, high = site_planes(blocks, border, backward)
     best, dna, rna, where = best_alignment(
-        np.uint64(guides.low[guide]), np.uint64(guides.high[guide]), guides.lengths[guide],
-        np.uint64(low), np.uint64(high), int64(room), limits.mismatches, limits.dna_bulge,
-        limits.rna_bulge, table,
-    )  # fmt: skip
+        Bases(np.uint64(guides.low[guide]), np.uint64(guides.high[guide]), guides.lengths[guide]),
+        Bases(np.uint64(low), np.uint64(high), int64(room)),
+        limits,
+        table,
+    )
     pairs.borders[i] = border
     pairs.guides[i] = guide
     pairs.rooms[i] = uint8(room)

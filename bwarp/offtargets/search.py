@@ -33,7 +33,8 @@ class Search:
     allowed : tuple of ndarray, shape=(n, length), dtype=uint8
         The PAMs before a border for backward sites, and for forward sites.
     codes : tuple of ndarray, shape=(n_guides, LONGEST_GUIDE), dtype=uint8
-        Of the guides from the PAM on, in the reading direction of backward and of forward sites.
+        Codes of the guides from the PAM on, in the reading direction of backward and of forward
+        sites.
     lengths : ndarray, shape=(n_guides,), dtype=int64
     as_written : int
         The reading direction of sites on the forward strand.

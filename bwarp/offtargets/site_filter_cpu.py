@@ -63,13 +63,8 @@ _HALVES = np.array([
 ], np.uint64)  # fmt: skip
 
 
-def state_count(mismatches: int, dna_bulge: int, rna_bulge: int) -> int:
-    """Return the number of states (rows) of a search."""
-    return (mismatches + 1) * (dna_bulge + 1) * (rna_bulge + 1)
-
-
 @compiled
-def differing_bases(low, high, sites, first, last, backward, n_bases, planes, differing):
+def differing_bases(low, high, sites, first, last, backward, planes, differing):
     """Write the batch of sites `first` to `last`; site `first + 32 i + w` is bit i of word w.
 
     Parameters
@@ -80,12 +75,12 @@ def differing_bases(low, high, sites, first, last, backward, n_bases, planes, di
         Borders, from `bwarp.offtargets.pam_sites_cpu`.
     backward : bool
         Whether protospacers are read backwards from there.
-    n_bases : int
-        The number of bases needed of each, at most 64.
     planes : ndarray, shape=(2, 64, BATCH_WORDS), dtype=uint64
         Working memory.
     differing : ndarray, shape=(n_bases, 4, BATCH_WORDS), dtype=uint64
+        For the number of bases needed of each, at most 64.
     """
+    n_bases = len(differing)
     for at in range(64 * BATCH_WORDS):
         site = min(first + at, last - 1)
         begin = sites[site] - n_bases if backward else sites[site]
@@ -123,16 +118,17 @@ def _turn(rows):
 
 
 @compiled
-def fitting_sites(differing, guide, length, mismatches, dna_bulge, rna_bulge, states, fitting):
+def fitting_sites(differing, guide, length, limits, states, fitting):
     """Write which sites of a batch have an alignment within the limits.
 
     Parameters
     ----------
     differing : ndarray, shape=(n_bases, 4, BATCH_WORDS), dtype=uint64
-        With at least `length` + `dna_bulge` bases.
+        With at least `length` + `limits.dna_bulge` bases.
     guide : ndarray, dtype=uint8
         Codes of its bases from the PAM on, in the reading direction of the sites.
-    states : ndarray, shape=(state_count, BATCH_WORDS), dtype=uint64
+    limits : SiteOptions
+    states : ndarray, shape=(n_states, BATCH_WORDS), dtype=uint64
         Working memory.
     fitting : ndarray, shape=(BATCH_WORDS,), dtype=uint64
         Also written for words without any site of the batch.
@@ -141,6 +137,7 @@ def fitting_sites(differing, guide, length, mismatches, dna_bulge, rna_bulge, st
     -------
     any_fits : bool
     """
+    mismatches, dna_bulge, rna_bulge, _ = limits
     levels = mismatches + 1
     of_dna = (rna_bulge + 1) * levels
     states[:] = np.uint64(0)

@@ -60,7 +60,7 @@ def site_planes(blocks, border, backward):
     Parameters
     ----------
     blocks : device array, dtype=uint32
-        Of `bwarp.reads.base_bits_cuda`.
+        Blocks of bits from `bwarp.reads.base_bits_cuda`.
     border : int
         As in `bwarp.offtargets.pam_sites_cpu`, including its margin.
     backward : bool

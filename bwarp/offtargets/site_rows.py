@@ -35,6 +35,15 @@ _SMALL, _GAP = 32, ord("-")
 _LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 
+class AlignedText(NamedTuple):
+    """Hits as text, as in `SiteRows`."""
+
+    guide_text: np.ndarray
+    site_text: np.ndarray
+    widths: np.ndarray
+    seed_mismatches: np.ndarray
+
+
 @dataclass(frozen=True)
 class SiteRows:
     """Output columns of hits, in order.
@@ -83,14 +92,12 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
     pam_numbers, pam_codes = _first_pams(reference, pam, hits.starts, stops, pam_after, forward)
     sites = _codes(reference.packed, hits.starts, int(lengths.max(initial=0)), forward, lengths)
     guide_codes = guides.codes
-    guide_text = np.empty((n, _WIDEST), np.uint8)
-    site_text = np.empty((n, _WIDEST), np.uint8)
-    widths = np.empty(n, np.int64)
-    seeds = np.empty(n, np.uint8)
+    text = AlignedText(
+        *np.empty((2, n, _WIDEST), np.uint8), np.empty(n, np.int64), np.empty(n, np.uint8)
+    )
     _write_alignments(
-        hits.guides, hits.gaps, guide_codes, guides.lengths, sites, lengths, pam.side == 3,
-        _LETTERS, guide_text, site_text, widths, seeds,
-    )  # fmt: skip
+        hits.guides, hits.gaps, guide_codes, guides.lengths, sites, lengths, pam.side == 3, text
+    )
     cfd, mit = np.full(n, np.nan), np.full(n, np.nan)
     scored = has_scores(guides, pam)[hits.guides] & (hits.gaps == np.uint32(0xFFFFFFFF))
     if scored.any():
@@ -110,13 +117,10 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
         starts=hits.starts - begins,
         ends=stops - begins,
         cuts=cuts,
-        guide_text=guide_text,
-        site_text=site_text,
-        widths=widths,
+        **text._asdict(),
         pam_numbers=pam_numbers,
         pams=_LETTERS[pam_codes],
         pam_lengths=pam.lengths[pam_numbers],
-        seed_mismatches=seeds,
         cfd=cfd,
         mit=mit,
     )
@@ -161,10 +165,10 @@ def _first_pams(reference, pam: Pam, starts, stops, pam_after, forward) -> tuple
 
 @compiled
 def _write_alignments(
-    guide_numbers, gaps, guides, guide_lengths, sites, site_lengths, pam_is_last, letters,
-    guide_text, site_text, widths, seeds,
-):  # fmt: skip
+    guide_numbers, gaps, guides, guide_lengths, sites, site_lengths, pam_is_last, text
+):
     """Write every alignment from the PAM on, and reverse it if the PAM is at the 3' end."""
+    guide_text, site_text, widths, seeds = text
     for row in range(guide_numbers.size):
         guide = guide_numbers[row]
         length, n_bases = guide_lengths[guide], site_lengths[row]
@@ -174,19 +178,19 @@ def _write_alignments(
             code = left >> 24
             if code == 2 * i:
                 guide_text[row, width] = _GAP
-                site_text[row, width] = letters[sites[row, n_bases - 1 - j if pam_is_last else j]]
+                site_text[row, width] = _LETTERS[sites[row, n_bases - 1 - j if pam_is_last else j]]
                 j += 1
                 left = (left << 8 | 255) & 0xFFFFFFFF
             else:
                 base = guides[guide, length - 1 - i if pam_is_last else i]
-                guide_text[row, width] = letters[base]
+                guide_text[row, width] = _LETTERS[base]
                 if code == 2 * i + 1:
                     site_text[row, width] = _GAP
                     left = (left << 8 | 255) & 0xFFFFFFFF
                 else:
                     other = sites[row, n_bases - 1 - j if pam_is_last else j]
                     differ = other != base
-                    site_text[row, width] = letters[other] + (_SMALL if differ else 0)
+                    site_text[row, width] = _LETTERS[other] + (_SMALL if differ else 0)
                     if differ and i < SEED_LENGTH:
                         seed += 1
                     j += 1

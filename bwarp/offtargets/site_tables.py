@@ -19,8 +19,8 @@ from bwarp.offtargets.hits import SiteHits, SiteOptions
 from bwarp.offtargets.site_rows import Features, SiteRows, describe, overlapping
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE, LONGEST_PAM
 from bwarp.reference import Reference
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import in_order
 from bwarp.seeding.seed_tables import sibling
 
 # Sites as lines of text, written by compiled code into arrays of bytes, in one of four layouts.
@@ -201,7 +201,7 @@ def _put_decimals(text, at, value):
 
 @numba.njit(nogil=True, forceinline=True)
 def _put_name(text, at, names, number):
-    """A name and a tab."""
+    """Write a name and a tab."""
     return _put_byte(text, put_name(text, at, names, number), _TAB)
 
 
@@ -217,7 +217,7 @@ def _bulges(sites, row):
 
 @numba.njit(nogil=True, forceinline=True)
 def _ends_with_pam(layout, sites, row):
-    """Where a site with its PAM begins and ends."""
+    """Return the start and end of a site with its PAM."""
     length = sites.pam_lengths[row]
     pam_follows = layout.pam_is_last == (sites.strands[row] == 0)
     left = sites.starts[row] - (0 if pam_follows else length)
@@ -370,7 +370,7 @@ class SiteTables:
     Attributes
     ----------
     counts : GuideCounts
-        Of what has been written.
+        Counts of the sites written so far.
     """
 
     def __init__(self, hits: HitsByGuide, counts: GuideCounts):

@@ -10,7 +10,6 @@ from bwarp.options.option import (
     File,
     OneOf,
     Option,
-    Penalty,
     Text,
     Whole,
     yes_no,
@@ -153,7 +152,7 @@ def score_options(
         option("match", "-A", Whole(least, most), "score of a match", match),
         option("mismatch", "", Whole(-most, -least), "score of a mismatch", mismatch),
         Option(
-            "B", Penalty(least, most), "the score of a mismatch as a positive number",
+            "B", Whole(least, most, negated=True), "the score of a mismatch as a positive number",
             only=PROGRAM, dest="mismatch",
         ),
         option(

@@ -12,6 +12,7 @@ import argparse
 import operator
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from bwarp.errors import UsageError
@@ -32,6 +33,8 @@ class Whole(NamedTuple):
         Word accepted instead of a number, such as "auto"; it means None.
     multiple : int
         The number must be a multiple of this.
+    negated : bool
+        The negative of a typed number is meant, such as a penalty for a score.
     metavar : str
         Name of the number in `--help`.
     """
@@ -41,6 +44,7 @@ class Whole(NamedTuple):
     note: str = ""
     word: str = ""
     multiple: int = 1
+    negated: bool = False
     metavar: str = "N"
 
     @property
@@ -56,18 +60,15 @@ class Whole(NamedTuple):
         return {"anyOf": [{"const": self.word}, number]} if self.word else number
 
     def argument(self) -> dict:
-        return {"type": self.parse, "metavar": self.metavar}
+        return {"type": _typed(self.parse), "metavar": self.metavar}
 
     def parse(self, text: str) -> int | None:
         """Parse a typed number; return None for the word."""
-        try:
+        value: int | str = text
+        with suppress(ValueError):
             value = int(text)
-        except ValueError:
-            value = text
-        try:
-            return self.check(repr(text), value)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(error) from None
+        number = self.check(repr(text), value)
+        return -number if self.negated and number else number
 
     def check(self, shown: str, value: Any) -> int | None:
         """Return an integer of any integer type as int; `shown` begins the error message."""
@@ -77,24 +78,12 @@ class Whole(NamedTuple):
             number = None if isinstance(value, bool) else operator.index(value)
         except TypeError:
             number = None
-        in_bounds = number is not None and self.least <= number <= self.most
-        if in_bounds and number % self.multiple == 0:
+        if number is not None and self.least <= number <= self.most and not number % self.multiple:
             return number
         bounds = f"{self.least} to {self.most}" + (f", or {self.word}" if self.word else "")
         if self.multiple > 1:
             raise UsageError(f"{shown} is not a multiple of {self.multiple} from {bounds}")
         raise UsageError(f"{shown} is not a whole number from {bounds}")
-
-
-class Penalty(NamedTuple):
-    """A positive number that means the same score below 0."""
-
-    least: int
-    most: int
-
-    def argument(self) -> dict:
-        penalty = Whole(self.least, self.most)
-        return {"type": lambda text: -penalty.parse(text), "metavar": "N"}
 
 
 class OneOf(NamedTuple):
@@ -165,13 +154,19 @@ class Text(NamedTuple):
         return {"anyOf": [self.also, text]} if self.also else text
 
     def argument(self) -> dict:
-        return {"metavar": self.metavar, **({"type": self._parsed} if self.parse else {})}
+        return {"metavar": self.metavar} | ({"type": _typed(self.parse)} if self.parse else {})
 
-    def _parsed(self, text: str) -> Any:
+
+def _typed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return a parser whose errors argparse reports with the name of the option."""
+
+    def parse_typed(text: str) -> Any:
         try:
-            return self.parse(text)
+            return parse(text)
         except UsageError as error:
             raise argparse.ArgumentTypeError(error) from None
+
+    return parse_typed
 
 
 class File(NamedTuple):
@@ -191,7 +186,7 @@ class File(NamedTuple):
         return {"metavar": self.metavar}
 
 
-Value = Whole | Penalty | OneOf | YesNo | Text | File
+Value = Whole | OneOf | YesNo | Text | File
 
 
 class Option(NamedTuple):
@@ -290,8 +285,9 @@ class Option(NamedTuple):
         UsageError
             If the value is not allowed.
         """
-        if value is None and self.default is None:
-            return None
+        unset = value is None and self.default is None
+        if unset or not isinstance(self.value, Whole | OneOf):
+            return value
         return self.value.check(f"{self.name} {value!r}", value)
 
     def allows(self, value: Any) -> bool:
@@ -308,10 +304,11 @@ def yes_no(name: str, help: str, **more) -> Option:
     return Option(name, YesNo(), help, False, **more)
 
 
-class Task(NamedTuple):
+class Task:
     """The options of a task by group of `--help`; the group "" has no title."""
 
-    groups: dict[str, tuple[Option, ...]]
+    def __init__(self, groups: dict[str, tuple[Option, ...]]):
+        self.groups = groups
 
     @property
     def options(self) -> list[Option]:

@@ -37,8 +37,9 @@ from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
 from bwarp.io.line_scan import SLACK, find_blank
 from bwarp.io.names import put_bytes
 from bwarp.reads.record_files import has_pairs, holds_records, read_unaligned
+from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import in_order, joined_stretches, read_ahead
+from bwarp.runtime.threads import joined_stretches
 from bwarp.runtime.timeline import on_timeline
 
 # --------------------------------------------------------------------------------------------------

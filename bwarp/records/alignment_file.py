@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,13 +23,19 @@ from bwarp.io.atomic_output import atomic_file, private_folder
 from bwarp.io.bed_regions import read_regions
 from bwarp.io.names import Names
 from bwarp.mapping.chunk_records import chunk_records
+from bwarp.mapping.engine import MapEngine
 from bwarp.mapping.extension_cpu import Genome
-from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.pipeline import MappedChunk
+from bwarp.mapping.pipeline import EncodedChunk, Encoder, MappedChunk
 from bwarp.options.mapping import CRAM_VERSIONS
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import AlignmentRecords, selected_rows
-from bwarp.records.comment_tags import ReadTags, comment_tags, no_tags
+from bwarp.records.alignment_records import (
+    AlignmentRecords,
+    ReadArrays,
+    RecordTables,
+    mapped_tables,
+    selected_rows,
+)
+from bwarp.records.comment_tags import ReadTags, comment_tags
 from bwarp.records.output_options import (
     AlignmentOutput,
     RecordForm,
@@ -142,8 +147,7 @@ def _unsorted_sam(output, text: bytes, reference, genome) -> Iterator[RecordWrit
     names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[np.ndarray]:
-        tags = _tags(output, chunk)
-        return sam_records(genome, names, chunk, both, records, output.read_group_id, tags)
+        return sam_records(_text_tables(output, genome, names, chunk, both, records))
 
     with atomic_file(output.path) as file:
         file.write(text)
@@ -155,7 +159,7 @@ def _paf(output, reference, genome) -> Iterator[RecordWriter]:
     names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[np.ndarray]:
-        return [paf_lines(genome, names, chunk, both, records, _tags(output, chunk))]
+        return [paf_lines(_text_tables(output, genome, names, chunk, both, records))]
 
     with atomic_file(output.path) as file:
         yield RecordWriter(encode, file.writelines)
@@ -170,9 +174,10 @@ def _bam_or_sorted(
     names = Names.of(reference.names)
 
     def encode(chunk, both, records) -> list[Records]:
-        sums = quality_sums(chunk) if output.mark_duplicates else np.empty(0, np.int64)
-        group, tags = output.read_group_id, _tags(output, chunk)
-        return bam_records(genome, names, chunk, both, records, group, sums, tags)
+        reads, group = ReadArrays.of(chunk, both), output.read_group_id
+        further = tags.binary if (tags := _comments(output, chunk)) else None
+        sums = quality_sums(chunk) if output.mark_duplicates else None
+        return bam_records(mapped_tables(genome, names, reads, records, group, further, sums))
 
     stay_there, form = stays_on_gpu(output), None
     if may_write_on_gpu(output):
@@ -229,10 +234,16 @@ def _is_paf(output: AlignmentOutput) -> bool:
     return output.path.endswith((".paf", ".paf.gz"))
 
 
-def _tags(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags:
-    if output.comments:
-        return comment_tags(chunk, bool(output.read_group_id), _is_paf(output))
-    return no_tags(chunk.n_reads)
+def _text_tables(output, genome, names, chunk, both, records) -> RecordTables:
+    reads, group = ReadArrays.of(chunk, both), output.read_group_id
+    further = tags.text if (tags := _comments(output, chunk)) else None
+    return mapped_tables(genome, names, reads, records, group, further)
+
+
+def _comments(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags | None:
+    if not output.comments:
+        return None
+    return comment_tags(chunk, bool(output.read_group_id), _is_paf(output))
 
 
 def bam_header(text: bytes, reference: Reference) -> BamHeader:
@@ -258,40 +269,19 @@ def put_in_place(made: Path, final: str) -> None:
 # The last stage of mapping: encode and count mapped reads in threads, and write them.
 
 
-class EncodedChunk(NamedTuple):
-    """The records of some reads, and their statistics.
-
-    Attributes
-    ----------
-    records : object
-        In the form that the writer of the file accepts.
-    counts : dict
-        See statistics.py.
-    reads : ndarray, shape=(n_records,), dtype=int64
-        The number of each record's read in its chunk; empty if not requested.
-    """
-
-    records: object
-    counts: dict
-    reads: np.ndarray
-
-
 def write_mapped(
+    engine: MapEngine,
+    chunks: Iterator[ReadChunk],
     output: AlignmentOutput,
-    parameters: MappingParameters,
     reference: Reference,
-    genome: Genome,
-    mapped_chunks: Callable[..., Iterator[EncodedChunk]],
     report: Callable[[int, str], None],
-    threads: int = 1,
 ) -> dict:
-    """Write mapped chunks; return the statistics of their reads.
+    """Map chunks of reads, encode and write them; return the statistics of the reads.
 
     Parameters
     ----------
-    mapped_chunks : function
-        Called with a function of a `MappedChunk`, ``then=``, and with the form of records that
-        a GPU may write, ``form=``; yields the `EncodedChunk` of each chunk, in order.
+    reference : Reference
+        With the ALT contigs of this run.
     report : function
         Called after every chunk with the number of reads done and further text.
     """
@@ -303,19 +293,28 @@ def write_mapped(
     regions = None
     if output.regions_file is not None:
         regions = joined_regions(read_regions(output.regions_file, reference))
-    program = mapping_program(parameters, output)
-    with alignment_file(output, program, reference, genome, threads, count_duplicates) as writer:
-
-        def encode(done: MappedChunk) -> EncodedChunk:
-            records = chunk_records(genome, done, output.soft_clip, output.eqx)
-            if regions is not None:
-                records = selected_rows(records, in_regions(records, done.chunk.ends, regions))
-            encoded = writer.encode(done.chunk, done.both, records)
-            return EncodedChunk(encoded, counts_of(done, genome), records.reads)
-
-        for encoded in mapped_chunks(then=encode, form=writer.form):
+    program, genome = mapping_program(engine.parameters, output), engine.genome
+    with alignment_file(
+        output, program, reference, genome, engine.threads, count_duplicates
+    ) as writer:
+        encode = partial(_encode, writer, genome, output, regions)
+        for encoded in engine.map(chunks, Encoder(encode, writer.form)):
             writer.write(encoded.records)
             add_counts(statistics, encoded.counts)
             share = 100 * statistics["mapped"] / max(statistics["reads"], 1)
             report(statistics["reads"], f"{share:.1f} % mapped")
     return statistics
+
+
+def _encode(
+    writer: RecordWriter,
+    genome: Genome,
+    output: AlignmentOutput,
+    regions: np.ndarray | None,
+    done: MappedChunk,
+) -> EncodedChunk:
+    records = chunk_records(genome, done, output.soft_clip, output.eqx)
+    if regions is not None:
+        records = selected_rows(records, in_regions(records, done.chunk.ends, regions))
+    encoded = writer.encode(done.chunk, done.both, records)
+    return EncodedChunk(encoded, counts_of(done, genome), records.reads)

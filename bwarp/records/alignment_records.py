@@ -21,7 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.io.names import Names
+from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.final_alignments import MappedReads
+from bwarp.reads.read_chunks import ReadChunk
+from bwarp.runtime.compiled_code import read_only
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ class AlignmentRecords(NamedTuple):
         The row of the mate's primary record; -1 for single reads.
     template_lengths : ndarray, shape=(n,), dtype=int64
     scores, suboptimal : ndarray, shape=(n,), dtype=int32
-        AS and XS.
+        AS and XS; `suboptimal` is empty if records have no XS.
     alt_shares : ndarray, shape=(n,), dtype=int64
         Score in thousandths of the score of a better hit on an ALT contig (tag pa); 0 without one.
     first_rows : ndarray, shape=(n_reads + 1,), dtype=int64
@@ -148,6 +152,101 @@ class AlignmentRecords(NamedTuple):
     @property
     def n_rows(self) -> int:
         return len(self.reads)
+
+
+class ReadArrays(NamedTuple):
+    """The reads of a chunk, for compiled functions.
+
+    Attributes
+    ----------
+    ends : int
+        Reads per template.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    text : ndarray, dtype=uint8
+        Contains the names.
+    names : ndarray, shape=(n_templates, 2), dtype=int64
+    qualities : ndarray, dtype=uint8
+        As in FASTQ; empty for none.
+    both : ndarray, dtype=uint8
+        The reads, then their reverse complements, as codes.
+    """
+
+    ends: int
+    offsets: np.ndarray
+    text: np.ndarray
+    names: np.ndarray
+    qualities: np.ndarray
+    both: np.ndarray
+
+    @classmethod
+    def of(cls, chunk: ReadChunk, both: np.ndarray) -> "ReadArrays":
+        qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
+        text = read_only(chunk.text)
+        return cls(chunk.ends, chunk.offsets, text, chunk.names, qualities, both)
+
+
+class RecordTags(NamedTuple):
+    """Tags of records that do not follow from the table.
+
+    Attributes
+    ----------
+    group : ndarray, dtype=uint8
+        ID of the read group (RG); empty for none.
+    of_mates : bool
+        Whether records have the CIGAR and the mapping quality of the mate (MC, MQ).
+    quality_sums : ndarray, dtype=int64
+        Quality sums of the reads, written to their mates' primary records (ms); empty for none.
+    further : ndarray, dtype=uint8
+        Further tags in the format of the output, which stand at the end of records.
+    offsets : ndarray, dtype=int64
+        Where tags of different records begin in `further`, and the end of the last.
+    numbers : ndarray, shape=(n,), dtype=int64
+        The further tags of row i begin at ``offsets[numbers[i]]``.
+    """
+
+    group: np.ndarray
+    of_mates: bool
+    quality_sums: np.ndarray
+    further: np.ndarray
+    offsets: np.ndarray
+    numbers: np.ndarray
+
+
+class RecordTables(NamedTuple):
+    """All that records are written from."""
+
+    genome: Genome
+    contigs: Names
+    reads: ReadArrays
+    records: AlignmentRecords
+    tags: RecordTags
+
+
+def mapped_tables(
+    genome: Genome,
+    contigs: Names,
+    reads: ReadArrays,
+    records: AlignmentRecords,
+    read_group: bytes = b"",
+    further: tuple[np.ndarray, np.ndarray] | None = None,
+    quality_sums: np.ndarray | None = None,
+) -> RecordTables:
+    """Return the tables of records of mapped reads.
+
+    Parameters
+    ----------
+    read_group : bytes
+        ID of the read group; empty for none.
+    further : tuple of ndarray, dtype=uint8, int64, optional
+        Further tags of each read in the format of the output, and their offsets.
+    quality_sums : ndarray, shape=(n_reads,), dtype=int64, optional
+        If given, records have the tag ms.
+    """
+    if further is None:
+        further = np.empty(0, np.uint8), np.zeros(reads.offsets.size, np.int64)
+    sums = np.empty(0, np.int64) if quality_sums is None else quality_sums
+    tags = RecordTags(np.frombuffer(read_group, np.uint8), True, sums, *further, records.reads)
+    return RecordTables(genome, contigs, reads, records, tags)
 
 
 def selected_rows(records: AlignmentRecords, kept: np.ndarray) -> AlignmentRecords:

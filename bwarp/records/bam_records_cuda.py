@@ -46,6 +46,8 @@ from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import base_at, differing
 from bwarp.reads.device_reads_cuda import DeviceReads
 from bwarp.records.record_parts import (
+    AlignedRead,
+    EngineFunctions,
     nibble,
     pair_flags,
     part_functions,
@@ -277,7 +279,7 @@ def put_number(out, at, number):
 
 @cuda.jit(device=True)
 def _differing(genome, position, both, base, n):
-    """Which of `n` bases, 1 to 32, differ or are ambiguous; the first is the lowest bit."""
+    """Return a mask of the `n` bases, 1 to 32, that differ or are ambiguous, the first lowest."""
     bits = uint64(differing(genome, position, both, base))
     return bits & ((uint64(1) << uint64(n)) - uint64(1))
 
@@ -288,8 +290,10 @@ def _count_bits(word):
 
 
 _functions = part_functions(
-    partial(cuda.jit, device=True), put_byte, put_int16, put_int32, put_number, _differing, base_at,
-    _count_bits, WARP,
+    EngineFunctions(
+        partial(cuda.jit, device=True), put_byte, put_int16, put_int32, put_number, _differing,
+        base_at, _count_bits, WARP,
+    )
 )  # fmt: skip
 put_tag, put_integer_tag = _functions.put_tag, _functions.put_integer_tag
 put_operation, put_operations = _functions.put_operation, _functions.put_cigar
@@ -298,7 +302,7 @@ count_edits, put_md = _functions.count_edits, _functions.put_md
 
 @cuda.jit(device=True)
 def put_cigar(out, at, cigar, first, last, clip_before, clip_after):
-    """A CIGAR as text, with soft clips around it."""
+    """Write a CIGAR as text, with soft clips around it."""
     if clip_before > 0:
         at = put_operation(out, at, clip_before, SOFT_CLIP)
     at = put_operations(out, at, cigar, first, last)
@@ -350,8 +354,13 @@ def _put_row_cigar(out, at, alignments, row, length):
 @cuda.jit(device=True)
 def edits_of(constants, tables, alignments, row, read):
     """Return the number of edits of a row, an alignment of a read: NM."""
+    return count_edits(_aligned_read(constants, tables, alignments, row, read))
+
+
+@cuda.jit(device=True)
+def _aligned_read(constants, tables, alignments, row, read):
     base = _base_of(tables, alignments, row, read) + alignments.read_starts[row]
-    return count_edits(
+    return AlignedRead(
         constants.genome, alignments.positions[row], tables.blocks, base, alignments.cigar,
         int64(alignments.cigar_offsets[row]), int64(alignments.cigar_offsets[row + 1]),
     )  # fmt: skip
@@ -366,16 +375,12 @@ def put_tags(out, at, plain, read, n_edits):
     if position >= 0:
         at = put_integer_tag(out, at, NM, n_edits)
         at = put_tag(out, at, MD, TEXT)
-        begin = int64(alignments.cigar_offsets[read])
-        end = int64(alignments.cigar_offsets[read + 1])
+        aligned = _aligned_read(constants, tables, alignments, read, read)
         if n_edits > 0:
-            base = _base_of(tables, alignments, read, read) + alignments.read_starts[read]
-            at = put_md(
-                out, at, constants.genome, position, tables.blocks, base, alignments.cigar, begin,
-                end,
-            )  # fmt: skip
+            at = put_md(out, at, aligned)
         else:
-            at = put_number(out, at, reference_span(alignments.cigar, begin, end))
+            span = reference_span(aligned.cigar, aligned.first, aligned.last)
+            at = put_number(out, at, span)
         at = put_byte(out, at, 0)
     mate = read ^ 1
     if plain.ends == 2 and alignments.positions[mate] >= 0:

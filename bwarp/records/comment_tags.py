@@ -6,7 +6,8 @@
 import os
 import re
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,29 +58,19 @@ _FLOAT = re.compile(rb"([A-Za-z][A-Za-z0-9]):f:(%b)" % _NUMBER)
 _ARRAY = re.compile(rb"([A-Za-z][A-Za-z0-9]):B:([cCsSiIf])((?:,%b)*)" % _NUMBER)
 
 
-@dataclass(frozen=True)
-class ReadTags:
+class ReadTags(NamedTuple):
     """Further tags of each read.
 
     Attributes
     ----------
-    text : ndarray, dtype=uint8
-        Tab-separated tags in SAM format; those of read i start at ``text_offsets[i]``.
-    text_offsets : ndarray, shape=(n_reads + 1,), dtype=int64
-    binary : ndarray, dtype=uint8
-        Tags in BAM format.
-    binary_offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    text : tuple of ndarray, dtype=uint8, int64
+        Tab-separated tags in SAM format, and the offsets of each read's tags.
+    binary : tuple of ndarray, dtype=uint8, int64
+        Tags in BAM format, and the offsets of each read's tags.
     """
 
-    text: np.ndarray
-    text_offsets: np.ndarray
-    binary: np.ndarray
-    binary_offsets: np.ndarray
-
-
-def no_tags(n_reads: int) -> ReadTags:
-    nothing, offsets = np.empty(0, np.uint8), np.zeros(n_reads + 1, np.int64)
-    return ReadTags(nothing, offsets, nothing, offsets)
+    text: tuple[np.ndarray, np.ndarray]
+    binary: tuple[np.ndarray, np.ndarray]
 
 
 def comment_tags(chunk: ReadChunk, has_group: bool, is_paf: bool = False) -> ReadTags:
@@ -111,14 +102,12 @@ def comment_tags(chunk: ReadChunk, has_group: bool, is_paf: bool = False) -> Rea
                 break
         else:
             sizes = [len(part) for part in parts]
-            return ReadTags(
-                text, text_offsets, np.frombuffer(b"".join(parts), np.uint8),
-                np.concatenate([[0], np.cumsum(sizes)]),
-            )  # fmt: skip
+            joined = np.frombuffer(b"".join(parts), np.uint8)
+            return ReadTags((text, text_offsets), (joined, np.concatenate([[0], np.cumsum(sizes)])))
     if problem:
         comment = text[text_offsets[read] : text_offsets[read + 1]].tobytes()
         raise _error(chunk, read, comment, problem)
-    return ReadTags(text, text_offsets, binary[: offsets[-1]], offsets)
+    return ReadTags((text, text_offsets), (binary[: offsets[-1]], offsets))
 
 
 def _error(chunk: ReadChunk, read: int, comment: bytes, problem: int) -> InputError:

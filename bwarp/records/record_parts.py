@@ -8,6 +8,7 @@ mismatches.
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 from numba import int64, uint64
@@ -77,20 +78,37 @@ def template_length(position, reverse, span, mate_position, mate_reverse, mate_s
     return length
 
 
-def part_functions(
-    jit: Callable,
-    put_byte: Callable,
-    put_int16: Callable,
-    put_int32: Callable,
-    put_number: Callable,
-    differing: Callable,
-    base_at: Callable,
-    count_bits: Callable,
-    step: int,
-) -> SimpleNamespace:
-    """Return the functions of one engine, by name.
+class AlignedRead(NamedTuple):
+    """An alignment from which NM and MD are derived.
 
-    Parameters
+    Attributes
+    ----------
+    genome : array
+        Blocks of bases.
+    position : int
+        Position of the first aligned base in the genome.
+    both : array
+        Bases of reads and of their reverse complements.
+    base : int
+        Offset in `both` of the first base of the CIGAR, which may be clipped.
+    cigar : array
+    first, last : int
+        The range of the alignment's operations in `cigar`.
+    """
+
+    genome: object
+    position: int
+    both: object
+    base: int
+    cigar: object
+    first: int
+    last: int
+
+
+class EngineFunctions(NamedTuple):
+    """Functions of an engine from which `part_functions` makes others.
+
+    Attributes
     ----------
     jit : decorator
         Compiles a function that compiled code calls.
@@ -106,6 +124,23 @@ def part_functions(
     step : int
         Maximum number of bases that `differing` compares.
     """
+
+    jit: Callable
+    put_byte: Callable
+    put_int16: Callable
+    put_int32: Callable
+    put_number: Callable
+    differing: Callable
+    base_at: Callable
+    count_bits: Callable
+    step: int
+
+
+def part_functions(engine: EngineFunctions) -> SimpleNamespace:
+    """Return the functions of one engine, by name."""
+    (
+        jit, put_byte, put_int16, put_int32, put_number, differing, base_at, count_bits, step,
+    ) = engine  # fmt: skip
 
     @jit
     def put_tag(out, at, tag, kind):
@@ -145,12 +180,9 @@ def part_functions(
         return put_byte(out, at, _BASES >> 8 * int64(base_at(genome, position)) & 255)
 
     @jit
-    def count_edits(genome, position, both, base, cigar, first, last):
-        """Return NM.
-
-        `position` is the position of the first aligned base in the genome's blocks; `base` is the
-        offset in `both` of the first base of the CIGAR, which may be clipped.
-        """
+    def count_edits(aligned):
+        """Return NM of an `AlignedRead`."""
+        genome, position, both, base, cigar, first, last = aligned
         edits = int64(0)
         for i in range(first, last):
             length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
@@ -170,8 +202,9 @@ def part_functions(
         return edits
 
     @jit
-    def put_md(out, at, genome, position, both, base, cigar, first, last):
-        """Write MD; the parameters are those of `count_edits`."""
+    def put_md(out, at, aligned):
+        """Write MD of an `AlignedRead`."""
+        genome, position, both, base, cigar, first, last = aligned
         same = int64(0)
         for i in range(first, last):
             length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15

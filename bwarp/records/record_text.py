@@ -3,6 +3,8 @@
 The functions write into a byte array and return the end; the array must be long enough.
 """
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
@@ -13,7 +15,13 @@ from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.reads.base_bits_cpu import base_at, differing
 from bwarp.records.alignment_records import AlignmentRecords
-from bwarp.records.record_parts import is_match, nibble, part_functions
+from bwarp.records.record_parts import (
+    AlignedRead,
+    EngineFunctions,
+    is_match,
+    nibble,
+    part_functions,
+)
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
@@ -32,8 +40,11 @@ def _put_byte(out, at, byte):
 
 
 _functions = part_functions(
-    _inlined, _put_byte, put_int16, put_int32, put_number, differing, base_at, population_count, 64
-)
+    EngineFunctions(
+        _inlined, _put_byte, put_int16, put_int32, put_number, differing, base_at,
+        population_count, 64,
+    )
+)  # fmt: skip
 put_tag = _functions.put_tag
 _put_operation, _put_cigar = _functions.put_operation, _functions.put_cigar
 _put_integer_tag = _functions.put_integer_tag
@@ -47,17 +58,14 @@ def put_cigar(out, at, cigar, start, stop):
 
 
 @compiled
-def count_edits(blocks, position, both, read, cigar, start, stop):
-    """NM, with the read's first base at ``both[read]`` on its strand, clipped ones included."""
-    blocks, both, cigar = uncounted((blocks, both, cigar))
-    return _count_edits(blocks, position, both, read, cigar, start, stop)
+def count_edits(aligned):
+    return _count_edits(uncounted(aligned))
 
 
 @compiled
-def put_md(out, at, blocks, position, both, read, cigar, start, stop):
-    """MD. Parameters as of `count_edits`."""
-    out, blocks, both, cigar = uncounted((out, blocks, both, cigar))
-    return _put_md(out, at, blocks, position, both, read, cigar, start, stop)
+def put_md(out, at, aligned):
+    out, aligned = uncounted((out, aligned))
+    return _put_md(out, at, aligned)
 
 
 @compiled
@@ -88,8 +96,8 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
         out[at] = _COMMA
         at = put_field(out, at + 1, records.mapping_qualities[other], _COMMA)
         on_strand = base + (both.size // 2 if reverse else 0)
-        edits = count_edits(genome.blocks, position, both, on_strand, cigar, begin, end)
-        at = put_field(out, at, edits, _SEMICOLON)
+        aligned = AlignedRead(genome.blocks, position, both, on_strand, cigar, begin, end)
+        at = put_field(out, at, count_edits(aligned), _SEMICOLON)
     return at
 
 
@@ -104,26 +112,36 @@ def put_secondary(out, at, row, records, genome, contigs, both, base):
         begin = records.secondary_cigar_offsets[hit]
         end = records.secondary_cigar_offsets[hit + 1]
         on_strand = base + (both.size // 2 if reverse else 0)
-        edits = count_edits(genome.blocks, position, both, on_strand, cigar, begin, end)
-        at = put_other_hit(
-            out, at, contigs, contig_starts, position, reverse, cigar, begin, end, edits
+        edits = count_edits(
+            AlignedRead(genome.blocks, position, both, on_strand, cigar, begin, end)
         )
+        hit = OtherHit(position, reverse, cigar, begin, end, edits)
+        at = put_other_hit(out, at, contigs, contig_starts, hit)
     return at
 
 
+class OtherHit(NamedTuple):
+    """A hit listed in XA; its CIGAR is ``cigar[first:last]``."""
+
+    position: int
+    reverse: int
+    cigar: np.ndarray
+    first: int
+    last: int
+    edits: int
+
+
 @compiled
-def put_other_hit(
-    out, at, contigs, contig_starts, position, reverse, cigar, begin, end, edits
-):  # fmt: skip
-    """A hit of XA: contig,strand and position,CIGAR,NM;"""
-    out, contigs, cigar = uncounted((out, contigs, cigar))
-    contig = np.searchsorted(contig_starts, position, side="right") - 1
+def put_other_hit(out, at, contigs, contig_starts, hit):
+    """Write a hit of XA: contig,strand and position,CIGAR,NM;"""
+    out, contigs, hit = uncounted((out, contigs, hit))
+    contig = np.searchsorted(contig_starts, hit.position, side="right") - 1
     at = _put_contig(out, at, contig, contigs)
-    out[at] = _MINUS if reverse else _PLUS
-    at = put_field(out, at + 1, position - contig_starts[contig] + 1, _COMMA)
-    at = put_cigar(out, at, cigar, begin, end)
+    out[at] = _MINUS if hit.reverse else _PLUS
+    at = put_field(out, at + 1, hit.position - contig_starts[contig] + 1, _COMMA)
+    at = put_cigar(out, at, hit.cigar, hit.first, hit.last)
     out[at] = _COMMA
-    return put_field(out, at + 1, edits, _SEMICOLON)
+    return put_field(out, at + 1, hit.edits, _SEMICOLON)
 
 
 @compiled
@@ -146,7 +164,7 @@ _TAB, _COLON = b"\t:"
 
 @compiled(inline="always")
 def begin_tag(out, at, tag, kind, is_binary):
-    """The name and kind of a tag: such as NM:i: after a tab, in text."""
+    """Write the name and kind of a tag, such as NM:i: after a tab in text."""
     return _put_tag_name(out, at, np.int64(tag), np.int64(kind), np.bool_(is_binary))
 
 
@@ -190,7 +208,7 @@ def _put_integer_of(out, at, tag, number, is_binary):
 
 @compiled(inline="always")
 def put_integer_tag(out, at, tag, number):
-    """A tag of BAM with a number in as few bytes as hold it."""
+    """Write a BAM tag with a number in the fewest bytes that hold it."""
     return put_integer(out, at, tag, number, True)
 
 

@@ -9,8 +9,6 @@ There are two passes over a range of rows: one bounds the length of the records,
            tags
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, HARD_CLIP
@@ -40,13 +38,11 @@ from bwarp.bam.fields import (
 from bwarp.bam.header import is_contig_name
 from bwarp.bam.records import Records, put_int16, put_int32
 from bwarp.errors import InputError
-from bwarp.io.names import Names, put_bytes, put_field, put_number
-from bwarp.mapping.extension_cpu import Genome
+from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.reads.base_bits_cpu import prefetch_bases
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import AlignmentRecords
-from bwarp.records.comment_tags import ReadTags
-from bwarp.records.record_parts import record_bin
+from bwarp.records.alignment_records import RecordTables
+from bwarp.records.record_parts import AlignedRead, record_bin
 from bwarp.records.record_text import (
     begin_tag,
     count_edits,
@@ -63,7 +59,7 @@ from bwarp.records.record_text import (
     put_turned,
 )
 from bwarp.reference import Reference
-from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -71,67 +67,22 @@ from bwarp.runtime.uncounted import uncounted
 _TAB, _NEWLINE, _STAR, _EQUAL = b"\t\n*="
 
 
-class _Reads(NamedTuple):
-    """Arrays of a chunk of reads, and their further tags."""
-
-    ends: int
-    offsets: np.ndarray
-    text: np.ndarray
-    names: np.ndarray
-    qualities: np.ndarray
-    both: np.ndarray
-    tags: np.ndarray
-    tag_offsets: np.ndarray
-
-
 @on_timeline("write records")
-def written_records(
-    genome: Genome,
-    contigs: Names,
-    chunk: ReadChunk,
-    both: np.ndarray,
-    records: AlignmentRecords,
-    read_group: bytes,
-    quality_sums: np.ndarray,
-    tags: tuple[np.ndarray, np.ndarray],
-    contig_numbers: np.ndarray,
-    is_binary: bool,
-    threads: int,
+def _written_records(
+    tables: RecordTables, is_binary: bool, threads: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the bytes of all records, in parts, and the offsets of the records of each part.
-
-    Parameters
-    ----------
-    both : ndarray, dtype=uint8
-        The reads, then their reverse complements, as codes.
-    read_group : bytes
-        ID of the read group; empty for none.
-    quality_sums : ndarray, dtype=int64
-        Quality sums of the reads, written to their mates' primary records (ms); empty for none.
-    tags : tuple of ndarray, dtype=uint8, int64
-        Further tags in the format of the output, concatenated, and the offsets per read.
-    contig_numbers : ndarray, dtype=int64
-        Number of each contig in the header of BAM.
-    is_binary : bool
-        Write BAM instead of SAM.
-    """
-    group = np.frombuffer(read_group, np.uint8)
-    qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
-    reads = _Reads(
-        chunk.ends, chunk.offsets, read_only(chunk.text), chunk.names, qualities, both, *tags
-    )
+    """Return the bytes of all records, in parts, and the offsets of the records of each part."""
+    # The header of BAM omits contigs without bases.
+    contig_numbers = np.cumsum(np.diff(tables.genome.contig_starts) > 0) - 1
+    fixed = tables.tags.group.size + 2 * tables.contigs.longest
 
     def write(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        bound = _most_bytes(first, last, reads, group.size + 2 * contigs.longest, records)
-        out = np.empty(bound, np.uint8)
+        out = np.empty(_most_bytes(first, last, fixed, tables), np.uint8)
         starts = np.empty(last - first + 1, np.int64)
-        _write_records(
-            first, last, is_binary, out, starts, reads, genome, contigs, contig_numbers, group,
-            quality_sums, records,
-        )  # fmt: skip
+        _write_records(first, last, is_binary, contig_numbers, tables, out, starts)
         return out[: starts[-1]], starts
 
-    return for_each_range(write, records.n_rows, threads)
+    return for_each_range(write, tables.records.n_rows, threads)
 
 
 #: Number of records by which the genome is prefetched ahead.
@@ -139,14 +90,14 @@ _AHEAD = 12
 
 
 @compiled
-def _most_bytes(first, last, of_reads, fixed, records):
+def _most_bytes(first, last, fixed, tables):
     """Return an upper bound of the size of the records of some rows, with `fixed` bytes for each.
 
     A number takes at most 20 bytes, an operation of a CIGAR 12, a contig's name at most `fixed`.
     """
-    ends, offsets, names, tag_offsets = (
-        of_reads.ends, of_reads.offsets, of_reads.names, of_reads.tag_offsets
-    )  # fmt: skip
+    _, _, of_reads, records, tags = uncounted(tables)
+    ends, offsets, names = of_reads.ends, of_reads.offsets, of_reads.names
+    tag_offsets, tag_numbers = tags.offsets, tags.numbers
     reads, mates = records.reads, records.mates
     first_rows, split_ends = records.first_rows, records.split_ends
     cigar_offsets, cigar = records.cigar_offsets, records.cigar
@@ -159,7 +110,7 @@ def _most_bytes(first, last, of_reads, fixed, records):
         total += names[template, 1] - names[template, 0] + fixed + 300
         # Bases, qualities, and an MD that at worst lists every base after a number.
         total += 5 * (offsets[read + 1] - offsets[read])
-        total += tag_offsets[read + 1] - tag_offsets[read]
+        total += tag_offsets[tag_numbers[row] + 1] - tag_offsets[tag_numbers[row]]
         for at in range(cigar_offsets[row], cigar_offsets[row + 1]):
             total += 12
             if cigar[at] & 15 == DELETION:
@@ -183,14 +134,12 @@ def _put_star(out, at):
 
 
 @compiled
-def _write_records(
-    first_row, last_row, is_binary, out, starts, of_reads, genome, contigs, contig_numbers, group,
-    quality_sums, records,
-):  # fmt: skip
-    out, of_reads, genome = uncounted((out, of_reads, genome))
-    contigs, group, records = uncounted((contigs, group, records))
+def _write_records(first_row, last_row, is_binary, contig_numbers, tables, out, starts):
+    out, contig_numbers, tables = uncounted((out, contig_numbers, tables))
+    genome, contigs, of_reads, records, tags = tables
     # Unpack the tuples before the loop: unpacking inside takes twice the time.
-    ends, offsets, text, names, qualities, both, tags, tag_offsets = of_reads
+    ends, offsets, text, names, qualities, both = of_reads
+    group, tags_of_mates, quality_sums, further, tag_offsets, tag_numbers = tags
     blocks, contig_starts = genome
     contig_text, contig_bounds = contigs
     (
@@ -288,22 +237,20 @@ def _write_records(
             else:
                 at = put_bytes(out, at, qualities, read_begin + start, read_begin + stop)
         if is_mapped:
-            edits = count_edits(blocks, positions[row], both, base, cigar, begin, end)
+            aligned = AlignedRead(blocks, positions[row], both, base, cigar, begin, end)
+            edits = count_edits(aligned)
             at = put_integer(out, at, NM, edits, is_binary)
             at = begin_tag(out, at, MD, TEXT, is_binary)
-            if edits:
-                at = put_md(out, at, blocks, positions[row], both, base, cigar, begin, end)
-            else:
-                at = put_number(out, at, spans[row])
+            at = put_md(out, at, aligned) if edits else put_number(out, at, spans[row])
             at = end_text(out, at, is_binary)
-        if flag & PAIRED and flag & MATE_UNMAPPED == 0:
+        if tags_of_mates and flag & PAIRED and flag & MATE_UNMAPPED == 0:
             at = begin_tag(out, at, MC, TEXT, is_binary)
             at = put_cigar(out, at, cigar, cigar_offsets[mate], cigar_offsets[mate + 1])
             at = end_text(out, at, is_binary)
             at = put_integer(out, at, MQ, np.int64(mapping_qualities[mate]), is_binary)
         if is_mapped:
             at = put_integer(out, at, AS, np.int64(scores[row]), is_binary)
-            if not is_secondary:
+            if suboptimal.size and not is_secondary:
                 at = put_integer(out, at, XS, np.int64(suboptimal[row]), is_binary)
         if quality_sums.size and mate >= 0 and flag & (SECONDARY | SUPPLEMENTARY) == 0:
             at = put_integer(out, at, MS, quality_sums[reads[mate]], is_binary)
@@ -322,11 +269,12 @@ def _write_records(
             at = begin_tag(out, at, XA, TEXT, is_binary)
             at = put_secondary(out, at, row, records, genome, contigs, both, read_begin)
             at = end_text(out, at, is_binary)
-        if tag_offsets[read] < tag_offsets[read + 1]:
+        begin, end = tag_offsets[tag_numbers[row]], tag_offsets[tag_numbers[row] + 1]
+        if begin < end:
             if not is_binary:
                 out[at] = _TAB
                 at += 1
-            at = put_bytes(out, at, tags, tag_offsets[read], tag_offsets[read + 1])
+            at = put_bytes(out, at, further, begin, end)
         if is_binary:
             put_int32(out, begin_of_record, at - begin_of_record - SIZE_BYTES)
         else:
@@ -371,23 +319,9 @@ def sam_header(reference: Reference, program: str, read_group: str | None, order
     return ("\n".join(lines) + "\n").encode()
 
 
-def sam_records(
-    genome: Genome,
-    contigs: Names,
-    chunk: ReadChunk,
-    both: np.ndarray,
-    records: AlignmentRecords,
-    read_group: bytes,
-    tags: ReadTags,
-    threads: int = 1,
-) -> list[np.ndarray]:
+def sam_records(tables: RecordTables, threads: int = 1) -> list[np.ndarray]:
     """Return the records in order, as arrays of bytes to write one after another."""
-    none = np.empty(0, np.int64)
-    parts = written_records(
-        genome, contigs, chunk, both, records, read_group, none, (tags.text, tags.text_offsets),
-        none, False, threads,
-    )  # fmt: skip
-    return [text for text, _ in parts]
+    return [text for text, _ in _written_records(tables, False, threads)]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -418,28 +352,11 @@ def _sum_qualities(qualities, offsets, sums):
         sums[read] = total
 
 
-def bam_records(
-    genome: Genome,
-    contigs: Names,
-    chunk: ReadChunk,
-    both: np.ndarray,
-    records: AlignmentRecords,
-    read_group: bytes,
-    quality_sums: np.ndarray,
-    tags: ReadTags,
-    threads: int = 1,
-) -> list[Records]:
-    """Return the records in order, in consecutive parts.
-
-    If `quality_sums` of the reads are given, they are written to their mates' primary records (ms).
-    """
-    # The header omits contigs without bases.
-    numbers = np.cumsum(np.diff(genome.contig_starts) > 0) - 1
+def bam_records(tables: RecordTables, threads: int = 1) -> list[Records]:
+    """Return the records in order, in consecutive parts."""
+    records = tables.records
     keys = sort_keys(records.positions, records.flags & REVERSE != 0)
-    parts = written_records(
-        genome, contigs, chunk, both, records, read_group, quality_sums,
-        (tags.binary, tags.binary_offsets), numbers, True, threads,
-    )  # fmt: skip
+    parts = _written_records(tables, True, threads)
     edges = np.cumsum([0] + [starts.size - 1 for _, starts in parts])
     return [
         Records(*part, keys[first:last])

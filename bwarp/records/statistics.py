@@ -135,13 +135,6 @@ def _count(blocks, both, starts, positions, offsets, cigar, step, depths, spans)
 #: Bases per bin of `insert_sizes`, and number of bins; the last bin contains all larger sizes.
 INSERT_BIN, INSERT_BINS = 10, 201
 
-#: Former names of counts, because older files may be merged with newer ones.
-_RENAMED = {
-    "places scored": "hits scored",
-    "places with gaps": "hits with gaps",
-    "deviation": "standard_deviation",
-}
-
 #: Below this fraction of mapped reads, the reads may be from another species.
 FEW_MAPPED = 0.2
 
@@ -339,19 +332,6 @@ def statistics_text(statistics: dict) -> str:
     )
 
 
-def parse_statistics(text: str | bytes):
-    """Parse a file of counts, and convert former names to current ones."""
-
-    def renamed(counts: dict) -> dict:
-        # Units may have any name, and their values are dictionaries.
-        return {
-            name if isinstance(value, dict) else _RENAMED.get(name, name): value
-            for name, value in counts.items()
-        }
-
-    return json.loads(text, object_hook=renamed)
-
-
 def read_statistics(path: str | os.PathLike) -> dict:
     """Read the counts that `bwarp map --stats` wrote.
 
@@ -363,7 +343,7 @@ def read_statistics(path: str | os.PathLike) -> dict:
     with open(path, "rb") as file:
         content = file.read()
     try:
-        statistics = parse_statistics(content)
+        statistics = json.loads(content)
         whole = all(_alike(statistics[key], like) for key, like in empty_statistics().items())
     except (ValueError, TypeError, KeyError):
         whole = False

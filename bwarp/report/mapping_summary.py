@@ -25,10 +25,9 @@ class SampleSummary:
         Reads mapped as a proper pair; None for single reads.
     duplicates : float or None
         Reads marked as duplicates; None if duplicates were not marked.
-    errors : float or None
-        Mismatches, inserted and deleted bases of alignments, as a percentage of aligned bases; this
-        and the next two are None for statistics of older versions.
-    split : float or None
+    errors : float
+        Mismatches, inserted and deleted bases of alignments, as a percentage of aligned bases.
+    split : float
         Reads with a supplementary record.
     depth : float or None
         Aligned bases per base of the reference.
@@ -41,8 +40,8 @@ class SampleSummary:
     paired: float | None
     duplicates: float | None
     confident: float
-    errors: float | None
-    split: float | None
+    errors: float
+    split: float
     depth: float | None
     correct: float | None
 
@@ -58,8 +57,7 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
         The fields of a `bwarp.evaluation.agreement.TruthCounts`.
     """
     reads = statistics["reads"]
-    # Statistics from older versions may lack these counts.
-    paired, duplicates = statistics.get("paired", reads), statistics.get("duplicates")
+    duplicates = statistics.get("duplicates")
     correct = None
     if truth is not None:
         total = sum(truth["correct"]) + sum(truth["incorrect"]) + truth["unmapped"]
@@ -67,25 +65,21 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
     return SampleSummary(
         reads=reads,
         mapped=_percent(statistics["mapped"], reads),
-        paired=_percent(statistics["properly_paired"], reads) if paired else None,
+        paired=_percent(statistics["properly_paired"], reads) if statistics["paired"] else None,
         duplicates=None if duplicates is None else _percent(duplicates, reads),
         confident=_percent(sum(statistics["mapping_qualities"][CONFIDENT:]), reads),
-        errors=_errors(statistics),
-        split=_percent(statistics["split_reads"], reads) if "split_reads" in statistics else None,
+        # As in `samtools stats`.
+        errors=_percent(
+            statistics["edits"], statistics["aligned_bases"] + statistics["inserted_bases"]
+        ),
+        split=_percent(statistics["split_reads"], reads),
         depth=_depth(statistics),
         correct=correct,
     )
 
 
-def _errors(statistics: Mapping) -> float | None:
-    """Return the error rate of `samtools stats`, as a percentage."""
-    if "edits" not in statistics:
-        return None
-    return _percent(statistics["edits"], statistics["aligned_bases"] + statistics["inserted_bases"])
-
-
 def _depth(statistics: Mapping) -> float | None:
-    if not statistics.get("reference_bases"):
+    if not statistics["reference_bases"]:
         return None
     return statistics["aligned_bases"] / statistics["reference_bases"]
 

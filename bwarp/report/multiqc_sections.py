@@ -235,7 +235,7 @@ def _stages(stages) -> dict:
 
 
 def truth_section(truths: Mapping[str, Mapping]) -> dict:
-    """Correct and incorrect simulated reads, for every minimum mapping quality."""
+    """Return the section of correct and incorrect reads for each minimum mapping quality."""
     curves = {}
     for name, truth in truths.items():
         correct, incorrect = truth_curve(truth)
@@ -262,7 +262,7 @@ def truth_section(truths: Mapping[str, Mapping]) -> dict:
 
 
 def index_section(parts: Sequence[PartSize]) -> dict:
-    """The bytes of every part of the index, next to the paper's formula."""
+    """Return the section of the bytes of each part of the index, with the paper's formula."""
     return _section(
         "index_sizes",
         "Index sizes",
@@ -292,7 +292,7 @@ _HEAD = (
 
 
 def samtools_stats(statistics: Mapping) -> str:
-    """Return the section SN of samtools stats, as far as it was counted.
+    """Return the section SN of samtools stats, with the numbers that were counted.
 
     Parameters
     ----------

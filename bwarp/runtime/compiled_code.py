@@ -27,11 +27,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import llvmlite.binding
 import numba
 import numpy as np
-from numba.core.serialize import dumps
 
+from bwarp.runtime.compiler import binding, dumps, llvmlite_version
 from bwarp.runtime.machine_code import rebuilt, reduced
 from bwarp.runtime.source_digest import files_digest, program_digest
 
@@ -175,8 +174,8 @@ def remove_unused() -> None:
 
 
 def _name_of(words: tuple[str, ...]) -> str:
-    processor = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
-    versions = (numba.__version__, llvmlite.__version__, sys.implementation.cache_tag)
+    processor = numba.config.CPU_NAME or binding.get_host_cpu_name()
+    versions = (numba.__version__, llvmlite_version, sys.implementation.cache_tag)
     of_all = (*versions, processor)
     digest = hashlib.sha256("\0".join((*of_all, *words)).encode()).hexdigest()
     return f"{words[0].partition(' ')[0]}-{digest[:40]}"

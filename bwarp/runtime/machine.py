@@ -168,7 +168,7 @@ def diagnose(machine: Machine) -> list[Finding]:
         Finding(
             "memory",
             f"{_gigabytes(machine.memory)}, {_gigabytes(machine.free_memory)} free; "
-            "an index takes 5 bytes a base to build: 16 GB for a human genome",
+            "an index takes 5 bytes per base to build: 16 GB for a human genome",
         ),
         Finding("disk here", f"{_gigabytes(machine.free_disk)} free"),
         *_gpu(machine),

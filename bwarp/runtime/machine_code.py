@@ -11,14 +11,16 @@ import pickle
 import sys
 from collections.abc import Sequence
 
-import llvmlite.binding
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompileResult
-from numba.core.dispatcher import _FunctionCompiler
-from numba.core.environment import Environment
-from numba.core.registry import cpu_target
-from numba.core.runtime import nrt
-from numba.core.serialize import dumps
+from bwarp.runtime.compiler import (
+    CompileResult,
+    Environment,
+    FunctionCompiler,
+    JITCodeLibrary,
+    binding,
+    cpu_target,
+    dumps,
+    nrt,
+)
 
 # --------------------------------------------------------------------------------------------------
 # Inner functions in a process that only compiles.
@@ -51,7 +53,7 @@ def leave_inner_functions_to_callers() -> None:
         flags.no_cfunc_wrapper = True
         return flags
 
-    _FunctionCompiler._customize_flags = flags_of
+    FunctionCompiler._customize_flags = flags_of
 
 
 def is_inner(library) -> bool:
@@ -113,7 +115,7 @@ class _Unpickler(pickle.Unpickler):
     """An unpickler that does not import modules of Numba for functions compiled in."""
 
     def find_class(self, module: str, name: str):
-        if (module, name) == ("numba.core.environment", "_rebuild_env"):
+        if (module, name) == (Environment.__module__, "_rebuild_env"):
             return _environment
         return super().find_class(module, name)
 
@@ -145,9 +147,9 @@ def _make_available(called: Sequence[str], context) -> None:
     Numba always initialises, because it may have to compile, which takes a sixth of a second.
     """
     missing = {name for name in called if not name.startswith("llvm.")} - _available
-    if not all(map(llvmlite.binding.address_of_symbol, missing)):
+    if not all(map(binding.address_of_symbol, missing)):
         _show_runtime()
-    if not all(map(llvmlite.binding.address_of_symbol, missing)):
+    if not all(map(binding.address_of_symbol, missing)):
         context.refresh()
     _available.update(missing)
 
@@ -159,7 +161,7 @@ def _show_runtime() -> None:
     Machine code from files contains those, and Numba calls it itself before it compiles.
     """
     for name, address in nrt._nrt.c_helpers.items():
-        llvmlite.binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 class _LoadedLibrary(JITCodeLibrary):
@@ -167,7 +169,7 @@ class _LoadedLibrary(JITCodeLibrary):
 
     def _get_module_for_linking(self):
         if self._shared_module is None:
-            self._shared_module = llvmlite.binding.parse_bitcode(self.bitcode)
+            self._shared_module = binding.parse_bitcode(self.bitcode)
             self._codegen._engine._load_defined_symbols(self._shared_module)
         return self._shared_module
 

@@ -7,12 +7,12 @@ each step of a search counted six times, and took three times as long as its wor
 The caller of a compiled function holds its arguments, so counting within it is unnecessary.
 """
 
-from bwarp.runtime.simd.compiler import cgutils, intrinsic, types
+from bwarp.runtime.compiler import cgutils, intrinsic, types
 
 
 @intrinsic
 def uncounted(typing_context, arrays):
-    """The same array or tuple, as one that is not counted: not to be returned or kept."""
+    """Return the same array or tuple without reference counts, not to be returned or stored."""
 
     def codegen(context, builder, signature, arguments):
         return _without_counts(context, builder, arrays, arguments[0])
@@ -23,7 +23,7 @@ def uncounted(typing_context, arrays):
 def _without_counts(context, builder, kind, value):
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
-        # What is counted hangs on this pointer; LLVM drops every count of a null one.
+        # References are counted through this pointer; LLVM drops all counts of a null pointer.
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):

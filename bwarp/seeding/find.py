@@ -20,7 +20,7 @@ from bwarp.io.names import Names
 from bwarp.offtargets.guides import Pam
 from bwarp.options.finding import LONGEST_KMER
 from bwarp.reference import Reference
-from bwarp.runtime.threads import in_turns
+from bwarp.runtime.chunks import in_turns
 from bwarp.seeding.hits import (
     FoundSeeds,
     SeedHits,
@@ -116,7 +116,7 @@ def find_in_passes(
     Parameters
     ----------
     index : FMIndex
-        Or the result of `prepare`.
+        An index, or the result of `prepare`.
     kmers : KmerBatch
     options : SeedOptions
     backend : str
@@ -325,7 +325,7 @@ def find_in_batches(
     Parameters
     ----------
     indexes : sequence
-        As prepared by `bwarp.runtime.threads.on_each_gpu`.
+        As prepared by `bwarp.runtime.chunks.on_each_gpu`.
     batches : iterable of (KmerBatch, Names)
     pam : Pam, optional
         Only hits next to it count.

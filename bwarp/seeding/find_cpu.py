@@ -43,7 +43,7 @@ class FoundIntervals:
     over_kmers, over_counts : ndarray
         As in `bwarp.seeding.hits.FoundSeeds`.
     intervals : Intervals
-        Of all other k-mers, in their order.
+        Intervals of all other k-mers, in their order.
     """
 
     over_kmers: np.ndarray

@@ -37,7 +37,7 @@ class HitColumns(NamedTuple):
     Attributes
     ----------
     names : list of str
-        Of the queries that have hits, in their order.
+        Names of the queries that have hits, in their order.
     queries : ndarray, shape=(n,), dtype=int64
         The index in `names` of each row.
     kmer_starts : ndarray, shape=(n,), dtype=int64
@@ -384,7 +384,7 @@ class SeedTables:
     Attributes
     ----------
     counts : SeedCounts
-        Of what has been written so far.
+        Counts of the k-mers written so far.
     """
 
     def __init__(self, write_hits: Callable, over: IO[bytes] | None, skipped: IO[bytes] | None):

@@ -324,7 +324,7 @@ class Genome:
     iupac_positions : ndarray, shape=(m,), dtype=int64
         The positions of single ambiguous letters, sorted.
     iupac_letters : ndarray, shape=(m,), dtype=uint8
-        Those letters, ASCII.
+        These letters in ASCII.
     """
 
     names: tuple[str, ...]

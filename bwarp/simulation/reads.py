@@ -398,7 +398,7 @@ class ReadTruth:
 
 
 def parse_read_name(name: str) -> ReadTruth:
-    """The truth in a simulated read's name.
+    """Return the truth in a simulated read's name.
 
     >>> parse_read_name("17:HLA%3A1:40:190:-:1:0")
     ReadTruth(number=17, contig='HLA:1', ends=(EndTruth(start=40, stop=190, reverse=True, \

@@ -1,4 +1,4 @@
-"""What the score of a pair cannot pass, from which its element type follows."""
+"""Bounds of the score of a pair, which determine its element type."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def scoring_of(matrix: np.ndarray) -> Scoring:
 
 
 @pytest.mark.parametrize("name", MODES)
-def test_no_score_passes_it(name):
+def test_no_score_exceeds_the_bound(name):
     rng = np.random.default_rng(1)
     for _ in range(5):
         matrix = rng.integers(-20, 20, (6, 6)).astype(np.int16)
@@ -38,7 +38,7 @@ def test_no_score_passes_it(name):
         assert np.any(high < np.minimum(queries.lengths, references.lengths) * int(matrix.max()))
 
 
-def test_a_rare_letter_that_scores_much_does_not_widen_the_type():
+def test_a_rare_letter_with_a_high_score_does_not_widen_the_type():
     rng = np.random.default_rng(2)
     matrix = np.full((6, 6), -4, np.int16)
     matrix[np.arange(4), np.arange(4)] = 1
@@ -55,6 +55,6 @@ def test_a_rare_letter_that_scores_much_does_not_widen_the_type():
     high = highest_scores(rules, numba_side(queries), queries.lengths, references.lengths)
     assert np.all(fits_type(rules, high, np.int8))
     found = pair_alignments(PairBatch(queries, references), scoring, LOCAL)
-    # One end may take the place of the base beside it.
+    # One end may replace the adjacent base.
     assert np.all(found.scores >= size)
     assert np.all(found.scores <= high)

@@ -13,7 +13,7 @@ LETTERS = np.frombuffer(b"ACGTN", np.uint8)
 
 
 def as_batch(pairs):
-    """(reference, alternate) texts as a batch."""
+    """Return a batch of (reference, alternate) texts."""
     references, alternates = zip(*pairs, strict=True)
     return PairBatch(
         *(
@@ -24,7 +24,7 @@ def as_batch(pairs):
 
 
 def random_haplotypes(rng, count):
-    """References and alternates: repeats, indels, overhangs, N, unrelated ones."""
+    """Return references and alternates with repeats, indels, overhangs, N, or nothing in common."""
     pairs = []
     for _ in range(count):
         kinds = int(rng.integers(1, 6))
@@ -79,7 +79,7 @@ def test_slices_of_rows_change_nothing(monkeypatch, overhang):
 @pytest.mark.parametrize(
     ("reference", "alternate", "parameters", "expected"),
     [
-        # a poor alignment that has no floor at zero
+        # a poor alignment, whose score is negative
         (b"AAACCCTTTTTT", b"GGGGGGTTTTTT", GatkParameters(1, -4, -6, -1), (0, "11S1M")),
         # the right-most of several exact occurrences
         (b"ACACACAC", b"ACAC", GATK_PARAMETERS["new-sw-parameters"], (4, "4M")),

@@ -1,4 +1,4 @@
-"""GATK's alignments on a GPU, by both designs: emulated against plain Python, on a GPU in bulk."""
+"""GATK's alignments on a GPU by both kernels: emulated, against plain Python; many on a GPU."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ ENGINES = {"band": gatk_cuda, "run lengths": gatk_run_lengths_cuda}
 
 
 def related_pairs(rng, count, longest):
-    """References, and alternates cut out of them with changes, an indel and foreign ends."""
+    """Return references, and alternates cut from them with changes, an indel and foreign ends."""
     alternates, references = [], []
     for _ in range(count):
         letters = np.frombuffer(rng.choice([b"AC", b"ACGT", b"ACGTN"]), np.uint8)
@@ -39,7 +39,7 @@ def related_pairs(rng, count, longest):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_equals_the_oracle(monkeypatch, engine, overhang):
     pretend(monkeypatch, few_pairs=100 * (overhang in ("indel", "ignore")))
-    # One warp a block: longer alternates take several passes.
+    # With one warp per block, longer alternates take several passes.
     monkeypatch.setattr(gatk_run_lengths_cuda, "PASS_BLOCK", 32)
     monkeypatch.setattr(gatk_run_lengths_cuda, "WIDEST_BLOCK", 32)
     rng = np.random.default_rng(OVERHANGS.index(overhang))

@@ -1,4 +1,4 @@
-"""The order that the card finds for pairs, emulated, against sorting in NumPy."""
+"""The order of pairs found by the emulated GPU, against sorting in NumPy."""
 
 import numpy as np
 import pytest
@@ -52,13 +52,13 @@ def test_pairs_of_two_share_their_reference_length(monkeypatch, few_pairs):
         assert columns[part].max() == longest
         seen += part.tolist()
     assert sorted(set(seen)) == list(range(101))
-    # Only the odd one out of each length of a class stands twice.
+    # Only the unpaired item of each length in a class appears twice.
     kinds = np.searchsorted((10, 20, 50), rows) * 9 + columns
     assert len(seen) - 101 == (np.bincount(kinds) % 2).sum()
 
 
 @pytest.mark.parametrize("few_pairs", [0, 200])
-def test_pairs_alike_and_marked_ones(monkeypatch, few_pairs):
+def test_equal_pairs_and_marked_pairs(monkeypatch, few_pairs):
     pretend(monkeypatch, few_pairs)
     same = order_by_size(batch_of(np.full(70, 7), np.full(70, 90)), (9,), 90, True)
     assert sorted(same.slots[:70].tolist()) == list(range(70))

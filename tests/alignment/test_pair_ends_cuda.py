@@ -1,7 +1,7 @@
-"""The GPU engine against whole matrices in plain Python, emulated; and on a GPU, against the CPU.
+"""The GPU engine: emulated, against whole matrices in plain Python; on a GPU, against the CPU.
 
-Emulation runs the kernels' own source (tests/helpers/gpu/emulated_cuda.py): shuffles, packed lanes
-and all.
+The emulation runs the source of the kernels (tests/helpers/gpu/emulated_cuda.py), including
+shuffles and packed lanes.
 """
 
 import itertools
@@ -33,7 +33,7 @@ ALL_MODES = [LOCAL] + [Mode(False, *ends) for ends in itertools.product((False, 
 
 
 def uneven_matrix():
-    """A matrix over five letters that is not symmetric."""
+    """Return an asymmetric matrix over five letters."""
     matrix = np.array(
         [[5, -3, 1, -7, 0], [-2, 4, -4, -1, -1], [0, -6, 7, -2, -3], [-5, 2, -4, 6, -1], [-1] * 5]
     )
@@ -155,7 +155,7 @@ def test_windows_of_a_packed_reference(monkeypatch):
 def check_against_cpu(pairs, scoring, mode):
     got = pairs_cuda.pair_alignments(pairs, scoring, mode)
     np.testing.assert_array_equal(pairs_cuda.pair_scores(pairs, scoring, mode), got.scores)
-    for field, expected in vars(pairs_cpu.pair_alignments(pairs, scoring, mode, 4)).items():
+    for field, expected in pairs_cpu.pair_alignments(pairs, scoring, mode, 4)._asdict().items():
         np.testing.assert_array_equal(getattr(got, field), expected, field)
 
 
@@ -187,7 +187,7 @@ def test_many_reads_equal_the_cpu_engine():
 def test_two_threads_at_once_give_the_same():
     rng = np.random.default_rng(33)
     batches = [random_pairs(rng, count, 4, 200) for count in (6000, 50) * 8]
-    # Numba itself loads kernels in one thread at a time.
+    # Numba loads kernels in one thread at a time.
     for pairs in batches[:2]:
         pairs_cuda.pair_alignments(pairs, SCHEMES["bwa"], FITTING)
     with ThreadPoolExecutor(2) as pool:
@@ -197,5 +197,5 @@ def test_two_threads_at_once_give_the_same():
         ]
     for pairs, job in zip(batches, jobs, strict=True):
         expected = pairs_cpu.pair_alignments(pairs, SCHEMES["bwa"], FITTING, 4)
-        for field, array in vars(expected).items():
+        for field, array in expected._asdict().items():
             np.testing.assert_array_equal(getattr(job.result(), field), array, field)

@@ -1,4 +1,4 @@
-"""What is refused of pairs before they are aligned."""
+"""Errors in pairs that are found before they are aligned."""
 
 import pytest
 

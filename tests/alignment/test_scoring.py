@@ -1,4 +1,4 @@
-"""Scoring schemes: matrices as NCBI has them, bounds that hold, and what is refused."""
+"""Scoring schemes: NCBI's matrices, score bounds, and errors."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_matrices_are_the_published_ones(name):
 
 
 def test_letters_beyond_the_matrix_are_scored_as_ncbi_does():
-    """Biopython's BLASTP is NCBI's BLOSUM62 with U, O and J."""
+    """Biopython's matrix BLASTP is NCBI's BLOSUM62 with U, O and J."""
     scoring, ncbi = matrix_scoring("BLOSUM62", 11, 1), substitution_matrices.load("BLASTP")
     code = {letter: int(scoring.code_of_byte[ord(letter)]) for letter in "UCOXJ*"}
     assert code["U"] == code["C"]
@@ -125,7 +125,7 @@ def test_bad_schemes_are_refused(refused, message):
     assert str(error.value) == message
 
 
-def test_an_unknown_matrix_is_refused_with_those_there_are():
+def test_an_unknown_matrix_is_refused_and_known_ones_are_listed():
     with pytest.raises(UsageError, match=r"^matrix 'BLOSSUM62' is not known: choose one of BENNER"):
         matrix_scoring("BLOSSUM62", 11, 1)
 

@@ -10,26 +10,26 @@ from tests.helpers.programs.programs_here import run_here
 
 @pytest.fixture(scope="session")
 def genome(tmp_path_factory):
-    """A FASTA file of two contigs of 2,000 random bases."""
+    """Write a FASTA file of two contigs of 2,000 random bases."""
     return write_genome(tmp_path_factory.mktemp("genome") / "genome.fa", 4_000)
 
 
 @pytest.fixture(scope="session")
 def contigs(genome):
-    """The letters of its contigs, by name."""
+    """Return the letters of the contigs in `genome`, by name."""
     lines = genome.read_text().split()
     return dict(zip((line[1:] for line in lines[::2]), lines[1::2], strict=True))
 
 
 @pytest.fixture(scope="session")
 def index(contigs):
-    """The index of the same contigs, given in memory."""
+    """Return an index of the same contigs, given in memory."""
     return bwarp.Index.build(contigs, with_reverse=True, backend="cpu", threads=1)
 
 
 @pytest.fixture(scope="session")
 def queries(contigs):
-    """Stretches of the contigs with a mismatch in some, in both directions, by name."""
+    """Return pieces of the contigs by name, on both strands, some with a mismatch."""
     rng = np.random.default_rng(3)
     opposite = str.maketrans("ACGT", "TGCA")
     found = {}
@@ -37,7 +37,7 @@ def queries(contigs):
         letters = contigs["one" if i % 2 else "two"][start : start + 30]
         if i % 3 == 0:
             letters = letters[:9] + ("A" if letters[9] != "A" else "C") + letters[10:]
-        # Names that a reader of tables likes to turn into something else.
+        # Names that readers of tables may convert to other types.
         name = ("NA", "007", 'a"b', "1e5")[i] if i < 4 else f"q{i}"
         found[name] = letters.translate(opposite)[::-1] if i % 4 == 0 else letters
     return found
@@ -45,7 +45,7 @@ def queries(contigs):
 
 @pytest.fixture
 def wrote(tmp_path, monkeypatch, genome, index):
-    """A function that runs a program with some sequences in files, and returns its table.
+    """Return a function that runs a program on sequences and returns its table.
 
     ``wrote("find_seeds", "hits.tsv", queries, "--mismatches", 1)`` writes Q.fa, and runs the
     program with the index; records are in the order of the dict.

@@ -28,7 +28,7 @@ MORE_INPUTS = {
     ),
 }
 
-#: Endings of what is no table.
+#: Endings of files that are not tables.
 ALIGNMENTS_AND_SEQUENCES = ("sam", "bam", "cram", "fa", "fasta")
 
 
@@ -54,7 +54,7 @@ MEMS = ("find_mems", "--index", "IN/i", "--queries", "IN/r.fq", "--kind", "maxma
 GUIDES = ("list_guides", "--index", "IN/i")
 PRODUCTS = ("find_products", "--index", "IN/i", "--pairs", "IN/primers.tsv", "--mismatches", "0")
 
-#: For every program that writes tables: commands in all formats, and with all sets of columns.
+#: Commands of all programs that write tables, with all formats and all sets of columns.
 COMMANDS = [
     *((*SEEDS, "-o", name) for name in one_for_each(TABLE_FORMATS)),
     (*SEEDS, "-o", "OUT/o.tsv.gz", "--max-hits", "1"),
@@ -99,7 +99,7 @@ COMMANDS = [
     ("merge_tables", "IN/l.tsv", "-o", "OUT/o.tsv"),
 ]  # fmt: skip
 
-#: Programs whose outputs are no tables: indexes, alignments, reads, files of a chain, pages, JSON.
+#: Programs without tables: they write indexes, alignments, reads, chain files, pages or JSON.
 WITHOUT_TABLES = {
     *("index_reference", "merge_alignments", "estimate_map_insert_size"),
     *("simulate_genome", "simulate_reads", "doctor", "compile_programs"),

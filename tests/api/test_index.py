@@ -1,4 +1,4 @@
-"""bwarp.Index: the same files as those of the program, whatever the contigs come from."""
+"""bwarp.Index writes the same files as the program, for contigs from any source."""
 
 import hashlib
 
@@ -71,7 +71,7 @@ def test_checksums_are_of_the_letters(tmp_path):
     assert np.array_equal(in_memory.fm_index.reference.packed, of_file.packed)
 
 
-def test_what_it_says_of_itself(index, tmp_path):
+def test_representation(index, tmp_path):
     index.save(tmp_path / "index")
     opened = bwarp.Index.open(tmp_path / "index")
     for one in (index, opened):
@@ -79,7 +79,7 @@ def test_what_it_says_of_itself(index, tmp_path):
         assert one.lengths.tolist() == [2000, 2000]
         assert len(one) == 2
         assert repr(one) == "<bwarp.Index of 2 contigs, 4,000 bases>"
-    # Nothing of the arrays was read for that.
+    # This did not read the arrays.
     assert "reference" not in vars(opened.fm_index)
     assert repr(bwarp.Index.build(["ACGT"], **OPTIONS)) == "<bwarp.Index of 1 contig, 4 bases>"
 
@@ -100,7 +100,7 @@ def test_refusals(given, options, message):
     assert str(error.value).startswith(message)
 
 
-def test_what_is_no_index():
+def test_not_an_index():
     with pytest.raises(UsageError) as error:
         bwarp.find_seeds(7, ["ACGTACGT"])
     assert str(error.value) == (

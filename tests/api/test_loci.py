@@ -1,4 +1,4 @@
-"""bwarp.find_loci gives what bwarp allmap writes."""
+"""bwarp.find_loci returns the loci that bwarp allmap writes."""
 
 import random
 
@@ -13,7 +13,7 @@ from tests.helpers.programs.programs_here import run_here
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
-    """An index with repeats and 40 pairs, in files and in memory."""
+    """Return an index with repeats and 40 pairs, in files and in memory."""
     folder = tmp_path_factory.mktemp("loci")
     rng = random.Random(4)
     genome = [rng.randrange(4) for _ in range(3000)]
@@ -94,7 +94,7 @@ def test_paf_is_read_by_its_tags(given):
     assert paf.cg.tolist() == table.cigar.tolist()
 
 
-def test_what_has_no_rows_is_warned_of(given):
+def test_reads_without_rows_are_warned_about(given):
     folder, (reads, _) = given
     with pytest.warns(UserWarning, match=r"reads? ha(ve|s) more than 1 locus and so no rows"):
         loci = bwarp.find_loci(folder / "index", reads, edits=3, max_places=1)

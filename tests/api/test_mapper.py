@@ -1,4 +1,4 @@
-"""bwarp.Mapper: reads in memory and in files have the records that the program would write."""
+"""bwarp.Mapper: reads in memory and in files get the same records as from the program."""
 
 import numpy as np
 import pysam
@@ -73,7 +73,7 @@ def test_nothing_and_refusals(mapper):
         mapper.map("ACGT")
 
 
-def test_what_lines_say_of_themselves(mapper):
+def test_representation_of_lines(mapper):
     reads = {"right": piece(mapper, 100, 100), "split": piece(mapper, 200, 80), "none": "ACGT" * 9}
     reads["split"] += piece(mapper, 3500, 60, turned=True)
     records = mapper.map(reads)

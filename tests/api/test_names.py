@@ -1,4 +1,4 @@
-"""What `import bwarp` brings, and what it does not."""
+"""The names that `import bwarp` provides, and modules that it does not import."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def test_nothing_heavy_is_imported_before_it_is_used():
 
 
 @pytest.mark.parametrize("name", ["Index", "Mapper"])
-def test_what_makes_no_frames_does_without_pandas(name):
+def test_functions_without_frames_do_not_need_pandas(name):
     assert "pandas" not in imported_by(f"import bwarp; bwarp.{name}")
 
 

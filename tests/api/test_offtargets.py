@@ -1,4 +1,4 @@
-"""bwarp.find_offtargets gives what bwarp offtargets writes."""
+"""bwarp.find_offtargets returns the sites that bwarp offtargets writes."""
 
 import random
 
@@ -21,7 +21,7 @@ def given(tmp_path_factory):
     at = [at for at in range(100, 3000) if text[at + 21 : at + 23] == "GG"][::40]
     guides = {f"g{i}": text[a : a + 20] for i, a in enumerate(at)}
     for a in at:
-        # A copy with a mismatch, and one with a base less.
+        # A copy with a mismatch, and one without one of the bases.
         copy = codes[a : a + 23]
         codes[a + 3000 : a + 3023] = [*copy[:5], 3 - copy[5], *copy[6:]]
         codes[a + 3030 : a + 3052] = [*copy[:9], *copy[10:]]

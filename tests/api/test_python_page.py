@@ -1,4 +1,4 @@
-"""docs/python.md: every block, run one after the other, shows what the page says."""
+"""docs/python.md: the blocks, run in order, print what the page shows."""
 
 import ast
 import contextlib
@@ -14,7 +14,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
 def shown(code: str, names: dict) -> str:
-    """What a notebook shows under a cell: the value of an expression that ends it."""
+    """Return the output of a notebook cell: the value of its final expression."""
     body = ast.parse(code).body
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
     exec(compile(ast.Module(body, []), PAGE, "exec"), names)

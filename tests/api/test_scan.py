@@ -22,7 +22,7 @@ def test_the_rows_of_the_table(queries, contigs, wrote, ending, words, options):
     table = wrote("scan_composition", output, *arguments, Q=queries, R=contigs)
     assert len(table) > 40
     found = bwarp.scan(queries, contigs, similarity=0.93, **options, **OPTIONS)
-    # Text has six decimals, cut off.
+    # The text has six decimals, truncated.
     assert_frame_equal(found, table, rtol=0, atol=1e-6)
     again = bwarp.scan("Q.fa", "R.fa", similarity=Fraction("93/100"), **options, **OPTIONS)
     assert_frame_equal(again, found)

@@ -32,7 +32,7 @@ def test_cut_kmers_and_their_counts(index, contigs, wrote):
     assert counts.hits.sum() == len(table)
 
 
-def test_what_has_no_rows_is_warned_of(index, contigs, wrote):
+def test_kmers_without_rows_are_warned_about(index, contigs, wrote):
     start = contigs["one"][:8]
     given = {"often": start, "short": "ACGT", "n": "ACGTNNNNNNNACGT", "x": "A" * 65, "y": ""}
     with pytest.warns(UserWarning, match="rows|searched") as warned:
@@ -45,7 +45,7 @@ def test_what_has_no_rows_is_warned_of(index, contigs, wrote):
         "n (stands for more than 4096 sequences), x (longer than 64), and 1 more",
     ]
     assert {one.filename for one in warned} == {__file__}
-    # The siblings of the program's table have the same.
+    # The other tables of the program have the same rows.
     arguments = ("--index", "genome.index", "--queries", "Q.fa", "--mismatches", 4)
     table = wrote("find_seeds", "hits.tsv", *arguments, "--max-hits", 3, Q=given)
     assert_frame_equal(table, hits)

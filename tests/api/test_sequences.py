@@ -1,4 +1,4 @@
-"""Sequences in memory are batches as those of files, or are refused by what was given."""
+"""Sequences in memory become the same batches as from files; errors name the argument."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ from bwarp.sequence import encode
 
 
 def records(given, *table):
-    """Names and codes of what comes of some sequences."""
+    """Return the names and codes of converted sequences."""
     _, batches = sequence_batches(given, "reads", *table)
     return [
         (batch.name(i), batch.codes[batch.offsets[i] : batch.offsets[i + 1]].tolist())
@@ -49,7 +49,7 @@ def test_every_kind_of_sequences_gives_the_same(tmp_path):
     assert records([]) == []
 
 
-def test_where_they_are_from(tmp_path):
+def test_errors_name_their_source(tmp_path):
     path = tmp_path / "reads.fa"
     path.write_text(">a\nACGT\n")
     assert sequence_batches(path, "reads")[0] == str(path)
@@ -71,12 +71,12 @@ def test_proteins(tmp_path):
     path.write_text(">0\nMKVUOJBZX*\n")
     (batch,) = read_sequences(path, table)
     assert records(["MKVUOJBZX*"], table) == [("0", batch.codes.tolist())]
-    # Codes stand for themselves.
+    # Codes are not converted.
     assert records([batch.codes], table) == [("0", batch.codes.tolist())]
 
 
 @pytest.mark.parametrize("text", ["ACGT", b"ACGT", bytearray(b"ACGT"), "A\0C", "ACGT" * 2000])
-def test_a_bare_text_is_no_list_of_letters(text):
+def test_a_string_is_not_a_list_of_letters(text):
     with pytest.raises(UsageError) as error:
         sequence_batches(text, "reads")
     shown = repr(text[:30])
@@ -129,12 +129,12 @@ def test_a_path_without_a_file():
         ),
     ],
 )
-def test_what_is_no_sequence(given, message):
+def test_not_a_sequence(given, message):
     with pytest.raises(InputError, match=re.escape(message) + "$"):
         records(given)
 
 
-def test_what_is_no_list():
+def test_not_a_list():
     with pytest.raises(UsageError) as error:
         sequence_batches(7, "reads")
     assert str(error.value) == (

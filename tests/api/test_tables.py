@@ -1,4 +1,4 @@
-"""bwarp.read_table: what it refuses; tests of the functions hold it to what programs write."""
+"""bwarp.read_table: its errors; tests of the programs check that it reads their tables."""
 
 import gzip
 import math
@@ -31,7 +31,7 @@ SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
             SEEDS + "q\t0\t+\tone\t12",
             "the last line has no end: the file was cut off; write it again",
         ),
-        # A cell that went over to the next line leaves the number of tabs as it was.
+        # A cell that continues on the next line does not change the number of tabs.
         (
             "a.tsv",
             SEEDS + "q\t0\t+\tone\t12\nq\t0\t+\tone\t12\t1\t7\n",
@@ -78,7 +78,7 @@ SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
     ],
 )
 @pytest.mark.parametrize("compressed", [False, True])
-def test_what_is_no_table(tmp_path, name, text, message, compressed):
+def test_not_a_table(tmp_path, name, text, message, compressed):
     path = tmp_path / name
     if compressed and path.suffix != ".parquet":
         path = tmp_path / f"{name}.gz"
@@ -91,7 +91,7 @@ def test_what_is_no_table(tmp_path, name, text, message, compressed):
     assert str(error.value) == start + message.removeprefix("line")
 
 
-def test_a_parquet_file_of_others(tmp_path):
+def test_a_parquet_file_of_another_program(tmp_path):
     import pandas as pd
 
     pd.DataFrame({"query": ["a"], "colour": ["red"]}).to_parquet(tmp_path / "a.parquet")

@@ -1,4 +1,4 @@
-"""BGZF blocks: what gzip and htslib read, and what damage is called."""
+"""BGZF blocks: gzip and htslib read them, and damage is reported."""
 
 import gzip
 import itertools
@@ -39,7 +39,7 @@ def test_round_trip(data, tmp_path):
             assert b"".join(read_bgzf(file, path, threads, blocks_at_once)) == data
 
 
-def test_blocks_fit_whatever_is_in_them(data):
+def test_blocks_fit_with_any_content(data):
     hard = compressed_block(data[:BLOCK_BYTES])
     assert BLOCK_BYTES < len(hard) <= 1 << 16
     assert int.from_bytes(hard[16:18], "little") == len(hard) - 1

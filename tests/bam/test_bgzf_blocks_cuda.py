@@ -1,4 +1,4 @@
-"""BGZF blocks of a GPU: gzip reads what they hold, wherever they end and whatever is in them."""
+"""BGZF blocks from a GPU: gzip reads them, wherever they end and whatever they contain."""
 
 import gzip
 import threading
@@ -20,7 +20,7 @@ from tests.helpers.gpu.pretended_nvcomp import fails, pretend_nvcomp
 
 
 def hostile_data() -> np.ndarray:
-    """Blocks that pack well, badly and not at all; the last one is not full."""
+    """Return blocks that compress well, badly and not at all; the last one is not full."""
     rng = np.random.default_rng(3)
     text = rng.choice(np.frombuffer(b"ACGT", np.uint8), 2 * BLOCK_BYTES + 100)
     noise = rng.integers(0, 256, 2 * BLOCK_BYTES).astype(np.uint8)
@@ -44,7 +44,7 @@ def blocks_of(blocks_on_gpu, data):
 
 
 def wait_for_lanes() -> None:
-    """Until no thread makes any."""
+    """Wait until no thread allocates lanes."""
     for thread in threading.enumerate():
         if "_make_lanes" in thread.name:
             thread.join(10)
@@ -59,7 +59,7 @@ def pretended(monkeypatch):
 
 
 @pytest.mark.usefixtures("pretended")
-def test_blocks_hold_what_they_are_made_of():
+def test_blocks_contain_their_data():
     blocks_on_gpu = BlocksOnGpu(most_blocks=20, lanes=1)
     for size in sizes_to_try():
         data = hostile_data()[:size]
@@ -69,7 +69,7 @@ def test_blocks_hold_what_they_are_made_of():
 
 
 @pytest.mark.usefixtures("pretended")
-def test_the_host_compresses_what_the_gpu_has_no_room_for(monkeypatch):
+def test_the_host_compresses_what_does_not_fit_on_the_gpu(monkeypatch):
     data = hostile_data()
     small = BlocksOnGpu(most_blocks=2, lanes=2)
     monkeypatch.setattr(bgzf_blocks_cuda, "attempt", lambda work: None)
@@ -86,9 +86,9 @@ def test_the_host_compresses_what_the_gpu_has_no_room_for(monkeypatch):
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize(("lanes_free", "made"), [(100, 5), (12, 3), (4.1, 1), (0.5, 1)])
 def test_lanes_leave_memory_to_others(monkeypatch, lanes_free, made):
-    """They take a quarter of what is free, but one is tried in any case."""
+    """Lanes take a quarter of the free memory, but at least one is tried."""
     n_bytes = bgzf_blocks_cuda.lane_bytes(2)
-    # Two blocks, what they are packed into, and where those stand in the file, at least.
+    # At least two blocks, their compressed forms, and their positions in the file.
     assert n_bytes > 6 * BLOCK_BYTES
     monkeypatch.setattr(bgzf_blocks_cuda, "free_memory", lambda: int(lanes_free * n_bytes))
     tried = []
@@ -116,9 +116,9 @@ def test_lanes_are_added_where_memory_has_become_free(monkeypatch):
     monkeypatch.setattr(bgzf_blocks_cuda, "free_memory", lambda: free)
     monkeypatch.setattr(bgzf_blocks_cuda, "attempt", count)
     blocks_on_gpu = BlocksOnGpu(most_blocks=2, lanes=5)
-    # The first is tried whatever is free; others only where there is room.
+    # The first is tried in any case, the others only if there is room.
     assert [lanes_tried(0.25), lanes_tried(0.25), lanes_tried(1)] == [1, 0, 2]
-    # One that had no room after all is tried again.
+    # A lane whose allocation failed is tried again.
     free, has_room = 100 * free, False
     assert [lanes_tried(1), lanes_tried(1)] == [1, 1]
     has_room = True
@@ -142,7 +142,7 @@ def test_lanes_are_added_to_a_host_that_compressed_alone(monkeypatch):
 
 
 @pytest.mark.usefixtures("pretended")
-def test_the_lanes_that_were_made_serve_where_memory_ends(monkeypatch):
+def test_existing_lanes_are_used_when_memory_runs_out(monkeypatch):
     tried = []
 
     def two_fit(work):

@@ -1,4 +1,4 @@
-"""Blocks that are finished on the GPU: the bytes of those that the host finishes."""
+"""Blocks finished on the GPU have the same bytes as blocks finished on the host."""
 
 import numpy as np
 import pytest

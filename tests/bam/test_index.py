@@ -1,4 +1,4 @@
-"""The index of a BAM file: what is found with it is what a look at every record finds."""
+"""The index of a BAM file: searches with it find the same records as a scan of the file."""
 
 import numpy as np
 import pysam
@@ -17,7 +17,7 @@ def write(contigs, records, folder):
     some = joined(records)
     order = sorted_order(some.keys)
     with indexed_bam_file(folder / "out.bam", header, 2) as writer:
-        # In two pieces, the border of which lies within a block.
+        # In two pieces, whose border is within a block.
         middle = order.size // 3
         writer.write(some.data, some.starts, order[:middle])
         writer.write(some.data, some.starts, order[middle:])
@@ -76,7 +76,7 @@ def test_files_without_records(tmp_path):
 
 
 def test_bins_of_htslib():
-    """A record's bin is the one that samtools writes, whatever it overlaps."""
+    """The bin of a record is always the one that samtools writes."""
     header = pysam.AlignmentHeader.from_references(["c"], [1 << 29])
     rng = np.random.default_rng(8)
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""Records in order on the GPU against NumPy: copies of any bytes of the stream, bounds, loci."""
+"""Sorted records on the GPU against NumPy: copies of any part of the stream, bounds, loci."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def pretended(monkeypatch):
 
 
 def random_records(count: int, longest: int = 20_000):
-    """Of all lengths, at odd addresses, with a CIGAR or none."""
+    """Return records of all lengths, at odd addresses, with or without a CIGAR."""
     rng = np.random.default_rng(count)
     header = header_of({"one": 2_000_000, "two": 300})
     records = [random_record(rng, number, header) for number in range(count)]
@@ -101,11 +101,11 @@ def test_loci():
     assert_loci(random_records(300), shuffled(300))
 
 
-# NumPy warns where a register just begins again at 0.
+# NumPy warns about an overflow, where a register wraps around to 0.
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.usefixtures("pretended")
 def test_streams_of_more_than_32_bits():
-    """Of records that are not there: only where they begin matters."""
+    """The records do not exist: only their starts matter."""
     lengths = np.random.default_rng(1).integers(1 << 29, 1 << 31, 50)
     starts = np.append(0, np.cumsum(lengths))
     order = shuffled(50)
@@ -116,8 +116,8 @@ def test_streams_of_more_than_32_bits():
 
 
 @pytest.mark.usefixtures("pretended")
-def test_arrays_may_be_made_elsewhere():
-    """They take what is counted on, beside `starts`, `order` and the other side of the sort."""
+def test_arrays_can_be_passed_in():
+    """They take the planned memory, besides `starts`, `order` and the spare array of the sort."""
     made = []
 
     def make(size, dtype):

@@ -1,4 +1,4 @@
-"""Sorting on the GPU: the bytes of the file and of its index are those of the host's sorter."""
+"""Sorting on the GPU: the file and its index have the same bytes as from the host's sorter."""
 
 import functools
 import gzip
@@ -52,7 +52,7 @@ def pretended(monkeypatch):
 
 @functools.cache
 def some_records(count: int, longest: int):
-    """Among them one that is longer than a block, or than some windows."""
+    """Return records, including one that is longer than a block or some windows."""
     rng = np.random.default_rng(count)
     records = [random_record(rng, number, HEADER) for number in range(count)]
     long = record("long", 0, 1000, 0, [(50, 0)], rng.integers(33, 127, longest, np.uint8).tobytes())
@@ -73,7 +73,7 @@ def groups_of(records, groups: int):
 
 
 def write(folder, sorter, groups, compression):
-    """The bytes of a sorted file and of its index."""
+    """Return the bytes of a sorted file and of its index."""
     with sorter:
         for group in groups:
             sorter.add(group)
@@ -146,7 +146,7 @@ def test_no_records_and_one(where, count, tmp_path):
 
 @pytest.mark.usefixtures("pretended")
 def test_less_memory_than_asked_for(tmp_path, monkeypatch):
-    """The store is smaller then, and so are windows."""
+    """The store and the windows are smaller then."""
     attempt, refused = sorted_blocks_cuda.attempt, []
 
     def attempt_later(work):
@@ -162,21 +162,21 @@ def test_less_memory_than_asked_for(tmp_path, monkeypatch):
 
 
 class FullMemory:
-    """Memory of the pretended GPU, and pinned memory, of which some cannot be had.
+    """Memory of the simulated GPU, and pinned memory, with allocations that fail.
 
     Parameters
     ----------
     refuses : function of int
-        Whether the i-th array is refused.
+        Returns whether the i-th allocation fails.
     most_bytes : int, optional
-        Of all arrays on the GPU that are there at a time.
+        Maximum bytes of all arrays on the GPU at a time.
 
     Attributes
     ----------
     asked, refused : int
         Arrays.
     used, most_used : int
-        Bytes of the arrays on the GPU that are there, and of the most that were.
+        Current and peak bytes of the arrays on the GPU.
     """
 
     def __init__(self, monkeypatch, refuses=lambda _: False, most_bytes=1 << 62):
@@ -217,7 +217,7 @@ class FullMemory:
 
 
 class Case:
-    """Records to sort, some of them still on the host, and the file that is to come of them."""
+    """Records to sort, some of them still on the host, and the expected file."""
 
     def __init__(self, folder, compression, groups):
         self.folder, self.compression = folder, compression
@@ -238,7 +238,7 @@ class Case:
 
 
 def small_case(folder, where) -> Case:
-    """On the GPU all is sorted at once, and what the host compresses in runs."""
+    """Return a case that the GPU sorts at once, and the host in runs."""
     compression = ON_HOST if where == "host" else on_gpu_compression()
     return Case(folder, compression, groups_of(some_records(20, 10), 4))
 
@@ -248,7 +248,7 @@ MOST_BYTES = {"host": 5000, "gpu": 1 << 20}
 
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("where", MOST_BYTES)
-def test_any_array_may_be_refused_once(where, tmp_path, monkeypatch):
+def test_any_allocation_may_fail_once(where, tmp_path, monkeypatch):
     case = small_case(tmp_path, where)
     whole = FullMemory(monkeypatch)
     case.sort(MOST_BYTES[where])
@@ -262,7 +262,7 @@ def test_any_array_may_be_refused_once(where, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("where", MOST_BYTES)
-def test_memory_that_is_gone_for_good_is_a_sentence(where, tmp_path, monkeypatch):
+def test_permanent_lack_of_memory_is_a_one_line_error(where, tmp_path, monkeypatch):
     case = small_case(tmp_path, where)
     whole = FullMemory(monkeypatch)
     case.sort(MOST_BYTES[where])
@@ -273,8 +273,8 @@ def test_memory_that_is_gone_for_good_is_a_sentence(where, tmp_path, monkeypatch
 
 
 @pytest.mark.usefixtures("pretended")
-def test_records_of_the_host_are_left_room(tmp_path, monkeypatch):
-    """The store takes nearly all memory: what it holds makes a run, and the next one takes less."""
+def test_records_on_the_host_keep_room(tmp_path, monkeypatch):
+    """The store takes nearly all memory: its records become a run; the next is smaller."""
     records = some_records(200, 10)
     case = Case(tmp_path, ON_HOST, [joined(records[:20]), joined(records[20:])])
     case.groups = [records_on_gpu(case.groups[0]), joined(records[20:])]
@@ -289,7 +289,7 @@ def test_records_of_the_host_are_left_room(tmp_path, monkeypatch):
     ("free", "most_bytes"), [(1_200_000, 1 << 19), (1_700_000, 1 << 24), (3_000_000, 1 << 24)]
 )
 def test_little_memory(free, most_bytes, tmp_path, monkeypatch):
-    """Store and windows are as large as there is room."""
+    """The store and the windows are as large as memory allows."""
     case = Case(tmp_path, on_gpu_compression(), groups_of(some_records(100, 300_000), 4))
     memory = FullMemory(monkeypatch, most_bytes=free)
     case.sort(most_bytes)
@@ -299,7 +299,7 @@ def test_little_memory(free, most_bytes, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("pretended")
 def test_a_full_store_can_be_sorted(tmp_path, monkeypatch):
-    """In the memory that was taken for it, though its records are the shortest that there are."""
+    """The reserved memory suffices, even for the shortest possible records."""
     records = [(record("", 0, at, 0, []), 2 * at) for at in range(1000, 400, -1)]
     groups = groups_of(records, 12)
     case = Case(tmp_path, ON_HOST, groups)
@@ -308,14 +308,14 @@ def test_a_full_store_can_be_sorted(tmp_path, monkeypatch):
     memory = FullMemory(monkeypatch)
     case.sort(most_bytes)
     assert case.runs() == 4
-    # One store, and next to it what is written and the copy of a group.
+    # One store, the data being written, and the copy of a group.
     assert memory.most_used < most_bytes + 3 * of_group
 
 
 @pytest.mark.usefixtures("pretended")
 @pytest.mark.parametrize("most", [0, 1])
 def test_little_pinned_memory(most, tmp_path, monkeypatch):
-    """Fewer threads write then; of none that is said, and not that threads are broken."""
+    """Fewer threads write then; if there is none, the message says so."""
     case = small_case(tmp_path, "gpu")
     pinned, slots = cuda.pinned_array, weakref.WeakValueDictionary()
 

@@ -1,4 +1,4 @@
-"""Sorting and merging BAM records: the order of samtools, whatever memory and threads there are."""
+"""Sorting and merging BAM records: the order of samtools, with any memory and threads."""
 
 import gzip
 import threading
@@ -49,7 +49,7 @@ def sort_into(folder, records, most_bytes, threads=1, parts=7):
 
 
 def sort(records, folder, most_bytes, threads, parts=7):
-    """The bytes of a sorted file and of its index."""
+    """Return the bytes of a sorted file and of its index."""
     folder.mkdir()
     sort_into(folder, records, most_bytes, threads, parts)
     return (folder / "out.bam").read_bytes(), (folder / "out.bam.bai").read_bytes()
@@ -70,7 +70,7 @@ def test_order_is_that_of_samtools(records, tmp_path):
     expected = gzip.decompress((tmp_path / "sorted.bam").read_bytes())
     data, index = sort(records, tmp_path / "a", 1 << 24, 1)
     assert gzip.decompress(data) == expected
-    # The same bytes however much fits into memory and whoever works.
+    # The bytes do not depend on memory or threads.
     total = sum(len(data) for data, _ in records)
     for number, most_bytes in enumerate((total // 2, total // 9)):
         folder = tmp_path / str(number)
@@ -79,14 +79,14 @@ def test_order_is_that_of_samtools(records, tmp_path):
 
 
 def test_memory_for_a_record_at_a_time_is_enough(records, tmp_path):
-    few = records[:300]  # each is written by itself
+    few = records[:300]  # each is written separately
     assert sort(few, tmp_path / "a", 1, 3, parts=11) == sort(few, tmp_path / "b", 1 << 24, 1)
     assert (tmp_path / "a/run1").exists()
 
 
 @pytest.mark.parametrize("size", [0xFEFF, 0xFFFE])
-def test_a_run_may_begin_as_texts_do(size, tmp_path):
-    """The sizes of such records are the byte order marks of UTF-16."""
+def test_a_run_may_begin_with_a_byte_order_mark(size, tmp_path):
+    """The sizes of such records equal the byte order marks of UTF-16."""
     filling = b"x" * (size + 5 - len(record("r0", 0, 0, 0, [], b"x")))
     long = [(record("r0", 0, at, 0, [], filling), 2 * at) for at in (9, 5)]
     assert int.from_bytes(long[0][0][:4], "little") == size
@@ -94,7 +94,7 @@ def test_a_run_may_begin_as_texts_do(size, tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 4, 64])
-def test_what_is_merged_fits_into_the_memory(records, threads, tmp_path, monkeypatch):
+def test_merging_fits_into_memory(records, threads, tmp_path, monkeypatch):
     pieces = []
 
     def read(path, piece, its_threads):
@@ -117,7 +117,7 @@ def test_a_run_that_cannot_be_written_is_an_error(records, tmp_path):
 
 
 def test_nothing_is_written_after_an_error(records, tmp_path, monkeypatch):
-    """A folder of runs is removed when a run has ended."""
+    """The folder of runs is removed at the end of a program."""
     begun, end = threading.Event(), threading.Event()
 
     def write_slowly(sorter, path, *_):
@@ -189,7 +189,7 @@ def test_units_of_other_options_keep_program_records_of_their_own():
     )
 
 
-def test_what_is_no_bam():
+def test_not_a_bam_file():
     for data, message in (
         (b"@HD\tVN:1.6\n", "x: not a BAM file: give one that bwarp map --sort has written"),
         (b"", "x: the file ends within its header: write it again"),

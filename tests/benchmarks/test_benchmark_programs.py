@@ -1,4 +1,4 @@
-"""Every benchmark runs without arguments, on data that it makes or finds, or says what it needs."""
+"""Every benchmark runs without arguments, on its own or found data, or names what it needs."""
 
 import json
 import sys
@@ -16,11 +16,11 @@ GPU = {
 }
 #: Programs that need other programs, or real data.
 MAY_SKIP = GPU | {"allmap_judges.py", "compare_alignments.py", "map_real.py"}
-#: Programs that time how a program starts, or start Python for a line of code.
+#: Programs that time the start of a program, or start Python for a line of code.
 STARTING = {"start_up.py", "index.py"}
 DRAWING = {"draw_docs.py", "keep.py", "report.py"}
 
-#: Runs a program, whose own programs another `python` runs.
+#: Runs a program whose subprocesses use another `python`.
 LAUNCHER = """
 import os, runpy, sys
 sys.executable, *sys.argv = sys.argv[1:]
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("program", sorted(programs))
 
 
-def test_with_little_data(checkout, program_servers, forked_python, tmp_path, program):
+def test_with_small_data(checkout, program_servers, forked_python, tmp_path, program):
     (tmp_path / "launcher.py").write_text(LAUNCHER)
     python = sys.executable if program in STARTING else forked_python.executable
     results = tmp_path / "results"

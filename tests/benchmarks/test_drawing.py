@@ -1,4 +1,4 @@
-"""What is drawn from result lines: ages, falls, curves, tables."""
+"""Drawing from result lines: ages, falls, curves, tables."""
 
 import json
 import subprocess
@@ -57,7 +57,7 @@ def forget_what_git_said():
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A function that commits a text to a file of a new repository and returns the commit."""
+    """Return a function that commits a text to a new repository and returns the commit."""
 
     def git(*words) -> str:
         named = ["-c", "user.name=a", "-c", "user.email=a@b"]
@@ -113,7 +113,7 @@ def test_code_that_a_figure_does_not_run_makes_no_line_older(repository, name, o
         assert age.age_of({"commit": first}, results) == words
 
 
-def test_a_line_of_a_gpu_is_older_whatever_benchmark_it_is_of(repository):
+def test_a_gpu_line_of_any_benchmark_can_be_older(repository):
     first = repository("bwarp/index/build_cuda.py", "1")
     repository("bwarp/index/build_cuda.py", "2")
     results = "index_whole_genome.jsonl"
@@ -141,7 +141,7 @@ def test_comments_make_no_line_older(repository, name, then, now, is_older):
     assert age.age_of({"commit": first}, "map_cpu.json") == words
 
 
-def test_the_figures_before_are_of_the_last_other_value(repository):
+def test_earlier_figures_have_the_last_different_value(repository):
     path = "benchmarks/results/start_up.jsonl"
 
     def line(seconds: float) -> dict:
@@ -193,7 +193,7 @@ def test_panels_are_an_svg_with_a_line_each():
     parts = [Panel("<a>", {"one": [(0, 0), (20, 5)]}, axis), Panel("b", {"two": [(1, 1)]}, axis)]
     tree = ElementTree.fromstring(panels("title", axis, parts, 2, ["one", "two"]))
     lines = [element for element in tree.iter() if element.tag.endswith("polyline")]
-    # What lies outside is drawn at the edge.
+    # Points outside are drawn at the edge.
     assert [line.get("points").split()[-1].split(",")[0] for line in lines] == ["200.0", "20.0"]
 
 
@@ -235,7 +235,7 @@ def test_the_price_of_whole_runs_is_that_of_their_machine():
     assert len(heads) == len(rows[0]) == 8
 
 
-def test_scaling_is_a_row_a_job_and_a_column_a_mapper():
+def test_scaling_has_a_row_per_job_and_a_column_per_mapper():
     job = {
         "part": "reads",
         "reads": 1000,
@@ -279,7 +279,7 @@ def test_runs_on_gpus_say_what_they_ran_on():
     assert rows[3][4:] == ("", 13.6)
 
 
-def test_programs_on_small_gpus_are_a_row_a_size_and_a_column_a_program():
+def test_small_gpus_have_a_row_per_size_and_a_column_per_program():
     lines = [
         {"program": "find_mems", "gb_free": None, "seconds": 3.09},
         {"program": "map_reads", "gb_free": None, "seconds": 6.73},
@@ -310,7 +310,7 @@ def test_ages_are_not_compared(monkeypatch):
     assert len(drawn) == 1
 
 
-def test_a_program_that_is_not_there_is_said_once(monkeypatch, capsys):
+def test_a_missing_program_is_reported_once(monkeypatch, capsys):
     monkeypatch.setattr(peers.shutil, "which", lambda _: None)
     peers.version_of.cache_clear()
     peers.found.cache_clear()

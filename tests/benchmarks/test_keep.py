@@ -1,4 +1,4 @@
-"""Lines of a run take the place of older lines of the same jobs."""
+"""Lines of a run replace older lines of the same jobs."""
 
 import json
 import subprocess
@@ -63,7 +63,7 @@ def test_the_fields_of_a_job_are_fields_of_lines(name):
 
 @pytest.fixture
 def keep(tmp_path):
-    """A function that writes a run of map, keeps it, and returns the exit code, words and lines."""
+    """Return a function that writes and keeps a run of map: exit code, output and lines."""
     run, kept = tmp_path / "a run", tmp_path / "kept"
     run.mkdir()
     kept.mkdir()
@@ -89,7 +89,7 @@ def test_a_run_is_kept(keep):
     assert [one["reads"] for one in lines] == [2]
 
 
-def test_what_another_run_left_in_the_folder_is_not_kept(keep):
+def test_files_of_another_run_are_not_kept(keep):
     code, said, lines = keep(only=["seeds"])
     assert (code, said) == (0, "")
     assert [one["reads"] for one in lines] == [1]

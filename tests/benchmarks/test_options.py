@@ -1,4 +1,4 @@
-"""The options of config.yaml are options that the programs have."""
+"""The options in config.yaml exist in the programs."""
 
 import runpy
 import sys

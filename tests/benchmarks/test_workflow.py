@@ -1,4 +1,4 @@
-"""`make bench` runs every benchmark by itself and draws what was measured."""
+"""`make bench` runs each benchmark separately and draws the results."""
 
 import json
 import subprocess
@@ -7,13 +7,13 @@ import sys
 import pytest
 import yaml
 
-#: Quick ones, two of them with the workflow's own genome or index.
+#: Quick benchmarks, two of them with the workflow's own genome or index.
 FEW = ["fastq", "map", "map_sets", "seeds_located"]
 
 
 @pytest.fixture(scope="module")
 def bench(checkout, tmp_path_factory, snakemake_server):
-    """A function that runs the workflow in a folder with a blank in its name."""
+    """Return a function that runs the workflow in a folder with a blank in its name."""
     folder = tmp_path_factory.mktemp("bench") / "a folder"
     folder.mkdir()
     environment = {"CUDA_VISIBLE_DEVICES": "", "BWARP_LARGE": str(folder)}
@@ -35,7 +35,7 @@ def measured(bench):
     return bench
 
 
-def test_the_report_of_little_data(measured):
+def test_the_report_of_small_data(measured):
     report = (measured.folder / "report.html").read_text()
     assert "map, FASTQ to SAM, reads a second" in report
     assert "data:image/svg+xml;base64," in report
@@ -65,14 +65,14 @@ def test_nothing_is_measured_twice(measured):
 
 
 def test_timings_run_alone(bench):
-    """Every job that measures takes all cores."""
+    """Each benchmark takes all cores."""
     said = bench("--config", "small=true", "-n", "--verbose")
     rules = said.split("rule measure_")[1:]
     assert len(rules) > 15
     assert all("threads: 2" in rule.split("rule ")[0] for rule in rules)
 
 
-def test_a_name_that_is_none(bench):
+def test_an_unknown_name(bench):
     said = bench("--config", "only=[mapp]", "-n", rc=1)
     assert "mapp: there is no such benchmark" in said
 
@@ -102,7 +102,7 @@ def test_a_price_is_that_of_a_million_reads(checkout, measured):
     assert "price of a million" not in (measured.folder / "report.html").read_text()
 
 
-def test_a_run_of_little_data_is_not_kept(checkout, measured):
+def test_a_run_with_small_data_is_not_kept(checkout, measured):
     command = [sys.executable, checkout / "benchmarks/keep.py", measured.folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The command `bwarp`: its list, its subcommands, and that it starts without what they need."""
+"""The command `bwarp`: its list, its subcommands, and that it starts without their imports."""
 
 import ast
 import importlib
@@ -17,13 +17,13 @@ from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS
 from bwarp.index.store import save_index
 from tests.helpers.oracles.index_oracle import index_of
 
-#: What takes longer to import than a list of commands may take to be shown.
+#: Modules that are too slow to import before showing the list of commands.
 HEAVY = ("numba", "numpy", "pandas", "pysam", "Bio", "yaml", "argparse", "bwarp.cli.program")
 
 
 @pytest.fixture
 def bwarp(program_servers, tmp_path):
-    """Run `python -m bwarp`, as the installed command does; exit code, output and errors."""
+    """Run `python -m bwarp`, like the installed command; return exit code, output and errors."""
 
     def run(*words, stdin="", cwd=tmp_path):
         server = next(program_servers)
@@ -49,7 +49,7 @@ def test_nothing_heavy_is_imported_for_the_list(checkout):
     assert not {name for name in done.stdout.split() if name.startswith(HEAVY)}
 
 
-def test_every_program_in_scripts_is_a_subcommand_and_the_other_way_round(checkout):
+def test_programs_in_scripts_are_the_subcommands(checkout):
     programs = {path.stem: path for path in (checkout / "scripts").glob("[!_]*.py")}
     assert set(programs) == {command.program for command in SUBCOMMANDS.values()}
     for command in SUBCOMMANDS.values():
@@ -101,7 +101,7 @@ def test_a_subcommand_does_what_the_program_does(bwarp, run_program, tmp_path):
     assert (tmp_path / "one.fa").read_bytes() == (tmp_path / "two.fa").read_bytes()
 
 
-def test_errors_and_what_they_say_to_type_are_in_the_words_of_the_command(bwarp, tmp_path):
+def test_errors_and_their_remedies_name_the_subcommand(bwarp, tmp_path):
     reads = ("--queries", "-", "-o", "out.tsv", "--backend", "cpu")
     assert bwarp("seeds", "--index", "none", *reads) == (
         1, "", "bwarp seeds: error: none: no such index: make it with bwarp index REF.fa -o none\n",
@@ -163,7 +163,7 @@ def test_a_reader_that_goes_away_is_not_an_error_message(words):
     os.close(reading)
     command = [sys.executable, "-m", "bwarp", *words]
     with os.fdopen(writing, "w") as pipe:
-        # Where Python holds text back, as it does for users, it writes when it ends.
+        # If Python buffers text, as it does for users, it writes at exit.
         held_back = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
         done = subprocess.run(
             command, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False, env=held_back

@@ -1,4 +1,4 @@
-"""An option that does not exist is named, and the one that was meant where that is likely."""
+"""The error for an unknown option names it, and suggests a similar one."""
 
 import pytest
 
@@ -23,7 +23,7 @@ KNOWN = ("-o", "--output", "--threads", "--read-group", "--min-score", "-1", "-k
         ("--idx", "--index"),
     ],
 )
-def test_what_was_meant(word, meant):
+def test_suggestions(word, meant):
     name = word.partition("=")[0]
     assert unknown_option(["-o", "out", word, "5"], KNOWN) == (
         f"there is no option {name}: did you mean {meant}?"
@@ -31,7 +31,7 @@ def test_what_was_meant(word, meant):
 
 
 @pytest.mark.parametrize("word", ["--zzz", "-z", "-A"])
-def test_nothing_like_it_is_here(word):
+def test_no_similar_option(word):
     assert unknown_option([word], KNOWN) == f"there is no option {word}"
 
 

@@ -1,4 +1,4 @@
-"""Options of several programs: short names as in the field, former names, defaults in the help."""
+"""Options of several programs: usual short names, former names, defaults in the help."""
 
 import re
 import sys
@@ -18,7 +18,7 @@ LONG = (
 
 @pytest.fixture
 def parser(monkeypatch):
-    """A function: the parser of a subcommand, as `bwarp NAME` makes it."""
+    """Return a function that returns the parser of a subcommand, as `bwarp NAME` makes it."""
 
     def make(name):
         monkeypatch.setattr(sys, "argv", [f"bwarp {name}"])

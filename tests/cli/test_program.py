@@ -1,4 +1,4 @@
-"""Programs leave with the right code and one line of error, whatever goes wrong in them."""
+"""Programs exit with the right code and a one-line message, whatever fails."""
 
 import os
 import shlex
@@ -36,7 +36,7 @@ run_program(parser, main)
 
 @pytest.fixture
 def run(tmp_path, run_program):
-    """Run a statement inside the frame of a program; returns (rc, stdout, stderr)."""
+    """Run a statement inside `run_program`; return (rc, stdout, stderr)."""
     script = tmp_path / "prog.py"
     script.write_text(PROGRAM)
 
@@ -143,7 +143,7 @@ def test_debug_shows_the_traceback(run):
     assert stderr.endswith("InputError: is bad\n")
 
 
-def test_a_bug_is_not_dressed_up_as_an_error_of_the_user(run):
+def test_a_bug_is_not_reported_as_a_user_error(run):
     rc, _, stderr = run("1 / 0")
     assert rc == 1
     assert "Traceback" in stderr
@@ -164,16 +164,16 @@ def test_wrong_options_name_the_help(run):
     )
 
 
-def test_an_option_that_does_not_exist_is_named_with_the_one_that_was_meant(run):
+def test_an_unknown_option_is_named_with_a_suggestion(run):
     message = "there is no option --theads: did you mean --threads? (see prog.py --help)"
-    # Also where something else is wrong: the option that is missing may be the one misspelt.
+    # Even if something else is wrong: the missing option may be the misspelt one.
     for words in (["--theads", "3", "pass"], ["--theads=3"]):
         assert run(*words) == (2, "", f"prog.py: error: {message}\n")
     assert run("--theads", "3", "--help")[0] == 0
 
 
 @pytest.mark.parametrize("words", [["--file", ""], ["--file="], ["--files", "a", ""], [""]])
-def test_no_word_is_empty(words):
+def test_empty_arguments_are_refused(words):
     parser = program_parser("Map.", "map.py a")
     parser.add_argument("name", metavar="NAME", nargs="?")
     parser.add_argument("--file")
@@ -186,7 +186,7 @@ def test_no_word_is_empty(words):
     )
 
 
-#: What is done with a stream, and how the program ends where it is closed.
+#: What is done with a stream, and how the program ends if it is closed.
 CLOSED = {
     "with atomic_file('-') as file: file.write(b'x')": (
         1, 2, "standard output is closed: give the name of a file to write",
@@ -247,7 +247,7 @@ def test_descriptions_are_wrapped_and_examples_are_not():
 
 @pytest.fixture
 def reads_parser():
-    """A parser with an option that looks like a number, as that of bwarp map."""
+    """Return a parser with an option that looks like a number, like bwarp map's."""
     parser = program_parser("Map.", "map.py -1 R1.fq")
     parser.add_argument("-1", dest="first")
     parser.add_argument("--interleaved", action="store_true")
@@ -262,7 +262,7 @@ def test_a_negative_value_beside_an_option_that_looks_like_one(reads_parser, val
     assert (options.mismatch, options.first) == (int(value), "R1.fq")
 
 
-def test_such_an_option_is_no_value_of_one_that_takes_no_number(reads_parser):
+def test_such_an_option_is_not_a_value_of_an_option_without_numbers(reads_parser):
     with pytest.raises(UsageError, match="argument --name: expected one argument"):
         reads_parser.parse_args(["--name", "-1", "R1.fq"])
 
@@ -272,7 +272,7 @@ def test_a_negative_value_out_of_range_is_named(reads_parser):
         reads_parser.parse_args(["--threads", "-5"])
 
 
-def test_an_input_that_is_not_there_is_reported_before_anything_is_compiled(monkeypatch, tmp_path):
+def test_a_missing_input_is_reported_before_compiling(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.argv", ["bwarp map"])
     words = ["-x", "index", "-1", "R1.fq", "-2", "R2.fq", "-o", "out.bam", "--sort"]
     options = map_reads.parse_options().parse_args(words)

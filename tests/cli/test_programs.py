@@ -1,4 +1,4 @@
-"""What holds for every program: it can be started as the pages write it, or says how it can be."""
+"""Every program starts as the pages show it, or says how it can be started."""
 
 import os
 import random
@@ -25,7 +25,7 @@ def test_it_is_executable_and_names_its_interpreter(name):
 
 
 def run_bare(program, *arguments, **options):
-    """Run a program by a Python that sees no installed packages."""
+    """Run a program with a Python that sees no installed packages."""
     command = [sys.executable, "-S", program, *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     options = {"env": environment} | options
@@ -43,7 +43,7 @@ def test_without_the_packages_one_line_says_what_to_type(name, tmp_path):
     )
 
 
-def test_where_there_is_an_environment_it_is_named_as_seen_from_here(tmp_path):
+def test_an_environment_is_named_relative_to_the_current_folder(tmp_path):
     shutil.copytree(CHECKOUT / "scripts", tmp_path / "scripts")
     (tmp_path / ".venv/bin").mkdir(parents=True)
     (tmp_path / ".venv/bin/python").write_text("")
@@ -64,7 +64,7 @@ def test_a_signal_while_python_imports(number):
     command = [sys.executable, "-X", "importtime", CHECKOUT / "scripts/find_mems.py", "--version"]
     for _ in range(3):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # It imports for some tenths of a second more, however quick the machine.
+        # Importing takes some tenths of a second more, even on a fast machine.
         while b" numpy." not in process.stderr.readline():
             pass
         time.sleep(random.uniform(0, 0.1))

@@ -1,4 +1,4 @@
-"""Programs that are given an index without the reverse BWT, which their search needs."""
+"""Programs with an index that lacks the reverse BWT needed for their search."""
 
 import os
 
@@ -10,7 +10,7 @@ from tests.helpers.programs.programs_here import run_here
 
 MISMATCHES, UNIQUE = "a search with mismatches", "a search for unique matches"
 
-# The reads are not there: whether they are searched at all is known before they are read.
+# The reads do not exist: the error comes before they are read.
 NEED_IT = [
     ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 1)),
     ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 2,
@@ -50,7 +50,7 @@ def test_the_one_command_to_type_is_named(folder, monkeypatch, program, search, 
 
 
 @pytest.mark.parametrize(("program", "arguments"), NEED_IT_NOT)
-def test_what_needs_one_bwt_runs_with_one(folder, monkeypatch, program, arguments):
+def test_programs_that_need_one_bwt_run_with_one(folder, monkeypatch, program, arguments):
     monkeypatch.chdir(folder)
     reference = [] if "--chunk-bases" in arguments else ["--index", "genome.index"]
     if not reference:
@@ -60,7 +60,7 @@ def test_what_needs_one_bwt_runs_with_one(folder, monkeypatch, program, argument
     assert done.rc == 0, done.said
 
 
-def test_the_command_that_is_named_is_enough(folder, monkeypatch):
+def test_the_named_command_is_sufficient(folder, monkeypatch):
     monkeypatch.chdir(folder)
     assert run_here(
         "index_reference", "-o", "genome.index", "--with-reverse", folder=folder

@@ -1,7 +1,7 @@
-"""One rule for the sequences that programs read: who takes FASTQ, and records without a name.
+"""One rule for the input sequences of programs: which accept FASTQ, and records without a name.
 
-Reads may have no name, as for samtools: SAM has a * for it. Whatever a table or an index names by
-its record is refused without one. A reference is FASTA.
+Reads may have no name, as in samtools: SAM has a * for it. Records whose names appear in a table or
+an index must have one. A reference must be FASTA.
 """
 
 import pysam
@@ -11,7 +11,7 @@ from tests.helpers.programs.programs_here import run_here
 
 BASES = "ACGTTGCAACGGTATCGGATATCGCCTTAGGCATCGATTAG"
 
-#: Of each program, the words before a file of sequences and those behind.
+#: The arguments of each program before and after a file of sequences.
 TABLES = {
     "seeds": ("find_seeds", "--index", "i", "-k", "10", "-o", "out.tsv", "--queries", "FILE"),
     "mems": ("find_mems", "--index", "i", "-l", "10", "-o", "out.mums", "--queries", "FILE"),
@@ -73,7 +73,7 @@ def run(folder, tmp_path, monkeypatch, words, file):
 
 @pytest.mark.parametrize("file", ["nameless.fa", "blank.fa"])
 @pytest.mark.parametrize("words", TABLES.values(), ids=TABLES)
-def test_what_tables_name_has_a_name(folder, tmp_path, monkeypatch, words, file):
+def test_sequences_in_tables_must_have_names(folder, tmp_path, monkeypatch, words, file):
     done = run(folder, tmp_path, monkeypatch, words, file)
     assert done.rc == 1
     assert done.last_line == (
@@ -83,7 +83,7 @@ def test_what_tables_name_has_a_name(folder, tmp_path, monkeypatch, words, file)
 
 @pytest.mark.parametrize("file", ["nameless.fa", "blank.fa"])
 @pytest.mark.parametrize("words", REFERENCES.values(), ids=REFERENCES)
-def test_contigs_have_names(folder, tmp_path, monkeypatch, words, file):
+def test_contigs_must_have_names(folder, tmp_path, monkeypatch, words, file):
     done = run(folder, tmp_path, monkeypatch, words, file)
     assert done.rc == 1
     assert file in done.last_line

@@ -1,4 +1,4 @@
-"""Python does not look for garbage while a program imports, and does while it works."""
+"""Python's garbage collector is off during imports, and on afterwards."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def said(code: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_program_looks_for_garbage_once_it_works():
+def test_garbage_is_collected_after_the_imports():
     code = """
 from bwarp.cli.starting import guard
 guard()
@@ -44,7 +44,7 @@ run_program(program_parser("Look.", "look"), main, [])
     assert said(code) == ["False", "True True", "True", "True"]
 
 
-def test_a_process_that_is_more_keeps_its_own_way():
+def test_a_process_with_other_code_keeps_its_garbage_collection():
     code = """
 from bwarp.cli.starting import begin_work
 begin_work()

@@ -1,4 +1,4 @@
-"""--timeline: a file of events where a run ends well, and refusals."""
+"""--timeline: a file of events if a run succeeds, and errors."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
-from bwarp.runtime.threads import in_order
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.timeline import on_timeline
 from tests.helpers.programs.programs_here import run_here
 
@@ -29,19 +29,19 @@ def test_events_of_all_threads(tmp_path):
     assert sum(one["name"] == "work" for one in events) == 21
     assert (events[0]["name"], events[0]["tid"]) == ("work", 0)
     assert [one["ts"] for one in events] == sorted(one["ts"] for one in events)
-    # It may be written again.
+    # It may be overwritten.
     with timeline_to(str(path)):
         pass
     assert json.loads(path.read_text()) == {"traceEvents": []}
 
 
-def test_no_file_of_a_run_that_fails(tmp_path):
+def test_a_failed_run_leaves_no_file(tmp_path):
     with pytest.raises(ZeroDivisionError), timeline_to(str(tmp_path / "t.json")):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_is_asked_for(tmp_path):
+def test_without_the_option(tmp_path):
     with timeline_to(None):
         assert work(1) == 1
 
@@ -61,7 +61,7 @@ def test_another_file_is_not_lost(tmp_path):
     with pytest.raises(UsageError, match="this file is no timeline"), timeline_to(str(path)):
         pass
     assert path.read_text() == "{}"
-    # Nor one that the run itself has written.
+    # Nor an output of the run itself.
     path = tmp_path / "stats.json"
     with pytest.raises(UsageError, match="this file is no timeline"), timeline_to(str(path)):
         path.write_text("[]")

@@ -6,7 +6,7 @@ from bwarp.composition.references import HitBlock, best_hits, join_regions
 
 
 def block_of(length, *groups):
-    """A block of one query a group; a group is a list of (position, distance)."""
+    """Return a block with one query per group; a group is a list of (position, distance)."""
     rows = [row for group in groups for row in group]
     return HitBlock(
         length,
@@ -56,7 +56,7 @@ def test_neighbouring_windows_become_regions_with_their_nearest_distance():
 
 
 def test_regions_end_with_their_reference():
-    # Windows of one base begin side by side in two references.
+    # Windows of one base are adjacent across two references.
     block = block_of(1, [(4, 0), (5, 0), (6, 0)])
     assert regions(join_regions(block, np.array([0, 5, 9]))) == [[(4, 1, 0), (5, 2, 0)]]
 

@@ -1,4 +1,4 @@
-"""Rows of hits as text and as Parquet say what the blocks say."""
+"""Rows of hits as text and Parquet have the content of the blocks."""
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ def rows(block, most):
 
 
 def whole_block():
-    """Queries 1 and 3 share the first group's hits, query 2 has the second's."""
+    """Return a block: queries 1 and 3 share the first group's hits, query 2 has the second's."""
     return HitBlock(
         7,
         np.array([1, 2, 3]),
@@ -53,7 +53,7 @@ EXPECTED = [
 ]
 
 
-def test_tsv_has_a_line_a_hit_whatever_the_pieces_and_threads():
+def test_tsv_has_a_line_per_hit_for_any_pieces_and_threads():
     expected = "".join(f"{q}\t{r}\t{p}\t{d}\t{s}\n" for q, r, p, d, s, _ in EXPECTED)
     names = Names.of(QUERIES), Names.of(REFERENCES)
     for most in (1, 2, 4, 100):

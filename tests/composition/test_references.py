@@ -1,4 +1,4 @@
-"""References end to end, and their prefix counts."""
+"""Concatenated references, and their prefix counts."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def test_no_records_are_no_references():
     assert references.starts.tolist() == [0]
 
 
-def test_prefix_counts_give_every_window_though_they_wrap():
+def test_prefix_counts_may_wrap_around():
     rng = np.random.default_rng(5)
     codes = rng.choice(5, 3000, p=(0.5, 0.2, 0.1, 0.1, 0.1)).astype(np.uint8)
     for dtype, length in ((np.uint8, 255), (np.uint8, 1), (np.uint16, 2000), (np.int32, 2999)):

@@ -1,4 +1,4 @@
-"""Scans on the CPU give what counting bases window by window gives, by every algorithm."""
+"""Scans on the CPU with every algorithm, against counting bases in each window."""
 
 from fractions import Fraction
 
@@ -35,7 +35,7 @@ HOSTILE = hostile_inputs()
 
 
 def check(scan, texts, best=(1, 4), block_rows=(1, 1 << 20)):
-    """Hold counts, all hits and the best hits of a scan to the oracle."""
+    """Compare counts, all hits and best hits of a scan with the oracle."""
     codes, offsets, groups = queries_of(texts)
     expected = hits_by_counting(scan.references, codes, offsets, scan.similarity)
     hits = count_hits(scan, groups)
@@ -137,9 +137,9 @@ def test_windows_of_a_length_are_all_in_some_class():
 
 @pytest.mark.parametrize("similarity", ["1", "0.8", "0.3"])
 def test_counted_classes_and_listed_tiles_agree(similarity, monkeypatch):
-    """What a GPU does for many queries, with the CPU's tiles instead of its own."""
+    """The GPU's strategy for many queries, with the CPU's tiles."""
     rng = np.random.default_rng(11)
-    # 9 tiles in 4 parts; the rare query has few hits, so it must be looked for everywhere.
+    # 9 tiles in 4 parts; the rare query has few hits, so it must be searched everywhere.
     monkeypatch.setattr(tile_scan, "_FIRST_COMPARISONS", 1)
     monkeypatch.setattr(tile_scan, "_GROWTH", 2)
     references = references_of(random_texts(rng, 8, 4000, 5000, 0.001))
@@ -164,7 +164,7 @@ def test_counted_classes_and_listed_tiles_agree(similarity, monkeypatch):
             assert found == nearest[:wanted]
 
 
-def test_mature_micro_rnas_are_found_where_they_lie_in_their_hairpins(shared_data):
+def test_mature_micro_rnas_are_found_in_their_hairpins(shared_data):
     hairpins = gather_references(read_sequences(shared_data("smallrna_mirbase", "hairpin.fa.gz")))
     matures = gather_references(read_sequences(shared_data("smallrna_mirbase", "mature.fa.gz")))
     starts = hairpins.starts

@@ -1,4 +1,4 @@
-"""The kernels of the scan: run in plain Python anywhere, and against the oracle on a GPU."""
+"""The kernels of the scan: in plain Python anywhere, and on a GPU, against the oracle."""
 
 from fractions import Fraction
 from types import SimpleNamespace
@@ -56,10 +56,10 @@ def test_tiles_are_counted_and_listed(distance, first, stop, monkeypatch):
     _, _, (group,) = queries_of(QUERIES)
     largest = np.array([distance, distance, -1, distance, distance], np.int32)
     prepared = tiles_cpu.prepare_references(references, np.uint8)
-    where = (first, stop, 4096)
-    wanted = tiles_cpu.count_tile_hits(prepared, 4, group.counts, largest, *where, 1)
-    expected = tiles_cpu.find_tile_hits(prepared, 4, group.counts, largest, *where, wanted, 1)
-    # One tile of 4,096 windows there, two of 32 here.
+    queries = tiles_cpu.TileQueries(4, group.counts, largest, first, stop, 4096)
+    wanted = tiles_cpu.count_tile_hits(prepared, queries, 1)
+    expected = tiles_cpu.find_tile_hits(prepared, queries, wanted, 1)
+    # One tile of 4,096 windows on a GPU, two of 32 here.
     words = np.ascontiguousarray(group.counts.astype(np.uint8)).view(np.int32).ravel()
     hits = np.full(2 * len(words), -7, np.int32)
     queries = tiles_cuda.DeviceQueries(words, largest)
@@ -107,7 +107,7 @@ def test_windows_are_gathered_and_compared():
     windows = gather_cuda.WindowCounts(*np.full((4, total), never_written, np.int32))
     sums = gather_cuda.BaseSums(*sums)
     launch(gather_cuda.gather_windows, n_blocks, 32, sums, ends, 4, windows)
-    # Where no window begins, too: old numbers there could pass for a hit.
+    # Also where no window begins: old values there could look like a hit.
     assert not np.any(np.array(windows) == never_written)
     expected = hits_by_counting(references, codes, offsets, Fraction(1, 2))
     for query, counts in enumerate(group.counts):
@@ -148,7 +148,7 @@ def test_hostile_inputs_on_the_gpu(name, similarity, algorithm):
 
 
 @pytest.mark.gpu
-def test_ambiguous_windows_beyond_the_room_are_counted_again():
+def test_ambiguous_windows_beyond_the_list_are_counted_again():
     references = references_of([[0, 1, 4, 2, 3] * 50])
     prepared = tiles_cuda.prepare_references(references, np.uint8)
     found = classes_cuda.count_windows(prepared, 6, 6, room=3)

@@ -17,7 +17,7 @@ def test_largest_distance_is_the_largest_that_is_a_hit(text):
         assert 1 - Fraction(distance + 1, length) < similarity
 
 
-def test_the_boundary_is_a_hit_where_floats_say_it_is_not():
+def test_the_boundary_is_a_hit_despite_rounding():
     # 1 - 6 / 20 is 0.7 exactly, but not in binary: 1 - 0.7 is a little more than 6 / 20.
     assert largest_distance(Fraction("0.7"), 20) == 6
     assert largest_distance(Fraction("0.95"), 40) == 2
@@ -34,7 +34,7 @@ def test_wrong_thresholds_are_refused(text):
     )
 
 
-def test_similarities_are_cut_off_not_rounded():
+def test_similarities_are_truncated_not_rounded():
     assert format_similarity(0, 7) == "1.000000"
     assert format_similarity(1, 3) == "0.666666"
     assert format_similarity(2, 40) == "0.950000"

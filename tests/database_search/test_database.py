@@ -1,4 +1,4 @@
-"""Databases: order, round trips through a folder, and folders that are not to be trusted."""
+"""Databases: order, round trips through a folder, and damaged folders."""
 
 import json
 
@@ -98,7 +98,7 @@ def damage(folder, name, change):
         ),
     ],
 )
-def test_spoilt_folders_are_refused(database, tmp_path, spoil, message):
+def test_damaged_folders_are_refused(database, tmp_path, spoil, message):
     folder = tmp_path / "db"
     save_database(database, AMINO_ACIDS, folder)
     spoil(folder)

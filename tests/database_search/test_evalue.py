@@ -1,4 +1,4 @@
-"""E-values: BLAST's own figures, and its equation for the length adjustment."""
+"""E-values: BLAST's own values, and its equation for the length adjustment."""
 
 import math
 
@@ -9,8 +9,8 @@ from bwarp.database_search.evalue import bit_scores, evalues, karlin_altschul, l
 from bwarp.errors import UsageError
 
 
-def test_bits_are_blasts():
-    """Raw scores and bits of blastp's reports with BLOSUM62, 11, 1."""
+def test_bit_scores_equal_those_of_blast():
+    """Raw scores and bits in reports of blastp with BLOSUM62, 11, 1."""
     bits = bit_scores(karlin_altschul("BLOSUM62", 11, 1), np.array([100, 583, 1000]))
     assert [f"{b:.1f}" for b in bits] == ["43.1", "229.2", "389.8"]
 
@@ -42,7 +42,7 @@ def test_an_evalue_halves_with_every_bit():
     assert 0 < expected[2] < 1e-50
 
 
-def test_what_has_no_published_parameters_is_refused():
+def test_scoring_without_published_parameters_is_refused():
     with pytest.raises(UsageError) as error:
         karlin_altschul("BLOSUM62", 5, 1)
     assert str(error.value) == (

@@ -1,4 +1,4 @@
-"""Database search against whole matrices in plain Python, parasail and SSW's answers."""
+"""Database search against whole matrices in plain Python, parasail and results of SSW."""
 
 import re
 
@@ -57,7 +57,7 @@ def test_sequences_of_every_length_follow_one_another_in_a_lane(monkeypatch):
 )
 @pytest.mark.parametrize("others", [0, 70])
 def test_scores_around_the_ends_of_the_types(match, lengths, others):
-    """Runs of one letter score their length; sequences of another letter beside them do not."""
+    """Runs of one letter score their length; adjacent sequences of another letter do not."""
     lengths = np.arange(*lengths)
     targets = [np.zeros(n, np.uint8) for n in (*lengths, *2 * lengths)]
     targets += [np.ones(n, np.uint8) for n in range(others, 0, -1)]
@@ -118,7 +118,7 @@ def test_equals_parasail_on_proteins(shared_data):
     )
     targets = np.split(swissprot.codes, swissprot.offsets[1:-1])[:1500]
     database = sorted_database(targets, swissprot.names()[:1500])
-    # parasail has no J; nothing else differs between the matrices
+    # parasail lacks J; otherwise the matrices are the same
     matrix = parasail.matrix_create(scoring.letters.decode(), 1, 0)
     letters = np.frombuffer(scoring.letters, np.uint8)
     for row in range(letters.size):
@@ -133,7 +133,7 @@ def test_equals_parasail_on_proteins(shared_data):
 
 
 def test_equals_ssw(shared_data):
-    """Scores of all 100 reads; and ends, where SSW's end is the first of the best."""
+    """Compare scores of all 100 reads, and ends if SSW's is the first of the best."""
     scoring = nucleotide_scoring(2, -2, 2, 1)
     database = read_database(shared_data("expected_ssw", "1M.fa"), scoring.code_of_byte)
     batches = list(

@@ -1,4 +1,4 @@
-"""Database search on a GPU, by profiles and by prefix scans: emulated, and on a GPU in bulk."""
+"""Database search on a GPU, by profiles and by prefix scans: emulated; many on a GPU."""
 
 import threading
 
@@ -92,7 +92,7 @@ def test_several_gpus_share_a_database(monkeypatch, free_bytes):
     for gpus in (2, 9):
         got = search_cuda.search_scores(queries, database, scoring, gpus=gpus)
         assert [scores.tolist() for scores in got] == expected
-    # Who stops early leaves no thread behind.
+    # Stopping early leaves no thread behind.
     threads = threading.active_count()
     search = search_cuda.search_scores(queries, database, scoring, gpus=2)
     assert next(search).tolist() == expected[0]
@@ -100,7 +100,7 @@ def test_several_gpus_share_a_database(monkeypatch, free_bytes):
     assert threading.active_count() == threads
 
 
-def test_shares_are_of_like_size():
+def test_shares_have_similar_sizes():
     lengths = np.sort(np.random.default_rng(53).integers(1, 100, 60))
     offsets = np.append(0, np.cumsum(lengths))
     for gpus in (1, 2, 7):
@@ -118,7 +118,7 @@ def test_scores_beyond_sixteen_bits_and_beyond_a_byte(monkeypatch):
     pretend(monkeypatch)
     letters = np.random.default_rng(51).integers(0, 4, 40, dtype=np.uint8)
     database = sorted_database([letters, letters[:5]], ["a", "b"])
-    # 127 - 20 a match passes 2^15 nowhere here, 1000 a match does not fit a byte.
+    # A match score of 107 never exceeds 2^15 here; 1000 does not fit into a byte.
     for match in (100, 1000):
         scoring = nucleotide_scoring(match, -20, 20, 7)
         check_against_oracle(search_cuda, [letters], database, scoring)
@@ -153,11 +153,11 @@ def test_one_of_two_queries_beyond_sixteen_bits(monkeypatch):
         ),
     )
     check_against_oracle(search_cuda, queries, database, scoring)
-    # By length: c, b, a. The first query is in a and b, the second as a whole in a alone.
+    # By length: c, b, a. The first query is in a and b, the second only in a.
     assert wide == [(20, [1, 2]), (24, [2])]
 
 
-def test_queries_are_searched_when_their_scores_are_asked_for(monkeypatch):
+def test_queries_are_searched_when_their_scores_are_needed(monkeypatch):
     pretend(monkeypatch)
     monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
     searched = []
@@ -178,18 +178,18 @@ def test_queries_are_searched_when_their_scores_are_asked_for(monkeypatch):
 
     # 60 with 64, 20 with 17, and 90 alone; one batch ahead.
     assert list(batches_searched(queries)) == [2, 3, 3, 3, 3]
-    # The memory set aside for scores holds those of two queries: too unlike to go together.
+    # The memory for scores suffices for two queries, which are too different to be combined.
     monkeypatch.setattr(search_cuda, "GROUP_BYTES", 8)
     assert list(batches_searched(queries)) == [2, 2, 4, 4, 5]
 
 
-def test_queries_of_like_length_are_taken_together():
+def test_queries_of_similar_length_are_combined():
     batches = search_cuda.query_batches
     assert batches([]) == []
     assert batches([70]) == [(0,)]
     assert sorted(batches([100, 1000, 100, 990])) == [(0, 2), (1, 3)]
     assert sorted(batches([5000, 20])) == [(0,), (1,)]
-    # The odd one out is the one that costs the least alone.
+    # The unpaired query is the one that costs least by itself.
     assert sorted(batches([5000, 5000, 100])) == [(0, 1), (2,)]
     rng = np.random.default_rng(55)
     for count in range(1, 12):
@@ -216,7 +216,7 @@ def test_the_profile_stands_at_the_bottom_of_its_strips():
     assert not rows[len(scoring.matrix) :].any()
 
 
-def test_the_profile_of_two_queries_holds_both():
+def test_the_profile_of_two_queries_contains_both():
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     queries = [np.arange(20, dtype=np.uint8), np.arange(3, 15, dtype=np.uint8)]
     profile = query_pair_profile(queries, scoring.matrix, 12, 8).view(np.uint16)
@@ -236,7 +236,7 @@ def test_equals_the_cpu_engine(engine):
     lengths = rng.integers(1, 3000, 300)
     sequences = [rng.integers(0, 20, n, dtype=np.uint8) for n in lengths]
     queries = [rng.integers(0, 20, n, dtype=np.uint8) for n in (1, 37, 144, 700, 1500, 140)]
-    # A score that no 16 bits hold.
+    # A score that does not fit into 16 bits.
     sequences += [np.tile(queries[4], 6), queries[3]]
     queries.append(np.tile(queries[4], 6))
     database = sorted_database(sequences, [""] * len(sequences))

@@ -1,4 +1,4 @@
-"""Counts before nouns: one is singular, in every message."""
+"""Counts before nouns: 1 is singular in every message."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ import pytest
 
 from bwarp.counted import counted
 
-#: Counts that are never 1: where they stand, and what follows them.
+#: Counts that are never 1: their file, and the text that follows.
 NEVER_ONE = {
     ("bwarp/reference.py", " bases are more than the "),
     (
@@ -52,7 +52,7 @@ def is_never_one(path: str, behind: str) -> bool:
 
 
 def plurals(checkout) -> set[str]:
-    """The nouns that the code counts, in the plural; of several words the first."""
+    """Return the plural nouns that the code counts; the first of several words."""
     return {
         counted(2, node.args[1].value).split()[1]
         for _, tree in sources(checkout)
@@ -62,7 +62,7 @@ def plurals(checkout) -> set[str]:
     }
 
 
-def test_no_message_counts_another_way(checkout):
+def test_all_messages_use_counted(checkout):
     nouns = plurals(checkout)
     assert {"reads", "queries", "loci", "hits"} <= nouns
     noun = re.compile(rf" ({'|'.join(sorted(nouns))})\b")

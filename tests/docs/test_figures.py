@@ -1,9 +1,9 @@
-"""No figure of speed is shown without a line of results that has it.
+"""Every figure of speed in the pages has a line of results.
 
-Tables between the marks of benchmarks/draw_docs.py are drawn from the lines. Other figures, in text
-and in tables written by hand, must be numbers of a file of results that the page names, of a
-benchmark that it names, or of by_hand.jsonl, as far as they are written out. What no program of
-benchmarks/ measures, and what papers report, is in by_hand.jsonl.
+Tables between the markers of benchmarks/draw_docs.py are drawn from the lines. Other figures, in
+text and in hand-written tables, must be numbers, rounded as shown, in a file of results that the
+page names, of a benchmark that it names, or in by_hand.jsonl. The last file has values that no
+program in benchmarks/ measures, and those that papers report.
 """
 
 import bisect
@@ -13,7 +13,7 @@ import re
 import pytest
 import yaml
 
-#: Units of speed, and what a number in one may be in a line of results: 1.5 ms is 0.0015 s.
+#: Units of speed, and possible factors to the number in a line of results: 1.5 ms is 0.0015 s.
 UNITS = {
     "s": (1,),
     "seconds": (1,),
@@ -22,12 +22,12 @@ UNITS = {
     "GCUPS": (1,),
     "TCUPS": (1, 1e3),
     "G/s": (1, 1e9),
-    "reads a second": (1,),
-    "million reads a second": (1, 1e6),
+    "reads per second": (1,),
+    "million reads per second": (1, 1e6),
 }
 UNIT = "|".join(sorted(UNITS, key=len, reverse=True))
 NUMBER = r"\d[\d,]*(?:\.\d+)?"
-#: A number with its unit, or one of several before a unit: 13.0 and 12.6 s.
+#: A number with its unit, or one of several numbers before a unit: 13.0 and 12.6 s.
 FIGURE = re.compile(
     rf"(?<![\w.-])(?<!\d m )({NUMBER})(?=(?:(?:,| to| and| or) {NUMBER})* ({UNIT})\b)", re.MULTILINE
 )
@@ -36,12 +36,12 @@ BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def figures_of(text: str) -> list[tuple[str, str]]:
-    """Numbers and units of a page, drawn tables and code left out."""
+    """Return numbers and units in a page, without drawn tables and code."""
     return FIGURE.findall(re.sub(r"\s+", " ", BLOCK.sub("", DRAWN.sub("", text))))
 
 
 def numbers_in(value) -> list[float]:
-    """Every number of what JSON holds."""
+    """Yield every number in a JSON value."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
@@ -50,12 +50,12 @@ def numbers_in(value) -> list[float]:
 
 
 def has(numbers: list[float], text: str, scales) -> bool:
-    """Whether a number, as far as it is written out, is among sorted ones."""
+    """Return whether a number, rounded as shown, is among sorted ones."""
     digits = text.replace(",", "")
     zeros = re.search(r"(?:,000)*$", text)[0].count("0")
     step = 10.0 ** (zeros - len(digits.partition(".")[2]))
     for scale in scales:
-        # What lies in the middle is rounded either way.
+        # A value in the middle may be rounded either way.
         low, high = ((float(digits) + half * step) * scale for half in (-0.501, 0.501))
         at = bisect.bisect_left(numbers, low)
         if at < len(numbers) and numbers[at] <= high:
@@ -64,7 +64,7 @@ def has(numbers: list[float], text: str, scales) -> bool:
 
 
 def named_results(checkout, text: str) -> set[str]:
-    """The files of results that a page names, and those of benchmarks that it names."""
+    """Return the files of results that a page names, and those of benchmarks that it names."""
     names = {"by_hand.jsonl"} | set(re.findall(r"benchmarks/results/([\w.]+\w)", text))
     config = yaml.safe_load((checkout / "benchmarks/config.yaml").read_text())["benchmarks"]
     for name, fields in config.items():
@@ -74,7 +74,7 @@ def named_results(checkout, text: str) -> set[str]:
 
 
 def without_lines(checkout, text: str) -> list[str]:
-    """The figures of a page that are in no line of results."""
+    """Return the figures in a page that are in no line of results."""
     numbers = []
     for name in named_results(checkout, text):
         path = checkout / "benchmarks/results" / name

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md holds every error message of the code, and no other."""
+"""docs/troubleshooting.md contains every error message of the code, and no other."""
 
 import re
 
@@ -8,7 +8,7 @@ PAGE = "docs/troubleshooting.md"
 
 
 def phrases(checkout) -> list[str]:
-    """What the first cells of the tables quote."""
+    """Return the quoted text in the first cells of the tables."""
     cells = re.findall(r"^\| (`.*?) \|", (checkout / PAGE).read_text(), re.MULTILINE)
     return [phrase for cell in cells for phrase in re.findall(r"`([^`]+)`", cell)]
 
@@ -25,7 +25,7 @@ def test_every_message_is_explained(checkout):
     assert not missing, f"{PAGE} does not explain:\n" + "\n".join(missing)
 
 
-def test_no_message_is_explained_that_there_is_not(checkout):
+def test_every_explained_message_exists(checkout):
     every = messages(checkout) | sentences(checkout)
     text = (checkout / PAGE).read_text()
     workflow = text[text.index("## The workflow") : text.index("## Any program")]

@@ -1,8 +1,8 @@
-"""Words that this project has given up do not come back: the field has others for what they meant.
+"""Retired words of this project do not return: the field has other words for them.
 
-A pattern is for the retired meaning alone, so "takes place" and "the right strand" may stand. Held
-to the list are the pages, the help of every program, every message, and the files of `FOLDERS`. To
-hold more to it, add a folder there, or a function to `SOURCES`.
+A pattern matches only the retired meaning, so "takes place" and "the right strand" are allowed. The
+list applies to the pages, the help of every program, every message, and the files in `FOLDERS`. To
+apply it to more, add a folder there, or a function to `SOURCES`.
 """
 
 import ast
@@ -18,13 +18,13 @@ import pytest
 from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS
 from tests.helpers.programs.messages import messages, notes, sentences
 
-#: Folders and files whose comments, texts and names are held to the list.
+#: Folders and files whose comments, texts and names are checked.
 FOLDERS = ("bwarp", "scripts", "workflow", "profiles", "config", "docs")
 
-#: What is not written, and what is written instead.
+#: Patterns of retired words, and their replacements.
 RETIRED = {
     r"\btold\b": "reported",
-    # What the option --max-places counts are loci everywhere else.
+    # The option --max-places counts loci, as they are called everywhere else.
     r"(?<!--)(?<!max[- _])(?<!takes )(?<!take )(?<!takes the )(?<!in )(?<!first )\bplaces?\b"
     r"(?! (of|in) (his|her|their|its)|( scored| with gaps)\")": "alignment, hit, locus or position",
     r"(?<!\")\bchoices?\b|\bchoosing among\b": "primary selection, pairing or mapping quality",
@@ -63,16 +63,16 @@ RETIRED = {
 
 
 def without_code(text: str) -> str:
-    """A page without what it quotes: blocks and spans of code, links' targets, comments."""
+    """Return a page without code blocks, code spans, link targets and comments."""
     quoted = r"^```.*?^```|^ {4,}(?![-*\d]).*?$|<!--.*?-->|`[^`]*`|(?<=\])\([^)]*\)"
-    # Lines keep their numbers.
+    # Line numbers do not change.
     return re.sub(
         quoted, lambda found: "\n" * found[0].count("\n"), text, flags=re.MULTILINE | re.DOTALL
     )
 
 
 def pages(checkout) -> Iterator[tuple[str, str]]:
-    """Where a text stands, and the text: of every page."""
+    """Yield the location and text of every page."""
     for path in (
         *(
             checkout / name
@@ -84,7 +84,7 @@ def pages(checkout) -> Iterator[tuple[str, str]]:
 
 
 def helps(checkout) -> Iterator[tuple[str, str]]:
-    """The help of every program, under both of its names, and the list of all."""
+    """Yield the help of every program, under both of its names, and the list of programs."""
     yield "bwarp --help", " ".join([*GROUPS, *(command.does for command in SUBCOMMANDS.values())])
     typed = sys.argv
     for name, command in SUBCOMMANDS.items():
@@ -99,13 +99,13 @@ def helps(checkout) -> Iterator[tuple[str, str]]:
 
 
 def all_messages(checkout) -> Iterator[tuple[str, str]]:
-    """Every message, note and warning."""
+    """Yield every message, note and warning."""
     for text, where in (messages(checkout) | sentences(checkout) | notes(checkout)).items():
         yield where, text
 
 
 def sources(checkout) -> Iterator[tuple[str, str]]:
-    """Comments, texts and defined names of the files of `FOLDERS`."""
+    """Yield comments, texts and defined names in the files of `FOLDERS`."""
     for folder in FOLDERS:
         for path in sorted((checkout / folder).rglob("*")):
             where = str(path.relative_to(checkout))
@@ -116,7 +116,7 @@ def sources(checkout) -> Iterator[tuple[str, str]]:
 
 
 def python_text(source: str) -> str:
-    """Comments and texts of a Python file, and the names that it defines as words, in its lines."""
+    """Return comments, texts, and defined names as words, of a Python file in their lines."""
     lines = [""] * (source.count("\n") + 2)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in (tokenize.COMMENT, tokenize.STRING):
@@ -132,12 +132,12 @@ def python_text(source: str) -> str:
     return "\n".join(lines)
 
 
-#: Functions that give what is held to the list.
+#: Functions that yield the checked texts.
 SOURCES = (pages, helps, all_messages, sources)
 
 
 def uses(text: str) -> list[str]:
-    """Retired words in a text, each with its line and what to write instead."""
+    """Return the retired words in a text, each with its line and replacement."""
     return [
         f"line {text.count(chr(10), 0, found.start()) + 1}: {found[0]!r}; write {instead}"
         for pattern, instead in RETIRED.items()
@@ -151,7 +151,7 @@ def test_retired_words_stay_away(checkout, source):
     assert not found, "\n".join(found)
 
 
-def test_all_that_a_file_says_is_read():
+def test_all_text_of_a_file_is_checked():
     said = python_text('def best_places(x):\n    """A place.\n\n    Told."""\n    y = 1  # paid\n')
     assert [use.split(";")[0] for use in uses(said)] == [
         "line 4: 'Told'", "line 1: 'places'", "line 2: 'place'", "line 5: 'paid'"

@@ -21,7 +21,7 @@ HERE = Alignment("a", 100, False, ((0, 50),), 60, 40)
         ({"cigar": ((4, 5), (0, 45)), "position": 105}, "same locus, equal score"),
         ({"cigar": ((4, 5), (0, 45)), "position": 105, "score": 39}, "same locus, here better"),
         ({"cigar": ((0, 20), (2, 3), (0, 30)), "score": 41}, "same locus, there better"),
-        # Over one another, but no base lies where it did.
+        # The alignments overlap, but no base has the same position.
         ({"position": 101}, "elsewhere, equal score"),
         ({"reverse": True}, "elsewhere, equal score"),
         ({"contig": "b", "score": 50}, "elsewhere, there better"),

@@ -1,4 +1,4 @@
-"""Real reads lie where the files that came with them say; what differs is counted by its kind.
+"""Real reads map to their published positions; differences are counted by kind.
 
 A change of these counts is a change of alignments: benchmarks/map_real.py --list names the reads.
 """

@@ -1,4 +1,4 @@
-"""Reads of both simulators are counted as correct, incorrect, random or unmapped."""
+"""Reads of both simulators count as correct, incorrect, random or unmapped."""
 
 from bwarp.evaluation.agreement import count_correct
 

@@ -1,4 +1,4 @@
-"""Elements that many threads add to a list get places of their own, one after the other."""
+"""Elements that many threads append to a list get distinct, consecutive places."""
 
 import numpy as np
 import pytest
@@ -32,6 +32,6 @@ def test_lanes_with_an_element_get_the_next_slots(dtype, taken, share):
     assert counter[0] == taken + n
     assert (slots[~is_wanted] == -1).all()
     assert sorted(slots[is_wanted].tolist()) == list(range(taken, taken + n))
-    # The warps come in any order; the lanes of each in theirs.
+    # Warps come in any order; the lanes within a warp are in order.
     for of_warp, here in zip(slots.reshape(-1, WARP), is_wanted.reshape(-1, WARP), strict=True):
         assert (np.diff(of_warp[here]) == 1).all()

@@ -1,4 +1,4 @@
-"""Work that runs out of a GPU's memory can be tried again on less."""
+"""Work that runs out of GPU memory can be retried in smaller pieces."""
 
 import random
 import threading
@@ -32,7 +32,7 @@ CudaAPIError = type("CudaAPIError", (Exception,), {})
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """A GPU with 5 GB free, which notes what is given back."""
+    """Simulate a GPU with 5 GB free that records what is freed."""
     given_back = []
     context = types.SimpleNamespace(
         memory_manager=types.SimpleNamespace(
@@ -51,7 +51,7 @@ def gpu(monkeypatch):
     ("wanted", "taken", "asked"),
     [(0, 0, 0), (GB, GB, 0), (GB + 1, GB + 1, 1), (8 * GB, 8 * GB, 1), (9 * GB, 8 * GB, 1)],
 )
-def test_only_much_memory_is_asked_for(monkeypatch, wanted, taken, asked):
+def test_small_requests_are_not_checked(monkeypatch, wanted, taken, asked):
     pretend_gpu(monkeypatch, [])
     questions = []
 
@@ -66,12 +66,12 @@ def test_only_much_memory_is_asked_for(monkeypatch, wanted, taken, asked):
     assert len(questions) == asked
 
 
-def test_what_work_returns_is_handed_on(gpu):
+def test_the_result_of_work_is_returned(gpu):
     assert attempt(lambda: 7) == 7
     assert gpu == []
 
 
-def test_memory_comes_back_where_it_was_not_enough(gpu):
+def test_memory_is_freed_after_a_failure(gpu):
     def work():
         raise CudaAPIError("Call to cuMemAllocAsync results in CUDA_ERROR_OUT_OF_MEMORY")
 
@@ -82,7 +82,7 @@ def test_memory_comes_back_where_it_was_not_enough(gpu):
 @pytest.mark.parametrize(
     "error", [GpuMemoryError("a plan takes 9 GB"), CudaAPIError("CUDA_ERROR_LAUNCH_FAILED")]
 )
-def test_other_errors_are_not_for_trying_again(gpu, error):
+def test_other_errors_are_not_retried(gpu, error):
     def work():
         raise error
 
@@ -102,7 +102,7 @@ NO_ROOM = GpuMemoryError("no room for one")
 
 
 def work_of_at_most(room):
-    """Work that takes more memory than there is for more than so many items."""
+    """Return work that runs out of memory for more than this many items."""
 
     def work(first, last):
         tried.append((first, last))
@@ -114,7 +114,7 @@ def work_of_at_most(room):
     return work, tried
 
 
-def test_what_fits_is_done_at_once(gpu):
+def test_work_that_fits_is_done_at_once(gpu):
     work, _ = work_of_at_most(10)
     pieces = Pieces(100, NO_ROOM)
     assert pieces.each(work, 10) == [(0, 10)]
@@ -122,11 +122,11 @@ def test_what_fits_is_done_at_once(gpu):
     assert (pieces.at_once, pieces.halvings) == (100, 0)
 
 
-def test_pieces_are_of_one_size_as_far_as_may_be(gpu):
+def test_pieces_have_equal_sizes_if_possible(gpu):
     work, _ = work_of_at_most(10)
     assert Pieces(4, NO_ROOM).each(work, 9) == [(0, 3), (3, 6), (6, 9)]
     assert Pieces(10, NO_ROOM).each(work, 11) == [(0, 6), (6, 11)]
-    # Those of pairs begin at even numbers, and have no more than may be.
+    # Ranges of pairs begin at even numbers, and do not exceed the limit.
     assert Pieces(7, NO_ROOM).each(work, 14, step=2) == [(0, 6), (6, 10), (10, 14)]
     assert Pieces(1, NO_ROOM).each(work, 4, step=2) == [(0, 2), (2, 4)]
     assert Pieces(4, NO_ROOM).each(work, 7, step=2) == [(0, 4), (4, 7)]
@@ -149,7 +149,7 @@ def test_pieces_grow_where_memory_is_free_again(gpu):
     assert (pieces.at_once, pieces.halvings) == (2, 2)
     work, tried = work_of_at_most(100)
     pieces.each(work, 2 * BEFORE_A_LARGER)
-    # Four had been small enough before.
+    # Pieces of four were small enough before.
     of_two = BEFORE_A_LARGER - 4
     assert [last - first for first, last in tried[: of_two + 1]] == [2] * of_two + [4]
     for _ in range(BEFORE_A_LARGER):
@@ -166,12 +166,12 @@ def test_tries_of_larger_pieces_become_rare_where_memory_stays_short(gpu):
     assert len(found) == 1000
     failed = np.flatnonzero([last - first > 30 for first, last in tried])
     assert failed[:2].tolist() == [0, 1]
-    # How many were small enough between them.
+    # The size that was small enough for the preceding pieces.
     assert (np.diff(failed[1:]) - 1).tolist() == [BEFORE_A_LARGER << i for i in range(6)]
 
 
 def test_threads_halve_a_size_once_and_find_it_again(gpu):
-    """Two threads try pieces of a size that is too large together."""
+    """Two threads try pieces of a size that is too large at the same time."""
     both, room = threading.Barrier(2), 50
 
     def work(first, last):
@@ -207,7 +207,7 @@ def test_threads_may_fail_at_any_time(gpu):
 
 @pytest.mark.parametrize("room", [2, 3, 4, 5])
 @pytest.mark.parametrize("at_once", [1, 2, 5, 100])
-def test_pairs_are_not_torn(gpu, room, at_once):
+def test_pairs_are_not_split(gpu, room, at_once):
     work, _ = work_of_at_most(room)
     found = Pieces(at_once, NO_ROOM).each(work, 14, step=2)
     assert all(first % 2 == 0 and 0 < last - first <= room for first, last in found)
@@ -227,7 +227,7 @@ def test_a_gpu_that_was_full_is_free_again():
     total = cuda.current_context().get_memory_info().total
 
     def work():
-        # No more than an eighth of it is ever held: others may be at work on this GPU.
+        # At most an eighth of the memory is taken, because others may use this GPU.
         return [cuda.device_array(size, np.uint8) for size in (total // 8, 2 * total)]
 
     before = free_memory()

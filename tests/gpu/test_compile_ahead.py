@@ -1,4 +1,4 @@
-"""Kernels that are compiled without a GPU are found where a launch looks for them."""
+"""Launches find the kernels that were compiled without a GPU."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.compiler
 
 PACKAGE = Path(bwarp.__file__).parent
 
-#: Compiles what a scan needs for a GPU, and says what a launch on one finds then.
+#: Compiles the kernels of a scan, and prints what a launch on a GPU then finds.
 COMPILE = """
 from pathlib import Path
 import sys
@@ -50,7 +50,7 @@ except AssertionError as error:
 """
 
 
-def test_what_was_compiled_is_not_compiled_again(tmp_path):
+def test_compiled_kernels_are_not_compiled_again(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", COMPILE], capture_output=True, text=True, cwd=tmp_path,
         env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(CHECKOUT)},
@@ -62,12 +62,12 @@ def test_what_was_compiled_is_not_compiled_again(tmp_path):
 
 
 def modules_of(program, capability=(9, 0)) -> set[str]:
-    """The modules with kernels of a program on GPUs of a compute capability."""
+    """Return the modules with kernels of a program on GPUs of a compute capability."""
     source = PACKAGE / "cli" / f"{SUBCOMMANDS[program].module.replace('.', '/')}.py"
     return {module for module, _ in kernels_of([source], capability)}
 
 
-def test_a_program_needs_the_kernels_of_what_it_imports():
+def test_a_program_needs_the_kernels_of_its_imports():
     assert "bwarp.mapping.seed_selection_cuda" in modules_of("map")
     assert "bwarp.loci.hits_cuda" in modules_of("allmap") - modules_of("map")
     assert "bwarp.database_search.profile_kernel_cuda" in modules_of("search")
@@ -79,12 +79,12 @@ def test_kernels_for_newer_gpus_are_left_out_on_older_ones():
 
 
 def test_the_slowest_modules_have_kernels():
-    """They are compiled first; one that was renamed would come last."""
+    """They are compiled first; a renamed one would be last."""
     assert set(SECONDS) <= set().union(*map(modules_of, SUBCOMMANDS))
 
 
 def test_map_finds_its_kernels_for_many_reads_and_for_few():
-    """Those of reads of 150 bases: which ones are launched depends on how many pairs there are."""
+    """For reads of 150 bases: which kernels are launched depends on the number of pairs."""
     from bwarp.alignment import int32_kernel_cuda, packed_int16_kernel_cuda
     from bwarp.alignment import pair_ends_cuda as pairs_cuda
     from bwarp.mapping.extension_cpu import scoring_of
@@ -100,12 +100,12 @@ def test_map_finds_its_kernels_for_many_reads_and_for_few():
     compiled = {kernel for kernel, _ in stated_types(int32_kernel_cuda)}
     for threads in (8, 32):
         assert int32_kernel_cuda.full_matrix_kernel(threads, True, False, False) in compiled
-    # The traceback's.
+    # The kernel of the traceback.
     assert int32_kernel_cuda.full_matrix_kernel(4, True, False, True) in compiled
 
 
-def test_what_takes_longest_is_compiled_first(monkeypatch):
-    """A kernel of many seconds does not wait for functions and kernels of less."""
+def test_the_slowest_is_compiled_first(monkeypatch):
+    """A slow kernel does not wait for faster functions and kernels."""
     compiled = []
     monkeypatch.setattr(compiling, "kept", lambda *words: None)
     monkeypatch.setattr(compiling, "keep", lambda *words: None)

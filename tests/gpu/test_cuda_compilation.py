@@ -1,19 +1,19 @@
 """Every CUDA kernel compiles for every architecture from sm_75 to sm_120; no GPU is needed.
 
-The annotations of kernels say what they are compiled with (`bwarp.gpu.kernel`). A module with
-kernels states, only where one needs it:
+The annotations of kernels give the types of their arguments (`bwarp.gpu.kernel`). A module with
+kernels may also define:
 
 MADE_KERNELS
-    kernels that a function of the module makes, to be compiled here, too.
+    kernels made by a function of the module, which are also compiled here.
 LOWEST_ARCHITECTURE
-    the least compute capability that its instructions exist on, (9, 0) for s16x2, say.
+    the minimum compute capability for its instructions, for example (9, 0) for s16x2.
 INLINE_PTX
-    dict: kernel -> tuple of the instructions from bwarp.gpu.ptx that must appear in its code.
+    dict: kernel -> tuple of instructions from bwarp.gpu.ptx that must appear in its code.
 LOCAL_MEMORY
-    dict: kernel -> bytes a thread may keep outside registers; 0 for kernels not named.
+    dict: kernel -> bytes that a thread may keep outside registers; 0 for other kernels.
 DOUBLE_PRECISION
-    set of the kernels that mean to compute in float64. In any other kernel it is a slip, as `/`
-    between integers or an integer with a Python float.
+    set of the kernels that use float64 on purpose. In any other kernel it is a mistake, such as `/`
+    between integers, or an integer with a Python float.
 """
 
 import importlib
@@ -43,7 +43,7 @@ if missing_compiler():
 pytestmark = pytest.mark.compiler
 
 
-def test_memory_outside_registers_and_slips_into_float64_are_seen():
+def test_local_memory_and_accidental_float64_are_found():
     from bwarp.gpu.cuda import cuda, types
 
     @cuda.jit
@@ -61,7 +61,7 @@ def test_memory_outside_registers_and_slips_into_float64_are_seen():
 
 @pytest.mark.parametrize("name", ["bwarp.gpu.sums_and_sorts", "bwarp.seeding.exact_cuda"])
 def test_gpus_before_blackwell_are_given_the_same_ptx(name):
-    """What `compile_for_all` relies on."""
+    """`compile_for_all` relies on this."""
     from bwarp.gpu.kernel import kernels_in
 
     for kernel in kernels_in(importlib.import_module(name)):

@@ -1,4 +1,4 @@
-"""Zeros, and single numbers, of a GPU."""
+"""Zeros and single numbers on a GPU."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ TYPES = (np.uint8, np.int32, np.uint32, np.int64, np.uint64)
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("size", [0, 1, 3, 1000, 1 << 20])
-def test_zeros_are_zeros_where_something_was(size, dtype):
-    # What is given back comes again.
+def test_zeros_in_reused_memory(size, dtype):
+    # Freed memory is used again.
     cuda.to_device(np.full(size + 1, 113, dtype))
     array = zeros(np.int64(size), dtype)
     assert (array.size, array.dtype) == (size, dtype)

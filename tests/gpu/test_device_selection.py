@@ -1,4 +1,4 @@
-"""Which GPU a program takes where several run at once, with GPUs that are only files."""
+"""Which GPU a program takes if several run at once, with files instead of GPUs."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ sys.stdin.readline()
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     for name in ("CUDA_VISIBLE_DEVICES", device_selection.HELD):
-        monkeypatch.setenv(name, "")  # so that it is as it was after the test
+        monkeypatch.setenv(name, "")  # so that it is restored after the test
         monkeypatch.delenv(name)
     locks = []
     monkeypatch.setattr(device_selection, "_locks", locks)
@@ -35,7 +35,7 @@ def fresh(monkeypatch):
 
 @pytest.fixture
 def gpus(tmp_path):
-    """A function that makes so many GPUs; returns the folders for claim_gpu."""
+    """Return a function that makes GPUs and returns the folders for claim_gpu."""
 
     def make(count, missing=()):
         locks, driver, devices = (tmp_path / name for name in ("locks", "driver", "dev"))
@@ -56,7 +56,7 @@ def gpus(tmp_path):
 
 @pytest.fixture
 def programs():
-    """A function that starts programs that claim a GPU; each, and what it says first."""
+    """Return a function that starts programs that claim a GPU: each, and its first line."""
     started = []
 
     def start(folders, count):
@@ -80,11 +80,11 @@ def test_programs_at_once_take_a_gpu_each_and_the_next_waits(gpus, programs):
         "all 2 GPUs are in use by other programs of bwarp: waiting for one",
     ]
     (_, (second, _), (third, _)) = started
-    second.kill()  # a program that is killed gives its GPU back, too
+    second.kill()  # a killed program also releases its GPU
     assert third.stdout.readline().strip() == UUIDS[1]
 
 
-def test_cuda_is_shown_the_gpu_that_was_taken_and_nothing_more_is_taken(gpus):
+def test_cuda_sees_only_the_claimed_gpu(gpus):
     folders = gpus(2)
     assert claim_gpu(pytest.fail, *folders) == UUIDS[0]
     assert os.environ["CUDA_VISIBLE_DEVICES"] == UUIDS[0]
@@ -111,7 +111,7 @@ def test_a_gpu_can_be_given_back(gpus, programs):
     assert programs(folders, 1)[0][1] == UUIDS[0]
 
 
-def test_a_single_gpu_is_locked_and_called_what_it_is(gpus, programs):
+def test_a_single_gpu_is_locked_and_named(gpus, programs):
     locks, driver, devices = gpus(1)
     assert claim_gpu(pytest.fail, locks, driver, devices) == UUIDS[0]
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
@@ -148,7 +148,7 @@ def test_the_names_in_cuda_visible_devices(named, visible, tmp_path):
     assert visible_gpus({"CUDA_VISIBLE_DEVICES": named}, tmp_path, tmp_path) == visible
 
 
-def test_gpus_that_may_not_be_opened_are_another_containers(gpus):
+def test_gpus_that_cannot_be_opened_belong_to_other_containers(gpus):
     _, driver, devices = gpus(3, missing=(0, 2))
     assert installed_gpus(driver, devices) == [UUIDS[1]]
 
@@ -157,13 +157,13 @@ def test_without_a_driver_there_is_nothing_to_choose(tmp_path):
     assert claim_gpu(pytest.fail, tmp_path, tmp_path / "none", tmp_path / "none") is None
 
 
-def test_a_lock_that_cannot_be_made_stops_nobody(gpus, tmp_path):
+def test_a_lock_that_cannot_be_created_is_not_an_error(gpus, tmp_path):
     _, driver, devices = gpus(2)
     assert claim_gpu(pytest.fail, tmp_path / "none", driver, devices) is None
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
 
-def test_a_lock_is_never_followed_elsewhere(gpus, tmp_path):
+def test_links_in_place_of_locks_are_not_followed(gpus, tmp_path):
     locks, driver, devices = gpus(1)
     (locks / f"bwarp-{UUIDS[0]}.lock").symlink_to(tmp_path / "elsewhere")
     assert claim_gpu(pytest.fail, locks, driver, devices) is None

@@ -1,4 +1,4 @@
-"""When CUDA is started while Python imports, with GPUs that are only files."""
+"""When CUDA is started during imports, with files instead of GPUs."""
 
 import importlib.util
 import os
@@ -17,12 +17,12 @@ UUIDS = [f"GPU-0000000{i}-aaaa-bbbb-cccc-dddddddddddd" for i in range(2)]
 
 @pytest.fixture
 def begins(tmp_path, monkeypatch):
-    """A function: whether CUDA is started for a command, where there are so many GPUs.
+    """Return a function that tells whether CUDA is started for a command, given a number of GPUs.
 
     The GPU is free again after each call.
     """
     for name in ("CUDA_VISIBLE_DEVICES", HELD, *early_start._NO_CUDA):
-        monkeypatch.setenv(name, "")  # so that it is as it was after the test
+        monkeypatch.setenv(name, "")  # so that it is restored after the test
         monkeypatch.delenv(name)
     monkeypatch.setattr(device_selection, "_locks", [])
     monkeypatch.setattr(early_start, "_thread", None)
@@ -64,16 +64,16 @@ def test_it_is_started_for_a_program_that_uses_it(begins):
      ["--version"], ["index", "--verify"], []],
     ids=" ".join,
 )  # fmt: skip
-def test_it_is_not_where_nobody_asks_for_it(begins, words):
+def test_it_is_not_started_without_a_request(begins, words):
     assert not begins(words=words)
 
 
 @pytest.mark.parametrize("subcommand", ["simulate-reads", "merge", "doctor", "mems", None])
-def test_it_is_not_for_a_program_that_may_use_none(begins, subcommand):
+def test_it_is_not_started_for_a_program_without_gpus(begins, subcommand):
     assert not begins(subcommand)
 
 
-def test_it_is_not_where_there_is_none_or_one_has_to_be_chosen(begins, monkeypatch):
+def test_it_is_not_started_without_a_gpu_or_with_a_choice_of_gpus(begins, monkeypatch):
     assert not begins(gpus=0)
     assert not begins(gpus=2)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
@@ -83,17 +83,17 @@ def test_it_is_not_where_there_is_none_or_one_has_to_be_chosen(begins, monkeypat
 
 
 @pytest.mark.parametrize("name", early_start._NO_CUDA)
-def test_it_is_not_where_numba_is_told_to_use_none(begins, monkeypatch, name):
+def test_it_is_not_started_if_numba_must_not_use_gpus(begins, monkeypatch, name):
     monkeypatch.setenv(name, "1")
     assert not begins()
 
 
-def test_it_is_not_without_numba_cuda(begins, monkeypatch):
+def test_it_is_not_started_without_numba_cuda(begins, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert not begins()
 
 
-def test_it_is_held_from_then_on_until_it_is_given_up(begins, tmp_path):
+def test_the_gpu_is_held_until_it_is_released(begins, tmp_path):
     assert begins(keep=True)
     assert os.environ[HELD] == UUIDS[0]
     folders = tmp_path, tmp_path / "driver", tmp_path / "dev"
@@ -103,17 +103,17 @@ def test_it_is_held_from_then_on_until_it_is_given_up(begins, tmp_path):
     assert claim_gpu(pytest.fail, *folders) == UUIDS[0]
 
 
-def test_it_is_not_where_another_program_holds_it(begins, tmp_path, monkeypatch):
+def test_it_is_not_started_if_another_program_holds_the_gpu(begins, tmp_path, monkeypatch):
     assert begins()
     assert claim_gpu(pytest.fail, tmp_path, tmp_path / "driver", tmp_path / "dev") == UUIDS[0]
-    # A child of who holds it shares it.
+    # A child of the process that holds a GPU shares it.
     assert begins(keep=True)
     monkeypatch.setattr(early_start, "_thread", None)
     monkeypatch.delenv(HELD)
     assert not begins()
 
 
-def test_what_fails_is_left_to_who_asks_for_the_gpu(begins, monkeypatch):
+def test_errors_are_left_to_the_user_of_the_gpu(begins, monkeypatch):
     def refuse(*_):
         raise PermissionError("/proc/driver/nvidia/gpus")
 
@@ -121,7 +121,7 @@ def test_what_fails_is_left_to_who_asks_for_the_gpu(begins, monkeypatch):
     assert not begins()
 
 
-def test_a_machine_without_a_driver_is_left_to_who_explains_that():
+def test_a_missing_driver_is_reported_elsewhere():
     early_start._start()
     assert not early_start._libraries
 

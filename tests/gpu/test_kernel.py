@@ -1,4 +1,4 @@
-"""Kernels: their types, their tables, and what they are launched with."""
+"""Kernels: their types, their tables, and their arguments at launch."""
 
 import pickle
 import re
@@ -27,7 +27,7 @@ class Ends(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """A table with another one in it, and a number."""
+    """A table that contains another table and a number."""
 
     score: int32[::1]
     ends: Ends
@@ -41,7 +41,7 @@ class Costs(NamedTuple):
 
 @kernel(over="hits.score", per=2)
 def add_ends(hits: Hits, costs: Costs, sums: int64[::1]):
-    """Two threads a hit: one for each end."""
+    """Two threads per hit: one for each end."""
     i = cuda.grid(1)
     hit = i // 2
     if hit < hits.score.size:
@@ -77,8 +77,8 @@ def test_a_module_has_the_kernels_it_defines_and_makes():
     assert kernels_in(SimpleNamespace(__name__="elsewhere", one=add_ends)) == []
 
 
-def test_every_kernel_of_the_package_is_made_so():
-    """What is compiled ahead, and by the tests, is found by the decorator."""
+def test_every_kernel_of_the_package_has_the_decorator():
+    """Compiling ahead, and the tests, find kernels by the decorator."""
     sources = Path(kernels.__file__).parents[1].rglob("*.py")
     found = [
         path.name for path in sources
@@ -104,7 +104,7 @@ def test_a_table_is_one_argument_and_says_how_many_threads_there_are(monkeypatch
     assert len(launched) == 2
 
 
-def test_what_is_not_stated_is_refused(monkeypatch):
+def test_missing_types_are_refused(monkeypatch):
     pretend_gpu(monkeypatch, [])
     sums = device(np.zeros(6, np.int64))
     with pytest.raises(TypeError, match="add_ends: costs is of type Hits"):
@@ -118,12 +118,12 @@ def test_what_is_not_stated_is_refused(monkeypatch):
         add_ends(swapped, Costs(2, 5), sums)
     with pytest.raises(TypeError, match="count_groups: groups is of type int64, not UniTuple"):
         count_groups[1, 32](1, np.uint32(1))
-    # Blocks of an index have other geometries, too, and numbers other widths.
+    # Index blocks also have other layouts, and numbers other widths.
     count_groups.require(((1, 2, 3, 4), 1))
 
 
 class Dispatcher:
-    """Stands for numba-cuda's: it notes what it is launched with."""
+    """Replaces numba-cuda's dispatcher, and records the arguments of launches."""
 
     def __init__(self, argument_types, debug, launched):
         self.overloads = {("types",) * len(argument_types): Compiled(argument_types, debug)}
@@ -155,7 +155,7 @@ class Compiled:
 
 @pytest.fixture
 def launched(monkeypatch):
-    """What the driver is handed, and numba-cuda; and what makes a kernel with some arguments."""
+    """Return the calls of the driver and of numba-cuda, and a function that makes a kernel."""
     by_driver, by_numba = [], []
 
     def launch_kernel(function, grid, block, shared_bytes, extra):
@@ -177,14 +177,14 @@ def launched(monkeypatch):
     return by_driver, by_numba, made
 
 
-def test_numbers_are_packed_as_c_lays_them_out(launched):
+def test_numbers_are_packed_as_in_c(launched):
     by_driver, by_numba, made = launched
     pair = types.UniTuple(types.int32, 2)
     one = made((int64, uint8, pair, float64, types.boolean, uint16))
     first = -5, 200, (-7, 8), 0.5, True, 65535
     for numbers in (first, (1 << 62, 0, (1 << 30, -9), -1e300, False, 1)):
         one[3, (32, 4)](*numbers)
-    # numba-cuda launches, and maybe compiles, what is seen for the first time.
+    # numba-cuda launches, and may compile, a kernel with new types.
     assert by_numba == [((3, (32, 4)), first)]
     layout = np.dtype("i8,u1,i4,i4,f8,?,u2", align=True)
     wanted = np.zeros(1, layout)
@@ -195,7 +195,7 @@ def test_numbers_are_packed_as_c_lays_them_out(launched):
     assert len(data) == 36
 
 
-def test_arrays_begin_at_multiples_of_their_words():
+def test_arrays_are_aligned():
     formats = "".join(map(kernels._format_of, (uint8, int64[::1], uint8, int32[:, ::1])))
     words = bytes(range(1, 57)), bytes(range(57, 129))
     packed = struct.pack(f"@{formats}", 255, words[0], 254, words[1])
@@ -215,7 +215,7 @@ def test_arrays_begin_at_multiples_of_their_words():
         ((types.int64,), False, (1,), (13, 1)),
     ],
 )
-def test_numba_launches_what_is_not_simple(launched, argument_types, debug, numbers, configuration):
+def test_numba_launches_complicated_cases(launched, argument_types, debug, numbers, configuration):
     _, by_numba, made = launched
     one = made(argument_types, debug)
     for _ in range(3):
@@ -239,7 +239,7 @@ def note(
 
 
 @pytest.mark.gpu
-def test_the_gpu_gets_what_numba_hands_over():
+def test_the_gpu_gets_the_same_arguments_as_from_numba():
     array = cuda.to_device(np.arange(10, dtype=np.uint32))
     column = cuda.to_device(np.arange(20, dtype=np.int64).reshape(10, 2))[:, 1]
     found = []

@@ -1,4 +1,4 @@
-"""Two threads never load kernels at once, and what is kept is loaded without the compiler."""
+"""Two threads never load kernels at once, and cached kernels are loaded without the compiler."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from tests.helpers.gpu.cuda_compiler import missing_compiler
 
 
 class Library:
-    """Loading takes a while, and does not bear to be begun twice at once."""
+    """A library whose loading takes time and must not be started twice at once."""
 
     def __init__(self):
         self.loading, self.overlapped = 0, False
@@ -42,7 +42,7 @@ def load_in_threads() -> Library:
 
 
 def test_threads_wait_for_one_another(monkeypatch):
-    monkeypatch.setattr(Library, "load", Library.load)  # undone at the end
+    monkeypatch.setattr(Library, "load", Library.load)  # restored at the end
     assert load_in_threads().overlapped
     monkeypatch.setattr(kernel_loading, "_LOADING", ((Library, "load"),))
     load_in_turn()
@@ -52,13 +52,13 @@ def test_threads_wait_for_one_another(monkeypatch):
     assert Library.load is in_turn
 
 
-def test_what_numba_cuda_loads_with_is_there():
+def test_loading_methods_of_numba_cuda_exist():
     for owner, name in kernel_loading._LOADING:
         assert callable(getattr(owner, name))
 
 
-def test_what_was_compiled_ahead_is_found_on_a_gpu_whose_capability_is_a_tuple_with_names():
-    """As CUDA's own package gives it; what compiles ahead gets a plain tuple."""
+def test_precompiled_kernels_are_found_with_a_named_tuple_as_capability():
+    """CUDA's package gives such a tuple; compiling ahead uses a plain tuple."""
 
     class Capability(NamedTuple):
         major: int

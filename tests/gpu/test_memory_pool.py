@@ -1,4 +1,4 @@
-"""The pool's manager takes, gives back and keeps memory, here from a pretended driver."""
+"""The manager of the memory pool allocates, frees and keeps memory of a simulated driver."""
 
 import types
 
@@ -35,7 +35,7 @@ class PretendedDriver:
         return sum(self.sizes.values()) if is_used else self.reserved
 
     def cuCtxSynchronize(self):  # noqa: N802
-        """Only here the pool gives to the system what it has above its threshold."""
+        """Only here does the pool return memory above its threshold to the system."""
         self.reserved = max(sum(self.sizes.values()), min(self.reserved, self.thresholds[-1]))
 
     def take(self, size):
@@ -73,7 +73,7 @@ def driver(monkeypatch):
     return driver
 
 
-def test_what_is_forgotten_goes_back_at_the_next_allocation(driver):
+def test_unused_memory_is_freed_at_the_next_allocation(driver):
     context = Context()
     memory = PooledMemory(context=context)
     memory.initialize()
@@ -91,7 +91,7 @@ def test_what_is_forgotten_goes_back_at_the_next_allocation(driver):
     assert 3 in driver.freed
 
 
-def test_what_the_pool_keeps_follows_what_is_used(driver):
+def test_the_threshold_follows_memory_use(driver):
     context = Context()
     memory = PooledMemory(context=context)
     memory.initialize()
@@ -105,7 +105,7 @@ def test_what_the_pool_keeps_follows_what_is_used(driver):
     del large
     memory.memalloc(1)
     assert driver.thresholds[2:] == [kept + 10_101]
-    # Both are held until here.
+    # Both are allocated until here.
     del held, few
 
 
@@ -116,7 +116,7 @@ def test_memory_that_the_pool_returns_to_the_system_counts_as_free(driver):
     large, small = memory.memalloc(TOTAL // 4 * 3), memory.memalloc(1000)
     assert memory.get_memory_info().free == TOTAL // 4 - 1000
     del large
-    # The threshold falls here, and the pool shrinks when the memory is asked for.
+    # The threshold falls here, and the pool shrinks when memory is requested.
     more = memory.memalloc(1000)
     assert memory.get_memory_info().free == TOTAL - 2000
     del small, more

@@ -1,4 +1,4 @@
-"""The operations of bwarp.gpu.ptx do what bwarp.gpu.ptx_reference says."""
+"""The operations of bwarp.gpu.ptx agree with bwarp.gpu.ptx_reference."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ SHARED_MEMORY = {"load_shared_int32x4", "shared_address"}
 
 
 def load_kernel(load, count):
-    """A kernel that copies groups of `count` elements, one thread a group, by index."""
+    """Return a kernel that copies groups of `count` elements by index, one thread per group."""
 
     @cuda.jit
     def copy_groups(array, groups, copied):

@@ -1,5 +1,4 @@
-"""The operations of bwarp.gpu.ptx on packed lanes: their meaning, and on a GPU that they have
-it."""
+"""The operations of bwarp.gpu.ptx on packed lanes: their meaning, and their results on a GPU."""
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ OPERATIONS = {
 
 
 def kernel_of(name):
-    """A kernel that applies an operation element by element."""
+    """Return a kernel that applies an operation to each element."""
     operation, operands = getattr(ptx, name), OPERATIONS[name][0]
 
     @cuda.jit

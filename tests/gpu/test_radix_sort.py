@@ -53,7 +53,7 @@ def test_the_compiled_sort_is_kept(tmp_path, monkeypatch):
 
 
 @pytest.mark.gpu
-def test_a_sorter_lets_go_of_its_arrays():
+def test_a_sorter_releases_its_arrays():
     context = cuda.current_context()
 
     def free_memory():

@@ -1,4 +1,4 @@
-"""Work on several GPUs, which are pretended: who gets which, and when."""
+"""Work on several simulated GPUs: which thread gets which, and when."""
 
 import threading
 
@@ -9,7 +9,7 @@ from bwarp.gpu.cuda import cuda
 from bwarp.gpu.several_gpus import LeastBusy, copy_from_gpu, on_each, on_gpu
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 from bwarp.gpu.transfers import to_gpu
-from bwarp.runtime.threads import in_turns
+from bwarp.runtime.chunks import in_turns
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 
@@ -58,7 +58,7 @@ def test_the_gpu_with_the_least_to_do_is_lent(monkeypatch):
         assert cuda.get_current_device() is cuda.gpus[0]
         with workers.lent() as second, workers.lent(2) as third:
             assert cuda.get_current_device() is cuda.gpus[2]
-            # They have one, two and one of these.
+            # The threads have one, two and one of these.
             with workers.lent(1), workers.lent() as fourth, workers.lent() as fifth:
                 assert [first, second, third, fourth, fifth] == list("abcac")
         with workers.lent() as again:
@@ -66,7 +66,7 @@ def test_the_gpu_with_the_least_to_do_is_lent(monkeypatch):
     assert cuda.get_current_device() is cuda.gpus[0]
 
 
-def test_what_is_yielded_is_made_on_the_gpu(monkeypatch):
+def test_items_are_made_on_the_gpu(monkeypatch):
     pretend_gpu(monkeypatch, [], gpus=2)
 
     def work(count):
@@ -89,7 +89,7 @@ def test_copies_from_one_gpu_to_another(size):
     here = copy_from_gpu(there, 1)
     del there
     with cuda.gpus[1]:
-        # This may be where it was.
+        # This one may stay on its GPU.
         cuda.to_device(np.full(size, 7, np.uint32))
     assert here.copy_to_host().tolist() == list(range(size))
 

@@ -1,4 +1,4 @@
-"""Arrays come to the GPU and back as they are."""
+"""Arrays are copied to the GPU and back unchanged."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A thread that waits for the GPU takes no processor."""
+"""A thread that waits for the GPU uses no CPU time."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from bwarp.gpu.launch import sleep_while_waiting
 
 
 @pytest.mark.gpu
-def test_the_driver_is_told():
+def test_the_driver_is_set_to_blocking_waits():
     from bwarp.gpu.cuda import cuda, driver_calls
 
     sleep_while_waiting()

@@ -1,4 +1,4 @@
-"""Work space is used again, and never by two at once."""
+"""Workspace is reused, and never by two users at once."""
 
 import threading
 
@@ -19,7 +19,7 @@ def address(array):
     return array.__array_interface__["data"][0]
 
 
-def test_arrays_lie_side_by_side_and_come_again():
+def test_arrays_are_adjacent_and_reused():
     with work_space():
         arrays = [device_array(size, np.int32) for size in (10, 0, 100, 7)]
         assert [array.size for array in arrays] == [10, 0, 100, 7]
@@ -29,23 +29,23 @@ def test_arrays_lie_side_by_side_and_come_again():
         assert (address(again), again.dtype) == (address(arrays[0]), np.int64)
 
 
-def test_an_inner_block_gives_back_what_it_took():
+def test_an_inner_block_frees_its_memory():
     with work_space():
         outer = device_array(8, np.uint8)
         with work_space():
             inner = device_array(8, np.uint8)
-            # More than is left: from elsewhere.
+            # More than is left: a separate allocation.
             large = device_array(CHUNK, np.uint8)
         assert address(device_array(5, np.uint8)) == address(inner)
         assert address(device_array(CHUNK, np.uint8)) == address(large)
         assert address(outer) + 256 == address(inner)
     with work_space():
-        # All of it in one piece by now.
+        # Now the workspace is one piece.
         first, second = device_array(8, np.uint8), device_array(CHUNK, np.uint8)
         assert address(second) - address(first) == 256
 
 
-def test_without_a_block_arrays_are_nobody_elses():
+def test_without_a_block_arrays_are_not_shared():
     kept = device_array(4, np.int32)
     with work_space():
         assert not np.shares_memory(kept, device_array(4, np.int32))
@@ -72,7 +72,7 @@ def test_large_or_abandoned_work_space_is_not_kept(monkeypatch):
         assert not np.shares_memory(device_array(CHUNK, np.int32), large)
 
 
-def test_two_threads_have_two():
+def test_two_threads_have_separate_workspaces():
     with work_space():
         mine, theirs = device_array(9, np.int32), []
 

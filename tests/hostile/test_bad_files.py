@@ -1,7 +1,7 @@
-"""Every file of Biopython's tests, good and bad, through every program that reads sequences.
+"""Each file of Biopython's tests, good or bad, as input of each program that reads sequences.
 
-A program either refuses a file in one sentence with its line and leaves nothing, or gives what a
-plain reading of the file leads to.
+A program either rejects a file with one sentence that names the line, and leaves no output, or
+gives the result of a simple parser.
 """
 
 import functools
@@ -31,7 +31,7 @@ def files(shared_data):
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
-    """A folder with an index and small files of the right kinds."""
+    """Return a folder with an index and small valid files."""
     folder = tmp_path_factory.mktemp("given")
     for name, text in (("genome.fa", GENOME), ("protein.fa", PROTEIN), ("word.fa", WORD)):
         (folder / name).write_bytes(text)
@@ -65,9 +65,9 @@ def is_alignments(path: Path) -> bool:
 
 
 def check(name, path, arguments, folder, letters=NUCLEOTIDES, refused=None) -> bool:
-    """Whether a program accepts a file; that it refuses it when and as it should.
+    """Return whether a program accepts a file; check that errors are as expected.
 
-    `refused` is what it refuses besides files that cannot be read, as a pattern of the message.
+    `refused` is a pattern for other error messages than those about unreadable files.
     """
     done = run_here(name, *arguments, folder=folder)
     assert "Traceback" not in done.said
@@ -90,7 +90,7 @@ def check(name, path, arguments, folder, letters=NUCLEOTIDES, refused=None) -> b
 
 
 def no_sequence(path: Path, letters) -> str | None:
-    """What is said of records without letters, where there are some."""
+    """Return the pattern of the error for records without letters, if there are any."""
     found = records(path, letters)
     if isinstance(found, int) or all(bases for _, bases, _ in found):
         return None
@@ -98,7 +98,7 @@ def no_sequence(path: Path, letters) -> str | None:
 
 
 def test_index_reference(files, given, tmp_path):
-    # `given` was indexed, so nothing is compiled here, which would be announced.
+    # `given` has an index, so nothing is compiled here, which would print messages.
     accepted = 0
     for number, path in enumerate(files):
         folder = tmp_path / str(number)
@@ -159,7 +159,7 @@ def test_map_reads(files, given, tmp_path):
 
 
 def test_map_reads_of_bam(files, given, tmp_path):
-    """Alignments are refused, and what the message says to type makes reads of them."""
+    """Alignments are rejected, and the command in the message converts them to reads."""
     paths = [path for path in files if is_bam(path)]
     assert len(paths) > 5
     for path in paths:
@@ -235,7 +235,7 @@ def test_scan_composition(files, given, tmp_path, side):
             done = run_here("scan_composition", *arguments, folder=tmp_path)
             assert (done.rc, done.left) == (1, [])
             assert "Traceback" not in done.said
-            # The first record tells, where it is whole.
+            # The first record decides, if it is complete.
             broken = f", line {records(path)}: "
             assert f"{path}: this looks like FASTQ" in done.said or broken in done.said, done.said
             continue

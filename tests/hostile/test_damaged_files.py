@@ -1,7 +1,7 @@
-"""Damage to what bwarp wrote itself: flipped bits, cut ends, files gone, swapped or empty.
+"""Damage to files that bwarp wrote: flipped bits, truncation, missing, swapped or empty files.
 
-Every program refuses it in a sentence that names the file, or does not need what was damaged and
-writes the same bytes as before. More of it: BWARP_EXAMPLES=2000 pytest tests/hostile
+Each program rejects the file with a sentence that names it, or does not need the damaged part and
+writes the same bytes as before. For more examples: BWARP_EXAMPLES=2000 pytest tests/hostile
 """
 
 import itertools
@@ -26,7 +26,7 @@ READS = b"@a\nACGGTATCGGATATCGCCTTAGGCATCGATTAG\n+\n%b\n@b\nTTAACCGGATCCGATGCTGC
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """What the programs write, whole."""
+    """Write intact outputs of the programs."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "g.fa").write_bytes(GENOME)
     (folder / "r.fq").write_bytes(READS)
@@ -76,7 +76,7 @@ PROGRAMS = {
 
 
 def damage(path: Path, chance: random.Random) -> str:
-    """Damage one file in a random way, and say how."""
+    """Damage one file in a random way; return a description."""
     whole = path.read_bytes()
     kind = chance.choice(
         ["flip", "flip", "flip", "cut", "empty", "gone", "longer", "zeros", "text"]
@@ -146,7 +146,7 @@ def test_damage_is_refused_or_does_no_harm(folder, tmp_path, what):
         if done.rc == 0:
             harmless = dict(right[number][1])
             if what == "u.stats.json":
-                # Plain counts without a sum: a digit may be another one.
+                # Counts without a checksum: a digit may change.
                 del written["o.stats.json"], harmless["o.stats.json"]
             assert written == harmless, how
         else:
@@ -180,7 +180,7 @@ def test_arrays_of_other_names_are_refused(folder, tmp_path, what):
         (tmp_path / "o.tsv").unlink(missing_ok=True)
 
 
-def test_a_description_that_promises_what_is_not_there(folder, tmp_path):
+def test_a_description_of_missing_arrays(folder, tmp_path):
     shutil.copytree(folder / "d", tmp_path / "d")
     path = tmp_path / "d/database.json"
     for change in (
@@ -200,7 +200,7 @@ def test_a_description_that_promises_what_is_not_there(folder, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"reads": 1}', '{"reads": "many"}', "\x00"])
-def test_counts_that_are_none(folder, tmp_path, text):
+def test_invalid_counts(folder, tmp_path, text):
     shutil.copy(folder / "u.bam", tmp_path)
     (tmp_path / "u.stats.json").write_text(text)
     command = (tmp_path / "u.bam", "-o", tmp_path / "o.bam")

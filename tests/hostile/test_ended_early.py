@@ -1,4 +1,4 @@
-"""Programs ended at random points: the next run needs no cleaning up and gives the same bytes.
+"""Programs ended at random points: the next run needs no cleanup and gives the same bytes.
 
 More points: BWARP_EXAMPLES=2000 pytest tests/hostile
 """
@@ -46,7 +46,7 @@ def folder(tmp_path_factory, program_servers):
 
 
 def contents(folder):
-    """The bytes of every file below a folder, hidden ones as well."""
+    """Return the bytes of all files in a folder, including hidden ones."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -76,7 +76,7 @@ def test_ended_anywhere(folder, program_servers, what):
         for _ in range(POINTS):
             shutil.rmtree(output)
             output.mkdir()
-            # Ctrl-C while Python itself starts is Python's own affair.
+            # Python itself handles Ctrl-C during its start.
             least = 0.05 if number == signal.SIGINT else 0
             rc, _, said = run((number, chance.uniform(least, taken)))
             found = contents(output)

@@ -1,7 +1,8 @@
-"""Files of the chain whose checksums fit and whose contents do not: forged, or of another program.
+"""Files of the chain with valid checksums and invalid contents: forged, or from another program.
 
-The next step reads each in a process of its own. It takes the file, or refuses it in a sentence
-that names it: no signal, no traceback, no hang. More: BWARP_EXAMPLES=1000 pytest tests/hostile
+The next step reads each in a separate process. It accepts the file, or rejects it with a sentence
+that names it: no signal, no traceback, no hang. More examples: BWARP_EXAMPLES=1000 pytest
+tests/hostile
 """
 
 import gzip
@@ -20,14 +21,14 @@ from tests.helpers.programs.programs_here import run_here
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
 
-#: No step takes a tenth of it, but for the first, which may have to compile beside other tests.
+#: No step takes a tenth of this, except the first, which may compile while other tests run.
 SECONDS = 200
 
-#: Values that are just outside, or far outside, what an array may hold.
+#: Values just outside, or far outside, the range of an array.
 VALUES = [-(1 << 63), -(1 << 31), -65, -2, -1, 0, 1, 2, 3, 7, 31, 32, 33, 64, 126, 127, 255]
 VALUES += [1000, 10_001, 65_536, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1]
 
-#: What stands in the first line instead.
+#: Replacements for the first line.
 TEXTS = [None, True, -1, 0, 1, 99, 2.5, 1 << 70, float("nan"), "all", "", [], [1], {}, "@RG\tID:x"]
 
 TYPES = ["|u1", "|b1", "<i4", "<u4", "<i8", "<u8", ">i8", "<f8", "<U4", "|S9", "|O", "|V8", "i4,i4"]
@@ -35,7 +36,7 @@ TYPES = ["|u1", "|b1", "<i4", "<u4", "<i8", "<u8", ">i8", "<f8", "<U4", "|S9", "
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """What the steps write of pairs and of single reads, with qualities and without."""
+    """Write outputs of the steps for pairs and single reads, with and without qualities."""
     folder = tmp_path_factory.mktemp("whole")
     chance = random.Random(5)
     one = "".join(chance.choice("ACGT") for _ in range(700))
@@ -87,7 +88,7 @@ OF_PAIRS = ("write_alignments", "--index", "i", "--reads", "p/0.reads", "--loci"
 OF_SINGLE = ("write_alignments", "--index", "i", "--reads", "s/0.reads", "--loci", "s.loci")
 BEST = ("--edits", "4", "--report", "best")
 
-#: What is forged, and the steps that read it.
+#: The forged files, and the steps that read them.
 STEPS = {
     "p/0.reads": [
         ("seed_reads", "--index", "i", "--reads", "p/0.reads", "-o", "OUT/o", "--edits", "3"),
@@ -131,7 +132,7 @@ STEPS = {
 
 
 def forge(path, chance: random.Random) -> str:
-    """Change what a file says, with checksums that fit; returns how."""
+    """Change the content of a file and its checksums; return a description."""
     if path.suffix == ".json":
         return forge_json(path, chance)
     kind = path.suffix.removeprefix(".")
@@ -158,7 +159,7 @@ def put_line(file, content) -> None:
 
 
 def forge_values(values: dict, chance: random.Random) -> str:
-    """Change a value, of an inner dictionary too."""
+    """Change a value, possibly in an inner dictionary."""
     key = chance.choice([*values, "more"])
     inner = values.get(key)
     if isinstance(inner, dict) and chance.random() < 0.9:
@@ -237,7 +238,7 @@ def forge_frames(frames: list, chance: random.Random) -> str:
 
 
 def problem_of(what: str, name: str, done, written: list) -> str | None:
-    """What a step that read a forged file must not do; None if it did nothing of that."""
+    """Return what a step did wrong with a forged file; None if nothing."""
     if "Traceback" in done.stderr or done.rc not in (0, 1, 2):
         return "ended badly"
     if done.rc == 0:
@@ -245,11 +246,11 @@ def problem_of(what: str, name: str, done, written: list) -> str | None:
     last = done.stderr.rstrip("\n").rpartition("\n")[2]
     if f"{name}.py: error: " not in last or written:
         return "not refused as it should be"
-    # Where reads are forged, it is the files of their hits that do not fit.
+    # If reads are forged, the files of their hits do not match them.
     return None if what in last or "/" in what else "names no file"
 
 
-def test_what_is_forged_is_refused_or_does_no_harm(folder, tmp_path, run_program):
+def test_forged_files_are_refused_or_do_no_harm(folder, tmp_path, run_program):
     chance = random.Random(EXAMPLES)
     names = [path.name for path in folder.iterdir()]
     problems, refused = [], 0
@@ -281,7 +282,7 @@ def test_what_is_forged_is_refused_or_does_no_harm(folder, tmp_path, run_program
 
 
 @pytest.mark.parametrize("how", ["cut off", "not gzip", "flipped"])
-def test_a_table_that_is_no_gzip(folder, tmp_path, how):
+def test_a_table_that_is_not_gzip(folder, tmp_path, how):
     for name in ("o.over.tsv", "o.skipped.tsv", "o.stats.json"):
         shutil.copy(folder / name, tmp_path)
     path = tmp_path / "o.tsv.gz"

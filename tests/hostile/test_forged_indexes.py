@@ -1,7 +1,8 @@
-"""Indexes whose sums are right and whose contents are not: changed by hand, or by another program.
+"""Indexes with valid checksums and invalid contents: edited by hand, or by another program.
 
-Whatever index.json and the arrays say, every program ends in time, with its output or with one
-sentence: never by a signal, never with a traceback. More: BWARP_EXAMPLES=1000 pytest tests/hostile
+For any content of index.json and the arrays, every program ends in time, with its output or with
+one sentence: never by a signal, never with a traceback. More examples: BWARP_EXAMPLES=1000 pytest
+tests/hostile
 """
 
 import contextlib
@@ -39,7 +40,7 @@ PROGRAMS = [
 
 
 def genome(chance: random.Random) -> bytes:
-    """Contigs with a repeat, with gaps, and with a stretch of one base at the very end."""
+    """Return contigs with a repeat, with gaps, and with a run of one base at the end."""
     bases = "".join(chance.choices("ACGT", k=1500))
     repeat = bases[300:500]
     two = "".join(chance.choices("ACGT", k=700)) + repeat + "A" * 60
@@ -47,7 +48,7 @@ def genome(chance: random.Random) -> bytes:
 
 
 def reads_of(genome: bytes, chance: random.Random) -> tuple[bytes, bytes]:
-    """Reads of 70 bases and their mates."""
+    """Return reads of 70 bases and their mates."""
     texts = [text for text in genome.split(b"\n") if text and not text.startswith(b">")][:2]
     reads, mates = [], []
     for number in range(40):
@@ -66,7 +67,7 @@ def reads_of(genome: bytes, chance: random.Random) -> tuple[bytes, bytes]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two indexes of genomes that differ in the order of their bases alone, and queries."""
+    """Write two indexes of genomes that only differ in the order of their bases, and queries."""
     folder = tmp_path_factory.mktemp("forged")
     chance = random.Random("genome")
     text = genome(chance)
@@ -80,14 +81,14 @@ def folder(tmp_path_factory):
         arguments = (folder / made, "-o", folder / name, "--prefix-length", 3, "--with-reverse")
         done = run_here("index_reference", *arguments, "--sa-rate", 3, folder=folder)
         assert done.rc == 0, done.said
-    # In this process, so that each fork has all that is compiled.
+    # In this process, so that each fork has the compiled functions.
     for outcome in run_all(folder, folder / "i", folder, PROGRAMS):
         assert outcome[1] == 0, outcome
     return folder
 
 
 def run_all(folder: Path, index: Path, at: Path, programs: list[tuple]):
-    """Run programs on an index: the name of each, how it ended, and what it said."""
+    """Run programs on an index; return the name, exit code and messages of each."""
     for name, *arguments in programs:
         out = at / "out"
         out.mkdir()
@@ -105,7 +106,7 @@ def run_all(folder: Path, index: Path, at: Path, programs: list[tuple]):
 
 
 def run_apart(folder: Path, index: Path, at: Path, programs: list[tuple]):
-    """`run_all` in a fork: what came back, and the signal that ended it, or None."""
+    """Call `run_all` in a fork; return its result, and the signal that ended it, or None."""
     results = at / "results"
     process = os.fork()
     if process == 0:
@@ -136,7 +137,7 @@ VALUES = [
 
 
 def places(value, path=()):
-    """All keys and positions within a description."""
+    """Return all keys and positions in a description."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in items:
         yield (*path, key)
@@ -145,7 +146,7 @@ def places(value, path=()):
 
 
 def forge_description(index: Path, other: Path, description: dict, chance: random.Random) -> str:
-    """Change a value anywhere, near or far from the right one; remove or add one."""
+    """Change any value, to a near or distant one; or remove or add one."""
     *path, key = chance.choice(list(places(description)))
     owner = description
     for step in path:
@@ -174,7 +175,7 @@ def header_of(array: np.ndarray) -> bytes:
 
 
 def forge_array(index: Path, other: Path, description: dict, chance: random.Random) -> str:
-    """Change the type, the shape, or numbers of one array, or take another's."""
+    """Change the type, the shape, or numbers of one array, or replace it by another."""
     name = chance.choice(sorted(path.name for path in index.glob("*.npy")))
     array = np.load(index / name)
     kinds = ["type", "shape", "bits", "bits", "numbers", "numbers", "order", "other", "header"]
@@ -221,9 +222,9 @@ def record(description: dict, name: str, stored: bytes) -> None:
 
 
 def forge_bwt(index: Path, other: Path, description: dict, chance: random.Random) -> str:
-    """A BWT whose counts add up and which is that of no text, or of another one.
+    """Write a BWT with consistent counts that belongs to no text, or to another one.
 
-    From some of its rows LF steps may go round for ever.
+    From some rows, LF steps may go in circles forever.
     """
     direction = chance.choice(["forward", "forward", "reverse"])
     blocks = np.load(index / f"{direction}_blocks.npy")
@@ -251,7 +252,7 @@ def forge_bwt(index: Path, other: Path, description: dict, chance: random.Random
         blocks[:, word] = np.cumsum(count) - count
     totals = [int(((codes == 0) & inside).sum()), *(int(count.sum()) for count in counts)]
     for name in ("forward", "reverse"):
-        # Both have the same first rows.
+        # Both texts have the same first rows.
         for part, array in (("blocks", blocks), ("separator_rows", rows.astype(np.uint32))):
             stored = header_of(array) + array.tobytes()
             (index / f"{name}_{part}.npy").write_bytes(stored)
@@ -261,7 +262,7 @@ def forge_bwt(index: Path, other: Path, description: dict, chance: random.Random
 
 
 def forge_both(index: Path, other: Path, description: dict, chance: random.Random) -> str:
-    """Contigs, rates and starts that the rest would allow."""
+    """Forge contigs, rates and starts that are consistent with the rest."""
     kind = chance.choice(["borders", "start", "rate", "names", "one contig"])
     contigs = description["contigs"]
     if kind == "borders":
@@ -286,7 +287,7 @@ def forge_both(index: Path, other: Path, description: dict, chance: random.Rando
     return kind
 
 
-#: How, and how many of eight.
+#: The ways to forge, and their share in eighths.
 FORGERIES = {
     "description": (forge_description, 3),
     "array": (forge_array, 3),
@@ -325,8 +326,8 @@ def test_a_forged_index_is_refused_or_does_no_harm(folder, tmp_path, what):
     assert ways.get(1, 0) or what == "both", ways
 
 
-def test_a_genome_that_is_not_that_of_the_bwt(folder, tmp_path):
-    """Unique matches went beyond their arrays or on for ever; loci had more edits than found."""
+def test_a_genome_that_does_not_match_the_bwt(folder, tmp_path):
+    """Unique matches exceeded their arrays or never ended; loci had more edits than found."""
     said = []
     for seed in range(30):
         index = tmp_path / "i"

@@ -1,6 +1,6 @@
-"""Every writer on a full disk, under a limit on the size of files, and in a read-only folder.
+"""Each writer on a full disk, with a limit on file sizes, and in a read-only folder.
 
-Always one sentence, nothing half-written, and the next run succeeds.
+The result is always one sentence and no partial file, and the next run succeeds.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from tests.helpers.programs.programs_here import run_here
 
 LARGER = r"larger than files may be here: raise the limit \(ulimit -f\)|samtools could not make it"
 
-#: A scan knows beforehand how much it will write.
+#: A scan knows in advance how much it will write.
 FULL = (
     r": error: (?!.*\.part)[^:]*/[^:]+: the disk is full: free some space, or write elsewhere"
     r"|hits would take about .* free: "
@@ -25,7 +25,7 @@ FULL = (
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
-    """The inputs, in a folder whose name breaks careless quoting."""
+    """Write the inputs in a folder whose name breaks careless quoting."""
     folder = tmp_path_factory.mktemp("given") / "größe 100 % 'n' \"x\" $HOME"
     folder.mkdir()
     for name, text in INPUTS.items():
@@ -38,7 +38,7 @@ def given(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def disk(tmp_path_factory):
-    """A file system of 256 KiB."""
+    """Mount a file system of 256 KiB."""
     folder = tmp_path_factory.mktemp("disk")
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder]
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
@@ -59,7 +59,7 @@ def test_every_writer_and_then_without_room(given, disk, tmp_path, what):
     assert done.rc == 0, done.said
     assert done.left
     expected = done.left
-    # A limit on files stands in for a quota or a file system with small files only.
+    # A limit on file sizes acts like a quota, or a file system with a maximum file size.
     shutil.rmtree(output)
     output.mkdir()
     with file_size_limit(60):
@@ -73,14 +73,14 @@ def test_every_writer_and_then_without_room(given, disk, tmp_path, what):
     done = write(what, given, disk)
     check_refusal(done, FULL, ["filler"])
     filler.unlink()
-    # A disk mounted for reading.
+    # A disk mounted read-only.
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     try:
         done = write(what, given, disk)
     finally:
         subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
     check_refusal(done, "no permission")
-    # And then all is well.
+    # Afterwards the run succeeds.
     done = write(what, given, disk)
     assert done.rc == 0, done.said
     assert done.left == expected
@@ -104,7 +104,7 @@ OTHER_OUTPUTS = {
 
 @pytest.mark.parametrize("what", [*WRITERS, *OTHER_OUTPUTS])
 def test_no_writer_makes_a_missing_folder(given, tmp_path, what):
-    """As samtools, which has no output either where a folder is misspelt."""
+    """Like samtools, which also writes no output if a folder is misspelt."""
     words = OTHER_OUTPUTS.get(what) or [
         word.replace("OUT/", "OUT/missing/") for word in WRITERS[what]
     ]

@@ -1,4 +1,4 @@
-"""Configurations and sample sheets made wrong at random: every problem in a sentence, or none.
+"""Randomly damaged configurations and sample sheets: a sentence per problem, or none.
 
 More examples: BWARP_EXAMPLES=2000 pytest tests/hostile
 """
@@ -45,7 +45,7 @@ def schemas(checkout):
 @fuzzed
 @given(st.data())
 def test_any_configuration(schemas, data):
-    """Values of any kind under known and unknown keys."""
+    """Values of any type for known and unknown keys."""
     schema = schemas["config"]
     config = {"reference": "g.fa"}
     for _ in range(data.draw(st.integers(0, 4))):
@@ -71,7 +71,7 @@ def test_any_configuration(schemas, data):
 @fuzzed
 @given(st.data())
 def test_any_sheet(schemas, data):
-    """A right sheet with lines, cells and bytes changed."""
+    """A valid sheet with changed lines, cells and bytes."""
     lines = [
         "sample\tunit\tfq1\tfq2",
         "a\t1\ta_1.fq\ta_2.fq",

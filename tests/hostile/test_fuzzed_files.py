@@ -1,7 +1,7 @@
-"""Right FASTA and FASTQ files with one thing or several made wrong, through whole programs.
+"""Valid FASTA and FASTQ files with one or more random errors, as input of whole programs.
 
-tests/io/test_fastx.py holds the reader itself to plain parsing on any text; here the programs
-around it are. More examples: BWARP_EXAMPLES=2000 pytest tests/hostile
+tests/io/test_fastx.py compares the reader with a simple parser on any text; this file tests the
+programs around it. More examples: BWARP_EXAMPLES=2000 pytest tests/hostile
 """
 
 import bz2
@@ -29,7 +29,7 @@ FASTQ = (
     b"@b\nCCTTAGGCATCG\n+b\n@@@@@@@@@@@@\n@c\nACGT\n+\nIIII\n"
 )
 
-#: What is put into a file, or in place of a part of it.
+#: Texts that are inserted into a file, or replace a part of it.
 PIECES = [
     b"", b"\n", b"\r\n", b"\r", b"\x00", b" ", b"\t", b">", b"@", b"+", b"-", b"*", b"\xef\xbb\xbf",
     b"\xff", b"\x01", b"n" * 300, b"E", b"\n\n\n", b"@a/1 x\nAC\n+\nII\n", b">a\n", b"A" * 5000,
@@ -39,7 +39,7 @@ PIECES = [
 
 @st.composite
 def broken_files(draw):
-    """A valid file, changed at up to three positions, with other line ends, compressed, cut off."""
+    """Yield valid files with up to three changes, other line ends, compressed or truncated."""
     text = draw(st.sampled_from([FASTA, FASTQ]))
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(text)))
@@ -71,7 +71,7 @@ def gzipped(text: bytes) -> bytes:
 
 COMPRESSORS = [gzipped, gzipped, bz2.compress, lzma.compress, xopen.zstd.compress]
 
-#: What is done to the last of several streams; it never passes.
+#: Damage to the last of several streams, which is always an error.
 DAMAGE = {
     "cut off": lambda stream, at: stream[:at],
     "trailing": lambda stream, at: stream + b"rubbish after the end"[:at],
@@ -81,7 +81,7 @@ DAMAGE = {
 
 
 def expected_of(text, letters=NUCLEOTIDES):
-    """The records, or None where the file must be refused."""
+    """Return the records, or None if the file must be rejected."""
     if text is None:
         return None
     found = plain_records(text.removeprefix(b"\xef\xbb\xbf"), letters)
@@ -89,7 +89,7 @@ def expected_of(text, letters=NUCLEOTIDES):
 
 
 def sam_names(records) -> list[str] | None:
-    """The names of reads as SAM has them, or None where it can not."""
+    """Return the names of reads as in SAM, or None if SAM does not allow them."""
     names = []
     for header, *_ in records:
         name = re.sub(rb"(?<=.)/[12]$", b"", re.split(rb"[ \t]", header)[0])
@@ -116,7 +116,7 @@ def folder(tmp_path_factory):
 
 
 def run_on(folder, stored, name, *arguments):
-    """Run a program on a file; the words FILE and OUT stand for it and for the output."""
+    """Run a program on a file; the words FILE and OUT are replaced by it and the output."""
     file, out = folder / "given/file", folder / "out"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()

@@ -1,10 +1,10 @@
-"""An output named like an input: every program refuses, and the input stays."""
+"""An output named like an input is an error in every program, and the input is kept."""
 
 import pytest
 
 from tests.helpers.programs.programs_here import run_here
 
-#: Of each program, its arguments; IN is the file that would be lost.
+#: The arguments of each program; IN is the file that would be lost.
 ARGUMENTS = {
     "map_reads": ["--index", "index", "-1", "IN", "-o", "o.sam", "--stats", "IN"],
     "extend_candidates": ["--index", "index", "--reads", "r", "--candidates", "IN", "-o", "IN"],

@@ -1,4 +1,4 @@
-"""Nothing that a file holds is ever run: no pickles, no eval, YAML without objects."""
+"""No content of a file is ever executed: no pickles, no eval, YAML without objects."""
 
 import ast
 import json
@@ -17,7 +17,7 @@ from bwarp.io.chunk_files import checked_array, map_file, save_with_sums
 from tests.helpers.programs.programs_here import run_here
 
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
-#: Compiled code is pickled, as Numba keeps it, in files that nobody else may write.
+#: Numba pickles compiled code, in files that only the user may write.
 PICKLES_CODE = {"bwarp/runtime/machine_code.py", "bwarp/gpu/launch.py"}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 
@@ -108,12 +108,12 @@ def test_yaml_with_objects_is_refused():
 
 
 def modes(folder):
-    """The permissions of everything below a folder, by name."""
+    """Return the permissions of everything in a folder, by name."""
     return {path.name: stat.S_IMODE(path.lstat().st_mode) for path in folder.rglob("*")}
 
 
 def test_unfinished_outputs_are_private(tmp_path):
-    """Others may not read what is not finished, and may read it when it is."""
+    """Others cannot read unfinished outputs, only finished ones."""
     mask = os.umask(0o022)
     try:
         with atomic_file(tmp_path / "file") as file:

@@ -1,4 +1,4 @@
-"""ALT contigs: lists beside references, and what is typed instead; kept with the index."""
+"""ALT contigs: lists next to references, typed names instead, and their storage in the index."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ def test_a_list_is_found_beside_the_reference(tmp_path):
     "text",
     [
         "chr6_a_alt\nHLA-A*01:01:01:01\n",
-        # As bwa.kit has it; the last line is without an end.
+        # As in bwa.kit; the last line has no line end.
         "@SQ\tSN:chr6\tLN:5\n@chrM\nchr6_a_alt\t0\tchr6\t1\t30\t4M\t*\r\nother\t16\tchr6\n\n"
         "HLA-A*01:01:01:01\t4\t*",
     ],
@@ -87,7 +87,7 @@ def test_the_index_keeps_them(tmp_path):
     save_index(with_alt, tmp_path / "with")
     assert load_index(tmp_path / "without").reference.alt == ()
     assert load_index(tmp_path / "with").reference.alt == (1,)
-    # What an index without ALT contigs looks like has not changed.
+    # An index without ALT contigs is the same as before.
     contigs = [
         json.loads((tmp_path / name / "index.json").read_text())["contigs"]
         for name in ("without", "with")

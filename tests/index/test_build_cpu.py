@@ -1,4 +1,4 @@
-"""Building on the CPU against the sorted suffixes of small texts."""
+"""Building an index on the CPU, against the sorted suffixes of small texts."""
 
 from dataclasses import fields
 from itertools import product
@@ -88,7 +88,7 @@ def test_every_occ_rate(occ_rate):
 
 @pytest.mark.parametrize("name", ["with gaps", "one base a contig", "all A", "one base"])
 def test_long_prefixes(name):
-    """Every k-mer that occurs is in the table, and the others are empty."""
+    """The table has all k-mers that occur, and the others are empty."""
     reference = reference_of(HOSTILE[name])
     text = text_of(reference)
     oracle = SortedSuffixes(text)

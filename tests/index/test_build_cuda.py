@@ -1,4 +1,4 @@
-"""The GPU builds the index that the CPU builds, to the byte."""
+"""The GPU builds the same index as the CPU, to the byte."""
 
 from dataclasses import fields
 
@@ -67,7 +67,7 @@ def test_kernels_are_launched_with_the_types_they_state():
     for module in (bwt_cuda, packed_text_cuda, prefix_sum, prefix_table_cuda, suffix_array_cuda):
         for kernel in kernels_in(module):
             [types] = kernel.signatures
-            # Texts that are this short have a single tile, and none to add.
+            # Such short texts have a single tile, and no others to add.
             launched = set() if kernel is prefix_sum.add_tiles else {types}
             assert launched <= set(kernel.dispatcher.overloads) <= {types}, kernel.py_func.__name__
 

@@ -1,6 +1,6 @@
-"""The GPU's suffix array and index, its kernels run in plain Python, against the CPU's.
+"""The GPU's suffix array and index, with kernels in plain Python, against the CPU's.
 
-With the smallest tiles and blocks of one warp, so that texts of a few hundred letters have many.
+Tiles have the minimum size and blocks one warp, so that texts of a few hundred letters have many.
 """
 
 from dataclasses import fields
@@ -39,7 +39,7 @@ def emulated(monkeypatch):
 
 
 def set_symbols(monkeypatch, first, following, deepest):
-    """How many symbols keys have, and how many are sorted by on the GPU."""
+    """Set the number of symbols in keys, and the number sorted on the GPU."""
     monkeypatch.setattr(suffix_array_cuda, "FIRST_SYMBOLS", first)
     monkeypatch.setattr(suffix_array_cuda, "NEXT_SYMBOLS", following)
     monkeypatch.setattr(suffix_array_cuda, "NEXT_BITS", (5**following - 1).bit_length())
@@ -81,7 +81,7 @@ def reference_of_codes(contigs):
 @pytest.mark.parametrize("symbols", [(27, 13, 1024), (27, 13, 40), (4, 3, 20), (2, 1, 2)], ids=str)
 @pytest.mark.parametrize("most", [1, 40, 1000])
 def test_suffix_array(emulated, monkeypatch, contigs, symbols, most):
-    """In parts of any size, by any number of symbols at a time, and from any depth on the host."""
+    """In parts of any size, with any number of symbols at a time, and any depth for the host."""
     set_symbols(monkeypatch, *symbols)
     monkeypatch.setattr(suffix_array_cuda, "require_memory", lambda *_: None)
     reference = reference_of_codes(contigs)

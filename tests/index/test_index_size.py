@@ -1,4 +1,4 @@
-"""The table of sizes against the arrays it speaks of and the paper's formulas."""
+"""The table of sizes, against the arrays and the paper's formulas."""
 
 import math
 import re

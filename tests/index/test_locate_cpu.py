@@ -1,4 +1,4 @@
-"""Rows to positions, for every row and many sampling rates, against the sorted suffixes."""
+"""Positions of rows, for every row and many sampling rates, against the sorted suffixes."""
 
 import numpy as np
 import pytest

@@ -21,7 +21,7 @@ def test_kernels_agree_with_the_cpu(monkeypatch, sa_rate):
     count = index.forward.n_rows
     rows, steps = np.arange(count, dtype=np.uint32), np.full(count, 7, np.uint32)
     sampled, expected_steps = step_to_sampled(index, rows)
-    # The last of so many blocks has threads without a row.
+    # The last block has threads without a row.
     blocks = count // 32 + 1
     bwt = DeviceBWT(*index.forward.arrays, count)
     launch(locate_cuda.step_rows, blocks, 32, bwt, sa_rate, rows, steps, count)

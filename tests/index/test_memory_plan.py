@@ -1,4 +1,4 @@
-"""What goes to a GPU fits there, with everything that a program holds beside it."""
+"""Parts of an index on a GPU fit there, together with a program's other data."""
 
 import math
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from bwarp.index.memory_plan import MemoryNeeds, MemoryPlan, longest_string, pla
 
 GB = 1 << 30
 
-#: As those of a human genome.
+#: Sizes as for a human genome.
 ROWS = 3_100_000_000
 GENOME = ROWS // 2
 
@@ -31,7 +31,7 @@ def needs(with_reverse=False, with_suffixes="yes", beside=GENOME, spare=0):
 
 @pytest.mark.parametrize("sa_rate", [1, 3, 4, 64])
 @pytest.mark.parametrize("free", [8, 10, 12, 16, 20, 24, 32, 40, 80, 140])
-def test_all_that_is_planned_fits_with_room_for_the_driver(free, sa_rate):
+def test_plans_fit_with_room_for_the_driver(free, sa_rate):
     plan = plan_memory(index_of(ROWS, sa_rate), needs(), free * GB)
     parts = ROWS // 2 + 16 * 4**plan.string_length + GENOME
     suffixes = 4 * -(-ROWS // plan.suffix_rate)
@@ -44,7 +44,7 @@ def test_all_that_is_planned_fits_with_room_for_the_driver(free, sa_rate):
 
 
 def needs_of(program: str) -> MemoryNeeds:
-    """What programs ask for, as with a human genome."""
+    """Return the memory requests of programs, as for a human genome."""
     pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
     from bwarp.index.device_index_cuda import search_needs
     from bwarp.loci import find_cuda as loci
@@ -73,7 +73,7 @@ def test_every_program_runs_on_every_gpu(program, free):
     usable = free * GB * (1 - memory_plan.DRIVER_SHARE) - memory_plan.DRIVER_BYTES
     assert plan.index_bytes + plan.work_bytes <= usable
     assert plan.work_bytes == wanted.bytes_an_element * plan.elements
-    # Batches that keep a GPU busy; with 8 GB they are a fraction of that.
+    # Batches that keep a GPU busy; with 8 GB, batches are a fraction of these.
     assert plan.elements >= (wanted.enough if free > 8 else wanted.fewest)
 
 
@@ -87,8 +87,8 @@ def test_larger_gpus_get_larger_parts():
     assert plan_memory(index_of(ROWS), needs(), 6 * GB).suffix_rate > 4
 
 
-def test_what_is_made_of_the_sampled_suffix_array_must_fit_beside_it():
-    """Kept are 13.2 bytes a base more; 16 are there for a moment."""
+def test_arrays_made_from_the_sampled_suffix_array_must_fit():
+    """It keeps 13.2 more bytes per base; temporarily there are 16."""
     index = index_of(ROWS, sa_rate=2)
     kept = ROWS // 2 + 4 * ROWS + ROWS // 4 + 16 * 4**12
     least = kept + 8192 * (1 << 15) + memory_plan.DRIVER_BYTES
@@ -103,20 +103,20 @@ def test_batches_get_smaller_before_the_program_gives_up():
     assert with_less.elements < needs().enough <= with_more.elements
 
 
-def test_memory_is_spared_where_that_leaves_enough_elements():
+def test_memory_is_saved_if_enough_elements_remain():
     index, wanted = index_of(ROWS), needs(spare=8 * GB)
     for free in (16, 24, 40, 80):
         plan = plan_memory(index, wanted, free * GB)
         assert plan.free_bytes - plan.index_bytes - plan.work_bytes >= 8 * GB
         assert plan.elements >= wanted.enough
     assert plan_memory(index, wanted, 24 * GB).suffix_rate == 4
-    # Where it cannot be the plan is the one without it.
+    # If it does not fit, the plan is the same as without it.
     for free in (6, 8, 12):
         assert plan_memory(index, wanted, free * GB) == plan_memory(index, needs(), free * GB)
 
 
 def test_batches_are_halved_one_step_at_a_time():
-    """Before batches become the smallest, parts do."""
+    """Parts reach their minimum size before batches do."""
     wanted = MemoryNeeds(
         False, "yes", bytes_an_element=8192, fewest=1 << 13, enough=1 << 18, most=1 << 20,
         beside=GENOME,
@@ -148,7 +148,7 @@ def test_without_a_suffix_array_where_rows_are_located_on_the_host():
     assert plan_memory(index_of(ROWS), little, int(5.3 * GB)).suffix_rate == 0
 
 
-def test_without_the_reverse_less_is_taken_and_needed():
+def test_less_memory_is_needed_without_the_reverse():
     both, alone = (
         plan_memory(index_of(ROWS), needs(with_reverse=with_reverse), 140 * GB)
         for with_reverse in (True, False)
@@ -169,7 +169,7 @@ def test_the_strings_of_the_table_nearly_all_occur():
     assert longest_string(100) == memory_plan.SHORTEST_STRING
 
 
-def test_a_plan_says_what_was_chosen():
+def test_a_plan_reports_its_choices():
     assert str(MemoryPlan(8, 12, 1000, 8_000_000_000, 500_000_000, 10_000_000_000)) == (
         "GPU memory: 8.00 GB for the index (every 8th suffix, a table of 12-mers) and 0.50 GB to "
         "work in, of 10.00 GB free"

@@ -1,4 +1,4 @@
-"""Ranges and defaults of what a user may choose of an index."""
+"""Ranges and defaults of the parameters of an index."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_wrong_prefix_lengths(prefix_length):
     )
 
 
-def test_what_is_chosen_is_kept():
+def test_given_values_are_kept():
     for sa_rate in (1, 1024):
         for prefix_length in range(15):
             chosen = choose_parameters(100, 96, sa_rate, prefix_length)

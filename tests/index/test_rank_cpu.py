@@ -19,7 +19,7 @@ SMALL = HOSTILE | AROUND_A_BLOCK
 
 @numba.njit
 def everything(words, separator_rows, groups, first_rows, text_start, n_rows):
-    """What the functions say of every row: ranks by code, ranks together, base, LF."""
+    """Return the results of the functions for every row: ranks by code, all ranks, base, LF."""
     single = np.empty((n_rows + 1, 4), np.int64)
     together = np.empty((n_rows + 1, 4), np.int64)
     bases = np.empty(n_rows, np.int64)
@@ -57,7 +57,7 @@ def check_every_row(bwt, oracle: SortedSuffixes) -> None:
     assert steps.tolist() == [oracle.lf(row) for row in range(oracle.n)]
 
 
-# Every rate is compiled anew: one and many groups, odd and even numbers of them.
+# Each rate is compiled separately: one and many groups, odd and even numbers of groups.
 @pytest.mark.parametrize("occ_rate", [32, 64, 96, 192])
 def test_every_row_of_both_directions(occ_rate):
     for contigs in SMALL.values():
@@ -80,7 +80,7 @@ def search(words, separator_rows, groups, first_rows, pattern):
 
 @pytest.mark.parametrize("name", ["with gaps", "one base a contig", "tandem repeats", "all A"])
 def test_backward_search(name):
-    """Every pattern of up to 4 bases, and longer ones of the text, in both directions."""
+    """All patterns of up to 4 bases, and longer ones from the text, in both directions."""
     index = index_of(HOSTILE[name])
     text = text_of(index.reference)
     oracle = SortedSuffixes(text)
@@ -106,7 +106,7 @@ def test_backward_search(name):
             assert count == 0 or start == first
 
 
-def test_where_a_block_begins():
+def test_borders_of_blocks():
     for groups in (1, 2, 3, 32):
         for row in (0, 1, 32 * groups - 1, 32 * groups, 7 * 32 * groups + 5, 2**32 - 2):
             expected = row // (32 * groups) * (4 + 2 * groups)

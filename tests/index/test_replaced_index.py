@@ -1,4 +1,4 @@
-"""An index that is replaced while others use it: each has the old one or the new one as a whole."""
+"""An index that is replaced while others use it: each has the complete old or new one."""
 
 import os
 import shutil
@@ -21,24 +21,24 @@ from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 
 @pytest.fixture(scope="module")
 def sampled():
-    """Two indexes of one text."""
+    """Return two indexes of one text."""
     return [index_of(HOSTILE["with gaps"], *rates) for rates in ((64, 3, 2), (32, 1, 4))]
 
 
 @pytest.fixture(scope="module")
 def without():
-    """An index without the reverse."""
+    """Return an index without the reverse BWT."""
     return index_of(HOSTILE["with gaps"], 64, 3, 2, with_reverse=False)
 
 
 @pytest.fixture(scope="module")
 def other():
-    """One of the same parameters and of another text."""
+    """Return an index with the same parameters of another text."""
     return index_of(HOSTILE["with gaps"][::-1], 64, 3, 2, with_reverse=False)
 
 
-def test_an_index_that_was_opened_is_what_it_was(tmp_path, sampled):
-    """Arrays are asked for when the folder has been replaced, and when it has gone."""
+def test_an_open_index_does_not_change(tmp_path, sampled):
+    """Arrays are loaded after the folder was replaced, and after it was removed."""
     folder = tmp_path / "index"
     for index in sampled:
         save_index(index, folder)
@@ -74,7 +74,7 @@ def test_an_index_is_replaced_while_others_open_it(tmp_path, sampled):
 
 
 def in_a_fork(function, *arguments) -> int:
-    """Call a function in a process of its own, as whoever writes the same folder has one."""
+    """Call a function in a separate process, like another writer of the same folder."""
     process = os.fork()
     if process == 0:
         status = 1
@@ -103,7 +103,7 @@ def assert_is_without_reverse(folder, index) -> None:
     verify_index(loaded)
 
 
-def test_the_reverse_is_not_added_to_an_index_that_took_the_place(tmp_path, without, other):
+def test_the_reverse_is_not_added_to_a_replacement(tmp_path, without, other):
     folder = tmp_path / "index"
     save_index(without, folder)
     stored = load_index(folder)
@@ -115,7 +115,7 @@ def test_the_reverse_is_not_added_to_an_index_that_took_the_place(tmp_path, with
     )
     assert_is_without_reverse(folder, other)
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
-    # The same index, built again or completed by somebody else, is no other one.
+    # The same index, rebuilt or completed by another process, is not a different one.
     for index in (without, index_of(HOSTILE["with gaps"], 64, 3, 2)):
         save_index(without, folder)
         stored = load_index(folder)
@@ -124,7 +124,7 @@ def test_the_reverse_is_not_added_to_an_index_that_took_the_place(tmp_path, with
         assert load_index(folder).has_reverse
 
 
-def test_an_index_that_is_gone_gets_no_reverse(tmp_path, without):
+def test_the_reverse_is_not_added_to_a_removed_index(tmp_path, without):
     folder = tmp_path / "index"
     save_index(without, folder)
     with pytest.raises(InputError, match="no such index"), added_to_index(load_index(folder)):
@@ -132,10 +132,8 @@ def test_an_index_that_is_gone_gets_no_reverse(tmp_path, without):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_index_is_not_replaced_while_the_reverse_comes_to_it(
-    tmp_path, without, other, monkeypatch
-):
-    """The builder is done when one of the files has been moved, and waits for the others."""
+def test_an_index_is_not_replaced_while_the_reverse_is_added(tmp_path, without, other, monkeypatch):
+    """The builder finishes after one of the files was moved, and waits for the others."""
     folder = tmp_path / "index"
     save_index(without, folder)
     stored, move = load_index(folder), os.replace
@@ -161,14 +159,14 @@ def test_a_lock_that_a_killed_run_left_is_no_obstacle(tmp_path, without):
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
 
 
-def test_a_disk_that_numbers_its_folders_anew_is_not_asked_for_ever(tmp_path, sampled, monkeypatch):
+def test_folders_with_changing_inode_numbers_do_not_cause_a_loop(tmp_path, sampled, monkeypatch):
     save_index(sampled[0], tmp_path / "index")
     monkeypatch.setattr(store, "_is_at", lambda folder, opened: False)
     assert_equal_indexes(sampled[0], load_index(tmp_path / "index"))
 
 
 def test_files_of_another_index_are_noticed(tmp_path, sampled):
-    """Such as a copy makes over an index, file by file."""
+    """For example when one index is copied over another, file by file."""
     for name, index in zip("ab", sampled, strict=True):
         save_index(index, tmp_path / name)
     shutil.copy(tmp_path / "b" / "suffix_array.npy", tmp_path / "a")

@@ -1,4 +1,4 @@
-"""An index without the BWT of the reversed text, and with it added later."""
+"""An index without the BWT of the reversed text, and the same index after adding it."""
 
 import hashlib
 import json
@@ -16,8 +16,8 @@ from bwarp.index.store import added_to_index, load_index, require_reverse, save_
 from bwarp.index.verify import verify_index
 from tests.helpers.oracles.index_oracle import HOSTILE, index_of
 
-#: Of index.json, which has the sums of all files, as bwarp wrote it before the reverse could be
-#: left out.
+#: The checksum of index.json, which contains those of all files, as written before the reverse BWT
+#: was optional.
 OF_VERSION_1 = "fbfd78e9ca4789e4e078c4b54ee79bd85e9ed9c33cb081459cea85cbe38c067b"
 
 WITHOUT = index_of(HOSTILE["with gaps"], 64, 3, 2, with_reverse=False)
@@ -65,8 +65,8 @@ def test_an_index_without_the_reverse(saved, complete):
     }
 
 
-def test_an_index_with_both_is_one_of_version_1(complete):
-    """So an older bwarp reads it too; this one reads what an older one wrote."""
+def test_an_index_with_both_has_version_1(complete):
+    """Older versions can read it, and this version reads indexes of older ones."""
     description = (complete / "index.json").read_bytes()
     assert hashlib.sha256(description).hexdigest() == OF_VERSION_1
     assert json.loads(description)["version"] == 1
@@ -99,7 +99,7 @@ def test_added_later_is_made_at_once(saved, complete, threads):
     assert contents(saved) == contents(complete)
     verify_index(load_index(saved), threads)
     assert os.listdir(saved.parent) == ["index"]
-    # What was there is the same file still, for programs that are at it.
+    # Existing files are unchanged, for programs that use them.
     for name, was in before.items():
         now = (saved / name).stat()
         assert name == "index.json" or (now.st_ino, now.st_mtime_ns) == (
@@ -127,7 +127,7 @@ def test_stopped_while_files_are_moved(saved, complete, monkeypatch, at):
     assert not load_index(saved).has_reverse
     verify_index(load_index(saved))
     assert os.listdir(saved.parent) == ["index"]
-    # The files that wait there are no obstacle: neither to adding, nor to another index.
+    # Waiting files do not prevent adding the BWT, nor another index.
     other = Path(shutil.copytree(saved, saved.parent / "other"))
     add(saved)
     assert contents(saved) == contents(complete)
@@ -136,7 +136,7 @@ def test_stopped_while_files_are_moved(saved, complete, monkeypatch, at):
 
 
 def test_one_checksum_with_and_without(saved, complete):
-    """Stages of mapping may run while the reverse is added."""
+    """Stages of mapping may run while the reverse BWT is added."""
     assert load_index(saved).checksum == load_index(complete).checksum
     save_index(index_of(HOSTILE["with gaps"], 64, 4, 2, with_reverse=False), saved)
     assert load_index(saved).checksum != load_index(complete).checksum
@@ -162,7 +162,7 @@ def test_a_wrong_reverse_is_found():
         verify_index(replace(WITHOUT, reverse=other.reverse))
 
 
-def test_what_needs_the_reverse_is_told_how_to_get_it(saved, complete, tmp_path):
+def test_errors_about_a_missing_reverse_name_the_remedy(saved, complete, tmp_path):
     require_reverse(load_index(complete), "a search")
     with pytest.raises(UsageError) as error:
         require_reverse(WITHOUT, "a search with mismatches")

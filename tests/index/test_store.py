@@ -1,4 +1,4 @@
-"""The index folder: what is written is what is loaded, and nothing damaged or foreign is."""
+"""The index folder: the loaded index equals the written one; damage is an error."""
 
 import json
 import os
@@ -226,7 +226,7 @@ def test_a_foreign_description(tmp_path, text):
     )
 
 
-def test_what_is_no_index(tmp_path):
+def test_not_an_index(tmp_path):
     folder = tmp_path / "folder"
     with pytest.raises(InputError) as error:
         load_index(folder)
@@ -294,7 +294,7 @@ def test_strange_names_survive(tmp_path):
 
 
 def array_of(path, recorded, like) -> np.ndarray:
-    """The array in a file, checked; it is to be like another one."""
+    """Load and check the array in a file, which should have the form of another one."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         return checked_array(path, map_file(path, folder), recorded, like.dtype, like.shape)
@@ -304,7 +304,7 @@ def array_of(path, recorded, like) -> np.ndarray:
 
 @pytest.mark.parametrize("piece", [129, 200, 1000, 4096])
 def test_sums_of_many_pieces(tmp_path, monkeypatch, piece):
-    """Each sum covers its piece of the file, and damage is named by it."""
+    """Each checksum covers its piece of the file, so errors name the damaged piece."""
     monkeypatch.setattr(checksum, "PIECE_BYTES", piece)
     for n in (0, 1, 100, 1000, 1001):
         path = tmp_path / f"{n}.npy"

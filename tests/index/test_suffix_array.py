@@ -20,7 +20,7 @@ from tests.helpers.oracles.index_oracle import turned
 
 
 def text_of_contigs(contigs) -> np.ndarray:
-    """Contigs of letters 1 to 4, each followed by a separator."""
+    """Return contigs of letters 1 to 4, each followed by a separator."""
     return np.concatenate([np.append(contig, 0) for contig in contigs]).astype(np.uint8)
 
 
@@ -31,7 +31,7 @@ def packed(text: np.ndarray) -> PackedText:
 
 
 def suffix_array(text: np.ndarray, threads=2, most=1 << 40, period=PERIOD) -> np.ndarray:
-    """Start positions of all suffixes of a text in their order, by the CPU."""
+    """Return the start positions of all suffixes of a text in order, by the CPU engine."""
     suffixes = np.empty(text.size, np.uint32)
     text = packed(text)
     n_pieces = 0
@@ -45,13 +45,13 @@ def suffix_array(text: np.ndarray, threads=2, most=1 << 40, period=PERIOD) -> np
 
 
 def sorted_suffixes(text: np.ndarray) -> list[int]:
-    """The oracle: suffixes are byte strings, and Python sorts them."""
+    """Return the oracle's result: Python sorts the suffixes as byte strings."""
     letters = text.tobytes()
     return sorted(range(len(letters)), key=lambda start: letters[start:])
 
 
 def hostile_texts() -> dict[str, np.ndarray]:
-    """Texts of a few hundred letters that have broken suffix sorters."""
+    """Return texts of a few hundred letters that have broken suffix sorters."""
     rng = np.random.default_rng(11)
     unit = rng.integers(1, 5, 37)
     contig = rng.integers(1, 5, 120)
@@ -102,7 +102,7 @@ def test_hostile_text(name, period, monkeypatch):
     expected = sorted_suffixes(TEXTS[name])
     assert suffix_array(TEXTS[name], period=period).tolist() == expected
     assert suffix_array(TEXTS[name], threads=3, most=40, period=period).tolist() == expected
-    # Buckets that are larger than the memory of a thread are parted.
+    # Buckets that are larger than the memory of a thread are split.
     monkeypatch.setattr(suffix_buckets_cpu, "WORKSPACE_ITEMS", 20)
     assert suffix_array(TEXTS[name], period=period).tolist() == expected
 
@@ -116,10 +116,10 @@ def test_any_contigs(contigs, period, most):
 
 @pytest.mark.parametrize("contigs", LONG, ids=LONG_NAMES)
 def test_long_texts(contigs):
-    """Every suffix is smaller than the next: by its first symbol, or by the row of its rest."""
+    """Each suffix is smaller than the next: by its first symbol, or by the row of the rest."""
     text = text_of_contigs(contigs)
     suffixes = suffix_array(text, most=text.size // 3)
-    rows = np.zeros(text.size + 1, np.int64)  # of the empty suffix, 0
+    rows = np.zeros(text.size + 1, np.int64)  # 0 for the empty suffix
     rows[suffixes] = np.arange(1, text.size + 1)
     assert np.count_nonzero(rows) == text.size
     keys = text[suffixes] * np.int64(text.size + 1) + rows[suffixes.astype(np.int64) + 1]
@@ -150,7 +150,7 @@ def test_sorting_lets_other_threads_run():
     while worker.is_alive():
         worker.join(0.001)
         turns += 1
-    # With the lock held there would be one turn, after the sort.
+    # If the sort held the lock, there would be a single turn, after the sort.
     assert turns > 10
 
 

@@ -1,4 +1,4 @@
-"""What building an index puts on a GPU of any size fits there."""
+"""The arrays for building an index fit on GPUs of any size."""
 
 import pytest
 
@@ -8,21 +8,21 @@ from bwarp.index.memory_plan import DRIVER_BYTES
 
 GB = 1 << 30
 
-#: As a human genome, and the longest that an index may have.
+#: Lengths of a human genome, and of the longest text of an index.
 GENOMES = (3_100_000_000, 4_294_967_294)
 
 
 @pytest.mark.parametrize("n", GENOMES)
 @pytest.mark.parametrize("sa_rate", [0, 1, 4, 32])
 @pytest.mark.parametrize("free", [8, 12, 16, 24, 40, 48, 80, 141])
-def test_all_that_is_planned_fits(n, sa_rate, free):
+def test_plans_fit(n, sa_rate, free):
     rows = suffixes_at_once(n, sa_rate, 13, free * GB)
     assert n / MOST_PARTS <= rows <= n
     keys, positions, rows_of_groups, bits = 2 * 8, 3 * 4, 2 * 4, 2 / 8
     kept = 4 / sa_rate if sa_rate else 0
     part = rows * (keys + positions + rows_of_groups + bits + kept)
     assert n + 4 * 5**BUCKET_SYMBOLS + part <= free * GB - DRIVER_BYTES - free * GB / 32
-    # Before that: three counts of every k-mer, and its first row and rows.
+    # Before that: three counts of each k-mer, its first row, and its number of rows.
     assert n + 4**13 * (3 * 4 + 2 * 4) <= free * GB - DRIVER_BYTES
 
 

@@ -1,7 +1,7 @@
-"""Verification accepts every right index and refuses each kind of wrong one, bit by bit.
+"""Verification accepts every correct index and rejects each kind of error, bit by bit.
 
-All with one rate of counts, because every other one would be compiled anew; the ranks have tests of
-their own, and the tests of the program verify with the default.
+All tests use one rate of counts, because each other rate would be compiled separately; ranks have
+their own tests, and the tests of the program verify with the default rate.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.helpers.oracles.index_oracle import AROUND_A_BLOCK, HOSTILE, index_of
 
 WRONG = "the index is wrong, build it again: "
 
-# Gaps inside and at borders, repeats, short contigs; rows that end within a block.
+# Gaps inside and at borders, repeats, short contigs; the last block is not full.
 TINY = [b"NNACGTACGGTTAACNNNGATTACAN", b"", b"C", b"ACGTACGG", b"TTTNA", b"GCGCAATTGC" * 3]
 
 
@@ -27,7 +27,7 @@ def test_right_indexes_pass(name):
 
 
 def test_pieces_that_cannot_start_anywhere():
-    """Repeats longer than any search: one piece goes over the whole text."""
+    """Repeats are longer than any search: one piece covers the whole text."""
     verify_index(index_of([b"ACGGT" * 4000, b"A" * 5000], occ_rate=32), threads=3)
 
 
@@ -37,7 +37,7 @@ def test_many_pieces():
     index = index_of([contig, contig[:1000]], 32, 5)
     for threads in (1, 4):
         verify_index(index, threads)
-    # One base changed: nearly every piece agrees, and that is not enough.
+    # One base changed: nearly every piece agrees, which is not enough.
     changed = b"C" if contig[30_000:30_001] == b"A" else b"A"
     other = index_of([contig[:30_000] + changed + contig[30_001:], contig[:1000]], 32, 5)
     with pytest.raises(InputError):
@@ -45,7 +45,7 @@ def test_many_pieces():
 
 
 def with_array(index, path: str, array):
-    """The index with one of its arrays, named like ``forward.blocks``, replaced."""
+    """Return the index with one array, named like ``forward.blocks``, replaced."""
     owner, _, name = path.rpartition(".")
     if not owner:
         return replace(index, **{name: array})
@@ -58,7 +58,7 @@ def array_of(index, path: str) -> np.ndarray:
     return index
 
 
-# How a wrong bit is described, where it is described in one way only.
+# The message for a wrong bit, if there is only one possible message.
 ARRAYS = {
     "forward.blocks": "",
     "forward.separator_rows": "",
@@ -83,7 +83,7 @@ def test_every_flipped_bit_is_found(path):
         for bit in range(8):
             tampered = right.copy()
             tampered.reshape(-1).view(np.uint8)[at] ^= 1 << bit
-            # As it was: for one that may be written other functions would be compiled.
+            # Read-only as before: writable arrays would need other compiled functions.
             tampered.setflags(write=right.flags.writeable)
             with pytest.raises(InputError) as error:
                 verify_index(with_array(index, path, tampered))

@@ -1,4 +1,4 @@
-"""Folders appear whole or not at all, and replace nothing but their own kind."""
+"""Folders appear complete or not at all, and only replace folders of their own kind."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ OWN = ("index.json", "table.npy")
 
 @pytest.fixture
 def index(tmp_path) -> Path:
-    """A folder of our kind, by itself in another one."""
+    """Return a folder of the right kind, alone in another one."""
     path = tmp_path / "index"
     path.mkdir()
     (path / "index.json").write_text("old")
@@ -34,7 +34,7 @@ def write(path) -> None:
 
 
 def refusal(path) -> str:
-    """What is said of a path that cannot be written, at once."""
+    """Return the immediate error for a path that cannot be written."""
     with pytest.raises(UsageError) as caught, atomic_folder(path, OWN):
         pytest.fail("the work had begun")
     return str(caught.value)
@@ -103,7 +103,7 @@ def test_a_folder_of_something_else_is_never_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["genome.fa", ".hidden", "table.npy.bak", "folder/"])
-def test_a_file_of_somebody_else_is_never_removed(tmp_path, index, name):
+def test_files_of_others_are_never_removed(tmp_path, index, name):
     if name.endswith("/"):
         (index / name).mkdir()
     else:
@@ -137,7 +137,7 @@ def test_an_empty_folder_may_be_filled(tmp_path):
 
 
 @pytest.mark.parametrize("name", [".", "../index", "link"])
-def test_the_folder_we_stand_in(tmp_path, monkeypatch, index, name):
+def test_the_current_folder(tmp_path, monkeypatch, index, name):
     (tmp_path / "link").symlink_to(index)
     monkeypatch.chdir(index)
     path = tmp_path / "link" if name == "link" else name
@@ -165,7 +165,7 @@ def test_a_replaced_folder_whose_run_was_killed_comes_back(tmp_path, index):
 
 @contextlib.contextmanager
 def folder_of_nobody():
-    """A folder in which a user without rights may write."""
+    """Return a folder in which an unprivileged user may write."""
     folder = Path(tempfile.mkdtemp())
     try:
         folder.chmod(0o777)
@@ -184,7 +184,7 @@ def test_a_folder_that_may_not_be_changed(checkout):
         "with atomic_folder('index', ['index.json']): pass\n"
     )
     with folder_of_nobody() as folder:
-        # Its modules are read before it lays down its rights.
+        # Its modules are imported before it drops its privileges.
         run = [sys.executable, "-c", "import bwarp.io.atomic_output, pathlib\n" + code]
         done = subprocess.run(
             run, cwd=folder, env=os.environ | {"PYTHONPATH": str(checkout)},

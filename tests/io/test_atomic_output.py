@@ -1,4 +1,4 @@
-"""Outputs appear whole or not at all, and never at the cost of something else."""
+"""Outputs appear complete or not at all, and never destroy other files."""
 
 import gzip
 import itertools
@@ -104,8 +104,8 @@ def test_a_folder_that_does_not_exist_is_not_made(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_what_was_left_by_a_killed_run_nobody_asked_for_is_removed(tmp_path):
-    """As in a container whose first process does not ask."""
+def test_leftovers_of_a_killed_and_unreaped_run_are_removed(tmp_path):
+    """For example in a container whose first process does not wait for its children."""
     with subprocess.Popen(["sleep", "60"]) as killed:
         part = tmp_path / f".out.txt.{killed.pid}.part"
         part.write_text("half")
@@ -119,7 +119,7 @@ def test_what_was_left_by_a_killed_run_nobody_asked_for_is_removed(tmp_path):
         assert not part.exists()
 
 
-def test_what_a_killed_run_left_is_removed(tmp_path):
+def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     left = [f".out.txt.{process}.part" for process in (dead_process(), os.getpid())]
     kept = [f".out.txt.{os.getppid()}.part", f".other.{dead_process()}.part", ".out.txt.part"]
     for name in left + kept:
@@ -129,7 +129,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
     assert names(tmp_path) == sorted([*kept, "out.txt"])
 
 
-def test_what_the_system_calls_standard_output(tmp_path):
+def test_other_names_of_standard_output(tmp_path):
     code = (
         "from bwarp.io.atomic_output import atomic_file\n"
         "with atomic_file('/dev/stdout') as file: file.write(b'new')"
@@ -141,7 +141,7 @@ def test_what_the_system_calls_standard_output(tmp_path):
     assert (tmp_path / "log").read_text() == "old new"
 
 
-def test_a_hard_link_to_an_output_keeps_what_it_had(tmp_path):
+def test_a_hard_link_to_an_output_keeps_its_content(tmp_path):
     (tmp_path / "reads").write_text("old")
     (tmp_path / "out").hardlink_to(tmp_path / "reads")
     with atomic_file(tmp_path / "out", "w") as file:
@@ -157,7 +157,7 @@ def use_and_fail(path: Path) -> None:
         raise ZeroDivisionError
 
 
-def test_a_private_folder_goes_whatever_happens(tmp_path):
+def test_a_private_folder_is_always_removed(tmp_path):
     path = tmp_path / "new" / "out.bam"
     (tmp_path / "new" / f".out.bam.{dead_process()}.part").mkdir(parents=True)
     with pytest.raises(ZeroDivisionError):
@@ -184,7 +184,7 @@ def lines_of(seed, n=150_000):
 
 
 def compressed(path, data, sizes):
-    """What is in a file to which the data were written in pieces of these sizes, over and over."""
+    """Return the content of a file written in pieces of these sizes, repeatedly."""
     with atomic_file(path) as file:
         at = 0
         for size in itertools.cycle(sizes):
@@ -204,7 +204,7 @@ def test_compressed_bytes_do_not_depend_on_how_they_were_written(tmp_path):
         assert compressed(tmp_path / "cut.gz", data, sizes) == whole
 
 
-def test_compressed_bytes_do_not_depend_on_what_was_compressed_before_or_beside(tmp_path):
+def test_compressed_bytes_do_not_depend_on_other_files(tmp_path):
     data = [lines_of(seed, 70_000) for seed in range(4)]
 
     def in_order(order):
@@ -219,7 +219,7 @@ def test_compressed_bytes_do_not_depend_on_what_was_compressed_before_or_beside(
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes((1 << 20) - 1), bytes(1 << 20)])
-def test_files_that_end_where_a_member_does_or_hold_nothing(tmp_path, data):
+def test_compressed_files_of_any_size(tmp_path, data):
     assert gzip.decompress(compressed(tmp_path / "a.gz", data, [1 << 21])) == data
 
 
@@ -240,12 +240,12 @@ def test_files_appear_together(tmp_path):
     assert gzip.decompress(paths[1].read_bytes()) == b"2"
 
 
-def test_where_the_last_of_some_files_cannot_be_written_there_is_none(tmp_path):
+def test_if_the_last_of_several_files_fails_none_appears(tmp_path):
     def write():
         with atomic_files([tmp_path / "first", tmp_path / "last"]) as (first, last):
             first.write(b"whole")
             last.write(b"x")
-            # Closing is what fails: the bytes are still in memory.
+            # Closing fails, because the bytes are still in memory.
             os.dup2(os.open("/dev/full", os.O_WRONLY), last.fileno())
 
     with pytest.raises(OSError, match="No space left"):

@@ -1,4 +1,4 @@
-"""Regions of BED files, and what is refused."""
+"""Regions of BED files, and errors."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Chunk files: what is written is read, and what is damaged is refused."""
+"""Chunk files: the data read equal the data written, and damage is an error."""
 
 import io
 import sys
@@ -57,7 +57,7 @@ def test_a_file_that_was_cut_off_or_changed_anywhere(tmp_path):
     write(path)
     whole = path.read_bytes()
     message = f"{path}: the file is damaged or cut off: make it again"
-    # The line feed at the very end is not missed.
+    # The final line feed may be missing.
     for length in range(len(whole) - 1):
         path.write_bytes(whole[:length])
         with pytest.raises(InputError) as caught:
@@ -68,7 +68,8 @@ def test_a_file_that_was_cut_off_or_changed_anywhere(tmp_path):
         changed = bytearray(whole)
         changed[at] ^= 8
         path.write_bytes(changed)
-        # A letter in the name of a chunk or array may go unnoticed here; the data may not.
+        # A changed letter in the name of a chunk or array may go unnoticed here; changed data may
+        # not.
         assert said_or_read(path) in (message, expected), at
 
 

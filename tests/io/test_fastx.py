@@ -1,4 +1,4 @@
-"""FASTA and FASTQ reading against plain parsers, other people's reader, and hostile files."""
+"""Reading FASTA and FASTQ, against simple parsers, another reader, and malformed files."""
 
 import re
 
@@ -19,7 +19,7 @@ CUT_OFF = "the last FASTQ record is cut off: a record is four lines (@name, base
 
 
 def records_of(path, **options) -> list[tuple[bytes, bytes, bytes | None]]:
-    """Header, bases and qualities of every record, and the batches' own promises checked."""
+    """Return header, bases and qualities of each record; check properties of the batches."""
     records = []
     for batch in read_sequences(path, **options):
         assert batch.count > 0
@@ -38,7 +38,7 @@ def records_of(path, **options) -> list[tuple[bytes, bytes, bytes | None]]:
 
 
 def outcome(path, **options):
-    """What reading gives: the records, or the message."""
+    """Return the result of reading: the records, or the error message."""
     try:
         return records_of(path, **options)
     except InputError as error:
@@ -46,7 +46,7 @@ def outcome(path, **options):
 
 
 def agree(path, text: bytes, **options):
-    """Whether reading gives what the oracle gives for the text that `path` holds."""
+    """Return whether reading `path` agrees with the oracle."""
     found, expected = outcome(path, **options), plain_records(text)
     if isinstance(expected, int):
         return isinstance(found, str) and found.startswith(f"{path}, line {expected}: ")
@@ -123,8 +123,8 @@ def test_any_text_is_read_or_refused_alike_in_every_chunking(tmp_path_factory, s
         assert outcome(path, chunk_bytes=data.draw(st.integers(1, len(text) + 2))) == whole
 
 
-def test_a_line_of_bases_that_its_record_does_not_bear_out(tmp_path):
-    # Far more bases than qualities: nothing may be written beyond what was made for them.
+def test_many_more_bases_than_qualities(tmp_path):
+    # Far more bases than qualities: nothing may be written outside the arrays.
     path = tmp_path / "long.fq"
     path.write_bytes(b"@a\n" + b"A" * 100_000 + b"\n+\n!\n")
     for chunk_bytes in (1000, 99_000, 1_000_000):
@@ -213,7 +213,7 @@ def test_wrong_fastq_files_of_biopython(shared_data, name, message):
 
 
 def test_the_other_files_of_biopython(shared_data):
-    """Right files on four lines are read as dnaio reads them; wrapped ones are refused."""
+    """Valid files with four lines per record are read as by dnaio; wrapped ones are errors."""
     wrapped = {"longreads_original_sanger", "tricky", "wrapping_original_sanger"}
     read = 0
     for path in sorted(shared_data("badinput_biopython", "Quality").glob("*.fastq")):
@@ -376,7 +376,7 @@ def test_random_bytes_are_refused(tmp_path):
         assert outcome(path).startswith(f"{path}, line ")
 
 
-def test_the_system_says_what_it_says(tmp_path):
+def test_errors_of_the_system_are_unchanged(tmp_path):
     with pytest.raises(FileNotFoundError):
         records_of(tmp_path / "absent")
     with pytest.raises(IsADirectoryError):
@@ -388,10 +388,10 @@ def test_a_file_is_closed_when_reading_stops_early(tmp_path):
     path.write_bytes(TEXT)
     batches = read_sequences(path, chunk_bytes=100)
     next(batches)
-    batches.close()  # an open file would be a ResourceWarning, and that an error
+    batches.close()  # an open file would cause a ResourceWarning, which is an error
 
 
-def test_chunks_are_near_what_was_asked_for(tmp_path):
+def test_chunks_have_about_the_requested_size(tmp_path):
     path = tmp_path / "reads.fq"
     path.write_bytes(TEXT * 20)
     sizes = [batch.text.size for batch in fastx.read_sequences(path, chunk_bytes=10_000)]

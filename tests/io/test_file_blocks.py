@@ -1,4 +1,4 @@
-"""Plain and compressed files in blocks: nothing of a file is dropped in silence."""
+"""Plain and compressed files in blocks: no part of a file is dropped silently."""
 
 import bz2
 import errno
@@ -30,7 +30,7 @@ TEXT = b"".join(b"@read%d\nACGTTGCA\n+\nIIIIIIII\n" % i for i in range(400))
 
 
 def zstd(text: bytes) -> bytes:
-    # As the zstd program does; without the checksum much damage cannot be seen.
+    # Like the zstd program; without the checksum, much damage cannot be detected.
     return xopen.zstd.compress(text, options={xopen.zstd.CompressionParameter.checksum_flag: 1})
 
 
@@ -51,9 +51,9 @@ CUT_OFF = "the compressed file ends too early: it was cut off; fetch or write it
 
 
 def content(path, stored: bytes, **options) -> bytes | str:
-    """What reading a file of these bytes gives: all of it, or the message without the name.
+    """Return the result of reading these bytes: the content, or the message without the file name.
 
-    Several threads give the same.
+    Also checks that several threads give the same result.
     """
     path.write_bytes(stored)
 
@@ -94,17 +94,17 @@ def test_blocks_of_a_compressed_file(path, kind):
 
 @pytest.mark.parametrize("kind", COMPRESSORS)
 @pytest.mark.parametrize("name", ["reads", "reads.gz", "reads.xz"])
-def test_compressed_whatever_its_name(tmp_path, kind, name):
+def test_compressed_with_any_name(tmp_path, kind, name):
     compress = COMPRESSORS[kind]
     assert content(tmp_path / name, compress(TEXT), block_bytes=3000) == TEXT
-    # Streams one after the other, as bgzip and cat make them, some of them empty.
+    # Concatenated streams, as from bgzip and cat, some of them empty.
     half = len(TEXT) // 2
     parts = [compress(part) for part in (b"", TEXT[:half], b"", TEXT[half:], b"")]
     assert content(tmp_path / name, b"".join(parts), block_bytes=3000) == TEXT
 
 
 @pytest.mark.parametrize("name", ["reads.gz", "reads.bz2", "reads.zst"])
-def test_plain_in_spite_of_its_name(tmp_path, name):
+def test_plain_despite_its_name(tmp_path, name):
     assert content(tmp_path / name, TEXT) == TEXT
 
 
@@ -120,14 +120,14 @@ def test_cut_off_anywhere(path, kind, first):
 
 @pytest.mark.parametrize("kind", COMPRESSORS)
 def test_a_flipped_bit_in_a_second_stream(path, kind):
-    """Above all near its start, where other readers take it for something not to read."""
+    """In particular near its start, where other readers take it for trailing data."""
     stream = COMPRESSORS[kind](TEXT)
     damaged = 0
     for at in sorted({*range(30), *range(0, len(stream), 1 + len(stream) // 300)}):
         for bit in range(8) if at < 30 else [at % 8]:
             flipped = stream[:at] + bytes([stream[at] ^ 1 << bit]) + stream[at + 1 :]
             found = content(path, stream + flipped)
-            # Some bits mean nothing, such as the time in a gzip header.
+            # Some bits have no meaning, such as the time in a gzip header.
             assert refused(found) or found == TEXT + TEXT, (at, bit, found)
             damaged += refused(found)
     assert damaged > 100
@@ -148,7 +148,7 @@ def test_anything_behind_a_stream_is_refused(path, kind, junk):
 @pytest.mark.parametrize("kind", ["gz", "bgzf", "bz2", "xz"])
 @pytest.mark.parametrize("n", [1, 4, 512, 300_000])
 def test_zeros_behind_a_stream_are_padding(path, kind, n):
-    """As tapes and `xz` leave them; what follows them is read."""
+    """Tapes and `xz` write such zeros; data after them is read."""
     stream = COMPRESSORS[kind](TEXT)
     assert content(path, stream + bytes(n)) == TEXT
     assert content(path, stream + bytes(n) + stream + bytes(n)) == TEXT + TEXT
@@ -162,7 +162,7 @@ def test_another_kind_of_stream_behind_one_is_refused(path, kind):
 
 
 def test_blocks_of_bgzf_with_and_without_the_last_empty_one(path):
-    # Sequencers' own BGZF has no block that marks the end, so it must not be asked for.
+    # BGZF from sequencers has no end marker, so it must not be required.
     blocks = [compressed_block(TEXT[i : i + 3000]) for i in range(0, len(TEXT), 3000)]
     assert content(path, b"".join(blocks)) == TEXT
     assert (
@@ -176,7 +176,7 @@ def test_blocks_of_bgzf_with_and_without_the_last_empty_one(path):
 @settings(max_examples=5 * EXAMPLES, deadline=None, derandomize=EXAMPLES == 40)
 @given(st.data())
 def test_streams_put_together_anyhow(tmp_path_factory, data):
-    """Whole streams, padding, and at most one wrong thing: everything, or a refusal."""
+    """Complete streams, padding, and at most one error: all content, or an error message."""
     kind = data.draw(st.sampled_from(["gz", "bgzf", "bz2", "xz"]))
     stored, whole = COMPRESSORS[kind](b"@"), b"@"
     for _ in range(data.draw(st.integers(0, 6))):
@@ -204,7 +204,7 @@ def test_streams_put_together_anyhow(tmp_path_factory, data):
 
 
 def ends_of_streams(kind: str, stored: bytes) -> set[int]:
-    """Where a file may end: behind every stream, and among the zeros that follow."""
+    """Return where a file may end: after each stream, and among the zeros that follow."""
     decompress = {"gz": gzip, "bgzf": gzip, "bz2": bz2, "xz": lzma}[kind].decompress
     ends = set()
     stripped = stored.rstrip(b"\0")
@@ -226,7 +226,7 @@ def test_rubbish_after_a_magic_number(path, kind):
 
 @pytest.fixture
 def standard_input():
-    """What puts bytes in the place of this process' standard input, as a pipe."""
+    """Return a function that replaces standard input of this process by a pipe with bytes."""
     kept = os.dup(0)
     reader, writer = os.pipe()
     os.dup2(reader, 0)
@@ -290,7 +290,7 @@ def test_two_bytes_a_letter(path, encoding):
         )
 
 
-def test_the_system_says_what_it_says(tmp_path):
+def test_errors_of_the_system_are_unchanged(tmp_path):
     with pytest.raises(FileNotFoundError):
         next(read_blocks(tmp_path / "absent"))
     with pytest.raises(IsADirectoryError):
@@ -307,7 +307,7 @@ def test_a_file_is_closed_when_reading_stops_early(path, compress):
 
 @pytest.fixture
 def by_process(monkeypatch):
-    """All gzip files are as large as those that are inflated by a process; the processes made."""
+    """Make all gzip files large enough for a separate process; record these processes."""
     started = []
 
     class Started(subprocess.Popen):
@@ -342,7 +342,7 @@ def test_few_threads_and_bgzf_take_no_process(path, by_process):
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])
 def test_a_file_that_is_standard_input(path, name):
-    """It is seekable, as a file with a name is, and a process has a standard input of its own."""
+    """It is seekable like a named file, and a separate process has its own standard input."""
     path.write_bytes(gzip.compress(TEXT))
     read = (
         "import sys\n"
@@ -357,8 +357,8 @@ def test_a_file_that_is_standard_input(path, name):
     assert found == TEXT
 
 
-def test_what_python_prints_is_no_text(path, monkeypatch, by_process):
-    """A module of the folder one works in, and one that Python imports when it starts."""
+def test_output_of_python_is_not_taken_for_text(path, monkeypatch, by_process):
+    """A module in the working folder, and one that Python imports at its start."""
     path.write_bytes(gzip.compress(TEXT))
     for name in ("shutil.py", "struct.py", "sitecustomize.py"):
         (path.parent / name).write_text("print('not a read')\n")
@@ -372,7 +372,7 @@ def test_what_python_prints_is_no_text(path, monkeypatch, by_process):
 
 
 @pytest.mark.parametrize("change", ["cut off", "damaged", "zeros behind", "text behind"])
-def test_what_is_wrong_is_said_though_a_process_inflates(path, by_process, change):
+def test_errors_are_reported_with_a_process(path, by_process, change):
     stored = bytearray(gzip.compress(os.urandom(100_000).hex().encode() * 20) * 2)
     if change == "cut off":
         del stored[-5000:]
@@ -393,7 +393,7 @@ def test_what_is_wrong_is_said_though_a_process_inflates(path, by_process, chang
 
 
 def test_a_process_that_fails_is_replaced(path, monkeypatch, by_process):
-    """As where the machine has no memory for it."""
+    """For example if the machine has no memory for it."""
     path.write_bytes(gzip.compress(TEXT * 3000))
     expected = list(read_blocks(path, 1 << 20, threads=3))
     blocks = read_blocks(path, 1 << 20, threads=4)
@@ -406,7 +406,7 @@ def test_a_process_that_fails_is_replaced(path, monkeypatch, by_process):
         assert b"".join(read_blocks(path, 1 << 20, threads=4)) == b"".join(expected)
 
 
-def test_no_process_stays_when_nobody_reads_on(path, by_process):
+def test_a_process_ends_if_reading_stops(path, by_process):
     path.write_bytes(gzip.compress(TEXT * 3000))
     blocks = read_blocks(path, 1 << 20, threads=4)
     next(blocks)
@@ -415,7 +415,7 @@ def test_no_process_stays_when_nobody_reads_on(path, by_process):
 
 
 def from_process(path, block_bytes: int) -> tuple[list[bytes], int | None]:
-    """The blocks of a process, all of them kept until the last one is there, and what follows."""
+    """Return the blocks from a process, all kept until the last, and its return value."""
     source, blocks = blocks_from_process(path, block_bytes), []
     while True:
         try:
@@ -424,7 +424,7 @@ def from_process(path, block_bytes: int) -> tuple[list[bytes], int | None]:
             return list(map(bytes, blocks)), end.value
 
 
-#: Of which no part is like another.
+#: Data without similar parts.
 MIXED = np.random.default_rng(5).integers(0, 256, 40_000).astype(np.uint8).tobytes().hex().encode()
 
 SLOT = 1000
@@ -434,7 +434,7 @@ RING = file_blocks._SLOTS * SLOT
 @pytest.mark.parametrize("streams", [1, 7])
 @pytest.mark.parametrize("n", [0, 1, SLOT, 2 * SLOT, RING, RING + SLOT, 3 * RING])
 def test_a_ring_of_slots(path, by_process, n, streams):
-    """As much as fills slots, and the ring, and one byte more or less."""
+    """Data that fill slots, and the ring, and one byte more or less."""
     for size in {max(n - 1, 0), n, n + 1}:
         cuts = [size * stream // streams for stream in range(streams + 1)]
         parts = [MIXED[start:stop] for start, stop in itertools.pairwise(cuts)]
@@ -456,8 +456,8 @@ def test_a_slot_is_smaller_than_a_large_block(path, monkeypatch):
 
 @pytest.mark.parametrize("block_bytes", [SLOT, 1 << 20])
 @pytest.mark.parametrize("change", ["cut off", "damaged", "text behind", "no gzip"])
-def test_what_is_good_comes_before_what_is_not(path, by_process, change, block_bytes):
-    """Two streams, of which the second one has something wrong in its middle, or behind it."""
+def test_good_data_precede_an_error(path, by_process, change, block_bytes):
+    """Two streams; the second one has an error in its middle, or after it."""
     text = MIXED * 50
     first, second = gzip.compress(text), bytearray(gzip.compress(text))
     if change == "cut off":
@@ -470,13 +470,13 @@ def test_what_is_good_comes_before_what_is_not(path, by_process, change, block_b
     blocks, after = from_process(path, block_bytes)
     found = b"".join(blocks)
     assert after == len(found)
-    # A checksum comes too late for what is before it.
+    # A checksum comes after the data, which are already handed over.
     assert found[: len(text)] == text[: len(found)]
     assert change == "no gzip" or len(found) > len(text)
     assert [process.returncode for process in by_process] == [1]
 
 
-def test_no_file_and_one_that_is_no_gzip(path, by_process):
+def test_a_missing_file_and_one_that_is_not_gzip(path, by_process):
     assert from_process(path, SLOT) == ([], 0)
     path.write_bytes(b"text")
     assert from_process(path, SLOT) == ([], 0)
@@ -511,7 +511,7 @@ def open_files() -> int:
 
 @pytest.fixture
 def rings(monkeypatch):
-    """Files that stay open, of the memory that programs and processes share."""
+    """Return the open files of memory that programs and processes share."""
     make, made = os.memfd_create, []
 
     def make_and_keep(name):
@@ -534,13 +534,13 @@ def wait_until(done) -> None:
 
 
 def test_the_process_works_ahead(path, by_process, rings):
-    """Of a reader that does not read: in all slots, and no further."""
+    """If the reader does not read, it fills all slots, and no more."""
     path.write_bytes(gzip.compress(MIXED))
     blocks = blocks_from_process(path, SLOT)
     found = []
     for n in range(1, 9):
         found.append(next(blocks))
-        # The slots of what was read hold what comes after the ring.
+        # Slots that were read contain the data after the ring.
         ahead = sorted(range(n, n + file_blocks._SLOTS), key=lambda at: at % file_blocks._SLOTS)
         expected = b"".join(MIXED[at * SLOT : (at + 1) * SLOT] for at in ahead)
         wait_until(lambda expected=expected: os.pread(rings[0], RING + 1, 0) == expected)
@@ -554,7 +554,7 @@ def test_the_process_works_ahead(path, by_process, rings):
 @pytest.mark.parametrize("taken", [0, 1, 10])
 @pytest.mark.parametrize("size", [SLOT // 2, RING, len(MIXED)])
 def test_a_process_ends_with_its_reader(path, by_process, size, taken):
-    """Whether it waits for a free slot, or has nothing left to do."""
+    """It ends whether it waits for a free slot or has nothing left to do."""
     path.write_bytes(gzip.compress(MIXED[:size]))
     before = open_files()
     blocks = blocks_from_process(path, SLOT)
@@ -568,7 +568,7 @@ def test_a_process_ends_with_its_reader(path, by_process, size, taken):
 
 
 @pytest.mark.parametrize("size", [RING // 2, len(MIXED)])
-def test_what_a_killed_process_had_inflated_is_read(path, by_process, rings, size):
+def test_output_of_a_killed_process_is_read(path, by_process, rings, size):
     path.write_bytes(gzip.compress(MIXED[:size]))
     blocks = blocks_from_process(path, SLOT)
     found = [next(blocks)]
@@ -578,7 +578,7 @@ def test_what_a_killed_process_had_inflated_is_read(path, by_process, rings, siz
     by_process[0].wait()
     while block := next(blocks, None):
         found.append(block)
-    # One slot more is full if the process came to that.
+    # One more slot is full if the process has got that far.
     assert len(b"".join(found)) in {min(size, RING) - SLOT, min(size, RING), RING + SLOT}
     assert MIXED.startswith(b"".join(found))
 
@@ -608,7 +608,7 @@ def test_a_process_ends_where_its_program_is_killed(path):
 
 
 def is_gone(number: int) -> bool:
-    """Whether a process has ended, though nobody may have asked how."""
+    """Return whether a process has ended, even if not waited for."""
     try:
         with open(f"/proc/{number}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0] == "Z"

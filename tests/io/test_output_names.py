@@ -1,4 +1,4 @@
-"""No output costs what is read or written besides."""
+"""No output overwrites an input or another output."""
 
 from pathlib import Path
 
@@ -85,7 +85,7 @@ def test_a_folder_to_write(tmp_path, monkeypatch):
         ),
     ],
 )
-def test_what_cannot_be_written_is_known_beforehand(tmp_path, monkeypatch, output, message):
+def test_unwritable_outputs_are_reported_in_advance(tmp_path, monkeypatch, output, message):
     monkeypatch.chdir(tmp_path)
     Path("d").mkdir()
     Path("file").touch()
@@ -111,7 +111,7 @@ def test_endings(path, expected):
 
 
 @pytest.mark.parametrize("path", ["a", "a.txt", "tsv", ".tsv", "a.gz", "a.parquet.gz", "a.tsv.bz2"])
-def test_endings_that_say_nothing(path):
+def test_unknown_endings(path):
     with pytest.raises(UsageError) as caught:
         table_format(path)
     assert str(caught.value) == (

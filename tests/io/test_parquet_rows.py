@@ -1,4 +1,4 @@
-"""Parquet has the same bytes whatever parts its rows come in."""
+"""Parquet files have the same bytes for any division of their rows into parts."""
 
 import io
 

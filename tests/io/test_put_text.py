@@ -1,4 +1,4 @@
-"""Numbers and bytes written into arrays, beside Python's own text."""
+"""Numbers and bytes written into arrays, against Python's own formatting."""
 
 import numba
 import numpy as np

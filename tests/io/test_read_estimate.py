@@ -1,4 +1,4 @@
-"""About how many reads files have."""
+"""Estimates of the number of reads in files."""
 
 import bz2
 import gzip
@@ -15,7 +15,7 @@ FASTA = b"".join(b">%d\n%b\n" % (i, read) for i, read in enumerate(READS))
 
 
 def pieces(text, size):
-    """As bgzip: many streams."""
+    """Compress like bgzip: many streams."""
     return b"".join(
         gzip.compress(text[at : at + size], mtime=0) for at in range(0, len(text), size)
     )
@@ -31,7 +31,7 @@ def pieces(text, size):
         pieces(FASTQ, 60_000),
     ],
 )
-def test_reads_alike_are_counted(tmp_path, content):
+def test_similar_reads_are_counted(tmp_path, content):
     (tmp_path / "reads").write_bytes(content)
     assert estimated_reads(tmp_path / "reads") == pytest.approx(5000, rel=0.1)
 
@@ -41,7 +41,7 @@ def test_reads_alike_are_counted(tmp_path, content):
     [(b"", 0), (b"@", 1), (bz2.compress(FASTQ), None), (gzip.compress(FASTQ, mtime=0)[:9], 1),
      (b"\x1f\x8bno gz at all", 1), (bytes(1000), 10)],
 )  # fmt: skip
-def test_other_files_have_some(tmp_path, content, count):
+def test_other_files_have_an_estimate(tmp_path, content, count):
     (tmp_path / "reads").write_bytes(content)
     expected = -(-len(content) // 100) if count is None else count
     assert estimated_reads(tmp_path / "reads") == expected

@@ -1,4 +1,4 @@
-"""Parts of a sequence file: whole records, in order, about as many bytes in each."""
+"""Parts of a sequence file: whole records, in order, about equal in size."""
 
 import os
 from functools import partial
@@ -13,7 +13,7 @@ from bwarp.io import sequence_parts
 from bwarp.io.file_blocks import read_blocks
 from bwarp.io.sequence_parts import write_parts, write_parts_by_length
 
-#: A check that refuses nothing.
+#: A check that accepts everything.
 read_all = list
 
 
@@ -27,7 +27,7 @@ def parts_of(path, folder, n_parts, threads=1, write=write_parts):
 
 
 def expected_parts(records, n_parts):
-    """A loop over records: a part begins behind its share, or where records become too few."""
+    """Return parts by a loop: a part begins after its share, or if few records remain."""
     total, parts, before = sum(map(len, records)), [], 0
     for number, record in enumerate(records):
         left = len(records) - number
@@ -55,7 +55,7 @@ def test_parts_are_those_of_a_loop(tmp_path_factory, lengths, n_parts, is_fasta,
         records = [b"@%d x\n%s\n+\n%s\n" % (i, b"C" * n, b"@" * n) for i, n in enumerate(lengths)]
     (folder / "all").write_bytes(b"".join(records))
     if is_fasta:
-        records[-1] += b"\n"  # the reader ends every file so: a blank line
+        records[-1] += b"\n"  # the reader ends each file with a blank line
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sequence_parts, "read_blocks", partial(read_blocks, block_bytes=block_bytes))
         if n_parts > len(records):
@@ -79,7 +79,7 @@ def test_compressed_and_unfinished(tmp_path):
         assert np.ptp([len(part) for part in parts]) < 60
 
 
-def test_what_is_no_sequence_file(tmp_path):
+def test_not_a_sequence_file(tmp_path):
     (tmp_path / "a.fa").write_bytes(b"hello\n")
     with pytest.raises(InputError, match="neither FASTA"):
         write_parts(tmp_path / "a.fa", tmp_path, 1, read_all)
@@ -92,8 +92,8 @@ def test_errors_name_lines_of_the_whole_file(tmp_path, write):
         write(tmp_path / "a.fa", tmp_path, 2, read_all)
 
 
-def test_what_is_there_only_once(tmp_path):
-    """A pipe, as of <(zcat queries.fa.gz), has nothing left to be cut."""
+def test_input_that_can_be_read_once(tmp_path):
+    """A pipe, as from <(zcat queries.fa.gz), cannot be read a second time."""
     reading, writing = os.pipe()
     os.write(writing, b">a\nACGT\n>b\nACGT\n")
     os.close(writing)

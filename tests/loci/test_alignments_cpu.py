@@ -1,4 +1,4 @@
-"""CIGARs of loci: as many edits as the locus has, no more gap letters than allowed."""
+"""CIGARs of loci have the edits of the locus, and no more gap letters than allowed."""
 
 import functools
 import itertools
@@ -9,7 +9,7 @@ import numpy as np
 
 from bwarp.loci.alignments_cpu import align_loci
 from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.find_cpu import LociFinder, load
 from bwarp.loci.options import LocusOptions
 from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
@@ -20,9 +20,8 @@ def aligned(contigs, reads, edits, gaps):
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     genome = load(index.reference)
-    loci, _ = find_batch(
-        index, genome, both, blocks_of(both), offsets, LocusOptions(edits, gaps=gaps)
-    )
+    finder = LociFinder(index, genome, LocusOptions(edits, gaps=gaps))
+    loci, _ = finder.find_batch(both, blocks_of(both), offsets)
     found = align_loci(genome.blocks, blocks_of(both), offsets, loci, np.full(len(reads), gaps))
     for i in range(len(loci.reads)):
         cigar = found.cigar[found.offsets[i] : found.offsets[i + 1]].tolist()
@@ -58,8 +57,11 @@ def test_edits_and_gap_letters():
 
 
 def leftmost_alignment(read, stretch, most):
-    """The rule as it is said: fewest edits, then fewest gap letters, then from the last base back a
-    match or mismatch where it can be, else a deleted base, else an inserted one."""
+    """Return the alignment by the rule: fewest edits, then fewest gap letters.
+
+    Ties are broken from the last base back: a match or mismatch if possible, otherwise a deleted
+    base, otherwise an inserted one.
+    """
 
     @functools.cache
     def cost(row, column, letters):
@@ -90,7 +92,7 @@ def leftmost_alignment(read, stretch, most):
     return [(len(list(run)), operation) for operation, run in itertools.groupby(back[::-1])]
 
 
-def test_equals_the_rule_as_it_is_said():
+def test_equals_the_rule():
     n_gapped = 0
     for number in range(30):
         rng = random.Random(100 + number)

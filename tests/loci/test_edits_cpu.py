@@ -1,4 +1,4 @@
-"""Furthest rows against plain dynamic programming."""
+"""Furthest-reaching rows against plain dynamic programming."""
 
 import random
 
@@ -10,6 +10,7 @@ from bwarp.loci.verify_cpu import (
     LEFT,
     NO_DISTANCE,
     RIGHT,
+    Compared,
     distances_to,
     distances_with_few_gaps,
     room_to_work,
@@ -39,7 +40,7 @@ def test_from_every_start(few):
         genome, reads = blocks_of(np.array(text, np.uint8)), blocks_of(np.array(read, np.uint8))
         for start in range(len(text)):
             room = len(text) - start
-            given = (genome, start, room, reads, 0, len(read), edits, gaps)
+            given = (genome, reads, Compared(start, room, 0, len(read)), edits, gaps)
             if few:
                 distances_with_few_gaps(*given, reach, found)
             else:
@@ -59,9 +60,8 @@ def test_before_every_end():
         found = np.empty(2 * gaps + 1, np.uint8)
         genome, reads = blocks_of(np.array(text, np.uint8)), blocks_of(np.array(read, np.uint8))
         for end in range(len(text) + 1):
-            least = distances_to(
-                genome, end, end, reads, len(read), len(read), edits, gaps, LEFT, reach, found
-            )
+            compared = Compared(end, end, len(read), len(read))
+            least = distances_to(genome, reads, compared, edits, gaps, LEFT, reach, found)
             wanted = []
             for k in range(-gaps, gaps + 1):
                 d = distances.get((end - len(read) - k, end), NO_DISTANCE)

@@ -1,4 +1,4 @@
-"""Every locus, none missed: against the definition, on genomes where loci are hard to tell."""
+"""Every locus, none missed: against the definition, on genomes with difficult loci."""
 
 import itertools
 import random
@@ -10,7 +10,7 @@ import bwarp.loci.find_cpu as find_cpu
 import bwarp.loci.parts_cpu as rare_cuts_cpu
 import bwarp.loci.parts_cpu as search_cpu
 from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.find_cpu import LociFinder, load
 from bwarp.loci.options import LocusOptions
 from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.loci_oracle import (
@@ -27,13 +27,14 @@ CASES = range(30)
 def found_by(index, reads, options) -> list:
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
-    loci, _ = find_batch(index, load(index.reference), both, blocks_of(both), offsets, options)
+    finder = LociFinder(index, load(index.reference), options)
+    loci, _ = finder.find_batch(both, blocks_of(both), offsets)
     columns = (loci.reads, loci.strands, loci.starts, loci.ends, loci.distances)
     return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
 
 
 def case(number: int):
-    """Contigs, reads, edits and gaps, and all loci."""
+    """Return contigs, reads, edits and gaps, and all loci."""
     rng = random.Random(number)
     contigs = hard_genome(rng)
     edits = rng.randrange(5)
@@ -80,7 +81,7 @@ def test_few_hits_at_a_time(cases, monkeypatch):
 
 
 def test_one_part_fewer_misses_some(cases, monkeypatch):
-    """That the number of parts matters, and that the test above would see it."""
+    """The number of parts matters, and the test above would notice it."""
     search = search_cpu.search_exact_parts
     monkeypatch.setattr(
         search_cpu,
@@ -128,9 +129,8 @@ def test_reads_no_longer_than_the_edits_are_not_searched():
     index = index_of_codes([[0, 1, 2, 3] * 10])
     codes, offsets = flat([[0, 1, 2], [], [0, 1, 2, 3]])
     both = both_strands(codes, offsets)
-    loci, _ = find_batch(
-        index, load(index.reference), both, blocks_of(both), offsets, LocusOptions(3)
-    )
+    finder = LociFinder(index, load(index.reference), LocusOptions(3))
+    loci, _ = finder.find_batch(both, blocks_of(both), offsets)
     assert loci.searched.tolist() == [-1, -1, 3]
     assert set(loci.reads) == {2}
 
@@ -140,7 +140,7 @@ def test_a_share_of_the_length():
     assert options.edits_of(np.array([33, 34, 99, 100, 150, 2000])).tolist() == [0, 1, 2, 3, 4, 31]
 
 
-def test_reads_over_borders_of_contigs_that_hold_parts_of_them():
+def test_reads_across_borders_of_contigs():
     """Parts of a read on one diagonal, but on two sides of a border."""
     for number in range(150):
         rng = random.Random(number)

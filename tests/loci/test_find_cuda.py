@@ -1,10 +1,11 @@
-"""Loci on a GPU: what the CPU finds, and counts, whatever the reads and the options."""
+"""Loci on a GPU: the same loci and counts as on the CPU, for all reads and options."""
 
 import numpy as np
 import pytest
 
 from bwarp.index.locate_cpu import look_up
 from bwarp.loci import find as engine
+from bwarp.loci import find_cpu
 from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.options import LocusOptions
 from bwarp.loci.parts_cpu import hits_of, items_of, kept_hits
@@ -46,12 +47,13 @@ def test_as_the_cpu(small, options, hits):
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     blocks = blocks_of(both)
-    genome, kept = engine.load(index, "cuda", 2)
-    finder = find_cuda.LociFinder(index, genome, kept[0], options)
+    genome = find_cpu.load(index.reference)
+    finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index, 2), options)
     if hits:
         finder._most_hits = hits
     found, gpu_counts = finder.find_batch(both, blocks, offsets)
-    expected, counts = engine.loci_finder(index, genome, options)(both, blocks, offsets)
+    on_cpu = find_cpu.LociFinder(index, genome, options)
+    expected, counts = on_cpu.find_batch(both, blocks, offsets)
     for name, column in vars(expected).items():
         assert np.array_equal(getattr(found, name), column), name
     assert gpu_counts.tolist() == counts.tolist()
@@ -77,7 +79,7 @@ def test_steps_are_as_the_cpus(small):
         left = kept_hits(hits, positions, kept)
         counts = np.zeros(len(COUNTS), np.int64)
         loci = verifying.find_loci(blocks, items, *left, False, counts)
-        # Where there are no rows, no row is the first.
+        # Without rows, there is no first row.
         parts.first_rows[parts.n_rows == 0] = 0
         found.append([*parts, *walked, kept, loci, counts])
     for one, other in zip(*found, strict=True):

@@ -1,4 +1,4 @@
-"""Loci found by the GPU's kernels, run in plain Python, against those that the CPU finds."""
+"""Loci found by the GPU's kernels in plain Python, against those of the CPU."""
 
 import random
 
@@ -11,14 +11,14 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
-from bwarp.loci import find as engine
 from bwarp.loci import find_cuda
 from bwarp.loci import parts_cpu as rare_cuts_cpu
 from bwarp.loci import parts_cuda as rare_cuts_cuda
 from bwarp.loci import verify_cuda as loci_cuda
 from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.find import find_chunks
-from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.find import LociTask
+from bwarp.loci.find import load as load_engine
+from bwarp.loci.find_cpu import LociFinder, load
 from bwarp.loci.options import LocusOptions, extension_of
 from bwarp.mapping.extension_cpu import both_strands
 from bwarp.reads.read_chunks import ReadChunk
@@ -26,13 +26,13 @@ from tests.helpers.gpu.emulated_mapping import pretend
 
 
 def both_engines(contigs, reads, options, monkeypatch, change=None, **parameters):
-    """What the CPU and the GPU find, and count."""
+    """Return the loci and counts of the CPU and of the GPU."""
     index = index_of_codes(contigs, **parameters)
     genome = load(index.reference)
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     blocks = blocks_of(both)
-    expected = find_batch(index, genome, both, blocks, offsets, options)
+    expected = LociFinder(index, genome, options).find_batch(both, blocks, offsets)
     with monkeypatch.context() as patch:
         pretend(patch)
         finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index), options)
@@ -103,7 +103,7 @@ def test_reads_and_hits_at_a_time(monkeypatch, at_once):
 
 
 def test_clusters_of_any_size(monkeypatch):
-    """Tandem repeats, and more gaps than small clusters are made for."""
+    """Tandem repeats, and more gaps than small clusters allow."""
     rng = random.Random(5)
     unit = [0, 1, 1, 3, 2]
     contigs = [unit * 40 + [rng.randrange(4) for _ in range(60)], [0] * 100 + [2, 1, 3] * 5]
@@ -130,11 +130,11 @@ def test_more_loci_than_hits(monkeypatch):
     assert_same(*both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch))
 
 
-def test_what_does_not_fit_is_found_in_parts(monkeypatch):
-    """The GPU has memory for two reads at a time, which is not known at first."""
+def test_searches_that_do_not_fit_run_in_parts(monkeypatch):
+    """The GPU has memory for two reads at a time, which the program must find out."""
 
     class CudaAPIError(Exception):
-        """As the driver's, known by its name."""
+        """An error with the name of the driver's."""
 
     def attempt_here(work):
         try:
@@ -166,7 +166,7 @@ def test_memory_for_no_read_at_all(monkeypatch):
         both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch)
 
 
-def test_no_reads_and_none_that_is_searched(monkeypatch):
+def test_no_reads_and_no_searchable_reads(monkeypatch):
     contigs, _, _, _ = case(7)
     for reads in ([], [[0, 1], [], [3]]):
         assert_same(*both_engines(contigs, reads, LocusOptions(3), monkeypatch))
@@ -186,15 +186,15 @@ def test_chunks_by_several_threads(monkeypatch, extension, gpus):
             yield ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, 1, first)
 
     options = LocusOptions(edits, gaps=gaps, strata=0)
-    genome, _ = engine.load(index)
-    scores = {"extension": extension_of(extension)}
-    expected = list(find_chunks(index, genome, chunks(), options, **scores))
+    task = LociTask(options, extension=extension_of(extension))
+    expected = list(load_engine(index, task).find_loci(chunks()))
     pretend(monkeypatch, gpus)
-    genome, kept = engine.load(index, "cuda", gpus=gpus)
-    assert len(kept) == gpus
-    found = list(find_chunks(index, genome, chunks(), options, threads=3, kept=kept, **scores))
-    for one, other in zip(found, expected, strict=True):
-        assert one.certificate == other.certificate
+    prepare, prepared = find_cuda.prepare, []
+    monkeypatch.setattr(find_cuda, "prepare", lambda *given: prepared.append(1) or prepare(*given))
+    found = list(load_engine(index, task, "cuda", 3, gpus).find_loci(chunks()))
+    assert len(prepared) == gpus
+    for (one, certificate), (other, others_certificate) in zip(found, expected, strict=True):
+        assert certificate == others_certificate
         for column, others in zip(one.alignments, other.alignments, strict=True):
             assert column.tolist() == others.tolist()
         for name, column in vars(other.loci).items():

@@ -1,4 +1,4 @@
-"""The bound by 4-mers never shows more edits than there are."""
+"""The bound by 4-mers never exceeds the number of edits."""
 
 import random
 
@@ -18,7 +18,7 @@ def test_a_read_with_edits_is_never_dropped():
         start = rng.randrange(40, 150)
         read, at, left = [], start, gaps
         spots = set(rng.sample(range(length), min(edits, length)))
-        seeds = {0}  # diagonals, from the start's, that a base of the alignment lies on
+        seeds = {0}  # diagonals, relative to the start, on which a base of the alignment lies
         while len(read) < length:
             if len(read) in spots:
                 spots.remove(len(read))
@@ -49,7 +49,7 @@ BATCH = 50_000
 
 @numba.njit
 def _mutated(genome, length, most_edits, most_gaps, rng, reads, seeds, n_seeds):
-    """Reads with up to so many edits, and the diagonals that bases without one lie on."""
+    """Return reads with at most this many edits, and the diagonals of unedited bases."""
     for i in range(len(reads)):
         edits, gaps = rng.integers(0, most_edits + 1), most_gaps
         start = rng.integers(100, genome.size - 2 * length - 200)
@@ -81,7 +81,7 @@ def _mutated(genome, length, most_edits, most_gaps, rng, reads, seeds, n_seeds):
 
 @numba.njit
 def _dropped(genome, reads, length, seeds, n_seeds, edits, gaps, shift):
-    """How many reads cannot align, by the bound, on some diagonal that they lie on."""
+    """Count the reads that the bound excludes on a diagonal on which they align."""
     dropped = 0
     for i in range(len(seeds)):
         for k in range(n_seeds[i]):
@@ -91,7 +91,7 @@ def _dropped(genome, reads, length, seeds, n_seeds, edits, gaps, shift):
     return dropped
 
 
-def test_of_a_million_windows_with_edits_none_is_dropped():
+def test_none_of_a_million_windows_with_edits_is_dropped():
     rng = np.random.default_rng(5)
     genome = rng.integers(0, 4, 1_000_000).astype(np.uint8)
     genome[: 1 << 18] = np.resize(genome[:700], 1 << 18)  # tandem repeats

@@ -1,4 +1,4 @@
-"""Proper pairs of loci against all pairs there are, tried one by one."""
+"""Proper pairs of loci, against trying all pairs."""
 
 import math
 import random
@@ -8,8 +8,8 @@ import pytest
 
 from bwarp.loci.locus_bam import rank_loci
 from bwarp.loci.options import FoundLoci
-from bwarp.loci.pairs_cpu import estimate_insert_size, pair_loci, single_insert_sizes
-from bwarp.mapping.insert_size import InsertSize
+from bwarp.loci.pairs_cpu import pair_loci, single_insert_sizes
+from bwarp.mapping.insert_size import InsertSize, insert_size_of_parts
 from bwarp.options.common import ORIENTATIONS
 from bwarp.options.mapping import ALL
 
@@ -18,7 +18,7 @@ EDITS = 4
 
 
 def case(number: int):
-    """Loci of ten pairs on three contigs, as they are found; lengths; how pairs are to lie."""
+    """Return loci of ten pairs on three contigs in order of search, lengths, and pair geometry."""
     rng = random.Random(number)
     contig_starts = np.array([0, 150, 260, 500])
     lengths = [rng.randrange(8, 25) for _ in range(20)]
@@ -29,7 +29,7 @@ def case(number: int):
             size = lengths[read] + rng.randrange(-distance, distance + 1)
             start = rng.randrange(contig_starts[contig], contig_starts[contig + 1] - size)
             rows.add((read, rng.randrange(2), start, start + size, distance))
-    # A start has one locus of a read and strand.
+    # There is one locus per start, read and strand.
     rows = sorted({row[:3]: row for row in sorted(rows)}.values())
     columns = np.array(rows, np.int64).reshape(-1, 5).T
     loci = FoundLoci(
@@ -43,7 +43,7 @@ def case(number: int):
 
 
 def size_of(loci, contig_starts, orientation, i, j) -> int | None:
-    """The insert size of two loci that lie so to each other on one contig."""
+    """Return the insert size of two loci in this orientation on one contig."""
     contigs = np.searchsorted(contig_starts, loci.starts[[i, j]], side="right")
     first, second = (loci.ends[k] if loci.strands[k] else loci.starts[k] for k in (i, j))
     ahead = int(second - first) * (-1 if loci.strands[i] else 1)
@@ -54,7 +54,7 @@ def size_of(loci, contig_starts, orientation, i, j) -> int | None:
 
 
 def pairs_of(loci, contig_starts, insert, strata):
-    """Pairs of every template: (edits, size, locus of end 1, locus of end 2)."""
+    """Return the pairs of each template: (edits, size, locus of end 1, locus of end 2)."""
     found = {template: [] for template in range(10)}
     for i in range(len(loci.reads)):
         for j in range(len(loci.reads)):
@@ -167,7 +167,7 @@ def test_the_insert_size_of_pairs_with_one_locus_each(orientation):
     for template in range(200):
         size, at, flipped = rng.randrange(200, 240), 1000 * template + 400, rng.randrange(2)
         same, behind = {"FR": (0, 0), "RF": (0, 1), "FF": (1, 0), "RR": (1, 1)}[orientation]
-        # First bases: that of end 1 at `at`, read to the right, or all turned round.
+        # The first base of end 1 is at `at`, read to the right; or everything is reversed.
         other = at - size if behind else at + size
         strands = [0, 1 - same]
         bases = [at, other]
@@ -187,8 +187,8 @@ def test_the_insert_size_of_pairs_with_one_locus_each(orientation):
     assert set(orientations) == {ORIENTATIONS.index(orientation)}
     few, _ = single_insert_sizes(loci, np.array([0, 10**6]), 50)
     assert few.tolist() == wanted[:45]
-    insert = estimate_insert_size([(sizes, orientations)], None)
+    insert = insert_size_of_parts([(sizes, orientations)], None)
     assert insert.lowest <= min(wanted)
     assert max(wanted) <= insert.highest
     assert insert.orientation == ORIENTATIONS.index(orientation)
-    assert estimate_insert_size([(sizes[:20], orientations[:20])], None).highest == 0
+    assert insert_size_of_parts([(sizes[:20], orientations[:20])], None).highest == 0

@@ -11,14 +11,14 @@ from bwarp.errors import UsageError
 from bwarp.loci import alignments_cpu as scored_alignments
 from bwarp.loci.alignments_cpu import align_by_score
 from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.find_cpu import LociFinder, load
 from bwarp.loci.options import LocusOptions, extension_of
 from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.alignment_oracle import align
 from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
 
-#: Match, mismatch, and the costs of a gap: bwa's, gaps for nothing but their bases, and scores with
-#: which a mismatch, or a gap, is never worth it.
+#: Match, mismatch, and the costs of a gap: bwa's, gaps without an opening cost, and scores with
+#: which a mismatch, or a gap, is never worthwhile.
 SCORES = [(1, -4, 6, 1), (2, -3, 5, 2), (1, -1, 0, 1), (1, -100, 0, 1), (1, -1, 100, 100)]
 
 
@@ -27,7 +27,7 @@ def aligned(contigs, reads, edits, extension):
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     genome, blocks = load(index.reference), blocks_of(both)
-    loci, _ = find_batch(index, genome, both, blocks, offsets, LocusOptions(edits))
+    loci, _ = LociFinder(index, genome, LocusOptions(edits)).find_batch(both, blocks, offsets)
     return loci, align_by_score(genome.blocks, both, blocks, offsets, loci, extension)
 
 
@@ -37,7 +37,7 @@ def cigar_of(found, i):
 
 
 def expected(read, stretch, extension):
-    """An alignment of the oracle, and its CIGAR with M and S."""
+    """Return the oracle's alignment, and its CIGAR with M and S."""
     mode = LOCAL if extension.local else FITTING
     found = align(read, stretch, extension.scoring, mode)
     if found.reference_start == found.reference_end:
@@ -80,14 +80,14 @@ def test_equals_whole_matrices(monkeypatch, name, scores):
     assert seen["loci"] > 200
     assert (seen["clipped"] > 20) == (name == "local")
     assert seen["gaps"] > 5 or scores[2] == 100
-    # Scores that lose as much by each edit have their way in edits.
+    # Scores with equal costs of all edits give the alignment by edits.
     assert seen["other edits"] > 5 or (name, scores) == ("semiglobal", (1, -1, 0, 1))
 
 
 def test_one_long_gap_is_better_than_two():
     rng = random.Random(1)
     genome = [rng.randrange(4) for _ in range(400)]
-    # Three bases are missing, of which edits would rather take one elsewhere.
+    # Three bases are missing; by edits, one of them would be elsewhere.
     genome[150:158] = [0, 1, 2, 3, 0, 2, 1, 3]
     read = genome[100:152] + genome[155:200]
     loci, found = aligned([genome], [read], 3, extension_of("semiglobal"))
@@ -99,7 +99,7 @@ def test_one_long_gap_is_better_than_two():
 
 
 def test_a_whole_insertion_is_no_alignment():
-    """Where inserting the read at once scores most, the stretch is aligned to its ends too."""
+    """If a single insertion of the read scores most, the alignment still spans the locus."""
     genome = [0] * 10 + [1] + [0] * 10
     loci, found = aligned(
         [genome], [[2, 2, 1, 3, 3]], 4, extension_of("semiglobal", 1, -100, 100, 1)

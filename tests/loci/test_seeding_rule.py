@@ -1,4 +1,4 @@
-"""The number of parts: no alignment escapes it, and one part fewer lets one escape."""
+"""The number of parts: no alignment is missed, and with one part fewer, some are."""
 
 from functools import cache
 from itertools import product
@@ -10,10 +10,10 @@ from bwarp.loci.options import best_mismatches, parts_needed
 
 @cache
 def escapes(parts: int, edits: int, gaps: int, mismatches: int) -> bool:
-    """Whether edits can be dealt to parts so that none is free of gaps with few mismatches."""
+    """Return whether edits can be distributed so that all parts have gaps or many mismatches."""
     if parts == 0:
         return True
-    # A part is spoiled by one gap letter, or by one mismatch too many.
+    # A part is missed because of one gap letter, or one mismatch too many.
     by_gap = gaps > 0 and escapes(parts - 1, edits - 1, gaps - 1, mismatches)
     left = edits - mismatches - 1
     return by_gap or (left >= 0 and escapes(parts - 1, left, min(gaps, left), mismatches))

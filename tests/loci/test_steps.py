@@ -1,4 +1,4 @@
-"""The steps of a search one by one: together the same as all of them in one."""
+"""The steps of a search, one by one: the same results as all steps together."""
 
 import random
 
@@ -7,7 +7,7 @@ import pytest
 
 from bwarp.index.locate_cpu import look_up, step_to_sampled
 from bwarp.loci.candidates_cpu import blocks_of, may_have_loci
-from bwarp.loci.find_cpu import find_batch, load
+from bwarp.loci.find_cpu import LociFinder, load
 from bwarp.loci.options import LocusOptions
 from bwarp.loci.parts_cpu import (
     Items,
@@ -28,7 +28,7 @@ from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, ind
 
 
 def by_steps(index, both, offsets, options, n_items=3):
-    """As `find_batch`, some items at a time."""
+    """Search like `find_batch`, some items at a time."""
     genome, blocks, lengths = load(index.reference), blocks_of(both), np.diff(offsets)
     counts = np.zeros(len(COUNTS), np.int64)
     found = []
@@ -77,7 +77,8 @@ def test_steps_are_as_all_in_one(strata, use_filter, mismatches):
             4, gaps=gaps, strata=strata, mismatches=mismatches, use_filter=use_filter
         )
         blocks = blocks_of(both)
-        whole, counts = find_batch(index, load(index.reference), both, blocks, offsets, options)
+        finder = LociFinder(index, load(index.reference), options)
+        whole, counts = finder.find_batch(both, blocks, offsets)
         loci, counts_of_steps = by_steps(index, both, offsets, options)
         for name, array in vars(whole).items():
             assert np.array_equal(array, getattr(loci, name)), name

@@ -1,4 +1,4 @@
-"""The steps of the chain by the GPU's kernels, run in plain Python, against those of the CPU."""
+"""The steps of the chain with the GPU's kernels in plain Python, against the CPU."""
 
 import random
 
@@ -55,7 +55,7 @@ def test_as_the_cpu(monkeypatch, number, at_once):
     seeding, verifying = on_gpu.SeedingSteps(index), on_gpu.VerifyingSteps(index.reference)
     found_parts = seeding.search_parts(both, items)
     for one in (found_parts, parts):
-        # Where there are no rows, no row is the first.
+        # Without rows, there is no first row.
         one.first_rows[one.n_rows == 0] = 0
     for one, other in zip(found_parts, parts, strict=True):
         assert one.dtype == other.dtype
@@ -109,7 +109,7 @@ def test_reads_are_copied_once_a_chunk(monkeypatch):
 
 
 def few(monkeypatch, at_once):
-    """Let the memory be enough for so many items at a time."""
+    """Limit the memory to this many items at a time."""
 
     def attempt(work):
         first, last = work.args

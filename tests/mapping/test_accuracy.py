@@ -1,4 +1,4 @@
-"""Reads of all lengths lie where they are from, and copies hold each other's quality down."""
+"""Reads of all lengths map to their origins, and copies lower each other's quality."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from tests.helpers.oracles.mapping_oracle import (
 
 @pytest.fixture(scope="module")
 def mapper():
-    """A genome of 60,000 bases in which 200 bases are there once on each strand."""
+    """Return a mapper for 60,000 bases, in which 200 bases occur once on each strand."""
     rng = np.random.default_rng(1)
     copied = random_bases(rng, 200)
     other = decode(opposite(encode(copied)))
@@ -27,7 +27,7 @@ def mapper():
 
 
 def worn_reads(genome, rng, length, n, rate):
-    """Reads on both strands with mismatches, the longer ones with gaps, and where they begin."""
+    """Return reads on both strands with mismatches, the longer ones with gaps, and their starts."""
     bases = codes_in(genome)
     starts = rng.integers(0, min(39_000, bases.size - length), n)
     reads = []
@@ -46,7 +46,7 @@ def worn_reads(genome, rng, length, n, rate):
 @pytest.mark.parametrize(
     ("length", "rate"), [(30, 0), (40, 0.02), (50, 0.03), (250, 0.03), (500, 0.03), (1000, 0.05)]
 )
-def test_reads_of_all_lengths_lie_where_they_are_from(mapper, length, rate):
+def test_reads_of_all_lengths_map_to_their_origins(mapper, length, rate):
     rng = np.random.default_rng(length)
     reads, starts = worn_reads(mapper.genome, rng, length, 60, rate)
     lines = mapper.map([decode(read).decode() for read in reads])
@@ -54,7 +54,7 @@ def test_reads_of_all_lengths_lie_where_they_are_from(mapper, length, rate):
     assert np.bincount(lines.reads[first], minlength=60).max() == 1
     sure = first & (lines.mapping_qualities >= 10)
     assert np.abs(lines.positions[sure] - starts[lines.reads[sure]]).max() <= 20
-    # Of 40 or 50 bases some differ in more than there is to score.
+    # Some reads of 40 or 50 bases have too many differences for a positive score.
     assert sure.sum() >= (60 if length not in (40, 50) else 54)
 
 
@@ -86,7 +86,7 @@ def test_both_engines_score_long_reads_alike(monkeypatch):
 @pytest.mark.parametrize("at", [40, 48, 82, 90])
 def test_a_poor_read_with_a_gap_has_copies_on_both_strands(mapper, at):
     read = codes_in(mapper.genome)[40_020:40_170].copy()
-    # A mismatch every eight bases, but for a stretch that has seeds.
+    # A mismatch every eight bases, except in a part that has seeds.
     changed = [i for i in range(4, 150, 8) if not 50 <= i < 80]
     read[changed] = (read[changed] + 1) & 3
     lines = mapper.map([decode(np.insert(read, at, read[at] ^ 1)[:150]).decode()])
@@ -111,7 +111,7 @@ def test_short_reads_have_hits_that_mismatches_hide_from_long_seeds(length, seen
 
 
 def copies_with_one_change(rng, unit, n, at):
-    """n loci of a unit that differ from it, each in a base of its own, from `at` on."""
+    """Write n copies of a unit from `at` on, each with a different base changed."""
     contig = [random_bases(rng, 300)]
     for number in range(n):
         copy = encode(unit).copy()
@@ -122,8 +122,8 @@ def copies_with_one_change(rng, unit, n, at):
 
 @pytest.mark.parametrize("length", [36, 50, 75])
 def test_seeds_that_are_all_located_do_not_hide_rivals_of_an_earlier_round(length):
-    # 200 copies share 24-mers with the read: too many to locate. Of its 32-mers it has the only
-    # hits, but a copy differs by one base.
+    # 200 copies share 24-mers with the read: too many to locate. Its 32-mers have no other hits,
+    # but a copy differs by only one base.
     rng = np.random.default_rng(length)
     unit = random_bases(rng, length)
     contigs = [copies_with_one_change(rng, unit, 200, length // 2 - 1), unit]
@@ -133,7 +133,7 @@ def test_seeds_that_are_all_located_do_not_hide_rivals_of_an_earlier_round(lengt
     assert lines.mapping_qualities[0] < 20
 
 
-def test_pairs_of_which_both_ends_score_little_are_mapped(mapper):
+def test_pairs_with_two_low_scoring_ends_are_mapped(mapper):
     bases = codes_in(mapper.genome)
     rng = np.random.default_rng(1)
     firsts, seconds = [], []
@@ -147,7 +147,7 @@ def test_pairs_of_which_both_ends_score_little_are_mapped(mapper):
     lines = bwarp.Mapper(mapper.index, insert_size=(200, 30)).map(firsts, seconds)
     assert (lines.flags & 2).all()
     assert lines.positions[::2].tolist() == starts.tolist()
-    # By itself such a read is not reported.
+    # Such a read alone is not reported.
     assert (mapper.map(firsts).flags & 4).all()
 
 

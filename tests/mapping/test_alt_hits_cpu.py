@@ -1,4 +1,4 @@
-"""Hits on ALT contigs against bwa's rules, written with lists."""
+"""Hits on ALT contigs, against bwa's rules written with lists."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ PARAMETERS = MappingParameters(most_secondary=2, most_secondary_alt=4, alt=(1,))
 
 
 def expected(hits, on_alt, primary):
-    """Lines, qualities, suboptimal scores; secondary hits and who names them; better scores."""
+    """Return lines, qualities, suboptimal scores, secondary hits and their lines, better scores."""
     lines, qualities, suboptimal, secondary, named_by = [], [], [], [], []
     better = [0] * len(primary)
     for read, chosen in enumerate(primary):
@@ -86,9 +86,9 @@ def test_random_hits():
     assert np.array_equal(np.repeat(np.arange(3000), np.diff(some.offsets)), hits.reads[kept])
     found = alt_hits(hits, on_alt, np.full(3000, LENGTH), primary, PARAMETERS)
     wanted = expected(hits, on_alt, primary.tolist())
-    for part, want in zip(vars(found).values(), wanted, strict=True):
+    for part, want in zip(found._asdict().values(), wanted, strict=True):
         assert part.tolist() == want
-    assert min(map(np.count_nonzero, vars(found).values())) > 100
+    assert min(map(np.count_nonzero, found._asdict().values())) > 100
     assert np.count_nonzero(found.named_by >= 0) > 100
 
 

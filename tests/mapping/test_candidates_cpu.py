@@ -1,4 +1,4 @@
-"""Candidates hold every locus where a seed is found by comparing it with all windows."""
+"""Candidates contain all loci where comparing seeds with all windows finds a match."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ K, STEP = 12, 10
 
 @pytest.fixture(scope="module")
 def repeats():
-    """Three contigs: repeats within and between, a tandem, ambiguous bases; and an empty one."""
+    """Return contigs with repeats within and between, a tandem, ambiguous bases; one is empty."""
     rng = np.random.default_rng(1)
     unit, other = random_bases(rng, 80), random_bases(rng, 13)
     contigs = [
@@ -36,7 +36,7 @@ def repeats():
 
 
 def reads_of(genome, rng, count):
-    """Reads of the genome with a few other bases, half of them turned; some over a border."""
+    """Return reads with a few changes, half of them reversed, some across a border."""
     bases = codes_in(genome)
     reads = []
     for _ in range(count):
@@ -56,7 +56,7 @@ def candidates(index, codes, offsets, step, hits, parameters=PARAMETERS, reads=N
 
 
 def diagonals_by_comparing(genome, read, k, step) -> list[tuple[int, int]]:
-    """(strand, diagonal) of every hit of every seed."""
+    """Return (strand, diagonal) of each hit of each seed."""
     bases = codes_in(genome)
     room = len(read) - k
     if room < 0:
@@ -161,25 +161,25 @@ def test_an_unlocated_hit_scores_no_more_than_its_bound(step, hits, most):
 def test_loci_left_out_may_share_the_seeds_that_are_located():
     rng = np.random.default_rng(4)
     unit = random_bases(rng, 60)
-    # The first seed is in few of the copies, all the others are in too many to locate.
+    # The first seed is in few copies; all others are in too many to be located.
     whole, worn = unit + random_bases(rng, 30), random_bases(rng, 14) + unit[14:] + b"A" * 30
     index, _genome = index_and_genome([whole * 6 + worn * 40])
     codes, offsets = flat([encode(unit)])
     parameters = replace(PARAMETERS, candidates_a_read=4)
     found = candidates(index, codes, offsets, STEP, 10, parameters=parameters)
     assert len(found.reads) == 4
-    # Two copies that are as good are among those left out.
+    # Two equally good copies are among those not located.
     assert (found.score_bounds[0], found.unlocated[0]) == (60, 60)
 
 
-def test_of_frequent_seeds_some_hits_are_located():
+def test_some_hits_of_frequent_seeds_are_located():
     rng = np.random.default_rng(4)
     unit = random_bases(rng, 60)
     contigs = [unit + random_bases(rng, 70) for _ in range(20)] + [random_bases(rng, 200)]
     index, _genome = index_and_genome(contigs)
     codes, offsets = flat([encode(unit), encode(contigs[-1][:60])])
     found = candidates(index, codes, offsets, STEP, 30)
-    # One seed's hits fit: another locus could differ by a single base.
+    # The hits of one seed are located: another locus could differ by a single base.
     assert found.score_bounds.tolist() == [55, 45]
     assert found.unlocated.tolist() == [50, 0]
     first = slice(0, found.offsets[1])

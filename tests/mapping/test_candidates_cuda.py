@@ -1,7 +1,7 @@
-"""Seeds selected, their hits listed, sorted and grouped by the GPU's kernels, as by the CPU's.
+"""Seeds are selected, and their hits listed, sorted and grouped, by the GPU as by the CPU.
 
-Whatever a read's hits: none, thousands, all on one diagonal, none near another. The kernels are run
-in plain Python and, where there is one, on a GPU.
+Reads have any hits: none, thousands, all on one diagonal, all far apart. The kernels run in plain
+Python, and on a GPU if there is one.
 """
 
 from dataclasses import replace
@@ -24,6 +24,7 @@ from bwarp.mapping.seeds_cpu import (
     _list_rows,
     _make_keys,
     _select_hits,
+    group_rules,
 )
 from bwarp.reads.device_reads_cuda import DeviceReads
 
@@ -40,39 +41,39 @@ def one_diagonal(rng, n):
 
 
 def both_strands_alike(rng, n):
-    """The same diagonals on both strands: half as many keys again have another strand."""
+    """Return equal diagonals on both strands."""
     return np.concatenate([np.full(n // 2, 700), np.full(n - n // 2, 700 + (1 << 35))])
 
 
 def far_apart(rng, n):
-    """Every hit a group of its own; the farther end of each is one too far."""
+    """Return hits that are separate groups: the distance to the next is one base too long."""
     return np.arange(n) * (GAP + 1) - 50
 
 
 def one_group(rng, n):
-    """Diagonals that are just near enough, a hit each."""
+    """Return diagonals just near enough to form one group, with one hit each."""
     return np.arange(n) * GAP
 
 
 def twins(rng, n):
-    """One group in which all diagonals but one are as good."""
+    """Return one group in which all diagonals except one are equally good."""
     return (np.arange(n) + 1) // 2 * 3
 
 
 def crowded(rng, n):
-    """Few diagonals, so that many hits are alike and groups have several of them."""
+    """Return few diagonals, so that many hits are equal and groups have several diagonals."""
     return rng.integers(0, max(1, n // 6), n) * 7 + rng.integers(0, 2, n) * (1 << 35)
 
 
 def repeats(rng, n):
-    """Copies with an indel here and there: few hits or many, on one diagonal or two."""
+    """Return copies with occasional indels: few or many hits, on one or two diagonals."""
     copies = rng.integers(0, 1 << 33, max(1, n // 9))
     shifts = rng.choice([0, 0, 0, 1, -4, 11], n)
     return rng.choice(copies, n) + shifts + rng.integers(0, 2, n) * (1 << 35)
 
 
 def shuffled_tail(rng, n):
-    """In order already but for the last."""
+    """Return diagonals that are sorted except for the last."""
     return np.roll(np.arange(n) * 5, -1)
 
 
@@ -82,9 +83,9 @@ SHAPES = (
 
 
 def a_case(rng, hits_of_reads):
-    """Reads with these hits (numbers: strand * 2**35 + diagonal), in items as they may come.
+    """Make reads with these hits (strand * 2**35 + diagonal), in items in a possible order.
 
-    Between any two reads is one that is not searched.
+    Between any two of these reads is one that is not searched.
     """
     n = len(hits_of_reads)
     wanted = np.arange(n) * 2 + 1
@@ -115,17 +116,14 @@ def by_the_cpu(case, parameters):
     found = np.zeros((keys.size, 6), np.int64)
     score_bounds, unlocated = np.zeros((2, offsets.size - 1), np.int32)
     seeds = SeedRows(firsts, read_positions, counts, counts, taken, differences)
-    n = _group(
-        np.sort(keys), offsets, wanted, K, seeds, parameters.largest_gap,
-        parameters.candidates_a_read, parameters.match, parameters.least_loss, found, score_bounds,
-        unlocated,
-    )  # fmt: skip
+    rules = group_rules(K, parameters)
+    n = _group(np.sort(keys), offsets, wanted, seeds, rules, found, score_bounds, unlocated)
     return found[:n], score_bounds, unlocated
 
 
 def by_the_gpu(case, parameters):
     keys, offsets, wanted, firsts, counts, taken, differences, read_positions = case
-    # A hit that the search has located itself.
+    # A hit that the search has located.
     counts = np.where((counts == 1) & (taken == 1), LOCATED, counts)
     hit_firsts = np.concatenate([[0], np.cumsum(taken)])
     n_wanted = len(wanted)
@@ -203,7 +201,7 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(device, most, least, h
     read_positions[rng.random(read_positions.size) < 0.1] = -1
     counts = (highest ** rng.random(2 * read_positions.size)).astype(np.int64)
     counts[rng.random(counts.size) < 0.3] = rng.choice([0, 1, highest, 2**32 - 2])
-    # A read whose rarest seed has too many.
+    # A read whose rarest seed has too many hits.
     read_positions[0], counts[:2] = 0, (most + 2, most + 1)
     starts = rng.integers(0, 1000, counts.size)
     found = np.where((counts == 1) & (rng.random(counts.size) < 0.5), LOCATED, counts)
@@ -225,7 +223,7 @@ def test_the_rarest_seeds_are_taken_and_their_hits_listed(device, most, least, h
     hit_firsts = np.concatenate([[0], np.cumsum(taken)])
     rows, keys = np.empty(taken.sum(), np.uint32), np.empty(taken.sum(), np.uint64)
     _list_rows(seeds, rows)
-    # Rows pass for positions, and all lie in one segment: what is located later is their position.
+    # Rows serve as positions, and all are in one segment, so the located positions are the rows.
     segment = np.array([0, 2**33]), np.array([0])
     _make_keys(offsets, wanted, K, seeds, rows, *segment, keys)
     reads = columns(DeviceReads, 1, offsets=cuda.to_device(offsets), n_bases=0, longest=0)

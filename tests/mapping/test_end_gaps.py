@@ -1,23 +1,23 @@
-"""Gaps near ends against every gap at every place."""
+"""Gaps near ends, against trying every gap at every place."""
 
 import numpy as np
 import pytest
 
 from bwarp.mapping import final_alignments
-from bwarp.mapping.extension_cpu import both_strands, extend
+from bwarp.mapping.extension_cpu import Placed, both_strands, extend
 from bwarp.mapping.final_alignments import align_hits, end_costs, gap_may_gain
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from tests.helpers.oracles.mapping_oracle import candidates_at, flat, genome_with
 
-#: Outside of the contig.
+#: A base outside the contig.
 NEVER = -(10**6)
 
-#: Bases of an end that are looked at.
+#: Bases at an end that are checked.
 OUTER = 64
 
 
 def scores_on(read, bases, diagonal, parameters):
-    """The score of every base of a read on a diagonal."""
+    """Return the score of each base of a read on a diagonal."""
     at = diagonal + np.arange(len(read))
     inside = (at >= 0) & (at < len(bases))
     same = (bases[np.clip(at, 0, len(bases) - 1)] == read) & (read < 4)
@@ -29,7 +29,7 @@ def clip_of(parameters):
 
 
 def best_stretch(read, bases, diagonal, parameters):
-    """(score with clipped ends penalised, begin, end) of the best stretch of a diagonal."""
+    """Return (clip-penalised score, begin, end) of the best part of a diagonal."""
     clip, length = clip_of(parameters), len(read)
     sums = np.concatenate([[0], np.cumsum(scores_on(read, bases, diagonal, parameters))])
     begins = -sums - clip * (np.arange(length + 1) > 0)
@@ -41,8 +41,10 @@ def best_stretch(read, bases, diagonal, parameters):
 
 
 def best_with_gap(read, bases, diagonal, begin, end, parameters):
-    """The best score of the stretch with one gap within its outer bases on the right, and what
-    follows the gap: nothing, where the last bases are inserted."""
+    """Return the best score with one gap near the right end, and the bases after the gap.
+
+    If the last bases are inserted, nothing follows the gap.
+    """
     clip, length = clip_of(parameters), len(read)
     near = np.cumsum(scores_on(read, bases, diagonal, parameters)[begin:]) - clip * (begin > 0)
     best = NEVER
@@ -74,16 +76,15 @@ def best_near_ends(read, bases, diagonal, begin, end, parameters):
 
 
 def found_by_bits(genome, read, diagonal, begin, end, parameters, contig=0):
-    # Other bases on both sides, as of other reads.
+    # Other bases on both sides, as from other reads.
     both = np.concatenate([np.full(7, 1, np.uint8), read, np.full(70, 2, np.uint8)])
     low, high = genome.contig_starts[contig : contig + 2]
-    return gap_may_gain(
-        genome.blocks, both, 7, len(read), diagonal, begin, end, low, high, end_costs(parameters)
-    )
+    placed = Placed(7, len(read), diagonal, low, high)
+    return gap_may_gain(genome.blocks, both, placed, begin, end, end_costs(parameters))
 
 
 def random_genome(rng, n):
-    """A contig with tandem repeats and ambiguous bases."""
+    """Return a contig with tandem repeats and ambiguous bases."""
     bases = rng.integers(0, 4, n).astype(np.uint8)
     for _ in range(n // 150):
         at, period = int(rng.integers(0, n - 60)), int(rng.integers(1, 8))
@@ -94,7 +95,7 @@ def random_genome(rng, n):
 
 
 def changed_read(rng, bases, length, start):
-    """A read with mismatches, with gaps near its ends, and with foreign bases outside of them."""
+    """Return a read with mismatches, gaps near its ends, and foreign bases outside these."""
     read = bases[start : start + length].copy()
     flips = rng.random(length) < rng.choice([0, 0.03, 0.1])
     read[flips] = rng.integers(0, 5, flips.sum())
@@ -126,7 +127,7 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-def test_a_gap_is_looked_for_where_one_scores_as_much_and_only_there(name):
+def test_a_gap_is_searched_only_where_one_may_score_as_much(name):
     parameters = PARAMETERS[name]
     rng = np.random.default_rng(list(PARAMETERS).index(name))
     bases = random_genome(rng, 1500)
@@ -153,7 +154,7 @@ def test_a_gap_is_looked_for_where_one_scores_as_much_and_only_there(name):
     assert n_none > 20
 
 
-def test_where_contigs_end_no_gap_that_gains_is_left_out():
+def test_at_contig_ends_no_useful_gap_is_missed():
     rng = np.random.default_rng(5)
     parameters = MappingParameters()
     bases = random_genome(rng, 700)
@@ -180,8 +181,8 @@ def test_where_contigs_end_no_gap_that_gains_is_left_out():
 
 
 @pytest.mark.parametrize("mismatches", [[], [3]])
-def test_a_stretch_of_a_part_of_a_read_that_goes_on_is_aligned(mismatches):
-    """It ends with the part; only alignment finds out how far the diagonal matches."""
+def test_partial_reads_that_match_further_are_aligned(mismatches):
+    """It ends with the part; only alignment finds how far the diagonal matches."""
     rng = np.random.default_rng(9)
     parameters = MappingParameters()
     for _ in range(20):
@@ -207,7 +208,7 @@ def test_gaps_of_more_bases_than_are_compared_may_gain():
     assert found_by_bits(genome, read, 300, begin, end, parameters)
 
 
-def test_gaps_longer_than_the_window_of_a_short_read_are_looked_for_in_long_ones():
+def test_longer_gaps_are_searched_in_long_reads():
     rng = np.random.default_rng(6)
     bases = rng.integers(0, 4, 2000).astype(np.uint8)
     genome = genome_with(bases, [0, 2000])
@@ -230,7 +231,7 @@ def test_two_gaps_near_an_end_are_found():
     reads = [read, 3 - read[::-1]]
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
-    # Where the longer part of the read lies, which is scored alone: no seed shows the gaps.
+    # The position of the longer part, which is scored alone: no seed shows the gaps.
     found = candidates_at(range(2), [0, 1], [996, 996], 2)
     hits = extend(genome, both, offsets, found, MappingParameters())
     hits = hits._replace(gapless=np.ones(2, bool), scores=np.full(2, 64, np.int32))
@@ -254,7 +255,7 @@ def test_alignments_are_made_only_where_a_gap_may_gain(monkeypatch):
     reads, starts = [], rng.integers(200, 19_000, 200)
     for i, start in enumerate(starts):
         read = bases[start : start + 100].copy()
-        # Mismatches near one end, clipped or not; of every tenth read a deletion.
+        # Mismatches near one end, clipped or not; every tenth read has a deletion.
         read[[4, 11]] = (read[[4, 11]] + 1) % 4
         if i % 10 == 0:
             read = np.concatenate([bases[start - 2 : start + 12], bases[start + 14 : start + 100]])

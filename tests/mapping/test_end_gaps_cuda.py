@@ -1,4 +1,4 @@
-"""Gaps near ends as the GPU finds them, against the CPU: bit for bit the same answers."""
+"""Gaps near ends on the GPU, against the CPU: the same results, bit for bit."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.gpu.cuda import cuda, int64, uint8, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
+from bwarp.mapping.extension_cpu import Placed
 from bwarp.mapping.final_alignments import EndCosts, end_costs
 from bwarp.mapping.final_alignments import gap_may_gain as gap_may_gain_cpu
 from bwarp.mapping.final_alignments_cuda import gap_may_gain
@@ -26,14 +27,12 @@ def find_gains(
     blocks: uint32[::1], read_blocks: uint32[::1], numbers: int64[::1], low: int, high: int, n: int,
     costs: EndCosts, gains: uint8[::1],
 ):  # fmt: skip
-    """One thread a stretch: where its read begins, its length, diagonal, begin and end."""
+    """Find gains. One thread per part: start of its read, length, diagonal, begin and end."""
     i = cuda.grid(1)
     if i < n:
         at = 5 * i
-        gains[i] = gap_may_gain(
-            blocks, read_blocks, numbers[at], numbers[at + 1], numbers[at + 2], numbers[at + 3],
-            numbers[at + 4], low, high, costs,
-        )  # fmt: skip
+        read = Placed(numbers[at], numbers[at + 1], numbers[at + 2], low, high)
+        gains[i] = gap_may_gain(blocks, read_blocks, read, numbers[at + 3], numbers[at + 4], costs)
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -57,9 +56,14 @@ def test_the_same_stretches_may_gain(device, name):
     costs = end_costs(parameters)
     expected = [
         gap_may_gain_cpu(
-            genome.blocks, codes, offsets[i], len(read), *stretches[i], low, high, costs
-        )
-        for i, read in enumerate(reads)
+            genome.blocks,
+            codes,
+            Placed(offsets[i], len(read), diagonal, low, high),
+            begin,
+            end,
+            costs,
+        )  # fmt: skip
+        for i, (read, (diagonal, begin, end)) in enumerate(zip(reads, stretches, strict=True))
     ]
     numbers = [(offsets[i], len(reads[i]), *stretches[i]) for i in range(len(reads))]
     gains = cuda.to_device(np.full(len(reads), 7, np.uint8))

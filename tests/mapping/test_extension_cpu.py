@@ -1,4 +1,4 @@
-"""Scored hits against all stretches of a diagonal and against whole alignment matrices."""
+"""Scored hits, against all parts of a diagonal and against whole alignment matrices."""
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from bwarp.mapping.extension_cpu import (
     pass_mismatch,
     put_stretch,
     score_diagonals,
+    valid_score,
 )
 from bwarp.mapping.parameters import MODES, MappingParameters
 from bwarp.mapping.scored_hits_cpu import FIELDS, merge
@@ -35,7 +36,7 @@ def genome_of(*contigs):
 
 
 def edited(rng, read, substitutions, indels):
-    """A copy with random substitutions and short indels."""
+    """Return a copy with random substitutions and short indels."""
     letters = read.tolist()
     for _ in range(substitutions):
         letters[rng.integers(len(letters))] = int(rng.integers(0, 5))
@@ -49,7 +50,7 @@ def edited(rng, read, substitutions, indels):
 
 
 def crowded_end(read, bases) -> bool:
-    """Two mismatches within 16 bases of an end: a gap may be there."""
+    """Return whether two mismatches are within 16 bases of an end, so a gap is possible."""
     differs = (read != bases[: read.size]) | (read > 3)
     return max(differs[:16].sum(), differs[-16:].sum()) > 1
 
@@ -103,7 +104,7 @@ def test_two_gaps_that_cancel_each_other_show_as_mismatches_between_them(between
     rng = np.random.default_rng(6)
     genome = genome_of(random_bases(rng, 400))
     bases = codes_in(genome)[100:250]
-    # Two bases inserted, and two deleted: both ends lie on the diagonal, with all seeds.
+    # Two bases inserted and two deleted: both ends are on the same diagonal, with all seeds.
     read = np.concatenate([bases[:40], 3 - bases[38:40], bases[40 : 40 + between],
                            bases[42 + between :]])  # fmt: skip
     codes, offsets = flat([read])
@@ -118,8 +119,9 @@ def test_two_gaps_that_cancel_each_other_show_as_mismatches_between_them(between
 
 
 def stretch_by_stretch(genome, turned, diagonal, costs):
-    """The best stretch of a diagonal, its highest raw score, and whether an end is crowded, with
-    every mismatch passed by itself.
+    """Return the best stretch of a diagonal, its highest raw score, and whether an end is crowded.
+
+    Each mismatch is passed separately.
     """
     genome_codes = codes_in(genome)
     starts, length = genome.contig_starts, len(turned)
@@ -152,7 +154,7 @@ def test_passing_several_mismatches_at_once_changes_nothing(mode, scores):
     for _ in range(300):
         diagonal = int(rng.integers(-20, 1300))
         read = rng.integers(0, 4, int(rng.integers(1, 260))).astype(np.uint8)
-        # Stretches of matches of all lengths, some of them with a few mismatches.
+        # Runs of matches of all lengths, some with a few mismatches.
         for _ in range(rng.integers(0, 5)):
             begin, n = int(rng.integers(0, read.size)), int(rng.integers(1, 80))
             begin = max(begin, -diagonal)
@@ -160,7 +162,7 @@ def test_passing_several_mismatches_at_once_changes_nothing(mode, scores):
             copied = np.where(rng.random(copied.size) < rng.choice([0, 0.1, 0.3]), 4, copied)
             read[begin : begin + copied.size] = copied
         if rng.random() < 0.3:
-            # Without anything that scores, it counts which of many bad stretches is the first.
+            # Without a positive score, the first of many bad parts matters.
             read = bases[max(diagonal, 0) :][: rng.integers(2, 20)].copy()
             read[rng.random(read.size) < 0.3] = 4
             read[0] = 4
@@ -176,13 +178,13 @@ def test_passing_several_mismatches_at_once_changes_nothing(mode, scores):
     for i, (read, strand, diagonal) in enumerate(zip(reads, strands, diagonals, strict=True)):
         turned = opposite(read) if strand else read
         best, highest, crowded = stretch_by_stretch(genome, turned, diagonal, costs)
-        row = np.zeros(FIELDS, np.int64)
-        raw_score = put_stretch.py_func(
-            row, 0, best, highest, crowded, diagonal, len(read), diagonal, diagonal,
-            genome.contig_starts, costs,
-        )  # fmt: skip
-        assert raw_scores[i] == raw_score
-        assert scored[FIELDS * i : FIELDS * (i + 1)].tolist() == row.tolist()
+        rows = np.zeros_like(scored)
+        put_stretch.py_func(
+            rows, candidates, i, best, crowded, len(read), genome.contig_starts, costs
+        )
+        assert raw_scores[i] == valid_score.py_func(highest, best, len(read), costs)
+        row = slice(FIELDS * i, FIELDS * (i + 1))
+        assert scored[row].tolist() == rows[row].tolist()
 
 
 def test_a_read_over_a_border_is_clipped_where_it_scores_most():
@@ -214,7 +216,7 @@ def test_a_contig_shorter_than_the_read():
     assert (hits.starts[0], hits.ends[0], hits.scores[0]) == (0, 40, 40)
 
 
-def test_low_scores_and_second_sights_are_left_out():
+def test_low_scores_and_duplicates_are_dropped():
     rng = np.random.default_rng(4)
     genome = genome_of(random_bases(rng, 300))
     read = np.delete(codes_in(genome)[50:130], [40, 41])
@@ -232,13 +234,13 @@ def test_a_window_that_cuts_an_alignment_short_gives_no_other_place():
     rng = np.random.default_rng(6)
     genome = genome_of(random_bases(rng, 300))
     codes, offsets = flat([codes_in(genome)[50:150]])
-    # The second candidate's window ends 4 bases before the true alignment does.
+    # The window of the second candidate ends 4 bases before the true alignment.
     found = candidates_at([0, 0], [0, 0], [50, 150 - 4 - 30 - 100], 1)
     hits = extend(genome, both_strands(codes, offsets), offsets, found, PARAMETERS)
     assert hits.scores.tolist() == [100]
 
 
-def test_merged_hits_are_in_order_and_there_once():
+def test_merged_hits_are_sorted_and_unique():
     rng = np.random.default_rng(5)
     unit = random_bases(rng, 70)
     genome = genome_of(unit + random_bases(rng, 50) + unit + random_bases(rng, 50) + unit[:60])

@@ -1,4 +1,4 @@
-"""Final alignments against whole matrices with every clipped end penalised."""
+"""Final alignments, against whole matrices with a penalty for each clipped end."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ PARAMETERS = MappingParameters(least_score=1)
 
 
 def cigar_of(mapped, row, length):
-    """As pysam has it, with soft clips."""
+    """Return the CIGAR as in pysam, with soft clips."""
     aligned = mapped.cigar[mapped.cigar_offsets[row] : mapped.cigar_offsets[row + 1]]
     ends = ((4, int(mapped.read_starts[row])), (4, length - int(mapped.read_ends[row])))
     cigar = [ends[0], *((int(part & 15), int(part >> 4)) for part in aligned), ends[1]]
@@ -32,7 +32,7 @@ def cigar_of(mapped, row, length):
 
 
 def changed_reads(genome, rng, count):
-    """(read, strand, start): with mismatches, gaps and foreign ends; some hang over a contig."""
+    """Return (read, strand, start) with mismatches, gaps, foreign ends; some cross contig ends."""
     bases = codes_in(genome)
     reads = []
     for _ in range(count):
@@ -77,7 +77,7 @@ def test_clip_penalised_scores_are_the_best(clip):
         assert penalised == mapped.scores[row] - clip * clips
         window = bases[hits.window_starts[row] : hits.window_ends[row]]
         _, best = best_scores(read, window, parameters)
-        # Where no gap shows on the diagonal, none is looked for; and what else the window holds is
+        # Without a sign of a gap on the diagonal, none is searched; other content of the window is
         # not the hit.
         if hits.gapless[row] and penalised < best:
             n_missed += 1
@@ -132,7 +132,7 @@ def test_where_clipping_costs_nothing_more_the_end_is_clipped():
     rng = np.random.default_rng(1)
     _, genome = index_and_genome([random_bases(rng, 200)])
     read = codes_in(genome)[60:140].copy()
-    # Two mismatches cost 10, of which clipping five bases saves 10 - 2 matches ... and pays 5.
+    # Two mismatches cost 10; clipping five bases saves these, but costs the other matches, and 5.
     read[[2, 4]] = (read[[2, 4]] + 1) % 4
     read[30] = (read[30] + 1) % 4
     codes, offsets = flat([read])
@@ -177,7 +177,7 @@ def test_two_mismatches_near_an_end_may_be_a_gap():
     codes = codes_in(genome)
     codes[60:68] = [2, 2, 2, 2, 2, 1, 3, 0]
     genome = genome_with(codes, genome.contig_starts)
-    # One T more than the genome has: before it two bases differ where no gap is opened.
+    # One T more than in the genome: without a gap, two bases before it differ.
     read = np.concatenate([codes[61:67], [3], codes[67:140]]).astype(np.uint8)
     codes, offsets = flat([read])
     both = both_strands(codes, offsets)

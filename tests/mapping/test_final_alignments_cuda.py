@@ -31,7 +31,7 @@ PARAMETERS = {
 
 
 def on_gpu(hits):
-    """Hits of the CPU's engine on the GPU."""
+    """Copy hits of the CPU engine to the GPU."""
     rows = np.stack([
         hits.scores, hits.starts, hits.ends, hits.read_starts, hits.read_ends, hits.gapless,
         hits.window_starts, hits.window_ends,
@@ -42,7 +42,7 @@ def on_gpu(hits):
 
 
 def aligned_by_both(reference, reads, hits, selected, parameters):
-    """What the CPU's engine finds, and the GPU's, for hits of reads."""
+    """Return the alignments of the CPU and of the GPU engine for hits of reads."""
     codes, offsets = flat(reads)
     selected = np.array(selected)
     expected = align_hits(
@@ -71,7 +71,7 @@ def assert_same(found, expected):
 
 
 def hostile_reference(rng):
-    """Short and long contigs, tandem repeats, runs of N and single ones."""
+    """Return short and long contigs with tandem repeats, and runs of N or single ones."""
     starts = [0, 300, 340, 900, 903, 1400, 2600]
     bases = rng.integers(0, 4, starts[-1]).astype(np.uint8)
     for _ in range(12):
@@ -84,7 +84,7 @@ def hostile_reference(rng):
 
 
 def hostile_read(rng, bases, length, start):
-    """A read with mismatches, N, gaps near its ends and elsewhere, foreign or distant ends."""
+    """Return a read with mismatches, N, gaps near its ends and elsewhere, and other ends."""
     read = np.resize(bases[start : start + length], length).copy()
     flips = rng.random(length) < rng.choice([0, 0.02, 0.1])
     read[flips] = rng.integers(0, 5, flips.sum())
@@ -104,7 +104,7 @@ def hostile_read(rng, bases, length, start):
 
 
 def hostile_hits(rng, reference, bases, parameters, n_reads=50):
-    """Reads with hits: some of parts of reads, some of windows that hold something else."""
+    """Return reads with hits: some of parts of reads, some in windows with something else."""
     made = []
     for _ in range(n_reads):
         length, start = int(rng.integers(20, 301)), int(rng.integers(0, len(bases) - 20))
@@ -118,7 +118,7 @@ def hostile_hits(rng, reference, bases, parameters, n_reads=50):
     found = candidates_at(numbers, strands, diagonals, n_reads)
     least = replace(parameters, least_score=1)
     hits = extend(genome_of(reference), both_strands(codes, offsets), offsets, found, least)
-    # Parts of stretches, as of reads that were found in parts, and hits that are taken for sure.
+    # Parts of alignments, as of reads found in parts, and hits that are accepted without a score.
     n = len(hits.reads)
     cut = np.where(rng.random(n) < 0.3, (hits.read_ends - hits.read_starts) // 3, 0)
     inner = rng.random(n) < 0.5

@@ -1,4 +1,4 @@
-"""The 5' part of a split read as its primary hit, against lists."""
+"""The 5' part of a split read as its primary hit, against the rule written with lists."""
 
 import numpy as np
 

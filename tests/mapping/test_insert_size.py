@@ -1,4 +1,4 @@
-"""The insert size, from unambiguous pairs alone."""
+"""The insert size, from unambiguous pairs only."""
 
 import math
 
@@ -23,7 +23,7 @@ LENGTHS = np.full(2, 100)
 
 
 def insert_sizes_of(first, second, most_pairs=1):
-    """(insert size, orientation) of a pair, if it is unambiguous."""
+    """Return (insert size, orientation) of a pair, if it is unambiguous."""
     found = unambiguous_insert_sizes(
         hits_of_rows([first, second]), LENGTHS, CONTIG_STARTS, most_pairs
     )
@@ -48,7 +48,7 @@ def test_a_clear_pair_in_every_orientation(first, second, expected):
     rows = [[(100, strand, start, start + 100)] for start, strand in (first, second)]
     assert insert_sizes_of(*rows) == [expected]
     assert insert_sizes_of(*rows, 0) == []
-    # What looks for mates and what measures pairs say the same.
+    # The search for mates and the measurement of pairs agree.
     number = ORIENTATIONS.index(expected[1])
     five_primes = [start + 100 if strand else start for start, strand in (first, second)]
     for end, strand in enumerate((first[1], second[1])):
@@ -74,7 +74,7 @@ def test_clipped_ends_count():
     ],
     ids=["no hit", "another as good", "two contigs", "too far"],
 )
-def test_pairs_that_say_nothing(first, second):
+def test_pairs_that_are_ignored(first, second):
     assert insert_sizes_of(first, second) == []
 
 
@@ -89,7 +89,7 @@ def test_mean_deviation_and_limits():
     sizes = np.round(rng.normal(400, 50, 20_000)).astype(np.int64)
     outliers = np.full(600, 9000)
     insert_sizes = rng.permutation(np.concatenate([sizes, outliers]))
-    # A tenth of another orientation, and half as far apart.
+    # A tenth have another orientation, and half the distance.
     others = rng.random(insert_sizes.size) < 0.1
     found = insert_size_of(
         np.where(others, insert_sizes // 2, insert_sizes), np.where(others, 1, 2)

@@ -1,4 +1,4 @@
-"""Likelihoods in whole numbers, and mapping qualities, against decibels."""
+"""Integer likelihoods, and mapping qualities, against decibels."""
 
 import math
 
@@ -16,7 +16,7 @@ from bwarp.mapping.likelihoods import (
 
 
 @pytest.mark.parametrize("match", [1, 3])
-def test_a_match_less_costs_its_decibels(match):
+def test_one_match_less_costs_its_decibels(match):
     for less in np.arange(-1, MOST_LESS + 2, 0.25):
         found = likelihood.py_func(int(less * match * SCORE_UNITS), match) / ONE
         expected = 10 ** (-MATCH_QUALITY * max(less, 0) / 10) if less < MOST_LESS else 0
@@ -32,5 +32,5 @@ def test_quality_is_the_share_of_the_others():
     assert mapping_quality.py_func(0) == 60
     assert mapping_quality.py_func(ONE - 1) == 3
     assert mapping_quality.py_func(ONE) == 0
-    # Any number of others.
+    # Any number of other hits.
     assert mapping_quality.py_func(ONE << 20) == 0

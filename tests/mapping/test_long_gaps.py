@@ -1,4 +1,4 @@
-"""Clipped ends across long gaps, against every place where a gap could lie."""
+"""Clipped ends across long gaps, against trying every place of a gap."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ PARAMETERS = MappingParameters()
 
 
 def mapped_at(rows) -> MappedReads:
-    """Alignments of one match each: (position, strand, read start, read end, score)."""
+    """Return alignments of one match each: (position, strand, read start, read end, score)."""
     columns = np.array(rows, np.int64).reshape(-1, 5).T
     positions, strands, starts, ends, scores = columns
     return MappedReads(
@@ -51,9 +51,9 @@ def text_of(cigar) -> str:
 
 
 def best_with_gap(read, contig, diagonal, begin, p) -> int:
-    """The best clip-penalised score of bases from `begin` on, with a gap or clipped at the end.
+    """Return the best clip-penalised score of bases from `begin` on, with a gap or a clipped end.
 
-    All pairs of diagonals, all places of the gap, all ends.
+    This tries all pairs of diagonals, all places of the gap, and all ends.
     """
 
     def scores(on):
@@ -81,7 +81,7 @@ def best_with_gap(read, contig, diagonal, begin, p) -> int:
 
 
 def gapped_read(rng, bases, contig_end):
-    """A read of 80 to 150 bases over a gap near its end, and where the near part ends."""
+    """Return a read of 80 to 150 bases across a gap near its end, and the end of the near part."""
     length, size = int(rng.integers(80, 151)), int(rng.integers(21, 111))
     far = int(rng.integers(15, 40))
     near = length - far
@@ -108,7 +108,7 @@ def test_the_best_gap_is_found_at_either_end():
         read, start, near = gapped_read(rng, bases, 700)
         if near < 30:
             continue
-        # The aligned stretch ends where it scores most.
+        # The aligned part ends at its maximum score.
         sums = np.cumsum([base_score(*pair) for pair in zip(read, bases[start:], strict=False)])
         end = int(sums[: near + 15].argmax()) + 1
         expected.append(best_with_gap(read, bases[:700], start, 0, PARAMETERS))
@@ -154,7 +154,7 @@ def test_both_ends_of_one_match_may_have_a_gap():
     cigar = cigar_of(found, 0, len(read))
     assert [part for part in cigar if part[0]] == [(2, 60), (1, 40)]
     assert sum(length for kind, length in cigar if kind == 0) == 140
-    # Not from end to end, nor across more bases than allowed.
+    # Not in end-to-end mode, nor across more bases than allowed.
     for other in (replace(PARAMETERS, mode=END_TO_END), replace(PARAMETERS, longest_gap=39)):
         assert across_long_gaps(*arguments, other).positions.tolist() == [300]
 
@@ -173,12 +173,12 @@ def test_where_clipping_costs_more_than_a_gap_whole_reads_stay_as_they_are():
     assert found.scores.tolist() == [100, 100 - 26]
 
 
-def test_of_equal_gaps_the_shortest_is_taken_and_its_leftmost_place():
+def test_ties_go_to_the_shortest_and_leftmost_gap():
     rng = np.random.default_rng(6)
     unit = random_bases(rng, 40)
     tail = random_bases(rng, 300)
     head = random_bases(rng, 200)
-    # The read has one copy of three: it may leave out any two, or one and begin later.
+    # The read has one copy of three: it may skip any two, or one and begin later.
     _, genome = index_and_genome([head + unit * 3 + tail])
     bases = codes_in(genome)
     for taken, gap in (("M", 80), ("MM", 40)):
@@ -258,11 +258,11 @@ def test_beyond_the_longest_gap_reads_are_split(mapper):
     assert lines.positions.tolist() == [5_000, 5_181]
 
 
-def test_a_part_in_a_repeat_lies_beside_the_other(mapper):
-    """The part in the repeat is the longer one, and there are three of it."""
+def test_a_part_in_a_repeat_is_placed_near_the_other(mapper):
+    """The part in the repeat is the longer one, and has three copies."""
     bases = codes_in(mapper.genome)
     start = 20_300 + 300 + 20_000
-    # 90 bases of the repeat's end, then, 50 bases further, 60 bases that are there once.
+    # The last 90 bases of the repeat; then, 50 bases further, 60 unique bases.
     read = np.concatenate([bases[start + 210 : start + 300], bases[start + 350 : start + 410]])
     lines = mapper.map([decode(read).decode()])
     assert lines.cigars == ["90M50D60M"]

@@ -1,4 +1,4 @@
-"""Reads that clip much, marked by the GPU's kernel, against what the CPU's engine looks at."""
+"""Reads with long clipped ends, marked by the GPU, against those that the CPU checks."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ PARAMETERS = {
 
 
 def hits_of_counts(firsts):
-    """Hits of which only their numbers are known."""
+    """Return hits in which only the number per read is set."""
     offsets = cuda.to_device(firsts.astype(np.uint32))
     return columns(DeviceScoredHits, 1, offsets=offsets, count=int(firsts[-1]))
 

@@ -1,4 +1,4 @@
-"""A mate is found where its partner says, and only there."""
+"""A mate is found where its partner implies, and only there."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def genome():
 
 
 def worn(read):
-    """A read with a mismatch every 15 bases: no seed of 16 or more is left."""
+    """Return a read with a mismatch every 15 bases, so that no seed of 16 bases matches."""
     read = read.copy()
     read[7::15] = (read[7::15] + 1) % 4
     return read
@@ -55,12 +55,12 @@ def rescued(genome, reads, rows, insert=INSERT):
 @pytest.mark.parametrize("size", [220, 300, 380])
 def test_a_mate_without_seeds_is_found(genome, start, size):
     if start == 1700 and size > 300:
-        size = 300  # the fragment ends with the contig
+        size = 300  # the fragment ends at the end of the contig
     first, second = pair_at(genome, start, size)
     hit = (LENGTH, 0, start, start + LENGTH)
     mate = start + size - LENGTH
     assert rescued(genome, [first, second], [[hit], []]) == [(1, 1, mate)]
-    # Seen from the other end: the reverse read is the anchor, and first in its pair.
+    # From the other end: the reverse read is the anchor, and first in its pair.
     anchor = (50, 1, mate, mate + LENGTH)
     assert rescued(genome, [second, worn(first)], [[anchor], []]) == [(1, 0, start)]
 
@@ -84,7 +84,7 @@ def test_a_mate_is_found_in_every_orientation(genome, orientation, end, strand):
     assert rescued(genome, reads, rows, insert=insert) == [(1 - end, other, mate)]
 
 
-def test_where_nothing_is_to_be_found(genome):
+def test_no_mate_to_find(genome):
     first, second = pair_at(genome, 300, 300)
     hit, partner = (LENGTH, 0, 300, 400), (50, 1, 500, 600)
     assert rescued(genome, [first, second], [[hit], [partner]]) == []
@@ -98,8 +98,8 @@ def test_where_nothing_is_to_be_found(genome):
         assert rescued(genome, [first, other], [[hit], []]) == []
 
 
-def test_a_partner_that_was_never_aligned_with_gaps_is_looked_for(genome):
-    # 45 below the mate's best a hit is aligned; farther below it is not.
+def test_mates_of_hits_aligned_without_gaps_are_searched(genome):
+    # A hit 45 below the mate's best is aligned, one further below is not.
     first, second = pair_at(genome, 300, 300)
     hit, elsewhere = (LENGTH, 0, 300, 400), (LENGTH, 0, 1500, 1600)
     for score, expected in ((55, []), (54, [(1, 1, 500)])):
@@ -108,7 +108,7 @@ def test_a_partner_that_was_never_aligned_with_gaps_is_looked_for(genome):
 
 
 def test_a_window_ends_with_its_contig(genome):
-    # The mate would lie in the second contig.
+    # The mate would be in the second contig.
     first, second = pair_at(genome, 850, 300)
     assert rescued(genome, [first, second], [[(LENGTH, 0, 850, 950)], []]) == []
 

@@ -1,4 +1,4 @@
-"""Scores grow with a match; what cannot be used is refused in a sentence."""
+"""Scores scale with that of a match; unusable values are errors of one sentence."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def test_defaults():
     assert mapping_parameters(mode=None, mismatch=None, least_score=None) == MappingParameters()
 
 
-def test_what_is_not_given_grows_with_the_match():
+def test_missing_scores_scale_with_the_match():
     found = mapping_parameters(match=2, mismatch=-3, least_score=50)
     assert (found.match, found.mismatch, found.gap_open, found.gap_extend) == (2, -3, 12, 2)
     assert (found.clip, found.least_score, found.least_mate_score) == (10, 50, 38)
@@ -23,10 +23,10 @@ def test_what_is_not_given_grows_with_the_match():
 def test_a_score_is_good_above_that_of_a_hit_without_seeds(match):
     good = good_scores(1000, mapping_parameters(match=match))
     for length in (60, 100, 150, 250, 1000):
-        # A mismatch in every 20-mer of the second round.
+        # A mismatch in each 20-mer of the second round.
         hidden = match * (length - 5 * (length // 20))
         assert good[length] == max(hidden + 1, 0.7 * match * length)
-    # Of short reads, hits with a mismatch less are searched for as well.
+    # For short reads, hits with one mismatch fewer are also searched.
     assert good[50] == match * (50 - 5 * 2 + 5) + 1
 
 

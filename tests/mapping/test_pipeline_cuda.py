@@ -1,11 +1,11 @@
-"""Mapping on a GPU: what the CPU maps, whatever the reads, the chunks and the threads."""
+"""Mapping on a GPU: the same results as on the CPU, for any reads, chunks and threads."""
 
 from dataclasses import fields
 
 import numpy as np
 import pytest
 
-from bwarp.mapping import pipeline
+from bwarp.mapping import engine, first_pairs
 from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters
 from bwarp.reads.read_chunks import ReadChunk
 from tests.helpers.oracles.mapping_oracle import (
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 
 
 def contigs(rng) -> list[bytes]:
-    """400,000 bases, a third of them old and young copies of a few units; tandem repeats, N."""
+    """Return 400,000 bases: a third are old and recent copies of a few units; tandem repeats, N."""
     letters = np.frombuffer(random_bases(rng, 400_000), np.uint8).copy()
     for length in (120, 300, 2000):
         unit = np.frombuffer(random_bases(rng, length), np.uint8)
@@ -37,7 +37,7 @@ def contigs(rng) -> list[bytes]:
 
 
 def reads_of(rng, genome, n_pairs) -> list[np.ndarray]:
-    """Pairs with errors and gaps of all kinds, from anywhere; short, empty, random and of N."""
+    """Return pairs from anywhere with errors and gaps of all kinds; short, empty, random, or N."""
     reads = []
     for number in range(n_pairs):
         length = int(rng.choice([150, 150, 150, 100, 151, 250]))
@@ -80,7 +80,7 @@ def small():
 
 
 def names_in(record) -> list[str]:
-    """Of the arrays of a dataclass or a named tuple."""
+    """Return the names of arrays in a dataclass or a named tuple."""
     return record._fields if isinstance(record, tuple) else [one.name for one in fields(record)]
 
 
@@ -90,17 +90,18 @@ def names_in(record) -> list[str]:
 )
 def test_every_read_is_mapped_as_by_the_cpu(monkeypatch, small, ends, templates, threads, mode):
     from bwarp.index import device_index_cuda
-    from bwarp.mapping import pipeline_cuda
 
     monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 1 << 18)
     monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 1 << 10)
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 1500)
-    index, genome, reads = small
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 1500)
+    index, _, reads = small
     parameters = MappingParameters(mode=mode)
-    chunks = chunks_of(reads, ends, templates)
-    expected = list(pipeline.map_chunks(index, genome, chunks, parameters, threads))
-    chunks = chunks_of(reads, ends, templates)
-    got = list(pipeline_cuda.map_chunks(index, genome, chunks, parameters, threads))
+    expected, got = (
+        list(
+            engine.load(index, parameters, backend, threads).map(chunks_of(reads, ends, templates))
+        )
+        for backend in ("cpu", "cuda")
+    )
     assert len(got) == len(expected)
     mapped = 0
     for one, other in zip(got, expected, strict=True):

@@ -1,4 +1,4 @@
-"""Chunks mapped by several threads that take turns on a pretended GPU, against the CPU's."""
+"""Chunks mapped by several threads that take turns on a simulated GPU, against the CPU."""
 
 from dataclasses import fields, replace
 
@@ -18,8 +18,8 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.several_gpus import on_each
-from bwarp.mapping import insert_size, pipeline, pipeline_cuda, seeding_rounds_cuda
+from bwarp.mapping import first_pairs, insert_size, pipeline_cuda
+from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import ALL
 from bwarp.reads.read_chunks import ReadChunk
 from tests.helpers.gpu.emulated_mapping import pretend
@@ -34,12 +34,12 @@ def chunks_of(reads, ends, templates_a_chunk):
 
 
 def sum_of(mapped) -> list[int]:
-    """What was searched for all chunks: those that share the GPU are counted together."""
+    """Return the search counts of all chunks: chunks that share the GPU are counted together."""
     return sum(one.searched for one in mapped).tolist()
 
 
 def used_gpus(monkeypatch) -> set[int]:
-    """Where reads are scored from now on."""
+    """Record the GPUs on which reads are scored."""
     used, score_reads = set(), pipeline_cuda.score_reads
 
     def score(*arguments):
@@ -57,17 +57,15 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends, thread
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 9)
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 6)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
-    arguments = (index, genome)
     parameters = replace(PARAMETERS, secondary_records=ALL)
-    expected = list(pipeline.map_chunks(*arguments, chunks_of(reads, ends, 3), parameters))
+    expected = list(load(index, parameters).map(chunks_of(reads, ends, 3)))
     pretend(monkeypatch, gpus)
     monkeypatch.setattr(pipeline_cuda, "READS_A_CHUNK", 1 if gpus == 1 else 10**9)
-    devices = on_each(lambda: seeding_rounds_cuda.prepare(index), gpus)
+    engine = load(index, parameters, "cuda", threads, gpus)
     used = used_gpus(monkeypatch)
-    chunks = chunks_of(reads, ends, 3)
-    got = list(pipeline_cuda.map_chunks(*arguments, chunks, parameters, threads, devices))
+    got = list(engine.map(chunks_of(reads, ends, 3)))
     assert len(used) == min(gpus, threads)
     assert sum_of(got) == sum_of(expected)
     assert len(got) == len(expected) == 9 // 3 * (3 - ends)
@@ -85,18 +83,18 @@ def test_chunks_come_in_order_and_as_the_cpu_maps_them(monkeypatch, ends, thread
 
 
 class CudaAPIError(Exception):
-    """As the driver's, known by its name."""
+    """An error with the name of the driver's."""
 
 
 @pytest.mark.parametrize("fails", ["reads", "mates"])
 def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
-    """The GPU has memory for two templates at a time, which is not known at first."""
+    """The GPU has memory for two templates at a time, which the program must find out."""
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 9)
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 6)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
-    expected = list(pipeline.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS))
+    expected = list(load(index, PARAMETERS).map(chunks_of(reads, 2, 3)))
     pretend(monkeypatch)
     monkeypatch.setattr(available_memory, "attempt", attempt_here)
     score_reads, add_mates = pipeline_cuda.score_reads, pipeline_cuda.add_mates
@@ -119,9 +117,9 @@ def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
 
     monkeypatch.setattr(pipeline_cuda, "score_reads", score_few)
     monkeypatch.setattr(pipeline_cuda, "add_mates", add_few)
-    got = list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
-    # The first two chunks are scored together. They are halved, and no part after is larger until
-    # memory was enough for some.
+    got = list(load(index, PARAMETERS, "cuda").map(chunks_of(reads, 2, 3)))
+    # The first two chunks are scored together. They are halved, and later parts are not larger
+    # until memory has sufficed for some.
     assert scored[:2] == [12, 6]
     assert set(scored[2 : 2 + available_memory.BEFORE_A_LARGER]) == {2}
     assert sum_of(got) == sum_of(expected)
@@ -137,12 +135,12 @@ def test_threads_share_the_last_chunks(monkeypatch, ends):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 9)
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 3)
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 3)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
-    expected = list(pipeline.map_chunks(index, genome, chunks_of(reads, ends, 2), PARAMETERS))
+    expected = list(load(index, PARAMETERS).map(chunks_of(reads, ends, 2)))
     pretend(monkeypatch)
     monkeypatch.setattr(pipeline_cuda, "FEW_READS", 4)
-    got = list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, ends, 100), PARAMETERS, 2))
+    got = list(load(index, PARAMETERS, "cuda", 2).map(chunks_of(reads, ends, 100)))
     assert [one.chunk.n_reads for one in got] == [4] * (len(reads) // 4) + [2]
     assert got[0].insert == expected[0].insert
     for name in ("positions", "scores", "cigar"):
@@ -157,17 +155,17 @@ def test_threads_share_the_first_chunk(monkeypatch):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 20)
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 3)
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 3)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     pretend(monkeypatch)
     monkeypatch.setattr(pipeline_cuda, "FEW_READS", 4)
-    # It is not known when the chunks end.
+    # The end of the chunks is not known.
     monkeypatch.setattr(pipeline_cuda, "_until", lambda _, chunks: chunks)
-    got = pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 5), PARAMETERS, 2)
+    got = load(index, PARAMETERS, "cuda", 2).map(chunks_of(reads, 2, 5))
     assert [one.chunk.n_reads for one in got] == [4, 4, 2, 10, 10, 10]
 
 
-def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
+def test_a_pair_that_does_not_fit_is_not_split(monkeypatch):
     rng = np.random.default_rng(5)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 6)
@@ -179,11 +177,11 @@ def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
 
     monkeypatch.setattr(pipeline_cuda, "score_reads", score_none)
     with pytest.raises(GpuMemoryError, match="mapping a read takes more GPU memory than is free"):
-        list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
+        list(load(index, PARAMETERS, "cuda").map(chunks_of(reads, 2, 3)))
 
 
 def attempt_here(work):
-    """As `bwarp.gpu.available_memory.attempt`, which asks a real GPU to free memory."""
+    """Replace `bwarp.gpu.available_memory.attempt`, which frees memory on a real GPU."""
     try:
         return work()
     except CudaAPIError:
@@ -191,12 +189,12 @@ def attempt_here(work):
 
 
 def test_there_may_be_no_reads(monkeypatch):
-    index, genome = index_and_genome(hostile_contigs(np.random.default_rng(6)))
+    index, _ = index_and_genome(hostile_contigs(np.random.default_rng(6)))
     pretend(monkeypatch)
-    assert list(pipeline_cuda.map_chunks(index, genome, iter(()), PARAMETERS, 2)) == []
+    assert list(load(index, PARAMETERS, "cuda", 2).map(iter(()))) == []
 
 
-def test_a_reader_that_fails_is_heard(monkeypatch):
+def test_an_error_of_the_reader_is_raised(monkeypatch):
     rng = np.random.default_rng(6)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 4)[:4]
@@ -207,4 +205,4 @@ def test_a_reader_that_fails_is_heard(monkeypatch):
 
     pretend(monkeypatch)
     with pytest.raises(OSError, match="the disk is gone"):
-        list(pipeline_cuda.map_chunks(index, genome, broken(), PARAMETERS, 2))
+        list(load(index, PARAMETERS, "cuda", 2).map(broken()))

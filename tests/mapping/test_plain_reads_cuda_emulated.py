@@ -1,4 +1,4 @@
-"""Records that a pretended GPU writes of reads, the host's among them, against the CPU's."""
+"""Records from a simulated GPU, merged with those of the host, against the CPU's."""
 
 from functools import partial
 
@@ -18,13 +18,13 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from dataclasses import replace
 
 from bwarp.gpu import available_memory
-from bwarp.gpu.several_gpus import on_each
 from bwarp.io.names import Names
-from bwarp.mapping import insert_size, pipeline, pipeline_cuda, seeding_rounds_cuda
+from bwarp.mapping import first_pairs, insert_size, pipeline_cuda
 from bwarp.mapping.chunk_records import chunk_records
+from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import ALL, END_TO_END
-from bwarp.records.alignment_file import EncodedChunk
-from bwarp.records.comment_tags import no_tags
+from bwarp.mapping.pipeline import EncodedChunk, Encoder
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.output_options import RecordForm
 from bwarp.records.record_writer import bam_records
 from bwarp.records.statistics import add_counts, counts_of, empty_statistics
@@ -33,7 +33,7 @@ from tests.mapping.test_pipeline_cuda_emulated import CudaAPIError, attempt_here
 
 
 def named(chunks, rng):
-    """The chunks, with names and qualities."""
+    """Return the chunks with names and qualities."""
     for chunk in chunks:
         text = rng.integers(65, 91, 9 * chunk.n_templates).astype(np.uint8)
         starts = 9 * np.arange(chunk.n_templates)
@@ -45,13 +45,18 @@ def named(chunks, rng):
 
 def encode(genome, names, done) -> EncodedChunk:
     records = chunk_records(genome, done)
-    tags, no_sums = no_tags(done.chunk.n_reads), np.empty(0, np.int64)
-    parts = bam_records(genome, names, done.chunk, done.both, records, b"group", no_sums, tags)
+    reads = ReadArrays.of(done.chunk, done.both)
+    parts = bam_records(mapped_tables(genome, names, reads, records, b"group"))
     return EncodedChunk(parts, counts_of(done, genome), records.reads)
 
 
+def encoder_of(genome, names) -> Encoder:
+    form = RecordForm(names, b"group", stay_there=False)
+    return Encoder(partial(encode, genome, names), form)
+
+
 def written(encoded) -> tuple[bytes, list, dict]:
-    """The bytes of all records, their keys, and the counts."""
+    """Return the bytes of all records, their keys, and the counts."""
     data, keys, counts = b"", [], empty_statistics()
     for one in encoded:
         add_counts(counts, one.counts)
@@ -68,7 +73,7 @@ def contigs_and_reads(monkeypatch):
     rng = np.random.default_rng(7)
     index, genome = index_and_genome(hostile_contigs(rng))
     reads = hostile_pairs(rng, codes_in(genome), 14)
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 6)
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 6)
     monkeypatch.setattr(insert_size, "LEAST_PAIRS", 1)
     return index, genome, reads
 
@@ -79,12 +84,10 @@ def test_records_and_counts_are_those_of_the_cpu(
 ):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    then = partial(encode, genome, names)
+    encoder = encoder_of(genome, names)
     make = lambda: named(chunks_of(reads, ends, 5), np.random.default_rng(1))  # noqa: E731
-    arguments = index, genome
-    expected = written(pipeline.map_chunks(*arguments, make(), PARAMETERS, 1, then))
+    expected = written(load(index, PARAMETERS).map(make(), encoder))
     pretend(monkeypatch, gpus)
-    devices = on_each(lambda: seeding_rounds_cuda.prepare(index), gpus)
     marked = []
     finish_reads = pipeline_cuda.finish_reads
 
@@ -95,8 +98,7 @@ def test_records_and_counts_are_those_of_the_cpu(
 
     monkeypatch.setattr(pipeline_cuda, "finish_reads", finish)
     monkeypatch.setattr(pipeline_cuda, "FEW_MARKED", 2)
-    form = RecordForm(names, b"group", stay_there=False)
-    got = pipeline_cuda.map_chunks(*arguments, make(), PARAMETERS, threads, devices, then, form)
+    got = load(index, PARAMETERS, "cuda", threads, gpus).map(make(), encoder)
     assert written(got) == expected
     assert len(marked) == len(reads)
     assert 0 < sum(marked) < len(reads) / 2
@@ -106,9 +108,9 @@ def test_records_and_counts_are_those_of_the_cpu(
 def test_chunks_that_do_not_fit_are_finished_in_parts(monkeypatch, contigs_and_reads):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    then = partial(encode, genome, names)
+    encoder = encoder_of(genome, names)
     make = lambda: named(chunks_of(reads, 2, 5), np.random.default_rng(1))  # noqa: E731
-    expected = written(pipeline.map_chunks(index, genome, make(), PARAMETERS, 1, then))
+    expected = written(load(index, PARAMETERS).map(make(), encoder))
     pretend(monkeypatch)
     monkeypatch.setattr(available_memory, "attempt", attempt_here)
     finish_reads = pipeline_cuda.finish_reads
@@ -121,8 +123,7 @@ def test_chunks_that_do_not_fit_are_finished_in_parts(monkeypatch, contigs_and_r
         return finish_reads(device, scored, *others)
 
     monkeypatch.setattr(pipeline_cuda, "finish_reads", finish)
-    form = RecordForm(names, b"group", stay_there=False)
-    got = pipeline_cuda.map_chunks(index, genome, make(), PARAMETERS, 1, (), then, form)
+    got = load(index, PARAMETERS, "cuda").map(make(), encoder)
     assert written(got) == expected
     assert sizes[0] == 20
     assert max(sizes[3:]) <= 4
@@ -133,7 +134,7 @@ def without_qualities(chunks):
 
 
 def with_orphans(chunks):
-    """The second of every three chunks has a pair of which one end is missing."""
+    """Remove one end of a pair in the second of every three chunks."""
     for number, chunk in enumerate(chunks):
         if number % 3 == 1:
             orphans = np.zeros(chunk.n_templates, bool)
@@ -167,7 +168,7 @@ def with_orphans(chunks):
 def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    then = partial(encode, genome, names)
+    encoder = encoder_of(genome, names)
 
     def make():
         chunks = list(named(chunks_of(reads, 2, 4), np.random.default_rng(1)))
@@ -184,8 +185,7 @@ def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
                 ]
         return iter(chunks)
 
-    expected = written(pipeline.map_chunks(index, genome, make(), parameters, 1, then))
+    expected = written(load(index, parameters).map(make(), encoder))
     pretend(monkeypatch)
-    form = RecordForm(names, b"group", stay_there=False)
-    got = pipeline_cuda.map_chunks(index, genome, make(), parameters, 2, (), then, form)
+    got = load(index, parameters, "cuda", 2).map(make(), encoder)
     assert written(got) == expected

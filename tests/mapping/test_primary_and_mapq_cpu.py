@@ -1,4 +1,4 @@
-"""Primary hits and MAPQ against the rules in plain Python, over all pairs of hits."""
+"""Primary hits and MAPQ, against the rules in plain Python over all pairs of hits."""
 
 import itertools
 import math
@@ -29,19 +29,19 @@ CONTIG_STARTS = np.array([0, 100_000, 200_000])
 
 
 def odds(less):
-    """How likely a hit that scores so much less is, beside the best."""
+    """Return the likelihood, relative to the best, of a hit that scores this much less."""
     return 10 ** (-MATCH_QUALITY * max(less, 0) / 10) if less < 20 else 0
 
 
 def quality(others):
-    """The mapping quality beside so many others, each as likely as the best."""
+    """Return the mapping quality with this many other hits, each as likely as the best."""
     if others < 1e-6:
         return 60
     return 0 if others >= 1 else min(round(10 * math.log10((1 + others) / others)), 60)
 
 
 def single_end_mapq(score, others, length, unlocated=0):
-    """The probability of all other hits, no more than bwa's mem_approx_mapq_se of a unique one."""
+    """Return the quality by all other hits, at most bwa's mem_approx_mapq_se of a unique hit."""
     is_short = length < SHORT_READ
     near = [score - other for other in others if score - other <= 7 and not is_short]
     far = [score - other for other in others if score - other > 7 or is_short]
@@ -51,7 +51,7 @@ def single_end_mapq(score, others, length, unlocated=0):
         rivals = UNLOCATED_RIVALS * (rivals + odds(score - unlocated + loss))
     rivals += NEAR_RIVALS * sum(map(odds, near))
     if unlocated and not is_short:
-        # It is likely to lose twice as much as it must.
+        # It probably loses twice the minimum.
         bound = length - (length - unlocated) // 2
         rivals += odds((score - bound + BOUND_ROOM) / BOUND_SLOPE)
     if is_short:
@@ -97,7 +97,7 @@ def test_reads_without_and_with_one_place():
     assert single([15], 15).qualities[0] == 0
 
 
-def test_equals_are_drawn_by_the_read_and_have_no_quality():
+def test_ties_are_broken_at_random_and_have_quality_0():
     selected = [single([150, 150, 150, 140], seed=seed) for seed in range(300)]
     counts = np.bincount([primary.hits[0] for primary in selected], minlength=4)
     assert counts.tolist() == [100, 100, 100, 0]
@@ -109,7 +109,7 @@ def test_another_part_of_the_read_is_no_rival():
     hits.read_starts[:] = [0, 60, 0]
     hits.read_ends[:] = [60, 110, 45]
     hits.gapless[:] = [True, True, False]
-    # The third explains bases 65 to 110, for it is on the other strand.
+    # The third explains bases 65 to 110, because it is on the other strand.
     primary = select_single(
         hits, np.array([110]), np.zeros(1, np.int32), PARAMETERS, np.zeros(1, np.uint64)
     )
@@ -137,11 +137,11 @@ def paired(rows, insert=INSERT, seed=0, lengths=None, unlocated=(0, 0)):
 
 
 def pair_by_trying_all(rows, orientation):
-    """(score, i, j) of the hits that lie to each other as pairs do, best first."""
+    """Return (score, i, j) of the hits that form proper pairs, best first."""
     scored = []
     for i, (score_1, strand_1, start_1, end_1) in enumerate(rows[0]):
         for j, (score_2, strand_2, start_2, end_2) in enumerate(rows[1]):
-            # What lies left in the picture of the orientation, and what right.
+            # The left and right ends in the picture of the orientation.
             first = {"FR": strand_1 == 0, "RF": strand_1 == 1}
             first |= {"FF": strand_1 == 0, "RR": strand_1 == 1}
             same = strand_1 == strand_2
@@ -166,7 +166,7 @@ def test_pairs_against_trying_all(orientation):
     for number in range(800):
         rows = []
         for _ in range(2):
-            # Few hits, or as many as in a repeat.
+            # A few hits, or as many as in a repeat.
             n = rng.integers(1, 5 if number % 8 else 60)
             scores = np.sort(rng.choice(np.arange(60, 151), n, replace=False))
             rows.append([])
@@ -201,7 +201,7 @@ def test_pairs_against_trying_all(orientation):
         for end in range(2):
             mine = primary.hits[end] - end * first_of_second
             score = rows[end][mine][0]
-            # Pairs with another hit of this read; the two best hits by themselves; unlocated ones.
+            # Pairs with another hit of this read; the two best hits unpaired; unlocated hits.
             less = [best - pair[0] for pair in pairs if pair[1 + end] != mine]
             near = NEAR_RIVALS if all(unlocated) else 1
             together = sum(odds(d) * (near if d <= 7 else 1) for d in less)
@@ -210,13 +210,13 @@ def test_pairs_against_trying_all(orientation):
             others = [row[0] for i, row in enumerate(rows[end]) if i != mine]
             alone = single_end_mapq(score, others, 150, unlocated[end])
             expected = min(quality(together), alone + 40)
-            # Below 3 a rival is as likely.
+            # Below 3, a rival is equally likely.
             assert abs(max(int(primary.qualities[end]), 3) - max(expected, 3)) <= 2
     assert n_proper > 50
     assert n_apart > 50
 
 
-def test_of_equal_pairs_the_likelier_distance_wins():
+def test_ties_of_pairs_go_to_the_likelier_distance():
     rows = [[(150, 0, 1000, 1150)], [(150, 1, 1255, 1405), (150, 1, 1260, 1410)]]
     assert {tuple(paired(rows, seed=seed).hits.tolist()) for seed in range(20)} == {(0, 1)}
 

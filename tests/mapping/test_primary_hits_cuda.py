@@ -1,4 +1,4 @@
-"""Primary hits by the GPU's kernels, against those of the CPU: all results to the last bit."""
+"""Primary hits of the GPU's kernels, against those of the CPU, to the last bit."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ INSERT = InsertSize(400.0, 50.0, 200, 600)
 
 
 def seeds_of(n_reads, ends, first_template):
-    """The numbers that ties are broken by on the host."""
+    """Return the random numbers that break ties on the host."""
     names = np.zeros((n_reads // ends, 2), np.int64)
     offsets = np.zeros(n_reads + 1, np.int64)
     nothing = np.empty(0, np.uint8)
@@ -46,7 +46,7 @@ def seeds_of(n_reads, ends, first_template):
 
 
 def unlocated_of(rng, lengths, match):
-    """Of some reads hits are not located: what one of them is likely to score."""
+    """Return likely scores of unlocated hits for some reads."""
     unlocated = match * (lengths - rng.integers(0, 40, lengths.size))
     return np.where(rng.random(lengths.size) < 0.5, 0, unlocated.clip(0)).astype(np.int32)
 
@@ -110,7 +110,7 @@ def test_pairs_of_unknown_insert_size(device, insert):
 
 
 def test_reads_in_repeats_with_equal_hits(device):
-    """All hits of a read score the same: pairs are drawn among hundreds of equal ones."""
+    """All hits of a read score the same: pairs are drawn from hundreds of equal ones."""
     rng = np.random.default_rng(8)
     hits, lengths = hostile_hits(rng, 40, counts=(33, 45, 70))
     lengths[:] = 100
@@ -145,7 +145,7 @@ def test_no_hits(device):
 
 
 def test_qualities_of_unique_hits_of_all_lengths_and_scores(device):
-    """bwa's formula, of which the last bit may make a difference of 1."""
+    """In bwa's formula, the last bit may change the quality by 1."""
     lengths = np.repeat(np.arange(20, 301, 7), 60)
     hits, _ = hostile_hits(np.random.default_rng(2), lengths.size, counts=(1,))
     hits = hits_at(hits, hits.offsets[:-1])

@@ -1,4 +1,4 @@
-"""Hits of reads in columns: taken out, and put back."""
+"""Hits of reads in columns: extracted, and put back."""
 
 import numpy as np
 import pytest
@@ -15,14 +15,14 @@ def random_hits(rng, counts):
 
 
 def by_read(hits):
-    """The hits of every read, each as a tuple of its columns."""
+    """Return the hits of each read, as tuples of their columns."""
     rows = list(zip(*(column.tolist() for column in hits[:-1]), strict=True))
     return [rows[a:b] for a, b in zip(hits.offsets, hits.offsets[1:], strict=False)]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.9, 1.0])
 @pytest.mark.parametrize("n_reads", [0, 1, 50])
-def test_reads_with_hits_among_a_few_get_these_for_theirs(n_reads, share):
+def test_hits_of_a_few_reads_are_replaced(n_reads, share):
     rng = np.random.default_rng(n_reads)
     hits = random_hits(rng, rng.integers(0, 5, n_reads))
     few = random_hits(rng, rng.integers(1, 4, n_reads) * (rng.random(n_reads) < share))

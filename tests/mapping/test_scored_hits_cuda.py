@@ -1,4 +1,4 @@
-"""Hits ranked and merged by the GPU's kernels, as by the CPU's, however many a read has."""
+"""Hits ranked and merged by the GPU's kernels as by the CPU, for any number per read."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ COUNTS = np.array([0, 1, 2, 31, 32, 33, 0, 64, 65, 130, 0])
 
 
 def random_hits(rng, counts):
-    """Hits of reads, many of them nearly or wholly at one locus, and of few scores."""
+    """Return hits of reads, many at almost or exactly the same locus, with few distinct scores."""
     n = int(counts.sum())
     rows = np.zeros((n, FIELDS), np.int64)
     rows[:, 0] = rng.integers(0, 12, n)
@@ -35,7 +35,7 @@ def on_device(counts, strands, rows):
 
 
 def ranked(rng, counts, least):
-    """Random hits in order, by the CPU and on the GPU."""
+    """Return sorted random hits, by the CPU and on the GPU."""
     strands, rows = random_hits(rng, counts)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     hits = on_device(counts, strands, rows)

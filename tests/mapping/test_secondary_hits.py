@@ -27,7 +27,7 @@ PARAMETERS = MappingParameters()
 
 
 def lines_of(genome, reads, rows, parameters=PARAMETERS):
-    """Primary, supplementary and secondary alignments of reads with (strand, diagonal) hits."""
+    """Return primary, supplementary and secondary alignments of (strand, diagonal) hits."""
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     flat_rows = np.array(
@@ -48,7 +48,7 @@ def lines_of(genome, reads, rows, parameters=PARAMETERS):
 
 
 def recorded_in(genome, reads, rows, parameters):
-    """The hits that get records: of every read, (position, score)."""
+    """Return the hits with records: (position, score) per read."""
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     flat_rows = np.array([(read, *row) for read, part in enumerate(rows) for row in part], np.int64)
@@ -97,12 +97,12 @@ def test_a_read_of_three_parts_has_three_records():
     assert primary.qualities[0] == 60
     assert (found.qualities <= 60).all()
     assert (found.qualities > 0).all()
-    # A part that scores less than the least is not told.
+    # A part that scores less than the minimum is not reported.
     strict = replace(PARAMETERS, least_score=45)
     assert spans(lines_of(genome, [read, whole], rows, strict)[2].alignments) == [(900, 1, 40, 90)]
 
 
-def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_its_rivals():
+def test_supplementary_mapq_depends_on_rivals_and_is_at_most_the_primarys():
     rng = np.random.default_rng(2)
     unit = random_bases(rng, 60)
     contig = random_bases(rng, 300) + unit + random_bases(rng, 300) + unit
@@ -114,7 +114,7 @@ def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_it
     assert found.reads.tolist() == [0]
     assert (found.qualities[0], found.suboptimal[0]) == (0, 60)
     assert (primary.qualities[0], primary.suboptimal[0]) == (60, 0)
-    # The other way round the first line is unsure, and the rest no surer.
+    # In the other order, the first line is uncertain, and the others are not more certain.
     read = np.concatenate([bases[300:360], bases[100:140]])
     _, primary, found, secondary = lines_of(genome, [read], [[(0, 300), (0, 660), (0, 100 - 60)]])
     assert primary.suboptimal[0] == 60
@@ -122,7 +122,7 @@ def test_a_supplementary_record_has_no_higher_mapq_than_the_primary_and_knows_it
     assert secondary.reads.tolist() == [0]
 
 
-def test_secondary_hits_where_they_are_few_and_nearly_as_good():
+def test_few_and_nearly_as_good_hits_are_secondary():
     rng = np.random.default_rng(3)
     unit = random_bases(rng, 100)
     copies = b"".join(random_bases(rng, 100) + unit for _ in range(7))
@@ -139,7 +139,7 @@ def test_secondary_hits_where_they_are_few_and_nearly_as_good():
         rows.append([(0, start) for start in starts[:count]])
     _, primary, found, secondary = lines_of(genome, reads, rows)
     assert found.reads.size == 0
-    # The copy at 300 is too far from the best, that at 500 (80 of 100) is just near enough.
+    # The copy at 300 scores too little; the one at 500 (80 of 100) just enough.
     named = {count: [] for count in range(1, 8)}
     for read_number, row in zip(secondary.reads, spans(secondary.alignments), strict=True):
         named[read_number + 1].append(row[0])
@@ -151,7 +151,7 @@ def test_secondary_hits_where_they_are_few_and_nearly_as_good():
     assert np.bincount(secondary.reads, minlength=7).tolist() == [0, 0, 1, 2, 3, 0, 0]
 
 
-def test_records_of_secondary_hits_are_those_of_half_the_score_best_first():
+def test_secondary_records_have_half_the_score_or_more():
     rng = np.random.default_rng(4)
     unit = random_bases(rng, 100)
     _, genome = index_and_genome([b"".join(random_bases(rng, 100) + unit for _ in range(6))])
@@ -188,11 +188,11 @@ def test_hits_of_a_supplementary_record_are_secondary_to_it():
     contig = random_bases(rng, 600) + unit + random_bases(rng, 360) + unit
     _, genome = index_and_genome([contig])
     bases = codes_in(genome)
-    # No base before the copies goes on with the read's first part.
+    # No base before the copies continues the first part of the read.
     bases[[599, 999]] = (bases[209] + 1) % 4
     genome = genome_with(bases, genome.contig_starts)
     read = np.concatenate([bases[100:210], bases[600:640]])
-    # Forty is less than half of the primary record's 110, and all of the supplementary one's.
+    # 40 is less than half of the primary record's 110, and equals the supplementary one's score.
     rows = [[(0, 100), (0, 600 - 110), (0, 1000 - 110)]]
     parameters = replace(PARAMETERS, secondary_records=ALL)
     mapped, more, found = recorded_in(genome, [read], rows, parameters)
@@ -202,7 +202,7 @@ def test_hits_of_a_supplementary_record_are_secondary_to_it():
 
 
 def test_a_part_does_not_grow_over_the_primary_one():
-    """The window of the second part holds most of the first one, but not the other way round."""
+    """The window of the second part contains most of the first, but not vice versa."""
     rng = np.random.default_rng(11)
     _, genome = index_and_genome([random_bases(rng, 3000)])
     bases = codes_in(genome)

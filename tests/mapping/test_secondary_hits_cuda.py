@@ -1,4 +1,4 @@
-"""Secondary hits listed by the GPU's kernels, as by the CPU."""
+"""Secondary hits listed by the GPU's kernels as by the CPU."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from tests.helpers.cases.hostile_hits import (
 
 
 def found_by_both(seed, parameters, share_marked=0.2, share_selected=0.9, counts=None):
-    """Offsets, rows and reads of rows, by the CPU and on the GPU."""
+    """Return offsets, rows and reads of rows, from the CPU and from the GPU."""
     rng, n_reads = np.random.default_rng(seed), 150
     given = {} if counts is None else {"counts": counts}
     hits, lengths = hostile_hits(rng, n_reads, **given)

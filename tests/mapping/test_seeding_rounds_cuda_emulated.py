@@ -1,4 +1,4 @@
-"""Hits found by the GPU's kernels, run in plain Python, against those that the CPU finds."""
+"""Hits found by the GPU's kernels in plain Python, against those of the CPU."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ INSERT = InsertSize(130.0, 5.0, 110, 150)
 
 
 def hostile_contigs(rng) -> list[bytes]:
-    """Repeats far apart and in tandem, ambiguous bases, contigs shorter than a read."""
+    """Return contigs with dispersed and tandem repeats, ambiguous bases, and very short ones."""
     unit = random_bases(rng, 120)
     return [
         random_bases(rng, 250) + unit + random_bases(rng, 40) + unit[:100] + b"NN",
@@ -54,7 +54,7 @@ def hostile_contigs(rng) -> list[bytes]:
 
 
 def hostile_pairs(rng, genome, n_pairs: int) -> list[np.ndarray]:
-    """Ends of fragments with errors and gaps, over borders; random, short, empty and of N."""
+    """Return pairs with errors and gaps, across borders; random, short, empty, or all N."""
     reads = []
     for _ in range(n_pairs):
         start = int(rng.integers(0, genome.size - 130))
@@ -71,7 +71,7 @@ def hostile_pairs(rng, genome, n_pairs: int) -> list[np.ndarray]:
             elif kind < 0.4:
                 letters = rng.integers(0, 4, 60).tolist()
             reads.append(np.array(letters, np.uint8))
-    # A mate that no seed finds, but words of eight bases do.
+    # A mate that seeds do not find, but words of eight bases do.
     reads[0] = genome[100:160].copy()
     reads[1] = opposite(genome[170:230])
     reads[1][::12] = (reads[1][::12] + 1) & 3
@@ -79,13 +79,13 @@ def hostile_pairs(rng, genome, n_pairs: int) -> list[np.ndarray]:
     reads[4] = np.empty(0, np.uint8)
     reads[6] = np.full(40, 4, np.uint8)
     if n_pairs > 4:
-        # The window of the second part holds the first one, which scores more.
+        # The window of the second part contains the first, which scores more.
         reads[8] = np.concatenate([genome[100:135], genome[123:148]])
     return reads
 
 
 def assert_same(hits, expected):
-    """Of arrays in a named tuple or a dataclass."""
+    """Check that arrays in two named tuples or dataclasses are equal."""
     names = getattr(expected, "_fields", None) or vars(expected)
     for name in names:
         got, wanted = getattr(hits, name), getattr(expected, name)
@@ -94,7 +94,7 @@ def assert_same(hits, expected):
 
 
 def bases_of(blocks, n_bases: int) -> list[int]:
-    """The bases in blocks; what follows them is ambiguous."""
+    """Return the bases in blocks, followed by ambiguous ones."""
     words = np.array(blocks).reshape(-1, 4)
     low, high, ambiguous = (
         np.unpackbits(np.ascontiguousarray(words[:, i]).view(np.uint8), bitorder="little")

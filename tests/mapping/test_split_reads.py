@@ -1,4 +1,4 @@
-"""Reads of which the best hit is but a part: what becomes of the rest."""
+"""Reads whose best hit covers only a part: hits of the rest."""
 
 from dataclasses import replace
 
@@ -38,13 +38,13 @@ def hits_at(genome, read, rows):
 
 
 def rows_of(hits):
-    """(score, strand, start, end, read start, read end) of every hit."""
+    """Return (score, strand, start, end, read start, read end) of each hit."""
     columns = (hits.scores, hits.strands, hits.starts, hits.ends, hits.read_starts, hits.read_ends)
     return [tuple(map(int, row)) for row in zip(*columns, strict=True)]
 
 
 def parts(lines):
-    """(flag, contig, position, CIGAR) of the records of a read, by position in the read."""
+    """Return (flag, contig, position, CIGAR) of a read's records, by position in the read."""
     return sorted(
         zip(
             lines.flags.tolist(), lines.contigs, lines.positions.tolist(), lines.cigars,
@@ -70,7 +70,7 @@ def test_two_parts_with_a_gap_between_them_are_one_hit(strand, gap):
     assert [row[0] for row in rows_of(hits)] == pytest.approx([70, 40], abs=3)
     offsets = np.array([0, n])
     found = across_gaps(genome, both, offsets, hits, PARAMETERS)
-    # What was a hit is a part of it now.
+    # The former hit is now a part of it.
     assert rows_of(found) == [(110 - 26, strand, 930, rest + 40, 0, n)]
     assert not found.gapless[0]
     assert found.window_starts[0] <= 930
@@ -80,7 +80,7 @@ def test_two_parts_with_a_gap_between_them_are_one_hit(strand, gap):
     assert across_gaps(genome, both, offsets, hits, whole) is hits
 
 
-def test_what_is_clipped_is_searched_as_a_read_by_itself(mapper):
+def test_clipped_ends_are_searched_as_separate_reads(mapper):
     genome = mapper.genome
     bases = codes_in(genome)
     read = np.concatenate([opposite(bases[900:960]), bases[5_000:5_060], bases[20_000:20_040]])
@@ -101,8 +101,8 @@ def test_what_is_clipped_is_searched_as_a_read_by_itself(mapper):
 
 
 @pytest.mark.parametrize("changes", [{}, {"least_score": 12}, {"clip": 0}, {"match": 2}])
-def test_both_steps_change_what_they_change_of_all_hits(changes):
-    """Reads of several parts, of which some lie on one diagonal but for a gap."""
+def test_both_steps_together_equal_each_on_all_hits(changes):
+    """Reads of several parts, some of them on one diagonal except for a gap."""
     rng = np.random.default_rng(5)
     repeat = random_bases(rng, 2_000)
     index, genome = index_and_genome([random_bases(rng, 8_000) + repeat, random_bases(rng, 5_000)])
@@ -131,7 +131,7 @@ def test_both_steps_change_what_they_change_of_all_hits(changes):
 
 
 def test_a_read_over_a_short_inversion_has_three_records(mapper):
-    """The first and the last part lie on one diagonal."""
+    """The first and the last part are on one diagonal."""
     bases = codes_in(mapper.genome)
     read = bases[7_000:7_150].copy()
     read[50:100] = opposite(read[50:100])
@@ -144,7 +144,7 @@ def test_a_read_over_a_short_inversion_has_three_records(mapper):
 @pytest.mark.parametrize("size", [35, 50, 80, 140])
 @pytest.mark.parametrize("before", [40, 75, 110])
 def test_a_read_over_a_tandem_duplication_has_a_record_on_either_side(mapper, size, before):
-    """The window of each part holds most of the other one."""
+    """The window of each part contains most of the other one."""
     bases = codes_in(mapper.genome)
     end = 11_000
     read = np.concatenate(
@@ -161,14 +161,14 @@ def test_a_read_over_a_tandem_duplication_has_a_record_on_either_side(mapper, si
 
 @pytest.mark.parametrize("shared", [0, 4, 8])
 def test_bases_that_fit_on_both_sides_count_for_both_parts(mapper, shared):
-    """27 bases are clipped; with those that the parts share the end scores enough."""
+    """27 bases are clipped; with the shared bases, the end scores enough."""
     bases = codes_in(mapper.genome).copy()
     read = np.concatenate([bases[3_000:3_123], bases[33_000:33_027]])
     genome_end = bases[33_000 - shared : 33_000]
     read[123 - shared : 123] = genome_end
     lines = mapper.map([decode(read).decode()])
     flags = lines.flags.tolist()
-    # Without them it scores 27 and a base or two by chance.
+    # Without them it scores 27, plus one or two by chance.
     assert len(flags) == 1 + (shared >= 4)
 
 

@@ -1,4 +1,4 @@
-"""Reads that may be split, marked by the GPU's kernel as the CPU lists them."""
+"""Reads that may be split, marked by the GPU's kernel, as listed by the CPU."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from tests.helpers.cases.hostile_hits import hits_on_gpu, hostile_hits, reads_on
 PARAMETERS = {
     "default": MappingParameters(),
     "doubled": MappingParameters(match=2, mismatch=-8, gap_open=12, gap_extend=2, least_score=61),
-    # Gaps alone change reads.
+    # Gaps are sufficient to change reads.
     "high scores": MappingParameters(least_score=1000),
     "dear clipping": MappingParameters(clip=100, least_score=200),
 }

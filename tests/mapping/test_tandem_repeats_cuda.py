@@ -24,7 +24,7 @@ PARAMETERS = {
 
 
 def repeats_and_reads(rng, n_reads):
-    """A genome of tandem repeats with errors, ends of contigs within them, and reads from it."""
+    """Return a genome of imperfect tandem repeats, some cut by contig ends, and its reads."""
     starts = np.array([0, 500, 900, 900, 1500, 4000])
     bases = rng.integers(0, 4, starts[-1]).astype(np.uint8)
     for at in range(0, starts[-1] - 450, 450):
@@ -55,7 +55,7 @@ def repeats_and_reads(rng, n_reads):
 
 @pytest.mark.parametrize("name", PARAMETERS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_reads_that_lie_periods_farther(device, name, seed):
+def test_reads_shifted_by_periods(device, name, seed):
     rng, parameters = np.random.default_rng(seed), PARAMETERS[name]
     n_reads = 203
     reference, reads, hits = repeats_and_reads(rng, n_reads)

@@ -1,4 +1,4 @@
-"""Maximal matches by an FM-index and by a k-mer table against comparing every pair of positions."""
+"""Maximal matches by FM-index and by k-mer table, against comparing all pairs of positions."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SEEDS = range(30)
 
 @pytest.fixture(params=["as they are", "tiny"])
 def sizes(request, monkeypatch):
-    """Pieces of work as they are, and so small that every case has many."""
+    """Use the default pieces of work, and ones so small that each case has many."""
     if request.param == "tiny":
         monkeypatch.setattr(maximal_matches_cpu, "_FEW", 1)
         for module in (maximal_matches_cpu, kmer_table_cpu):
@@ -57,7 +57,7 @@ def test_by_table(kind, sizes):
 
 
 def test_many_equal_hits():
-    """Runs of one base: as many matches as positions, sorted by radix."""
+    """Runs of one base: as many matches as positions, sorted by radix sort."""
     contigs = [np.zeros(300, np.uint8), np.zeros(100, np.uint8)]
     queries = [np.zeros(50, np.uint8)]
     text = text_of(queries, (0,), 20)
@@ -69,7 +69,7 @@ def test_many_equal_hits():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_long_repeats(kind):
-    """Copies of a long stretch: more than are located at once, alike for hundreds of bases."""
+    """Long copies: more than are located at once, equal over hundreds of bases."""
     rng = np.random.default_rng(2)
     unit = rng.integers(0, 4, 300)
     contigs = []
@@ -87,7 +87,7 @@ def test_long_repeats(kind):
 
 
 def test_a_family_of_repeats():
-    """A window with many hits, which grown to the left has few before it is filled again."""
+    """A window with many hits has few after extension to the left, before it is refilled."""
     rng = np.random.default_rng(4)
     genome = rng.integers(0, 4, 2_000_000).astype(np.uint8)
     unit = rng.integers(0, 4, 300)

@@ -1,4 +1,4 @@
-"""Matching on a GPU: what comparing every pair of positions finds, and what the CPU finds."""
+"""Matching on a GPU, against comparing all pairs of positions, and against the CPU."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture
 def small_lists(monkeypatch):
-    """Working space that suits small genomes."""
+    """Use workspace for small genomes."""
     from bwarp.index import device_index_cuda
 
     monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 1 << 18)
@@ -33,7 +33,7 @@ def test_random_cases(small_lists, seed):
 
 
 def test_like_the_cpu(small_lists):
-    """Two megabases with repeats, a long query and reads: more than one block of everything."""
+    """Two megabases with repeats, a long query and reads: more than one block of each."""
     from bwarp.mems.maximal_cuda import prepare
 
     rng = np.random.default_rng(4)

@@ -34,7 +34,7 @@ def batch(tmp_path):
     with path.open("w") as file:
         for header, bases in (record.split("\n") for record in records):
             file.write(f"@{header}\n{bases}\n+\n{'I' * len(bases)}\n")
-    # A FASTA file's last record would come in a batch of its own.
+    # The last record of a FASTA file would be a separate batch.
     batches = list(read_sequences(path))
     assert len(batches) == 1
     return batches[0]
@@ -63,7 +63,7 @@ def contigs_of(n_contigs):
 
 
 def rows_of(matches, strands, contig_lengths):
-    """Record, strand, query start, contig, position and length of every match."""
+    """Return record, strand, query start, contig, position and length of each match."""
     starts = np.cumsum([0, *contig_lengths])
     for query, start, position, length in zip(
         matches.queries, matches.query_starts, matches.reference_starts, matches.lengths,
@@ -121,7 +121,7 @@ def test_paf(batch, monkeypatch, strands):
             f"contig{contig}\t{contig_lengths[contig]}\t{at}\t{at + length}\t{length}\t"
             f"{length}\t255\tcg:Z:{length}=\n"
         )
-    # A match of these random ones may end before its query begins, where no number is correct.
+    # A random match may end before its query begins, where no number is correct.
     fits = [start >= 0 for start in starts_of(matches, strands)]
     expected = "".join(
         line for line, fit in zip(expected.splitlines(True), fits, strict=True) if fit
@@ -135,7 +135,7 @@ def test_table(batch, monkeypatch):
     monkeypatch.setattr(match_rows, "RANGE", 7)
     reference, contig_lengths = contigs_of(3)
     matches = random_matches(2, contig_lengths)
-    # A match of these random ones may end before its query begins, where no number is correct.
+    # A random match may end before its query begins, where no number is correct.
     matches = take_matches(matches, np.array([start >= 0 for start in starts_of(matches, (0, 1))]))
     expected = "".join(
         f"{NAMES[record]}\t{LENGTHS[record] - start - length if strand else start}\t"

@@ -1,4 +1,4 @@
-"""Matching on the GPU, its kernels in plain Python, against comparing all pairs of positions."""
+"""Matching with GPU kernels in plain Python, against comparing all pairs of positions."""
 
 import contextlib
 from dataclasses import replace
@@ -93,7 +93,7 @@ def test_all_matches_need_no_reverse(emulated):
 
 
 def test_long_matches_and_repeats(emulated):
-    """Longer than 32 bases, more copies than one, runs of one base, a sampled suffix array."""
+    """Longer than 32 bases, with several copies, runs of one base, a sampled suffix array."""
     rng = np.random.default_rng(9)
     unit = rng.integers(0, 4, 45)
     contigs = [np.concatenate([unit, [0] * 20, unit, [3], unit[:40]]).astype(np.uint8)]
@@ -113,7 +113,7 @@ def test_sampled_suffix_array(emulated, monkeypatch, largest_rate):
     index = index_of(contigs, sa_rate=4)
     monkeypatch.setattr(memory_plan, "DRIVER_BYTES", 0)
     monkeypatch.setattr(memory_plan, "LARGEST_RATE", largest_rate)
-    # The least memory that is enough.
+    # The minimum sufficient memory.
     for free in range(0, 40000, 100):
         monkeypatch.setattr(device_index_cuda, "free_memory", lambda free=free: free)
         with contextlib.suppress(UsageError):

@@ -1,4 +1,4 @@
-"""How far packed sequences agree, against loops over their bases."""
+"""The common length of packed sequences, against loops over their bases."""
 
 import numba
 import numpy as np

@@ -1,4 +1,4 @@
-"""Query texts: both strands, their runs free of ambiguity, and the k-mers sampled in them."""
+"""Query texts: both strands, their unambiguous runs, and the k-mers sampled in them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A genome cut into chunks has the same matches, however small the chunks."""
+"""A genome cut into chunks has the same matches, for any chunk size."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.helpers.cases.mems_cases import index_of, reference_of, text_of
 from tests.helpers.oracles.mems_oracle import expected_matches, random_case, rows_of
 
 
-def test_chunks_hold_what_they_say():
+def test_chunks_contain_their_bases():
     contigs = [np.array(c, np.uint8) for c in ([0, 1, 4, 2], [], [4, 4, 4, 4, 4], [3, 3, 0])]
     reference = reference_of(contigs)
     codes = np.concatenate(contigs)
@@ -22,7 +22,7 @@ def test_chunks_hold_what_they_say():
             assert np.array_equal(codes_of(chunk.reference), codes[chunk.start : end])
             assert chunk.stop - chunk.start <= size
             positions += range(chunk.start, chunk.stop)
-        # Only stretches without a base to match are left out.
+        # Only sequences without any base to match are skipped.
         assert len(set(positions)) == len(positions)
         assert np.all(codes[sorted(set(range(codes.size)) - set(positions))] == 4)
 
@@ -45,7 +45,7 @@ def test_matches_do_not_depend_on_the_cuts(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_matches_over_many_chunks(kind):
-    """One match lies over dozens of cuts, and its copies over others."""
+    """One match spans dozens of cuts, and its copies span others."""
     rng = np.random.default_rng(1)
     unit = rng.integers(0, 4, 900)
     contigs = [np.concatenate([unit, unit[:400], unit]).astype(np.uint8), unit.astype(np.uint8)]
@@ -57,8 +57,8 @@ def test_matches_over_many_chunks(kind):
         assert rows_of([found]) == whole
 
 
-def test_each_chunk_is_searched_on_the_gpu_where_asked(monkeypatch):
-    """The search on a GPU gets each chunk's index; here the CPU's stands in for it."""
+def test_each_chunk_can_be_searched_on_the_gpu(monkeypatch):
+    """The search on a GPU gets the index of each chunk; here the CPU's search replaces it."""
     contigs = [np.random.default_rng(2).integers(0, 4, 300).astype(np.uint8)]
     text = text_of([contigs[0][30:200]], (0,), 20)
     calls = []

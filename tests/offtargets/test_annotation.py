@@ -1,4 +1,4 @@
-"""Features of BED and GFF that a stretch overlaps."""
+"""Features of BED and GFF that overlap an interval."""
 
 import gzip
 
@@ -35,7 +35,7 @@ def test_bed_and_gff_are_read_alike(text, tmp_path, reference):
         features = read_features(tmp_path / name, reference)
         names = [features.names.name(i) for i in range(3)]
         assert names == ["a,b", "c", "b"]
-        # What ends behind its contig ends with it.
+        # A feature that ends after its contig is truncated.
         assert features.starts.tolist() == [0, 22, 25]
         assert features.stops.tolist() == [10, 50, 28]
         assert features.reach.tolist() == [10, 50, 50]
@@ -69,7 +69,7 @@ def test_overlaps_by_comparing_all(tmp_path, reference):
          "the index has contig0"),
     ],
 )  # fmt: skip
-def test_what_is_refused(text, message, tmp_path, monkeypatch, reference):
+def test_refusals(text, message, tmp_path, monkeypatch, reference):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a").write_text(text)
     with pytest.raises(InputError) as refused:

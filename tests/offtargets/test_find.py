@@ -14,7 +14,7 @@ from tests.helpers.oracles.index_oracle import reference_of
 from tests.helpers.oracles.offtargets_oracle import opposite, sites
 from tests.helpers.oracles.seed_hits_oracle import GENOMES, mutated
 
-#: Contigs that are too short for most, and a site at both ends of each that is not.
+#: Contigs, many of them too short; the others have a site at each end.
 EDGES = [bytes(length * b"GG" + b"ACGTTGCAAGCTTAGCATG" + length * b"CC") for length in range(4)] + [
     b"TTTACGTTGCAAGCTTAGCA",
     b"ACGTTGCAAGCTTAGCATGGNGGTTAGCATGCAAGCTTGCAACGT",
@@ -35,7 +35,7 @@ def text_of(contigs):
 
 
 def guides_from(contigs, seed, shortest=15, longest=19, n=3):
-    """Pieces of a genome with some mismatches, of either strand."""
+    """Return pieces of a genome with some mismatches, from both strands."""
     rng = np.random.default_rng(seed)
     text = "".join(text_of(contigs).values())
     found = {}
@@ -51,7 +51,7 @@ def guides_from(contigs, seed, shortest=15, longest=19, n=3):
 
 
 def search(contigs, guides, pam, side, options, threads=1, stretch=1 << 18, backend="cpu"):
-    """Rows as the oracle writes them."""
+    """Return rows in the form of the oracle."""
     reference = reference_of(contigs)
     guides, pam = guides_of(list(guides), list(guides.values())), parse_pam(pam, side)
     parts = [
@@ -104,7 +104,7 @@ def test_best_alignments_of_every_site(genome):
     [("NGG,NNGRRT", 3), ("NNGRRT,NG,NGG", 3), ("TTTV,TN", 5), ("N,TTTV,NNNNN", 5), ("NNNNN,N", 3)],
 )
 def test_pams_of_several_lengths(genome, pam, side):
-    """A site is listed once, with the first of the PAMs that stands there whole."""
+    """A site is listed once, with the first PAM that matches completely."""
     contigs = ALL_GENOMES[genome]
     for number, limits in enumerate([(3, 0, 0), (1, 1, 1)]):
         guides = guides_from(contigs, number, n=2)
@@ -157,7 +157,7 @@ def test_more_sites_than_a_batch_and_more_rows_than_room():
     contigs = [b"A" * 3000]
     guides = {"a": "A" * 15, "t": "T" * 16}
     found = search(contigs, guides, "none", 3, SiteOptions(0, 1, 1), 2, 1024)
-    # And at the end of each contig one of a base less: an RNA bulge.
+    # And at the end of each contig a site with one base less: an RNA bulge.
     assert len(found) == (3000 - 14) + 1 + (3000 - 15) + 1
     assert len(set(found)) == len(found)
 
@@ -197,14 +197,14 @@ def test_counts_are_of_sites_and_not_of_alignments():
     head, line = (row.split("\t") for row in tables[0].splitlines())
     row = dict(zip(head, line, strict=True))
     perfect = (150 - 14) + (40 - 14)
-    # With 14 bases there is a site of one less: an RNA bulge.
+    # With 14 bases there is a site with one base less: an RNA bulge.
     assert (row["n0"], row["n0_rna"], row["n0_dna"]) == (str(perfect), "2", "0")
     assert (row["sites"], row["cfd_specificity"], row["complete"]) == (str(perfect + 2), "", "yes")
 
 
-def test_what_is_no_bulge():
+def test_gaps_that_are_not_bulges():
     assert NO_BULGES == 0xFFFFFFFF
-    # A gap beside the PAM, or at the far end, would make these sites.
+    # A gap next to the PAM, or at the far end, would give these sites.
     guide, genome = "ACGTTGCAAGCTTAGC", "TTTT" + "ACGTTGCAAGCTTAGC" + "T" + "TGG" + "TTTT"
     assert search([genome.encode()], {"g": guide}, "NGG", 3, SiteOptions(0, 1, 0)) == []
     genome = "CGTTGCAAGCTTAGCTGG"

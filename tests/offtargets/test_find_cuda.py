@@ -1,4 +1,4 @@
-"""The search on a GPU finds what the CPU's engine finds."""
+"""The search on a GPU finds the same sites as the CPU engine."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def check(contigs, guides, pam, side, options, **how):
 
 
 @pytest.mark.parametrize("genome", ALL_GENOMES)
-def test_what_the_cpu_finds(genome):
+def test_as_the_cpu(genome):
     contigs = ALL_GENOMES[genome]
     pams = [("NGG", 3), ("TTN", 5), ("none", 3), ("none", 5), ("RG,NC", 5), ("NNT", 3)]
     n_hits = 0
@@ -44,7 +44,7 @@ def test_what_the_cpu_finds(genome):
     ("limits", "shortest"), [((4, 0, 0), 15), ((4, 1, 1), 18), ((6, 2, 2), 34)]
 )
 def test_many_guides_of_all_lengths(limits, shortest):
-    """More guides than a block tries, more sites than a batch, and lists that have to grow."""
+    """More guides than a block handles, more sites than a batch, and lists that must grow."""
     contigs = [random_bases(60_000, 1), b"A" * 9_000, random_bases(40_000, 2)]
     guides = guides_from(contigs[:1], 3, shortest, 40, 700) | {"a": "A" * 20, "t": "T" * 24}
     assert check(contigs, guides, "none", 3, SiteOptions(*limits), threads=4) > 10_000

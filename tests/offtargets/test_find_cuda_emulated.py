@@ -1,4 +1,4 @@
-"""The search on a GPU, its kernels run in plain Python: what the CPU's engine finds, to the bit."""
+"""The search with GPU kernels in plain Python finds the same sites as the CPU engine."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in scalar")
 
 @pytest.fixture
 def emulated(monkeypatch):
-    """A GPU of blocks of one warp, lists that are too short at first, and two guides a block."""
+    """Simulate a GPU with one warp and two guides per block, and with very short lists."""
     workspace._spare.clear()
     pretend_gpu(monkeypatch, [])
     for module in (pam_sites_cuda, site_filter_cuda, find_cuda):
@@ -61,7 +61,7 @@ def check(contigs, guides, pam, side, options, **how):
     return wanted.count
 
 
-# As large as has all that is hostile in it: a kernel looks at every position, in plain Python.
+# Just large enough for all difficult cases, because plain Python checks every position.
 SMALL_GENOMES = {
     "random": GENOMES["random"],
     "repeats": GENOMES["repeats"][1:2],
@@ -81,7 +81,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("genome", "pam", "side", "options"), CASES)
-def test_what_the_cpu_finds(emulated, genome, pam, side, options):
+def test_as_the_cpu(emulated, genome, pam, side, options):
     contigs = SMALL_GENOMES[genome]
     guides = guides_from(contigs, 3)
     n_hits = check(contigs, guides, pam, side, options)
@@ -106,7 +106,7 @@ def test_long_guides_have_a_second_word(emulated):
 def test_lists_that_may_not_grow_are_filled_in_parts(emulated, monkeypatch):
     contigs = [b"A" * 100]
     guides = {"a": "A" * 15, "b": "A" * 16, "c": "C" * 15}
-    # Sites fit in what is free, and no more pairs than at first.
+    # The free memory suffices for sites, and for the initial number of pairs.
     monkeypatch.setattr(find_cuda, "free_memory", lambda: 6)
     sizes = []
     align = find_cuda._Engine._align

@@ -1,4 +1,4 @@
-"""CFD and MIT scores: published values, and CRISPOR's."""
+"""CFD and MIT scores, against published values and CRISPOR's."""
 
 import csv
 import math
@@ -66,13 +66,13 @@ def test_only_guides_of_spcas9_are_scored(pam, side, scored):
 def test_specificity_is_that_of_the_others():
     assert specificity(1.0, 1.0, 1.0) == 1
     assert specificity(3.0, 1.0, 1.0) == pytest.approx(1 / 3)
-    # Without the target in the genome all sites are others.
+    # If the target is not in the genome, all sites are off-targets.
     assert specificity(1.0, 0.0, 1.0) == 0.5
 
 
 def test_a_specificity_has_the_scale_of_its_score():
     assert specificity(100.0, 100.0, 100.0) == 100
-    # As CRISPOR has it: 100 x 100 / (100 + sum).
+    # As in CRISPOR: 100 x 100 / (100 + sum).
     assert specificity(120.0, 100.0, 100.0) == pytest.approx(100 * 100 / 120)
 
 

@@ -1,4 +1,4 @@
-"""What functions, programs and constants say of options agrees with the declarations."""
+"""Functions, programs and constants agree with the declarations of options."""
 
 import inspect
 import subprocess
@@ -18,7 +18,7 @@ from bwarp.options.finding import MEMS, OFFTARGETS, SCAN, SEEDS
 from bwarp.options.mapping import ALLMAP, INDEX, MAP
 from bwarp.options.option import CONFIGURATION, PROGRAM
 
-#: The functions of the library, the task of each, and the parameters that are its data.
+#: Functions of the library, the task of each, and their parameters for data.
 FUNCTIONS = {
     "Index.build": (bwarp.Index.build, INDEX, {"reference"}),
     "Mapper": (bwarp.Mapper.__init__, MAP, {"self"}),
@@ -47,7 +47,7 @@ def test_a_function_has_the_parameters_and_defaults_of_its_task(name):
             assert repr(parameter.default) == repr(option.default), parameter.name
 
 
-def test_choices_are_those_that_there_are():
+def test_choices_are_those_that_exist():
     assert set(PAIRS["mode"].value.words) == {*MODES, "gatk"}
     assert PAIRS["parameters"].value.words == tuple(GATK_PARAMETERS)
     assert MEMS["strands"].value.words == tuple(STRANDS)

@@ -1,4 +1,4 @@
-"""Kinds of value: what they take from a command line, a configuration, and Python."""
+"""Kinds of values: what they accept from a command line, a configuration, and Python."""
 
 import argparse
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.options.option import PROGRAM, OneOf, Option, Penalty, Task, Text, Whole, YesNo
+from bwarp.options.option import PROGRAM, OneOf, Option, Task, Text, Whole, YesNo
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "11", "1e1", "ten"])
-def test_text_that_is_no_whole_number_in_bounds(text):
-    with pytest.raises(argparse.ArgumentTypeError) as caught:
+def test_text_that_is_not_a_whole_number_in_bounds(text):
+    with pytest.raises(UsageError) as caught:
         Whole(0, 10).parse(text)
     assert str(caught.value) == f"{text!r} is not a whole number from 0 to 10"
 
@@ -27,7 +27,7 @@ def test_a_word_in_place_of_a_number():
     assert Option("m", value, "").check("auto") is None
     assert value.write == "auto, or a whole number from 0 (none) to 4"
     assert Option("m", value, "").rule()["default"] == "auto"
-    with pytest.raises(argparse.ArgumentTypeError, match="^'5' is not .* from 0 to 4, or auto$"):
+    with pytest.raises(UsageError, match="^'5' is not .* from 0 to 4, or auto$"):
         value.parse("5")
 
 
@@ -43,13 +43,13 @@ def test_multiples():
 
 
 @pytest.mark.parametrize("value", [7, "8", 8.0, True, None])
-def test_what_python_refuses(value):
+def test_values_refused_from_python(value):
     with pytest.raises(UsageError) as caught:
         Option("k", Whole(8, 64), "", 20).check(value)
     assert str(caught.value) == f"k {value!r} is not a whole number from 8 to 64"
 
 
-def test_what_has_no_default_may_be_none():
+def test_options_without_a_default_may_be_none():
     assert Option("k", Whole(8, 64), "").check(None) is None
 
 
@@ -63,7 +63,7 @@ def test_one_of_some():
 
 
 def test_a_penalty_is_a_score_below_0():
-    assert Penalty(1, 9).argument()["type"]("4") == -4
+    assert Whole(1, 9, negated=True).argument()["type"]("4") == -4
 
 
 TASK = Task({

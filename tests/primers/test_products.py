@@ -15,7 +15,7 @@ from tests.helpers.oracles.seed_hits_oracle import GENOMES, mutated, random_base
 from tests.helpers.programs.programs_here import run_here
 
 LEFT, RIGHT = random_bases(20, 51), random_bases(18, 52)
-#: The primers' sites: plain, both ways round, with mismatches at either end, on two contigs.
+#: Sites of primers: plain, in both orientations, with mismatches at either end, on two contigs.
 CONTIGS = [
     b"TT" + LEFT + random_bases(60, 53) + opposite(RIGHT.decode()).encode() + random_bases(30, 54)
     + mutated(LEFT, np.array([1]), 3) + b"NNNN" + opposite(RIGHT.decode()).encode(),
@@ -41,7 +41,7 @@ LIMITS = [
 
 
 def bind(primer, text, options):
-    """(start, mismatches) where a primer lies in a text."""
+    """Return (start, mismatches) of each site of a primer in a text."""
     found = []
     for at in range(len(text) - len(primer) + 1):
         site = text[at : at + len(primer)]
@@ -55,7 +55,7 @@ def bind(primer, text, options):
 
 
 def expected(contigs, pairs, options):
-    """Rows (pair, contig, start, end, left, right, mismatches of each), and sites of primers."""
+    """Return rows (pair, contig, start, end, left, right, mismatches), and sites of primers."""
     rows, sites = [], {}
     names = ("forward", "reverse")
     for pair, primers in pairs.items():

@@ -42,7 +42,7 @@ def bases(rng, n, ambiguous=0.0):
 
 
 def hostile():
-    """Genomes by name: lengths and ambiguous stretches at the borders of blocks."""
+    """Return genomes by name: lengths and ambiguous bases at the borders of blocks."""
     rng = np.random.default_rng(1)
     yield "one base", bases(rng, 1)
     yield "one ambiguous base", np.full(1, 4, np.uint8)
@@ -131,7 +131,7 @@ def test_differing_at_every_shift(ambiguous):
     reads = codes.copy()
     changed = rng.random(reads.size) < 0.3
     reads[changed] = bases(rng, int(changed.sum()), 0.2)
-    # Every place in two blocks with some in a read, its last bases among them.
+    # Ambiguous bases at all positions in two blocks, including the last bases of a read.
     at, first = (grid.ravel() for grid in np.meshgrid(np.arange(129), np.arange(300, 400, 7)))
     at, first = np.append(at, np.arange(336, 400)), np.append(first, np.arange(336, 400))
     counts = np.minimum(rng.integers(1, 65, at.size), np.minimum(400 - at, 400 - first))

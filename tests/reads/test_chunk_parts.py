@@ -1,4 +1,4 @@
-"""Parts of a chunk hold the templates that it does."""
+"""The parts of a chunk together contain its templates."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def reads(tmp_path):
 
 
 def texts_of(chunk: ReadChunk) -> list[tuple]:
-    """Every template's number, name, and its reads with their comments."""
+    """Return each template's number and name, and its reads with their comments."""
     found = []
     for template in range(chunk.n_templates):
         is_orphan = chunk.orphans is not None and chunk.orphans[template]

@@ -1,4 +1,4 @@
-"""Chunks hold the reads of the files in order, whatever their size; bad files are refused."""
+"""Chunks of any size contain the reads of the files in order; malformed files are errors."""
 
 import gzip
 
@@ -38,7 +38,7 @@ def file(tmp_path):
 
 
 def records_of(chunks):
-    """(name, letters, qualities) of all reads, and that chunks follow one another."""
+    """Return (name, letters, qualities) of all reads; check that chunks are consecutive."""
     found, first = [], 0
     for chunk in chunks:
         assert chunk.first_template == first
@@ -85,7 +85,7 @@ def message(chunks) -> str:
 
 
 @pytest.mark.parametrize("before", [0, 2])
-def test_what_is_wrong_with_a_file_is_told_where_the_other_has_ended(file, before):
+def test_errors_are_reported_after_the_end_of_the_other_file(file, before):
     short = file("short.fq", fastq(READS[:before]))
     bad = file("bad.fq", fastq(READS[:before]) + "@last\nACG")
     for pair in ((short, bad), (bad, short)):
@@ -125,7 +125,7 @@ FINE = [
 
 
 def text_of(header, count=3) -> str:
-    """Reads of the header with a number in it."""
+    """Return FASTQ with this header, numbered."""
     return "".join(f"@{i}{header}\nACGT\n+\nIIII\n" for i in range(count))
 
 
@@ -158,7 +158,7 @@ def test_orphans_are_not_exchanged_mates(file):
 
 
 def templates_of(names):
-    """Two reads in a row of one name are a pair, from the first on."""
+    """Return templates: two consecutive reads with the same name are a pair."""
     read = 0
     while read < len(names):
         both = names[read : read + 2]
@@ -244,14 +244,14 @@ BAD = fastq(READS[:30]) + "@bad\nAC!T\n+\nIIII\n"
         (BAD + fastq(READS[:9]), ", line 122: '!' is not a letter of this kind of sequence"),
         (BAD + "@last\nACG", ", line 122: '!' is not a letter of this kind of sequence"),
         (
-            # How many reads it has is not known: it is not said that the other has more.
+            # Its number of reads is unknown, so the message does not say that the other has more.
             fastq(READS[:40]) + "@last\nACG",
             ", line 161: the last FASTQ record is cut off: "
             "a record is four lines (@name, bases, +, qualities)",
         ),
     ],
 )
-def test_of_several_errors_the_first_one_is_told(
+def test_the_first_of_several_errors_is_reported(
     file, monkeypatch, text, said, size, block_bytes, threads
 ):
     monkeypatch.setattr(counted_records, "_block_bytes", lambda count: block_bytes)
@@ -262,18 +262,18 @@ def test_of_several_errors_the_first_one_is_told(
     assert message(paired_chunks(fine, wrong, size, threads)) == said
 
 
-def test_of_two_wrong_files_the_error_of_the_first_is_told(file, monkeypatch):
+def test_the_error_of_the_first_of_two_files_is_reported(file, monkeypatch):
     monkeypatch.setattr(file_pieces, "_RECORDS_AT_A_TIME", 7)
     one, two = file("1.fq", BAD), file("2.fq", "@bad\nA!\n+\nII\n" + fastq(READS[:30]))
     assert message(paired_chunks(one, two)).startswith(f"{one}, line 122: ")
     assert message(paired_chunks(two, one)).startswith(f"{two}, line 2: ")
-    # So it is where one of them ends too early, or has fewer reads.
+    # The same if one of them is truncated, or has fewer reads.
     for text in (fastq(READS[:30]) + "@last\nACG", fastq(READS)):
         assert message(paired_chunks(one, file("3.fq", text))).startswith(f"{one}, line 122: ")
 
 
 @pytest.mark.parametrize("size", [2, 20, 1000])
-def test_an_error_before_a_damaged_block_is_told_first(file, tmp_path, monkeypatch, size):
+def test_an_error_before_a_damaged_block_is_reported_first(file, tmp_path, monkeypatch, size):
     monkeypatch.setattr(counted_records, "_block_bytes", lambda count: 100)
     damaged, fine = tmp_path / "damaged.fq.gz", file("fine.fq", fastq(READS * 60))
     damaged.write_bytes(gzip.compress((BAD + fastq(READS * 50)).encode())[:-30])

@@ -1,4 +1,4 @@
-"""Several files are read as one that holds all of them; single reads may be beside pairs."""
+"""Several files are read like their concatenation; single reads may accompany pairs."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def write(tmp_path):
 
 
 def reads_of(chunks):
-    """Name, bases, qualities, comment of all reads, and that chunks follow one another."""
+    """Return name, bases, qualities, comment of all reads; check that chunks are consecutive."""
     found, first = [], 0
     for chunk in chunks:
         assert chunk.first_template == first
@@ -107,7 +107,7 @@ def test_files_that_do_not_go_together(files, message):
     assert str(error.value) == message
 
 
-def test_records_are_no_single_reads(tmp_path):
+def test_records_are_not_single_reads(tmp_path):
     (tmp_path / "s.cram").write_bytes(b"CRAM")
     with pytest.raises(UsageError) as error:
         chunks_of_files(ReadFiles(("1.fq",), ("2.fq",), single=(f"{tmp_path}/s.cram",)))

@@ -1,4 +1,4 @@
-"""Reads of BAM and CRAM come as samtools fastq writes them; what is aligned is refused."""
+"""Reads from BAM and CRAM equal the output of samtools fastq; aligned records are errors."""
 
 import gzip
 import lzma
@@ -22,7 +22,7 @@ from bwarp.reads.read_chunks import read_chunks
 from bwarp.reads.read_files import ReadFiles, chunks_of_files
 from bwarp.reads.record_files import has_pairs, holds_records, read_groups, read_unaligned
 
-#: Beside the tags of alignments, RG: the header names the group.
+#: Tags of alignments, and RG, whose group must be in the header.
 TAGS = [
     "RX:Z:ACGT-TT",
     "BC:Z:AC GT",
@@ -41,7 +41,7 @@ def line(name, flag, letters="ACGT", qualities=None, *tags) -> str:
 
 
 def random_lines(seed) -> list[str]:
-    """Pairs, some with the second end first, singles, and pairs that have lost an end."""
+    """Return pairs, some with the second end first, single reads, and pairs without one end."""
     random, lines = np.random.default_rng(seed), []
     for number in range(60):
         flags = [[FIRST, SECOND], [SECOND, FIRST], [SINGLE], [FIRST], [SECOND]][random.integers(5)]
@@ -73,7 +73,7 @@ def text_of(path, block_bytes=1 << 20, threads=1) -> str:
 
 
 def in_order(text: str) -> list[tuple[str, ...]]:
-    """The records of FASTQ that samtools has written, first ends first."""
+    """Return the FASTQ records written by samtools, first ends first."""
     lines = text.splitlines()
     found = [tuple(lines[i : i + 4]) for i in range(0, len(lines), 4)]
     for i in range(1, len(found)):
@@ -115,7 +115,7 @@ def test_tags_of_alignments_and_the_group_are_left_out(write):
 
 @contextmanager
 def sent(data: bytes, monkeypatch, pipe: bool):
-    """Some bytes as standard input: a pipe, or a file."""
+    """Send bytes to standard input, as a pipe or a file."""
     if pipe:
         reading, writing = os.pipe()
         writer = threading.Thread(target=_write_all, args=(writing, data))
@@ -183,13 +183,13 @@ def test_a_named_pipe_that_holds_no_records(tmp_path, ending):
 
 
 def bgzip(text: bytes) -> bytes:
-    """The text in blocks of gzip that say how long they are."""
+    """Compress a text into gzip blocks that record their length."""
     return b"".join(compressed_block(text[at : at + 60_000]) for at in range(0, len(text), 60_000))
 
 
 @contextmanager
 def into_pipe(path, data: bytes):
-    """A named pipe that a thread writes to."""
+    """Return a named pipe to which a thread writes."""
     os.mkfifo(path)
     writer = threading.Thread(target=lambda: _write_all(path, data))
     writer.start()
@@ -200,7 +200,7 @@ def into_pipe(path, data: bytes):
 
 
 def test_pipes_that_are_written_in_turn(tmp_path):
-    """The second is not there before the first one is read."""
+    """The second is not available before the first one is read."""
     text = b"@r\nACGT\n+\nIIII\n" * 9000
     pipes = [tmp_path / "1", tmp_path / "2"]
     for pipe in pipes:
@@ -298,7 +298,7 @@ def test_names_that_are_no_pairs_are_refused(write, flags):
 
 
 @pytest.mark.parametrize("ending", ["bam", "cram"])
-def test_what_is_cut_off_or_damaged_is_refused(write, capfd, ending):
+def test_truncated_and_damaged_files_are_refused(write, capfd, ending):
     path = write(random_lines(1), ending)
     whole = path.read_bytes()
     for content in (
@@ -312,8 +312,8 @@ def test_what_is_cut_off_or_damaged_is_refused(write, capfd, ending):
 
 
 @pytest.mark.parametrize("ending", ["bam", "cram"])
-def test_no_read_is_lost_of_what_was_changed(write, ending):
-    """Files with some other bytes, or cut off, are refused, or nothing is missing."""
+def test_changed_files_lose_no_reads(write, ending):
+    """Changed or truncated files are errors, or no read is missing."""
     lines = random_lines(2)
     path, random = write(lines, ending), np.random.default_rng(3)
     whole = np.frombuffer(path.read_bytes(), np.uint8)

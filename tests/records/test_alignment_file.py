@@ -1,4 +1,4 @@
-"""Every form of output holds the lines of the SAM, sorted and marked as samtools would."""
+"""All output formats contain the SAM lines, sorted and marked as by samtools."""
 
 import gzip
 import hashlib
@@ -37,7 +37,7 @@ PROGRAM = "@PG\tID:bwarp\tPN:bwarp\tCL:bwarp map --match 1"
 
 @pytest.fixture(scope="module")
 def run():
-    """A reference and chunks of its reads: pairs, most of which come several times."""
+    """Return a reference and chunks of its reads: pairs, most of them repeated."""
     rng = np.random.default_rng(77)
     genome, _ = random_genome(rng)
     small = random_chunk(rng, 60, 2)
@@ -46,7 +46,7 @@ def run():
     lines = []
     for chunk, times in zip(chunks, (TIMES, 1), strict=True):
         again = [tiled(part, 120, times) for part in mapped]
-        # samtools fixmate has an opinion of its own on which pairs are proper.
+        # samtools fixmate has its own definition of proper pairs.
         again[1].proper[:] = False
         records = alignment_records(genome.contig_starts, chunk, *again)
         lines.append((chunk, both_strands(chunk.codes, chunk.offsets), records))
@@ -55,7 +55,7 @@ def run():
 
 
 def repeated(rng, chunk: ReadChunk, times: int) -> ReadChunk:
-    """The reads several times, under other names and with other qualities."""
+    """Repeat the reads with other names and other qualities."""
     lengths = np.tile(np.diff(chunk.offsets), times)
     names = "".join(f"{i * 7919 % 1000:03}:{i:04} XN:i:{i:04}" for i in range(60 * times))
     places = np.arange(0, 18 * 60 * times, 18)
@@ -69,7 +69,7 @@ def repeated(rng, chunk: ReadChunk, times: int) -> ReadChunk:
 
 
 def tiled(part, n_reads: int, times: int):
-    """The same alignments for every copy of the reads."""
+    """Repeat the alignments for each copy of the reads."""
     if isinstance(part, MappedReads):
         fields = {name: np.tile(value, times) for name, value in part._asdict().items()}
         sizes = np.tile(np.diff(part.cigar_offsets), times)
@@ -84,7 +84,7 @@ def tiled(part, n_reads: int, times: int):
         names = ("qualities", "suboptimal", "soft", "hits")
         more = {name: np.tile(getattr(part, name), times) for name in names}
     elif isinstance(part, SecondaryHits):
-        # How many lines there are in a copy, or more: those of the random case are a third.
+        # An upper bound for the lines of a copy: the random case has a third of it.
         more = {"named_by": np.full(part.reads.size * times, -1)}
     return type(part)(reads=reads.reshape(-1), alignments=tiled(part.alignments, 0, times), **more)
 
@@ -149,12 +149,12 @@ def tags_sorted(line: str) -> list[str]:
 
 
 def as_by_fixmate(line: str) -> list[str]:
-    """Without what samtools fixmate sees otherwise: template lengths, and * as a mate's CIGAR."""
+    """Remove fields that samtools fixmate changes: template lengths, and * as a mate's CIGAR."""
     fields = tags_sorted(line)
     return fields[:8] + [field for field in fields[9:] if field != "MC:Z:*"]
 
 
-def test_bytes_do_not_depend_on_how(write):
+def test_bytes_do_not_depend_on_the_way_of_running(write):
     for name, changes in (("x.bam", {}), ("x.cram", {"mark_duplicates": True})):
         whole = write(name, threads=1, sort=True, **changes).read_bytes()
         assert write(name, threads=3, sort=True, sort_bytes=20_000, **changes).read_bytes() == whole
@@ -172,7 +172,7 @@ def test_duplicates_are_those_of_samtools(write, tmp_path):
     for name in ("out.bam", "out.sam"):
         found = write(name, sort=True, mark_duplicates=True)
         assert [as_by_fixmate(line) for line in lines_of(found)] == expected
-    # Records that samtools hands back are written by the same compiled functions as ours.
+    # Records returned by samtools are written by the same compiled functions.
     assert len(_gather.signatures) == len(_read_loci.signatures) == 1
     assert write.duplicates == 2 * [sum(flag & 1024 > 0 for flag in flags)]
     with pysam.AlignmentFile(tmp_path / "out.bam") as file:
@@ -208,7 +208,7 @@ def test_the_form_for_gpus(run, tmp_path, name, changes, is_for_gpus):
         assert writer.form is None or not writer.form.stay_there
 
 
-def test_an_old_index_goes(write, tmp_path):
+def test_an_old_index_is_removed(write, tmp_path):
     write("out.bam", sort=True)
     assert (tmp_path / "out.bam.bai").exists()
     write("out.bam")
@@ -249,7 +249,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED)
-def test_what_makes_no_sense(write, tmp_path, changes, message):
+def test_invalid_combinations(write, tmp_path, changes, message):
     with pytest.raises(UsageError) as error:
         write("x", **changes)
     assert str(error.value) == message
@@ -294,7 +294,7 @@ def test_cram_is_of_the_version_that_older_programs_read(write, marked):
 @pytest.mark.parametrize("marked", [False, True])
 @pytest.mark.parametrize("compressed", [False, True])
 def test_samtools_finds_the_reference_of_cram(run, write, tmp_path, compressed, marked):
-    """From any folder, and without asking anybody else."""
+    """From any folder, and without a server."""
     fasta = tmp_path / "the genome.fa"
     fasta.write_text("".join(f">{name}\n{text}\n" for name, text in contigs(run).items()))
     if compressed:

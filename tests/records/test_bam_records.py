@@ -1,4 +1,4 @@
-"""BAM records are what samtools makes of the SAM lines, byte for byte."""
+"""BAM records equal those that samtools makes from the SAM lines, byte for byte."""
 
 import gzip
 
@@ -7,7 +7,7 @@ import pysam
 import pytest
 
 from bwarp.bam.records import record_starts
-from bwarp.records.comment_tags import no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import bam_records, sam_records
 from tests.helpers.cases.random_alignment_records import (
@@ -21,7 +21,7 @@ HEADER = "".join(f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in CONTIGS.it
 
 
 def by_samtools(lines: bytes, folder) -> bytes:
-    """The records of a BAM file that samtools makes of SAM lines, without its header."""
+    """Return the BAM records that samtools makes from SAM lines, without the header."""
     (folder / "in.sam").write_bytes(f"{HEADER}@RG\tID:a group\n".encode() + lines)
     pysam.view("-b", "-o", str(folder / "out.bam"), str(folder / "in.sam"), catch_stdout=False)
     data = gzip.decompress((folder / "out.bam").read_bytes())
@@ -43,11 +43,10 @@ def test_records_are_those_of_samtools(tmp_path, ends, has_qualities):
     mapped[1].suboptimal[:3] = (-200, -70_000, 255)
     mapped[4][:3] = 0
     records = alignment_records(genome.contig_starts, chunk, *mapped)
-    tags = no_tags(chunk.n_reads)
-    lines = b"".join(sam_records(genome, names, chunk, both, records, b"a group", tags))
-    expected, no_sums = by_samtools(lines, tmp_path), np.empty(0, np.int64)
+    tables = mapped_tables(genome, names, ReadArrays.of(chunk, both), records, b"a group")
+    expected = by_samtools(b"".join(sam_records(tables)), tmp_path)
     for threads in (1, 3):
-        parts = bam_records(genome, names, chunk, both, records, b"a group", no_sums, tags, threads)
+        parts = bam_records(tables, threads)
         assert b"".join(part.data.tobytes() for part in parts) == expected
         for part in parts:
             assert np.array_equal(part.starts, record_starts(part.data))

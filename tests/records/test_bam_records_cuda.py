@@ -1,4 +1,4 @@
-"""Records that the GPU's kernels write, run in plain Python, are those that the CPU writes."""
+"""Records from GPU kernels in plain Python equal those from the CPU."""
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from bwarp.mapping.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import base_blocks
 from bwarp.reads.device_reads_cuda import both_strands
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.bam_records_cuda import (
     HostRecords,
     PlainTables,
@@ -24,7 +25,6 @@ from bwarp.records.bam_records_cuda import (
     record_constants,
     record_numbers,
 )
-from bwarp.records.comment_tags import no_tags
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import bam_records
 from bwarp.runtime.threads import joined_stretches
@@ -43,7 +43,7 @@ def on_gpu(alignments) -> DeviceAlignments:
 
 
 def by_read(secondary, n_reads: int, is_plain) -> SecondaryOfReads:
-    """The hits that primary records of plain reads name, in the order of the reads."""
+    """Return the secondary hits listed in primary records of plain reads, in order of reads."""
     rows = np.flatnonzero((secondary.named_by < 0) & is_plain[secondary.reads])
     rows = rows[np.argsort(secondary.reads[rows], kind="stable")]
     found = secondary.alignments
@@ -77,9 +77,8 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
     records = alignment_records(
         genome.contig_starts, chunk, mapped, primary, supplementary, secondary
     )
-    [expected] = bam_records(
-        genome, names, chunk, both, records, group, np.empty(0, np.int64), no_tags(chunk.n_reads)
-    )
+    reads = ReadArrays.of(chunk, both)
+    [expected] = bam_records(mapped_tables(genome, names, reads, records, group))
     assert 0 < np.count_nonzero(is_plain) < chunk.n_reads
 
     of_host = np.flatnonzero(~is_plain[records.reads])

@@ -1,4 +1,4 @@
-"""Comments of FASTQ headers become tags, the same in SAM and BAM; what is no tag is refused."""
+"""Comments of FASTQ headers become equal tags in SAM and BAM; other comments are errors."""
 
 import gzip
 
@@ -44,7 +44,7 @@ def chunk_of(comments, folder):
 
 
 def by_samtools(texts: list[str], folder) -> list[bytes]:
-    """The tags of BAM records that samtools makes of lines with these tags."""
+    """Return the tags in BAM records that samtools makes from lines with these tags."""
     lines = [f"r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\t{text}".rstrip("\t") + "\n" for text in texts]
     (folder / "in.sam").write_text("@HD\tVN:1.6\n" + "".join(lines))
     pysam.view("-b", "--no-PG", "-o", f"{folder}/o.bam", f"{folder}/in.sam", catch_stdout=False)
@@ -60,11 +60,11 @@ def by_samtools(texts: list[str], folder) -> list[bytes]:
 @pytest.mark.parametrize("comments", [GOOD, GOOD + RARE])
 def test_tags_are_those_of_samtools(comments, tmp_path):
     tags = comment_tags(chunk_of(comments, tmp_path), False)
-    found = [tags.text[slice(*tags.text_offsets[i : i + 2])].tobytes().decode()
-             for i in range(len(comments))]  # fmt: skip
-    assert found == comments
-    binary = [tags.binary[slice(*tags.binary_offsets[i : i + 2])].tobytes()
-              for i in range(len(comments))]  # fmt: skip
+    found, binary = (
+        [data[slice(*offsets[i : i + 2])].tobytes() for i in range(len(comments))]
+        for data, offsets in tags
+    )
+    assert [comment.decode() for comment in found] == comments
     assert binary == by_samtools(comments, tmp_path)
 
 
@@ -91,13 +91,13 @@ def test_comments_of_both_ends(tmp_path):
     (tmp_path / "2.fq").write_text("@a/2\tXI:i:2\tBC:Z:C\nA\n+\nI\n@b BC:Z:G\nA\n+\nI\n")
     (pairs,) = paired_chunks(tmp_path / "1.fq", tmp_path / "2.fq")
     tags = comment_tags(pairs, False)
-    assert tags.text.tobytes() == b"XI:i:1XI:i:2\tBC:Z:CBC:Z:G"
-    assert tags.text_offsets.tolist() == [0, 6, 19, 19, 25]
+    assert tags.text[0].tobytes() == b"XI:i:1XI:i:2\tBC:Z:CBC:Z:G"
+    assert tags.text[1].tolist() == [0, 6, 19, 19, 25]
     lines = [(tmp_path / f"{end}.fq").read_text().splitlines(keepends=True) for end in (1, 2)]
     (tmp_path / "both.fq").write_text(
         "".join("".join(some[i : i + 4]) for i in (0, 4) for some in lines)
     )
     (pairs,) = interleaved_chunks(tmp_path / "both.fq")
     again = comment_tags(pairs, False)
-    assert again.binary.tobytes() == tags.binary.tobytes() == b"XIC\1XIC\2BCZC\0BCZG\0"
-    assert np.array_equal(again.text_offsets, tags.text_offsets)
+    assert again.binary[0].tobytes() == tags.binary[0].tobytes() == b"XIC\1XIC\2BCZC\0BCZG\0"
+    assert np.array_equal(again.text[1], tags.text[1])

@@ -1,4 +1,4 @@
-"""Read groups are header lines that samtools reads; the header says how the program was called."""
+"""Read groups are header lines that samtools reads; the header has the command line."""
 
 import os
 from dataclasses import replace
@@ -29,7 +29,7 @@ OUTPUT = AlignmentOutput("/home/me/o.bam", 1 << 20, read_group="@RG\tID:1", read
         (r"@RG\tID:C:\data", r"C:\data"),
     ],
 )
-def test_a_group_is_what_samtools_reads(tmp_path, typed, group):
+def test_samtools_reads_the_group(tmp_path, typed, group):
     line, name = parse_read_group(typed)
     assert name == group.encode()
     path = tmp_path / "r.sam"
@@ -73,7 +73,7 @@ def test_no_group():
         os.fsdecode(b"@RG\tID:1\tSM:caf\xe9"),
     ],
 )
-def test_what_is_no_group(typed):
+def test_not_a_read_group(typed):
     with pytest.raises(UsageError) as error:
         parse_read_group(typed)
     assert str(error.value) == (
@@ -83,7 +83,7 @@ def test_what_is_no_group(typed):
     assert str(error.value).isprintable()
 
 
-def test_the_command_line_has_every_option_that_decides_the_records_in_a_fixed_order():
+def test_the_command_line_has_all_options_that_affect_records():
     parameters = mapping_parameters(
         2, mode=END_TO_END, mismatch=-3, insert_size=(400.0, 60.25), orientation="RF",
         secondary_records=3,
@@ -101,7 +101,7 @@ def test_the_command_line_has_every_option_that_decides_the_records_in_a_fixed_o
     )
 
 
-def test_the_command_line_is_that_of_the_work_not_of_where_it_is_done():
+def test_the_command_line_has_no_options_of_the_machine():
     parameters = mapping_parameters()
     elsewhere = replace(
         OUTPUT, path="o.sam", read_group=None, read_group_id=b"", reference_file="r.fa",
@@ -135,6 +135,6 @@ def test_the_command_line_is_that_of_the_work_not_of_where_it_is_done():
         ("o.cram", {"sort": True, "mark_duplicates": True}, False, False),
     ],
 )
-def test_what_a_gpu_may_write_and_sort(path, changes, may_write, stays):
+def test_outputs_that_a_gpu_can_write_and_sort(path, changes, may_write, stays):
     output = replace(OUTPUT, path=path, **{"gpu_sort_bytes": 1 << 30} | changes)
     assert (may_write_on_gpu(output), stays_on_gpu(output)) == (may_write, stays)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bwarp.bam.fields import REVERSE, SECONDARY, UNMAPPED
-from bwarp.records.comment_tags import ReadTags, no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.paf_records import paf_lines
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_text import with_mismatches
@@ -78,7 +78,7 @@ def test_lines_are_those_of_the_oracle(ends, eqx):
     if eqx:
         records = with_mismatches(records, genome, chunk.offsets, both)
     expected = list(lines_by_the_oracle(genome, chunk, both, records))
-    found = paf_lines(genome, names, chunk, both, records, no_tags(chunk.n_reads))
+    found = paf_lines(mapped_tables(genome, names, ReadArrays.of(chunk, both), records))
     assert found.tobytes().decode().splitlines() == expected
     assert chunk.n_reads / 2 < len(expected) < records.n_rows
     assert len({line.split("\t")[15] for line in expected}) == 2
@@ -92,10 +92,12 @@ def test_comments_end_the_lines():
     records = alignment_records(genome.contig_starts, chunk, *mapped)
     comments = [b"" if read % 3 else b"BC:Z:%d\tRX:Z:ACGT" % read for read in range(80)]
     offsets = np.cumsum([0] + [len(comment) for comment in comments])
-    text = np.frombuffer(b"".join(comments), np.uint8)
-    tags = ReadTags(text, offsets, text, offsets)
-    plain = paf_lines(genome, names, chunk, both, records, no_tags(80)).tobytes().splitlines()
-    found = paf_lines(genome, names, chunk, both, records, tags).tobytes().splitlines()
+    further = np.frombuffer(b"".join(comments), np.uint8), offsets
+    reads = ReadArrays.of(chunk, both)
+    plain, found = (
+        paf_lines(mapped_tables(genome, names, reads, records, further=tags)).tobytes().splitlines()
+        for tags in (None, further)
+    )
     reads = records.reads[records.flags & UNMAPPED == 0]
     assert found == [
         line + (b"\t" + comments[read] if comments[read] else b"")

@@ -1,4 +1,4 @@
-"""Flow cell and lane are read from names of reads, or the names are refused."""
+"""Flow cell and lane are parsed from names of reads, or the names are errors."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_a_read_group_gets_that_of_the_first_read(tmp_path):
     assert with_platform_unit("@RG\tID:a\tPU:auto", iter(()))[0] == "@RG\tID:a"
 
 
-def test_a_name_that_tells_none(tmp_path):
+def test_a_name_without_a_platform_unit(tmp_path):
     with pytest.raises(InputError) as error:
         with_platform_unit("@RG\tID:a\tPU:auto", chunks(tmp_path, "SRR1.1"))
     assert str(error.value) == (

@@ -1,11 +1,10 @@
-"""Records of regions: those of the templates that overlap one, and nothing of them changed."""
+"""Records in regions: those of templates that overlap a region, unchanged."""
 
 import numpy as np
 import pytest
 
 from bwarp.bam.fields import UNMAPPED
-from bwarp.records.alignment_records import selected_rows
-from bwarp.records.comment_tags import no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables, selected_rows
 from bwarp.records.output_options import in_regions, joined_regions
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import sam_records
@@ -39,8 +38,7 @@ def test_records_are_those_of_templates_in_regions(ends):
     records = alignment_records(genome.contig_starts, chunk, *mapped)
 
     def lines(table):
-        tags = no_tags(chunk.n_reads)
-        parts = sam_records(genome, names, chunk, both, table, b"", tags)
+        parts = sam_records(mapped_tables(genome, names, ReadArrays.of(chunk, both), table))
         return b"".join(part.tobytes() for part in parts).splitlines()
 
     whole = lines(records)

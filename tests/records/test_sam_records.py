@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from bwarp.records.comment_tags import no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_text import with_mismatches
 from bwarp.records.record_writer import sam_records
@@ -187,8 +187,8 @@ def test_lines_are_those_of_the_oracle(ends, has_qualities, orphans, soft_clip, 
         records = with_mismatches(records, genome, chunk.offsets, both)
     form = {"soft_clip": soft_clip, "match": "=" if eqx else "M"}
     expected = list(Oracle(genome, chunk, both, *mapped, **form).lines())
-    tags = no_tags(chunk.n_reads)
+    tables = mapped_tables(genome, names, ReadArrays.of(chunk, both), records, b"a group")
     for threads in (1, 3):
-        parts = sam_records(genome, names, chunk, both, records, b"a group", tags, threads)
+        parts = sam_records(tables, threads)
         assert b"".join(parts).decode().splitlines() == expected
     assert records.n_rows == len(expected) > chunk.n_reads - chunk.n_orphans

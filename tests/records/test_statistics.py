@@ -1,4 +1,4 @@
-"""What is said of the counts at the end of a run, and sums of several runs."""
+"""Messages about the counts at the end of a run, and sums of several runs."""
 
 import json
 
@@ -15,7 +15,7 @@ from bwarp.records.statistics import (
 COUNTS = empty_statistics() | {"reads": 3000, "mapped": 2900}
 
 
-def test_the_sentence_tells_of_pairs_and_duplicates_where_there_could_be_any():
+def test_the_sentence_mentions_pairs_and_duplicates_if_possible():
     assert statistics_sentence(COUNTS) == "3,000 reads, 2,900 mapped"
     pairs = COUNTS | {"paired": 3000}
     assert statistics_sentence(pairs) == "3,000 reads, 2,900 mapped, 0 properly paired"
@@ -28,7 +28,7 @@ def test_the_sentence_tells_of_pairs_and_duplicates_where_there_could_be_any():
 
 def test_duplicates_of_units():
     marked, other = COUNTS | {"duplicates": 5}, COUNTS | {"duplicates": 7}
-    # Those found among all units are more than each unit's own.
+    # There are more duplicates across all units than within single units.
     assert merged_statistics({"1": marked, "2": other}, 20)["duplicates"] == 20
     assert merged_statistics({"1": marked, "2": other}, None)["duplicates"] == 12
     assert merged_statistics({"1": marked, "2": COUNTS}, None)["duplicates"] is None

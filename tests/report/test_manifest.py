@@ -1,4 +1,4 @@
-"""What a run was made of: the checksums of md5sum, versions, and what is given."""
+"""The manifest of a run: checksums as from md5sum, versions, and given values."""
 
 import json
 import subprocess

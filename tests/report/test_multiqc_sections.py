@@ -1,4 +1,4 @@
-"""The sections of the MultiQC report: what they show, and that each says how to read it."""
+"""The sections of the MultiQC report: their content, and their captions."""
 
 import json
 
@@ -37,7 +37,7 @@ def test_the_sections_of_two_samples():
             assert section["pconfig"]["ylab"]
 
 
-def test_lanes_have_a_table_where_a_sample_has_several():
+def test_samples_with_several_lanes_have_a_table_of_lanes():
     alone, several = (
         PAIRED | {"units": {"1": MARKED}},
         PAIRED | {"units": {"1": PAIRED, "2": MARKED}},
@@ -50,7 +50,7 @@ def test_lanes_have_a_table_where_a_sample_has_several():
     assert section["plot_type"] == "table"
 
 
-def test_duplicates_are_told_where_they_were_looked_for():
+def test_duplicates_are_shown_if_they_were_marked():
     general = mapping_sections({"a": MARKED}, {})["general"]
     assert general["data"]["a"]["duplicates"] == 2.0
     assert general["headers"]["duplicates"]["title"] == "Duplicates"
@@ -61,7 +61,7 @@ def test_a_sample_without_reads_breaks_nothing():
     assert list(sections) == ["general", "mapping_quality", "stages"]
 
 
-def test_insert_sizes_without_the_bin_of_all_that_is_longer():
+def test_insert_sizes_omit_the_last_bin():
     assert insert_size_curve(PAIRED) == {
         295: 0.0, 305: 22.2222, 315: 66.6667, 325: 8.8889, 335: 0.0,
     }  # fmt: skip

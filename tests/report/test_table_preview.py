@@ -1,4 +1,4 @@
-"""The page that shows the beginning of a table."""
+"""The page with the first rows of a table."""
 
 import io
 import re
@@ -18,7 +18,7 @@ def test_a_long_table_is_cut_and_counted():
     assert cells(page, "p") == [f"1,234 rows; here are the first {SHOWN} of them."]
 
 
-def test_a_short_one_without_header_is_whole():
+def test_a_short_table_without_header_is_complete():
     page = preview_page("a.mums", io.BytesIO(b"> one\n  chr1   7  1  20\n"), header=False)
     assert cells(page, "td") == ["&gt;", "one", "chr1", "7", "1", "20"]
     assert cells(page, "p") == ["2 rows; here are all of them."]

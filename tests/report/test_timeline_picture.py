@@ -1,4 +1,4 @@
-"""The picture of a timeline: a row a thread, and the seconds of each step by itself."""
+"""The picture of a timeline: a row per thread, and the seconds of each step alone."""
 
 import json
 from xml.etree import ElementTree
@@ -55,7 +55,7 @@ def test_a_run_that_took_no_time(tmp_path):
         json.dumps({"traceEvents": [*EVENTS[:2], EVENTS[2] | {"dur": float("inf")}]}),
     ],
 )  # fmt: skip
-def test_what_is_no_timeline(tmp_path, text):
+def test_not_a_timeline(tmp_path, text):
     done = drawn(tmp_path, text)
     assert done.rc == 1
     assert done.last_line == (

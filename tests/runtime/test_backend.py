@@ -1,4 +1,4 @@
-"""One place decides which engine runs, and says why a GPU cannot be used."""
+"""One function chooses the engine, and explains why a GPU cannot be used."""
 
 import os
 import subprocess
@@ -15,12 +15,12 @@ NUMBA_CUDA = "needs numba-cuda: pip install -e '.[gpu-cu13]'"
 NO_DRIVER = "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
 
 
-def test_cpu_is_taken_without_asking_for_a_gpu(monkeypatch):
+def test_cpu_is_chosen_without_checking_for_a_gpu(monkeypatch):
     monkeypatch.setattr(backend, "gpu_problem", lambda: pytest.fail("asked for a GPU"))
     assert choose_backend("cpu") == "cpu"
 
 
-def test_cpu_is_taken_at_once_where_no_driver_is_loaded(monkeypatch):
+def test_cpu_is_chosen_at_once_without_a_driver(monkeypatch):
     monkeypatch.setattr(backend, "may_have_gpu", lambda: False)
     monkeypatch.setattr(backend, "gpu_problem", lambda: pytest.fail("asked for a GPU"))
     assert choose_backend("auto") == "cpu"
@@ -43,8 +43,8 @@ def test_a_gpu_that_cannot_be_started_is_not_used(monkeypatch):
         choose_backend("cuda")
 
 
-def test_asking_for_a_gpu_changes_nothing(monkeypatch):
-    """The pool is chosen where the GPU is, not where it is asked about."""
+def test_checking_for_a_gpu_changes_nothing(monkeypatch):
+    """The memory pool is set when a GPU is used, not when its existence is checked."""
     memory_pool_cuda = pytest.importorskip("bwarp.gpu.memory")
     monkeypatch.setattr(memory_pool_cuda, "use_pool", lambda: pytest.fail("chose a pool"))
     gpu_problem()
@@ -75,7 +75,7 @@ def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(work, reason):
     assert said == [f"{reason}: going on with the CPU"]
 
 
-def test_a_gpu_that_was_insisted_on_is_not_replaced():
+def test_a_required_gpu_is_not_replaced():
     with pytest.raises(GpuMemoryError, match="use --backend cpu, or a GPU with more memory"):
         or_on_cpu("cuda", "cuda", too_small, pytest.fail)
 

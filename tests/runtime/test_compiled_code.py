@@ -1,4 +1,4 @@
-"""Compiled code is kept under a digest of what made it, and run only if it can be trusted."""
+"""Compiled code is stored under a digest of its sources, and only trusted code runs."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ def twice(x):
 
 @pytest.fixture
 def package(checkout, tmp_path):
-    """A copy of the package with three modules of its own: one compiles in a function of two."""
+    """Copy the package and add three modules, one of which calls a function of another."""
     folder = tmp_path / "copy" / "bwarp"
     (folder / "runtime").mkdir(parents=True)
     modules = ("compiled_code", "machine_code", "source_digest")
@@ -44,7 +44,7 @@ def package(checkout, tmp_path):
 
 @pytest.fixture(autouse=True)
 def home(monkeypatch, tmp_path):
-    """What the environment says of folders is of this test alone."""
+    """Set the variables for folders for this test only."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -52,7 +52,7 @@ def home(monkeypatch, tmp_path):
 
 
 def call(package, code=CALL, **environment) -> tuple[str, str]:
-    """What a new process prints on standard output and error, in which `bwarp` is the copy."""
+    """Return standard output and error of a new process in which `bwarp` is the copy."""
     done = subprocess.run(
         [sys.executable, "-c", code, str(package.parent)],
         env=os.environ | environment, capture_output=True, text=True, check=True,
@@ -61,7 +61,7 @@ def call(package, code=CALL, **environment) -> tuple[str, str]:
 
 
 def run(package, **environment) -> tuple[int, int]:
-    """The answer of `twice(1)` in a new process, and how often it was found compiled."""
+    """Return `twice(1)` in a new process, and how often it was found compiled."""
     answer, hits = call(package, **environment)[0].split()
     return int(answer), int(hits)
 
@@ -75,9 +75,9 @@ def test_a_function_is_compiled_once(package):
     assert run(package) == (3, 1)
 
 
-def test_an_edit_of_what_was_compiled_in_compiles_again(package):
+def test_an_edit_of_an_inlined_function_compiles_again(package):
     run(package)
-    # Longer: Python takes its bytecode of a file as long and of the same second for that of today.
+    # Longer, because Python reuses bytecode of a file with the same length and second.
     edited = (package / "two.py").read_text().replace("+ 1", "+ 5  # more")
     (package / "two.py").write_text(edited)
     assert run(package) == (11, 0)
@@ -115,7 +115,7 @@ def test_the_folder_is_where_the_environment_says(package, tmp_path):
     assert not (package / "__pycache__" / "compiled").exists()
 
 
-def test_two_copies_of_the_same_code_share_what_is_kept(package, tmp_path):
+def test_two_copies_of_the_same_code_share_a_cache(package, tmp_path):
     shutil.copytree(package.parent, tmp_path / "other")
     assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 0)
     other = tmp_path / "other" / "bwarp"
@@ -127,7 +127,7 @@ def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypa
     assert compiled_code._wanted_folder() == home / "bwarp"
 
 
-def test_what_lies_beside_the_package_is_found_from_elsewhere(package, tmp_path):
+def test_code_next_to_the_package_is_found_from_elsewhere(package, tmp_path):
     assert run(package) == (3, 0)
     assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
     assert not files(tmp_path / "kept" / "bwarp")
@@ -141,7 +141,7 @@ def test_a_damaged_file_is_compiled_again(package):
     assert run(package) == (3, 1)
 
 
-# Of a planted file: who may write it could have put a pickle there that does anything.
+# A planted file: whoever may write it could add a pickle that executes anything.
 
 
 def is_others(path):
@@ -199,7 +199,7 @@ def test_a_folder_that_others_could_exchange_is_not_used(package, tmp_path, home
     shared.chmod(0o777)
     said = call(package, NUMBA_CACHE_DIR=str(shared))[1]
     assert said.endswith("could be exchanged by others, who may write where it is\n")
-    # As in /tmp: there a folder is its owner's.
+    # As in /tmp, where a folder belongs to its owner.
     shared.chmod(0o1777)
     assert call(package, NUMBA_CACHE_DIR=str(shared)) == ("3 0\n", "")
     assert stat.S_IMODE((shared / "bwarp").stat().st_mode) & 0o022 == 0
@@ -214,7 +214,7 @@ def test_a_link_is_not_followed(package, tmp_path):
     assert run(package, NUMBA_CACHE_DIR=str(kept)) == (3, 0)
 
 
-def test_whatever_the_umask_others_may_not_write(package):
+def test_others_may_not_write_with_any_umask(package):
     before = os.umask(0o002)
     try:
         run(package)
@@ -238,7 +238,7 @@ def test_a_user_without_a_home_uses_a_private_folder(package, tmp_path):
     assert call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere) == ("3 1\n", said)
 
 
-def test_where_nothing_can_be_kept_functions_run_all_the_same(package, tmp_path):
+def test_functions_run_without_a_cache(package, tmp_path):
     (tmp_path / "file").write_text("")
     nowhere = str(tmp_path / "file" / "kept")
     (tmp_path / f"bwarp-{os.geteuid()}").write_text("")
@@ -246,7 +246,7 @@ def test_where_nothing_can_be_kept_functions_run_all_the_same(package, tmp_path)
         assert call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere) == ("3 0\n", "")
 
 
-def test_what_is_loaded_can_be_compiled_into_another(package):
+def test_loaded_functions_can_be_inlined(package):
     (package / "four.py").write_text(
         "import numpy as np\nfrom bwarp.runtime.compiled_code import compiled\n"
         "@compiled\ndef twice(x):\n    return np.sqrt(x * x) + x\n"
@@ -264,8 +264,8 @@ print(twice(1), twice(array).sum(), thrice(array).sum(), sum(thrice.stats.cache_
     assert call(package, code)[0] == "2.0 20.0 30.0 1\n"
 
 
-def test_two_that_compile_for_other_types_at_once_do_not_meet(package):
-    """Numba's own cache gives both the same number, and one the other's code."""
+def test_concurrent_compilations_for_different_types_do_not_collide(package):
+    """Numba's own cache gives both the same number, so one gets the other's code."""
     code = """
 import sys; sys.path.insert(0, sys.argv[1])
 import numba
@@ -283,7 +283,7 @@ twice.compile((numba.{0},))
     assert out == "3 3.5 2\n"
 
 
-def test_what_was_not_used_for_30_days_is_removed(package):
+def test_code_unused_for_30_days_is_removed(package):
     run(package)
     kept = package / "__pycache__" / "compiled"
     (file,) = files(kept)
@@ -292,7 +292,7 @@ def test_what_was_not_used_for_30_days_is_removed(package):
         (kept / name).write_text("")
     for path in kept.iterdir():
         os.utime(path, (0, time.time() - days.get(path.name, 31) * 86400))
-    # Used: its time is that of today.
+    # It was used, so its time is new.
     assert run(package) == (3, 1)
     assert time.time() - file.stat().st_mtime < 60
     code = (

@@ -1,4 +1,4 @@
-"""What memory is left to a process, from files as Linux has them."""
+"""Memory available to a process, from files as in Linux."""
 
 import pytest
 
@@ -18,11 +18,11 @@ def write(root, files: dict[str, str]):
 MEMINFO = {"proc/meminfo": f"MemTotal: {64 * GB // 1024} kB\nMemAvailable: {40 * GB // 1024} kB\n"}
 
 
-def test_what_the_machine_has_free(tmp_path):
+def test_free_memory_of_the_machine(tmp_path):
     assert available_bytes(write(tmp_path, MEMINFO)) == 40 * GB
 
 
-def test_a_job_is_limited_by_its_group_and_those_around_it(tmp_path):
+def test_a_job_is_limited_by_its_control_groups(tmp_path):
     group = "sys/fs/cgroup/slurm/job7/step"
     files = MEMINFO | {
         "proc/self/cgroup": "0::/slurm/job7/step\n",
@@ -35,7 +35,7 @@ def test_a_job_is_limited_by_its_group_and_those_around_it(tmp_path):
     assert available_bytes(write(tmp_path, files)) == 15 * GB
 
 
-def test_groups_of_the_first_version(tmp_path):
+def test_control_groups_of_version_1(tmp_path):
     group = "sys/fs/cgroup/memory/docker/a1"
     files = MEMINFO | {
         "proc/self/cgroup": "5:cpu,cpuacct:/docker/a1\n4:memory:/docker/a1\n",
@@ -63,6 +63,6 @@ def test_sizes(text, size):
 
 
 @pytest.mark.parametrize("text", ["16", "", "G", "-1G", "1e3G", "much"])
-def test_what_is_no_size(text):
+def test_not_a_size(text):
     with pytest.raises(ValueError, match="is no size: write 16G or 800M"):
         parse_size(text)

@@ -1,4 +1,4 @@
-"""What compiles ahead makes code for the processor of what programs call, and of nothing else."""
+"""Compiling ahead makes machine code only for functions that programs call."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import bwarp
 
-#: A function that calls another, compiled ahead; then the inner one is asked for as well.
+#: A function that calls another, compiled ahead; then the inner one is called directly.
 AHEAD = """
 import numba
 from bwarp.cli.first_use import compiling
@@ -30,7 +30,7 @@ compiling._compile_function(name, KINDS)
 print(is_inner(next(iter(INNER.overloads.values())).library))
 """
 
-#: In another process: what was kept is loaded, and does what the source says.
+#: In another process: the stored function is loaded, and works.
 LATER = """
 import numpy as np
 from bwarp.records.record_text import put_cigar
@@ -48,8 +48,8 @@ def run(code: str, package: Path, folder: Path) -> list[str]:
     return done.stdout.split()
 
 
-def test_an_inner_function_has_code_for_the_processor_once_it_is_asked_for(tmp_path):
-    # A copy: what was compiled beside the package is where every folder of code begins.
+def test_an_inner_function_gets_machine_code_when_called(tmp_path):
+    # A copy, because every folder of code starts with that of the package.
     package, folder = tmp_path / "package", tmp_path / "code"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(bwarp.__file__).parent, package / "bwarp", ignore=ignored)

@@ -1,4 +1,4 @@
-"""What the doctor says of machines of every kind, most of which are only files."""
+"""The output of the doctor for all kinds of machines, most of them simulated by files."""
 
 import importlib.metadata
 import os
@@ -35,7 +35,7 @@ def test_a_healthy_machine_needs_no_advice():
     assert found(HEALTHY, "gpu") == ["NVIDIA H200, 140 GiB (140 free), compute capability 9.0"]
     assert found(HEALTHY, "processor") == ["16 of 64 cores may be used, vectors: avx2"]
     assert found(HEALTHY, "memory") == [
-        "128 GB, 9.5 GB free; an index takes 5 bytes a base to build: 16 GB for a human genome"
+        "128 GB, 9.5 GB free; an index takes 5 bytes per base to build: 16 GB for a human genome"
     ]
     last = diagnose(HEALTHY)[-1]
     assert (last.what, last.found) == (
@@ -44,7 +44,7 @@ def test_a_healthy_machine_needs_no_advice():
     )
 
 
-def test_no_gpu_is_no_illness():
+def test_a_missing_gpu_is_not_a_problem():
     machine = replace(NO_DRIVER, nvidia_gpus=0)
     assert advice(machine) == {}
     assert found(machine, "gpu") == ["no NVIDIA GPU, and no driver"]
@@ -86,7 +86,7 @@ def test_a_gpu_without_a_driver():
         }),
     ],
 )  # fmt: skip
-def test_illnesses(changes, expected):
+def test_problems(changes, expected):
     assert advice(replace(HEALTHY, **changes)) == expected
 
 
@@ -102,8 +102,8 @@ def test_packages():
     }
 
 
-def test_what_pip_installed_is_mended_by_pip():
-    """There is no make, and no checkout, where bwarp was installed by pip."""
+def test_installations_by_pip_are_repaired_by_pip():
+    """If bwarp was installed by pip, there is no make and no checkout."""
     packages = {"numpy": "2.5.0"}
     everything = advice(replace(HEALTHY, packages=packages, by_make=False, cuda_parts=None))
     assert everything == {
@@ -127,7 +127,7 @@ def test_what_pip_installed_is_mended_by_pip():
 
 @pytest.fixture
 def root(tmp_path) -> Path:
-    """Files of a machine with two GPUs in its slots, one of which may not be opened."""
+    """Make the files of a machine with two GPUs, one of which cannot be opened."""
     for name, text in {
         "proc/meminfo": "MemTotal:       1000 kB\nMemAvailable:    600 kB\n",
         "proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  "
@@ -135,7 +135,7 @@ def root(tmp_path) -> Path:
         "sys/bus/pci/devices/0000:01:00.0/vendor": "0x10de\n",
         "sys/bus/pci/devices/0000:01:00.0/class": "0x030200\n",
         "sys/bus/pci/devices/0000:01:00.1/vendor": "0x10de\n",
-        "sys/bus/pci/devices/0000:01:00.1/class": "0x040300\n",  # its sound
+        "sys/bus/pci/devices/0000:01:00.1/class": "0x040300\n",  # its audio device
         "sys/bus/pci/devices/0000:02:00.0/vendor": "0x8086\n",
         "sys/bus/pci/devices/0000:02:00.0/class": "0x030000\n",
         "dev/nvidia0": "",
@@ -147,7 +147,7 @@ def root(tmp_path) -> Path:
     return tmp_path
 
 
-def test_looking_at_a_machine(root, monkeypatch):
+def test_inspecting_a_machine(root, monkeypatch):
     asked = []
 
     def run(command):

@@ -1,4 +1,4 @@
-"""Progress: when something is said, and what; and how it shares a terminal with other lines."""
+"""Progress: when messages appear, their text, and other lines on the same terminal."""
 
 import gzip
 import io
@@ -60,7 +60,7 @@ def test_a_terminal_that_cannot_wipe_out_a_line_is_a_log(monkeypatch):
     assert "\x1b" not in reported(Terminal())
 
 
-def test_quietly_nothing_is_reported_but_warnings():
+def test_quiet_runs_report_only_warnings():
     stream = io.StringIO()
     with quietly():
         assert reported(stream) == ""
@@ -80,7 +80,7 @@ def test_the_time_left_where_the_number_is_known():
 
 
 def test_the_time_left_of_a_file_that_is_read_ahead(monkeypatch):
-    # Of 1000 reads 200 more are read than are done; then all are read, then the file is closed.
+    # 200 more of 1000 reads are read than done; then all are read; then the file is closed.
     parts = iter([0.3, 0.5, 1.0, None])
     monkeypatch.setattr(module, "part_read", lambda files: next(parts))
     times = iter([0.0, 10.0, 30.0, 80.0, 90.0])
@@ -102,7 +102,7 @@ def test_slow_work_has_a_decimal():
     )
 
 
-def test_nothing_is_said_of_short_work():
+def test_short_work_is_not_reported():
     for stream in (io.StringIO(), Terminal()):
         with progress("read", stream=stream, clock=lambda: 0.0) as report:
             report(1)
@@ -138,7 +138,7 @@ def test_how_far_open_files_are_read(tmp_path):
     with gzip.open(paths[0], "wb", compresslevel=0) as file:
         file.write(bytes(3 << 20))
     paths[1].write_bytes(bytes(1 << 20))
-    assert part_read(paths) is None  # nobody reads them
+    assert part_read(paths) is None  # no one reads them
     with gzip.open(paths[0]) as first, open(paths[1], "rb") as second:
         assert part_read(paths) is None
         first.read(1 << 20)
@@ -150,11 +150,11 @@ def test_how_far_open_files_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("files", [[], ["-"], ["/dev/null"]])
-def test_how_far_a_pipe_is_read_is_not_known(files):
+def test_the_progress_of_a_pipe_is_unknown(files):
     assert part_read(files) is None
 
 
-def test_compilation_is_announced_once_where_it_takes_its_time(monkeypatch):
+def test_slow_compilation_is_announced_once(monkeypatch):
     listeners = []
     events = types.SimpleNamespace(
         Listener=object, register=lambda kind, listener: listeners.append((kind, listener))
@@ -176,7 +176,7 @@ def test_compilation_is_announced_once_where_it_takes_its_time(monkeypatch):
     announce_compilation(events, "compile", said.append)
     ((kind, listener),) = listeners
     assert kind == "compile"
-    # One function of 0.75 s that needs another of 0.5 s, then one of 9 s, then one of 3 s.
+    # A function of 0.75 s that needs another of 0.5 s, then one of 9 s, then one of 3 s.
     times = iter([0.0, 0.2, 0.7, 0.75, 3.0, 12.0, 13.0, 16.0])
     monkeypatch.setattr(module.time, "monotonic", lambda: next(times))
     for event in [listener.on_start] * 2 + [listener.on_end] * 2:
@@ -190,7 +190,7 @@ def test_compilation_is_announced_once_where_it_takes_its_time(monkeypatch):
     assert [line[:26] for line in said] == ["compiling for this machine"]
 
 
-def test_compiling_is_no_part_of_the_speed(monkeypatch):
+def test_the_speed_does_not_include_compiling(monkeypatch):
     stream, times = io.StringIO(), iter([0.0, 12.0])
     with progress("read", total=300, stream=stream, clock=lambda: next(times)) as report:
         monkeypatch.setitem(module._compiling, "of the test", 10.0)
@@ -201,7 +201,7 @@ def test_compiling_is_no_part_of_the_speed(monkeypatch):
 def test_numba_tells_when_it_compiles(monkeypatch):
     monkeypatch.setattr(module, "LONG_TO_COMPILE", 1e-9)
     before = {kind: list(those) for kind, those in numba.core.event._registered.items()}
-    # Programs that ran in this process listen, too.
+    # Programs that ran in this process also listen.
     numba.core.event._registered.clear()
     said = []
     announce_compilation(numba.core.event, write=said.append)
@@ -220,7 +220,7 @@ def test_numba_tells_when_it_compiles(monkeypatch):
         numba.core.event._registered.update(before)
 
 
-def test_what_a_terminal_would_act_on_is_shown(capsys):
+def test_control_characters_are_shown(capsys):
     say("a\x1b[31m\x07.fa\r, read 'x\t\x9b\u202e\udcff':\nwrite it again: µ")
     shown = "a\\x1b[31m\\x07.fa\\r, read 'x\\t\\x9b\\u202e\\udcff':\nwrite it again: µ\n"
     assert capsys.readouterr().err == shown

@@ -1,4 +1,4 @@
-"""Ranges cover all items in order, fit, and could not be longer; stretches are joined in order."""
+"""Ranges cover all items in order, and are as long as allowed; parts are joined in order."""
 
 import numpy as np
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""A signal ends a program with its own code, whatever it is in the midst of, and leaves nothing."""
+"""A signal ends a program at any point with the right exit code, and without leftovers."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ NOTHING = "interrupted; no output was written under its final name"
 
 @pytest.fixture(autouse=True)
 def hang_ups_are_heard():
-    """Whoever runs the tests may ignore them, as nohup does."""
+    """Handle SIGHUP, which may be ignored where the tests run, as by nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -38,7 +38,7 @@ def hang_ups_are_heard():
 
 @pytest.fixture
 def start(tmp_path):
-    """A function that runs statements in the frame of a program until they say that they began."""
+    """Return a function that runs statements in `run_program` until they report their start."""
     (tmp_path / "prog.py").write_text(PROGRAM)
 
     def call(statements, **how):
@@ -58,7 +58,7 @@ def start(tmp_path):
 
 
 def end(process, number) -> tuple[int, str, str]:
-    """Send a signal; the exit code, and what was written since."""
+    """Send a signal; return the exit code, and the output since then."""
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     return process.returncode, stdout, stderr
@@ -76,13 +76,13 @@ WRITERS = {
     ("what", "number"),
     zip(WRITERS, [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTERM], strict=True),
 )
-def test_what_was_written_so_far_goes(start, tmp_path, what, number):
+def test_unfinished_output_is_removed(start, tmp_path, what, number):
     done = end(start(WRITERS[what]), number)
     assert done == (128 + number, "", f"prog.py: error: {NOTHING}\n")
     assert names(tmp_path) == ["prog.py"]
 
 
-#: Where an exception would come late or be lost: Python prints it and goes on.
+#: Places where an exception would be late or lost: Python prints it and continues.
 PLACES = {
     "called back": """
         wait = ctypes.CFUNCTYPE(None)(lambda: (say('begun'), time.sleep(9)))
@@ -117,7 +117,7 @@ PLACES = {
 @pytest.mark.parametrize(
     ("place", "number"), zip(PLACES, [signal.SIGINT, signal.SIGTERM] * 2, strict=True)
 )
-def test_wherever_the_main_thread_is(start, tmp_path, place, number):
+def test_at_any_point_of_the_main_thread(start, tmp_path, place, number):
     body = "\n".join(" " + line for line in PLACES[place].splitlines())
     process = start(f"with atomic_file('o'):\n{body}\nprint('the end')")
     begin = time.monotonic()
@@ -162,14 +162,14 @@ def test_a_signal_at_the_very_end_is_not_lost(start):
     assert process.returncode == 143
 
 
-def test_a_signal_in_an_error_is_told_alone(start):
+def test_a_signal_during_an_error_is_reported_alone(start):
     statements = "say('begun'); time.sleep(0.5); os.kill(os.getpid(), 2); raise MemoryError"
     process = start(statements)
     assert process.communicate(timeout=60)[1] == f"prog.py: error: {NOTHING}\n"
     assert process.returncode == 130
 
 
-def test_programs_that_help_end_as_well(start):
+def test_helper_programs_also_end(start):
     statements = (
         "from bwarp.bam.sorted_file import samtools\n"
         "import pathlib\n"
@@ -184,7 +184,7 @@ def test_programs_that_help_end_as_well(start):
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
-def test_what_is_to_be_ignored_is(start, number):
+def test_ignored_signals_stay_ignored(start, number):
     def ignore():
         signal.signal(number, signal.SIG_IGN)
 

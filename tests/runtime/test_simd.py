@@ -1,4 +1,4 @@
-"""Every vector operation against its plain meaning, on this processor and on poorer ones."""
+"""All vector operations against scalar code, on this processor and on older ones."""
 
 import os
 import platform
@@ -41,7 +41,7 @@ TYPES = (np.int8, np.uint8, np.int16, np.int32)
 
 @numba.njit
 def all_operations(a, b, out, bits):
-    """Row k of `out` is the answer of operation k on the vectors at 1 of a and at 0 of b."""
+    """Write to row k of `out` the result of operation k on the vectors at a[1] and b[0]."""
     x, y = load(a, 1), load(b, 0)
     lanes = lane_count(x)
     store(out, 0 * lanes, add(x, y))
@@ -63,7 +63,7 @@ def as_bits(truths):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_operations_mean_what_they_say(dtype):
+def test_operations_equal_their_definitions(dtype):
     lanes, info = lanes_of(dtype), np.iinfo(dtype)
     rng = np.random.default_rng(5)
     for round_ in range(20):
@@ -179,7 +179,7 @@ def test_vectors_have_the_width_of_a_register():
 @pytest.mark.parametrize(
     "features", ["+sse2", "+sse2,+ssse3,+sse4.1,+avx,+avx2"], ids=["sse2", "avx2"]
 )
-def test_same_answers_on_a_poorer_processor(features):
+def test_same_results_on_an_older_processor(features):
     process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__],
         env=os.environ | {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": features},

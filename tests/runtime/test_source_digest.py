@@ -44,7 +44,7 @@ def test_the_folder_does_not_matter(tree, tmp_path):
     assert digest(tmp_path / "b") == digest(tree)
 
 
-def test_swapped_contents_are_another_program(tree):
+def test_swapped_contents_change_the_digest(tree):
     (tree / "pack/used.py").write_text("import pack.used\nimport pack.late\n")
     (tree / "pack/late.py").write_text("import pack.late\nimport pack.used\n")
     before = digest(tree)

@@ -1,4 +1,4 @@
-"""Timelines: what is recorded, and where nothing is."""
+"""Timelines: recorded events, and code without any."""
 
 import threading
 import time
@@ -29,14 +29,14 @@ def test_functions_and_the_items_of_generators_are_spans():
         assert list(counted(2)) == [0, 1]
         with span("rest"):
             pass
-    # The last call of the generator finds that there are no more.
+    # The last call of the generator finds no more items.
     assert [one.name for one in spans] == ["double", "count", "count", "count", "rest"]
     assert all(0 <= one.start <= one.end for one in spans)
     assert [one.start for one in spans] == sorted(one.start for one in spans)
     assert spans[1].end - spans[1].start >= 1_000_000
 
 
-def test_what_an_item_is_used_for_is_not_part_of_its_making():
+def test_the_span_of_an_item_excludes_its_use():
     with record() as spans:
         for _ in counted(1):
             time.sleep(0.05)

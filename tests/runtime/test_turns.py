@@ -1,12 +1,12 @@
-"""Items that several GPUs, which are pretended, search in turn."""
+"""Items that several simulated GPUs search in turn."""
 
 import threading
 import time
 
 import pytest
 
-from bwarp.runtime import threads as turns
-from bwarp.runtime.threads import in_turns, on_each_gpu
+from bwarp.runtime import chunks as turns
+from bwarp.runtime.chunks import in_turns, on_each_gpu
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 
@@ -19,7 +19,7 @@ def indexes(request, monkeypatch):
 
 
 def search(index, item):
-    """As many results as the item says, some of them late."""
+    """Yield as many results as the item says, some of them late."""
     from bwarp.gpu.cuda import cuda
 
     assert index == cuda.get_current_device().id
@@ -66,13 +66,13 @@ def test_no_gpu_runs_far_ahead(monkeypatch):
     for item, results in in_turns(make, indexes, range(5)):
         assert next(results) == 0
         time.sleep(0.05)
-        # Two that wait, one that is being handed on, and what was asked for.
+        # Two that wait, one being handed on, and the requested one.
         assert sum(one == item for one, _ in made) <= 4
         assert list(results) == list(range(1, 50))
 
 
 @pytest.mark.parametrize("fails", [0, 3])
-def test_an_error_comes_after_what_was_found_before_it(indexes, fails):
+def test_an_error_is_raised_after_earlier_results(indexes, fails):
     def fail(index, item):
         yield from search(index, item)
         if item == fails:
@@ -90,7 +90,7 @@ def test_an_error_comes_after_what_was_found_before_it(indexes, fails):
     assert threading.active_count() == threads
 
 
-def test_who_stops_early_leaves_no_thread_behind(indexes):
+def test_stopping_early_leaves_no_thread_behind(indexes):
     threads = threading.active_count()
     searches = in_turns(search, indexes, [100] * 10)
     _, results = next(searches)
@@ -99,7 +99,7 @@ def test_who_stops_early_leaves_no_thread_behind(indexes):
     assert threading.active_count() == threads
 
 
-def test_items_that_cannot_be_read_are_heard(indexes):
+def test_errors_in_reading_items_are_raised(indexes):
     def items():
         yield 1
         raise OSError("the disk is gone")
@@ -108,5 +108,5 @@ def test_items_that_cannot_be_read_are_heard(indexes):
         list(in_turns(search, indexes, items()))
 
 
-def test_without_a_gpu_all_is_prepared_once():
+def test_without_a_gpu_preparation_happens_once():
     assert on_each_gpu(lambda: "index", "cpu", 4) == ["index"]

@@ -1,4 +1,4 @@
-"""Arrays that are not counted are the same arrays, and the code that takes them counts nothing."""
+"""Uncounted arrays are the same arrays, and code with them does no reference counting."""
 
 import sys
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The three searches on the CPU: their intervals are every hit, once, and nothing else."""
+"""The three searches on the CPU: their intervals contain each hit exactly once."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def words_of(kmers: list[bytes]) -> np.ndarray:
 
 
 def hits_of(index, intervals: Intervals) -> list[tuple]:
-    """Every row of the intervals as a hit, in order."""
+    """Return each row of the intervals as a hit, in order."""
     hits = []
     for i in range(intervals.count):
         assert intervals.n_rows[i] > 0
@@ -54,8 +54,8 @@ def search(algorithm, index, words, k, mismatches, threads=1) -> Intervals:
 @pytest.mark.parametrize("mismatches", range(5))
 def test_schemes_for_every_length(genome, mismatches):
     index = index_of_genome(genome)
-    # Working a scheme out takes a while for many mismatches, so the genomes share the lengths; of
-    # four mismatches every third length is tried.
+    # Computing a scheme is slow for many mismatches, so the genomes share lengths; with four
+    # mismatches, every third length is tested.
     every = {2: 2, 3: 4, 4: 12}.get(mismatches, 1)
     for k in LENGTHS[list(GENOMES).index(genome) % every :: every]:
         kmers = kmers_like(GENOMES[genome], k, mismatches, 7, 100 * k + mismatches)

@@ -1,4 +1,4 @@
-"""Batches of k-mers that several GPUs, which are pretended, search with the CPU's engine."""
+"""Batches of k-mers that several simulated GPUs search with the CPU engine."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def batches():
 
 @pytest.mark.parametrize("gpus", [1, 2, 3])
 @pytest.mark.parametrize("pam", [None, "NGG"])
-def test_hits_come_in_order_with_what_they_belong_to(monkeypatch, gpus, pam):
+def test_hits_come_in_order_with_their_kmers(monkeypatch, gpus, pam):
     monkeypatch.setattr(find_cpu, "HITS_AT_ONCE", 3)
     pretend_gpu(monkeypatch, [], gpus=3)
     index, options = index_of_genome(GENOME), SeedOptions(1, 5)

@@ -1,4 +1,4 @@
-"""Tables of columns: some rows, joined ones, and k-mers called by other numbers."""
+"""Tables of columns: subsets, joined tables, and renumbered k-mers."""
 
 import numpy as np
 

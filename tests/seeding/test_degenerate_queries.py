@@ -54,7 +54,7 @@ def fits(pattern, text):
 
 
 def by_comparing(contigs, query, mismatches, pams=(), side=3):
-    """(strand, contig, position, mismatches, site) of a query."""
+    """Return (strand, contig, position, mismatches, site) of the hits of a query."""
     found = []
     for strand in "+-":
         for number, contig in enumerate(contigs):
@@ -196,7 +196,7 @@ def test_the_program(here, words, pams, side):
     assert counts["two"] == str(len(wanted))
 
 
-def test_what_is_refused(here):
+def test_refusals(here):
     run = ("--index", here / "g.index", "--queries", here / "q.fa", "-o")
     for output, more in ((here / "o.bed", ()), (here / "o.tsv", ("--count-only",))):
         done = run_here("find_seeds", *run, output, "--site-sequence", *more, folder=here)

@@ -35,7 +35,7 @@ def kmers_of(kmers: list[bytes]):
 
 
 def found_by(index, kmers, options, threads=1, backend="cpu") -> tuple[list, list, list]:
-    """All hits, the k-mers over the limit and their counts, of a batch."""
+    """Return all hits of a batch, and the k-mers over the limit with their counts."""
     hits, over, counts = [], [], []
     ready = prepare(index, options, backend)
     for found in find_in_passes(ready, kmers, options, backend, threads):
@@ -46,7 +46,7 @@ def found_by(index, kmers, options, threads=1, backend="cpu") -> tuple[list, lis
 
 
 def expected_of(contigs, kmers, mismatches, max_hits) -> tuple[list, list, list]:
-    """What `found_by` must give, and nothing lost: every hit is listed or counted."""
+    """Return the expected result of `found_by`: each hit is listed or counted."""
     hits = hits_by_comparing(contigs, kmers, mismatches)
     counts = np.bincount([hit[0] for hit in hits], minlength=len(kmers))
     over = [int(kmer) for kmer in np.flatnonzero(counts > max_hits)] if max_hits else []
@@ -184,7 +184,7 @@ def test_an_empty_batch():
         assert count_seeds(index, batch, SeedOptions(mismatches), "cpu").size == 0
 
 
-def test_passes_cover_all_kmers_and_shrink_with_what_is_expected():
+def test_passes_cover_all_kmers_and_shrink_with_expected_hits():
     def sizes(k, mismatches, n=1_000_000):
         found = passes(60_000_000, np.full(n, k, np.uint8), mismatches, "cpu")
         assert [a for a, _ in found] == [0, *(b for _, b in found)][:-1]
@@ -193,7 +193,7 @@ def test_passes_cover_all_kmers_and_shrink_with_what_is_expected():
 
     assert sizes(20, 0) >= 900_000
     assert sizes(20, 2) < sizes(20, 1) < sizes(20, 0)
-    # One string of 8 bases in nine is within four mismatches of another.
+    # One in nine strings of 8 bases is within four mismatches of another.
     assert sizes(8, 4) < sizes(20, 4)
     assert passes(60_000_000, np.zeros(0, np.uint8), 1, "cpu") == []
 
@@ -246,7 +246,7 @@ def test_merging_streams_of_parts():
         ),
     ],
 )
-def test_options_that_cannot_be(options, message):
+def test_invalid_options(options, message):
     with pytest.raises(UsageError) as caught:
         list(find_in_passes(index_of_genome("random"), kmers_of([b"ACGTACGT"]), options, "cpu"))
     assert str(caught.value) == message

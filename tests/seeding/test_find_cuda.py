@@ -1,4 +1,4 @@
-"""Seeds on a GPU: what comparing every window finds, and what the CPU's engine finds."""
+"""Seeds on a GPU, against comparing every window, and against the CPU engine."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture
 def small_lists(monkeypatch):
-    """Working space that suits small genomes."""
+    """Use workspace for small genomes."""
     from bwarp.index import device_index_cuda
 
     monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 1 << 18)
@@ -62,7 +62,7 @@ def test_every_window(small_lists, genome, locate, occ_rate, sa_rate):
 
 
 def repetitive_genome() -> list[bytes]:
-    """Two contigs of 150,000 bases, a third of them copies of a few units of all ages."""
+    """Return two contigs of 150,000 bases; a third are copies of a few units of all ages."""
     rng = np.random.default_rng(3)
     letters = bytearray(random_bases(300_000, 8))
     for family in range(5):
@@ -119,6 +119,6 @@ def test_memory_is_as_planned(repeats):
     before = free_memory()
     prepared = find_cuda.prepare(repeats, SeedOptions(mismatches=1))
     taken = before - free_memory()
-    # Half of what there is to work in is left for what waits to be located.
+    # Half of the workspace is left for rows that wait to be located.
     planned = prepared.plan.index_bytes + prepared.plan.elements * Workspace.BYTES
     assert abs(taken - planned) <= 0.05 * planned

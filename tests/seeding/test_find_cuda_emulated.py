@@ -1,6 +1,6 @@
-"""Seeds on the GPU, its kernels run in plain Python, against comparing every window.
+"""Seeds with GPU kernels in plain Python, against comparing every window.
 
-With blocks of one warp and working space of a few elements, so that lists overflow.
+Blocks have one warp, and the workspace a few elements, so that lists overflow.
 """
 
 from dataclasses import replace
@@ -94,7 +94,7 @@ def emulated(monkeypatch):
 
 
 def copy_to_host(array, host=None):
-    """Like that of a device array: into `host` where one is given."""
+    """Copy like a device array: into `host` if given."""
     if host is None:
         return np.array(array)
     assert (host.shape, host.dtype) == (array.shape, array.dtype)
@@ -110,7 +110,7 @@ CONTIGS = [
 
 
 def check(index, k, options, count=10):
-    """A search finds what comparing finds, and counts what is over the limit."""
+    """Check that a search agrees with comparing, and counts k-mers over the limit."""
     kmers = kmers_like(CONTIGS, k, options.mismatches, count, k)
     words = whole_queries(batch_of({str(i): kmer for i, kmer in enumerate(kmers)})).words
     found = find_cuda.find_seeds(index, words, k, options)
@@ -177,7 +177,7 @@ def test_parts_of_whole_kmers(emulated, monkeypatch):
     check(INDEX[64, 3], 8, SeedOptions(max_hits=0))
 
 
-def test_what_waits_for_its_turn_may_lie_on_the_host(emulated, monkeypatch):
+def test_waiting_items_may_be_on_the_host(emulated, monkeypatch):
     moved = []
     on_host = locate_hits_cuda.HeldHits.on_host
     monkeypatch.setattr(
@@ -188,7 +188,7 @@ def test_what_waits_for_its_turn_may_lie_on_the_host(emulated, monkeypatch):
     assert moved
 
 
-def test_prepare_keeps_what_suits(emulated):
+def test_prepare_keeps_a_suitable_index(emulated):
     exact = find_cuda.prepare(INDEX[64, 3], SeedOptions())
     assert find_cuda.prepare(exact, SeedOptions()) is exact
     inexact = find_cuda.prepare(exact, SeedOptions(mismatches=1))

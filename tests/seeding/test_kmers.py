@@ -1,4 +1,4 @@
-"""K-mers as they are cut, whole or in pieces, against slices of strings."""
+"""K-mers cut from sequences, in one or several pieces, against slices of strings."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def letters_of(kmers: KmerBatch, number: int) -> str:
 
 
 def as_lists(batches) -> tuple[list, list]:
-    """(query, start, letters) of the k-mers and (query, start, reason) of what is skipped."""
+    """Return (query, start, letters) of k-mers and (query, start, reason) of skipped ones."""
     kmers, skipped = [], []
     for batch in batches:
         where = zip(batch.queries.tolist(), batch.starts.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Tables: their formats, their siblings, when they appear, and that nothing is lost in them."""
+"""Tables of seeds: formats, further tables, when they appear, and completeness."""
 
 import gzip
 import hashlib
@@ -26,7 +26,7 @@ from tests.helpers.oracles.seed_hits_oracle import (
 
 
 def write_tables(path, index, queries, options, k=None, step=1, chunk_bytes=1 << 20, threads=1):
-    """Find and write all seeds of a file, as the program does; returns the counts."""
+    """Find and write all seeds of a file, as the program does; return the counts."""
     with open_seed_tables(path, index.reference, threads) as tables:
         for sequences in read_sequences(queries, chunk_bytes=chunk_bytes):
             names = query_names(sequences)
@@ -45,7 +45,7 @@ def md5_of_tables(path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def reads(tmp_path_factory):
-    """Reads of the genome with repeats, some with N, some short."""
+    """Write reads of the genome with repeats, some with N, some short."""
     path = tmp_path_factory.mktemp("reads") / "reads.fa"
     genome = b"".join(GENOMES["repeats"])
     rng = np.random.default_rng(8)
@@ -61,7 +61,7 @@ def reads(tmp_path_factory):
 
 def test_the_same_bytes_however_the_work_is_divided(monkeypatch, reads, tmp_path):
     index = index_of_genome("repeats")
-    # In passes of a k-mer or three each takes a while.
+    # Passes of one or three k-mers are slow.
     few = tmp_path / "few.fa"
     few.write_text("".join(reads.read_text().splitlines(keepends=True)[:80]))
     monkeypatch.setattr(parquet_rows, "ROWS_A_GROUP", 300)
@@ -84,7 +84,7 @@ def test_the_same_bytes_however_the_work_is_divided(monkeypatch, reads, tmp_path
     assert counts.hits > 900
 
 
-def test_formats_say_the_same(reads, tmp_path):
+def test_formats_have_the_same_content(reads, tmp_path):
     index = index_of_genome("repeats")
     options = SeedOptions(1, 0)
     for ending in ("tsv", "tsv.gz", "bed", "bed.gz", "parquet"):
@@ -106,7 +106,7 @@ def test_formats_say_the_same(reads, tmp_path):
 
 
 def test_every_kmer_is_somewhere(reads, tmp_path):
-    """K-mers with hits, over the limit, skipped and without any hit are all there are."""
+    """Each k-mer has hits, is over the limit, is skipped, or has no hit."""
     index = index_of_genome("repeats")
     path = tmp_path / "hits.tsv"
     for k, step, mismatches, max_hits in ((None, 1, 0, 1), (9, 1, 1, 20), (30, 7, 2, 3)):
@@ -184,7 +184,7 @@ def test_nothing_appears_when_something_goes_wrong(ending, reads, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_siblings():
+def test_further_tables():
     names = {"a.tsv": "a", "x/a.b.tsv.gz": "x/a.b", "a.bed.gz": "a", "a.parquet": "a"}
     for path, stem in names.items():
         assert str(sibling(path, "over")) == f"{stem}.over.tsv"

@@ -33,7 +33,7 @@ def reference_of_lengths(lengths: dict[str, int]):
 
 
 def random_hits(reference, n: int, n_kmers: int, seed: int):
-    """Hits in the order a search gives them, and their k-mers."""
+    """Return hits in the order of a search, and their k-mers."""
     rng = np.random.default_rng(seed)
     kmers = KmerBatch(
         words=np.zeros((n_kmers, 1), np.uint64),
@@ -122,7 +122,7 @@ def test_numbers_of_any_size():
 
 def test_positions_of_any_size():
     reference = reference_of_lengths({"chr1": 1})
-    # Only the arrays that are read here are as long as the genome would be.
+    # Only the arrays that are read here have the full length of the genome.
     object.__setattr__(reference, "contig_starts", np.array([0, 2**32]))
     numbers = np.array(NUMBERS, np.uint32)
     n = numbers.size

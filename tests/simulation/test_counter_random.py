@@ -1,4 +1,4 @@
-"""The stream is SplitMix64, and every way to draw from it draws the same."""
+"""The random stream is SplitMix64, and all ways of drawing from it agree."""
 
 import numpy as np
 import pytest

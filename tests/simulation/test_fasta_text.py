@@ -16,7 +16,7 @@ def genome():
 
 
 def plain_text(genome, width, masked):
-    """The same file by a loop over letters."""
+    """Return the same file by a loop over letters."""
     letters = list(decode(genome.codes).decode())
     for position, letter in zip(genome.iupac_positions, genome.iupac_letters, strict=True):
         letters[position] = chr(letter)

@@ -1,4 +1,4 @@
-"""Genomes: what was asked for is in them, and the same parameters give the same genome."""
+"""Genomes have the requested features, and equal parameters give the same genome."""
 
 import hashlib
 
@@ -54,7 +54,7 @@ def test_many_contigs_are_none_empty():
     assert offsets[-1] == 1500
 
 
-def test_gaps_lie_at_both_ends_and_come_to_the_fraction():
+def test_gaps_are_at_both_ends_and_have_the_requested_fraction():
     genome = simulate_genome(GenomeParameters(1_000_000, contigs=4, n_fraction=0.05))
     for start, stop in zip(genome.offsets[:-1], genome.offsets[1:], strict=True):
         telomere = int((stop - start) * 0.05 * 0.1)
@@ -104,7 +104,7 @@ def test_repeats_are_sorted_intervals_in_the_genome():
 def test_iupac_letters_are_single_ambiguous_bases():
     genome = simulate_genome(GenomeParameters(5000, iupac_letters=50, **PLAIN))
     assert np.flatnonzero(genome.codes == 4).tolist() == genome.iupac_positions.tolist()
-    # 50 were drawn, two of them the same.
+    # 50 were drawn, two of them equal.
     assert genome.iupac_positions.size == 49
     assert set(genome.iupac_letters.tobytes()) == set(b"RYSWKM")
 
@@ -121,7 +121,7 @@ def test_extreme_parameters_work():
     )
     assert set(np.unique(simulate_genome(everything).codes)) <= {0, 1, 2, 3, 4}
     only_n = GenomeParameters(1000, **(PLAIN | {"n_fraction": 1.0}))
-    # Telomeres and the middle gap take 700 bases; the smaller gaps fall partly on them.
+    # Telomeres and the middle gap take 700 bases; the smaller gaps partly overlap them.
     assert int((simulate_genome(only_n).codes == 4).sum()) == 800
 
 

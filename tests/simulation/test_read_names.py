@@ -1,4 +1,4 @@
-"""Names and truth, there and back, for every contig name that can be."""
+"""Names and truth, converted in both directions, for all possible contig names."""
 
 import doctest
 import re

@@ -1,4 +1,4 @@
-"""The truth about reads is true, and their distributions are those asked for."""
+"""The stated origins of reads are correct, and distributions are as requested."""
 
 import itertools
 
@@ -27,7 +27,7 @@ EXACT = {
 
 @pytest.fixture(scope="module")
 def genome():
-    """Contigs from 3,300 bases down to 660, gaps and single ambiguous letters in them."""
+    """Return contigs of 660 to 3,300 bases with gaps and single ambiguous letters."""
     return simulate_genome(GenomeParameters(20_000, contigs=10, seed=3, iupac_letters=20))
 
 
@@ -46,7 +46,7 @@ def contig_letters(genome, number):
 
 
 def forward_letters(reads, end, i):
-    """A read as it lies on the forward strand."""
+    """Return a read as on the forward strand."""
     letters = decode(reads.codes[end, i]).decode()
     return reverse_complement(letters) if reads.truth[end, i]["reverse"] else letters
 
@@ -103,7 +103,7 @@ def test_without_errors_both_ends_are_of_one_haplotype(
                 )
                 letters = forward_letters(reads, end, i)
                 if start == stop:
-                    # All of it was inserted: it lies between two bases of the reference.
+                    # All of it was inserted between two bases of the reference.
                     assert count == length
                     continue
                 counts = {
@@ -149,7 +149,7 @@ def test_without_variants_and_indels_errors_are_the_hamming_distance(genome):
 def test_edit_distance_is_within_the_counts(
     genome, variant_rate, error_rate, error_indel_fraction, length, distance, recorded
 ):
-    """The sums over all reads are recorded, so that counts cannot be slack without notice."""
+    """The sums over all reads are recorded, so that inaccurate counts are noticed."""
     variants = simulate_variants(
         genome.codes, genome.offsets, VariantParameters(variant_rate, 0.5), seed=7
     )
@@ -267,8 +267,8 @@ def test_none_or_all_are_random(genome, fraction):
 
 
 @pytest.mark.parametrize("ends", [1, 2])
-def test_the_only_place_is_found(ends):
-    """One read fits, between an N and the border of a contig that is shorter than a read."""
+def test_the_only_possible_place_is_found(ends):
+    """A read only fits between an N and the border of a contig shorter than a read."""
     codes = encode(b"ACGTACGTNN" + b"GATTACAGATTACAGATTACA" + b"CCCC")
     offsets = np.array([0, 31, 35])
     variants = simulate_variants(codes, offsets, VariantParameters(rate=0.0), seed=1)

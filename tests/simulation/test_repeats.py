@@ -1,4 +1,4 @@
-"""Copies of units against a plain loop; the plan of copies against its promises."""
+"""Copies of units against a plain loop; properties of the plan of copies."""
 
 import hashlib
 
@@ -70,7 +70,7 @@ def test_diverged_copies_have_the_rate_asked_for():
     random_bases(unit, KEY, 0.5)
     codes = np.empty(200_000, np.uint8)
     units = Units(unit, np.array([0, unit.size]))
-    # Copies of 20 bases: indels, a tenth as frequent, seldom hide the substitutions.
+    # Copies of 20 bases: indels, a tenth as frequent, rarely hide the substitutions.
     starts = np.arange(0, 200_000, 20)
     n = starts.size
     copies = Copies(
@@ -144,8 +144,8 @@ def test_units_are_families_motifs_and_satellites():
 def test_the_monomers_of_a_satellite_unit_are_relatives():
     units = repeat_units(KEY, 0.4)
     monomers = units.codes[-SATELLITE_UNITS * 12 * MONOMER :].reshape(-1, MONOMER)
-    # The first bases of a monomer come before any of its indels: a quarter differs from the
-    # consensus, and two differ where one or both do and not alike: 1 - (0.75^2 + 0.25^2 / 3).
+    # The first bases of a monomer precede its indels: a quarter differ from the consensus, and two
+    # monomers differ with probability 1 - (0.75^2 + 0.25^2 / 3).
     assert monomers.shape == (288, MONOMER)
     alike = (monomers[:, None, 0] == monomers[None, :, 0]).mean()
     assert round(float(alike), 4) == 0.5482

@@ -1,4 +1,4 @@
-"""Variants: apart from one another, on known bases, at the rates asked for, and in VCF."""
+"""Variants: separate, on known bases, at the requested rates, and in VCF."""
 
 import hashlib
 
@@ -37,7 +37,7 @@ def test_rates_and_lengths_are_those_asked_for():
     variants = simulate_variants(
         codes, np.array([0, codes.size]), VariantParameters(0.01, 0.4, 0.5), seed=1
     )
-    # Of 10,000, less those that touch the one before: 6 in 10, 2 and 2 of the three kinds.
+    # Of 10,000, without those that touch their predecessor: 6, 2 and 2 in 10 of the three kinds.
     assert np.bincount(variants.kinds).tolist() == [5980, 1996, 2035]
     # Indels are 1 base in half of the cases, 2 in a quarter, ...
     indels = variants.kinds != SUBSTITUTION
@@ -54,7 +54,7 @@ def test_rates_and_lengths_are_those_asked_for():
     assert (variants.lengths[~indels] == 1).all()
     # First haplotype, second, both: a third each.
     assert np.bincount(variants.haplotypes).tolist() == [0, 3322, 3279, 3410]
-    # A substitution never gives the base that is there.
+    # A substitution never gives the same base.
     snv_bases = variants.bases[variants.base_offsets[:-1][variants.kinds == SUBSTITUTION]]
     assert np.bincount(snv_bases).tolist() == [0, 2009, 1956, 2015]
 

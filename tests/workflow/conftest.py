@@ -1,4 +1,4 @@
-"""A copy of the checkout to run Snakemake in; its name breaks careless quoting."""
+"""A copy of the checkout in which Snakemake runs; its name breaks careless quoting."""
 
 import re
 import shutil
@@ -45,7 +45,7 @@ class Copy:
         return [sys.executable, "-m", "snakemake", *map(str, arguments)]
 
     def snakemake(self, *arguments, cwd=None, env=None, rc=0) -> str:
-        """Run Snakemake and return all it said, without its warnings of where it runs."""
+        """Run Snakemake; return its output, without warnings about the machine."""
         code, said, _ = self.server.run(
             ["-m", "snakemake", *arguments],
             cwd=cwd or self.folder,
@@ -56,7 +56,7 @@ class Copy:
         return re.sub(r"Using workflow specific profile .*\n|Assuming unrestricted .*\n", "", said)
 
     def planned(self, *arguments) -> list[str]:
-        """The rules that a run would execute, target rules aside."""
+        """Return the rules that a run would execute, except target rules."""
         output = self.snakemake("-n", *arguments)
         rules = re.findall(r"^(?:local)?rule (\w+):$", output, re.MULTILINE)
         return [rule for rule in rules if rule not in TARGETS]
@@ -64,9 +64,9 @@ class Copy:
 
 @pytest.fixture(scope="session")
 def make_copy(checkout, tmp_path_factory, snakemake_server, request):
-    """A function that makes a copy of the checkout with a small genome, `small.fa`, in it.
+    """Return a function that copies the checkout and adds a small genome, `small.fa`.
 
-    With forks its jobs do not start Python, and run the package of the checkout itself.
+    With forks, its jobs do not start Python, and use the package of the checkout.
     """
 
     def make(name: str = "with späces", forks: bool = False) -> Copy:

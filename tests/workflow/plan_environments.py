@@ -1,6 +1,6 @@
-"""`plan_environments.py yes|no ...` is `snakemake -n ...` where a GPU is here, or is none.
+"""Run `snakemake -n ...` as if there were a GPU (yes) or not (no): plan_environments.py yes|no ...
 
-It also says of every job that would run what conda would make for it.
+It also prints the conda environment of each planned job.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The target `allmap`: a chain of jobs writes what one program does."""
+"""The target `allmap`: a chain of jobs writes the same files as one program."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.helpers.programs.programs_here import run_here
 
 @pytest.fixture(scope="module")
 def copy(make_copy):
-    """A copy with reads of two samples, one of them of two units, some of these pairs."""
+    """Make a copy with reads of two samples, one with two units, some of them pairs."""
     copy = make_copy(forks=True)
     contig = (copy / "small.fa").read_text().split("\n")[1]
     for unit, shift in (("a", 0), ("b1", 500), ("b2", 700), ("c", 900)):
@@ -32,7 +32,7 @@ def copy(make_copy):
 
 
 def in_one(copy, reads, group, ending, *limits):
-    """What bwarp allmap writes of a unit, by the endings of its files."""
+    """Return the files that bwarp allmap writes for a unit, by their endings."""
     folder = copy / "one"
     folder.mkdir(exist_ok=True)
     for path in folder.iterdir():
@@ -61,7 +61,7 @@ def settings(copy, text):
 
 
 def without_batches(copy):
-    """Those of another size would stay."""
+    """Remove batches, because those of another size would be kept."""
     shutil.rmtree(copy / "results/allmap", ignore_errors=True)
 
 
@@ -84,7 +84,7 @@ def test_the_bytes_are_those_of_one_program(copy, batch_size):
     assert (
         "<td>hits dropped by the bound</td>" in (copy / "results/allmap/s.steps.html").read_text()
     )
-    # Of two units the records and the counts of both, and two read groups.
+    # With two units, the records and counts of both, and two read groups.
     counts = json.loads((copy / "results/allmap/s.1.stats.json").read_text())
     assert counts["reads"] == 69
     with pysam.AlignmentFile(copy / "results/allmap/s.1.bam") as file:
@@ -97,7 +97,7 @@ def test_the_bytes_are_those_of_one_program(copy, batch_size):
     # Unit a has single reads, b pairs.
     assert [" -2 R2.fq " in program["CL"] for program in header["PG"]] == [False, True]
     assert not (copy / "results/allmap/units/s").exists()
-    # No two units share a log, whatever they are called.
+    # Units never share a log, whatever their names.
     logs = copy / "logs/batch_reads"
     made = {str(path.relative_to(logs)) for path in logs.rglob("*.log")}
     assert made == {"s/1.a.log", "s.1/a.log", "s.1/b.log"}
@@ -135,7 +135,7 @@ def test_two_rounds_where_the_best_are_wanted(copy):
     "more", ["", ", insert_size: '300,20', orientation: FR", ", unpaired: true"]
 )
 def test_pairs(copy, more):
-    """Of a unit of pairs one round, and its proper pairs; the insert size by the first batches."""
+    """Pairs have one round, and proper pairs; the first batches give the insert size."""
     contig = (copy / "small.fa").read_text().split("\n")[1]
     turned = str.maketrans("ACGT", "TGCA")
     for end in (1, 2):
@@ -197,7 +197,7 @@ def test_parts_with_mismatches_need_the_reverse(copy):
          "quotes\n"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_asked_for(copy, text, message):
+def test_invalid_settings(copy, text, message):
     (copy / "mine.yaml").write_text(f"reference: small.fa\nsamples: units.tsv\n{text}")
     assert message in copy.snakemake("-n", "allmap", "--configfile", "mine.yaml", rc=2)
 
@@ -207,7 +207,7 @@ def test_what_cannot_be_asked_for(copy, text, message):
     [("bam", "bam"), ("cram", "tsv"), ("bam", "tsv.gz"), ("cram", "paf"), ("bam", "paf.gz")],
 )
 def test_samples_that_are_refused_together(copy, output, form):
-    """They are those of which a file of one would be a file of the other."""
+    """These are samples for which a file of one would have the name of another's."""
     own = settings(copy, f"edits: 3, format: {form}}}\nmap: {{output: {output}")
     plan = copy.snakemake("-n", "map", "allmap", *own)
     for target in ("map", "allmap"):

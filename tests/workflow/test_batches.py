@@ -1,4 +1,4 @@
-"""A unit that is mapped in parts has the bytes of one that is mapped by one job."""
+"""A unit mapped in parts has the same bytes as one mapped by one job."""
 
 import json
 import re
@@ -15,7 +15,7 @@ RESULTS = ("bam", "bam.bai", "stats.json")
 
 @pytest.fixture(scope="module")
 def copy(make_copy):
-    """A copy with two samples: one of two units, one of them of pairs; and the bytes of one job."""
+    """Make a copy with two samples, one of them with two units, and the bytes of one job."""
     copy = make_copy(forks=True)
     write_genome(copy / "small.fa", 20_000)
     simulated = ("--reference", copy / "small.fa", "--read-length", 80)
@@ -47,7 +47,7 @@ def written(copy):
 
 def test_every_part_has_a_timeline(copy):
     planned = copy.planned("report", *settings(copy, 300, ", timeline: true"))
-    # Of a unit of one part as well.
+    # Also for a unit of one part.
     assert planned.count("draw_timeline") == planned.count("map_part") + planned.count("map_reads")
     assert planned.count("map_part") > 2
 

@@ -1,9 +1,9 @@
-"""What the Snakemake workflow catalog asks of a repository with standardised usage."""
+"""Requirements of the Snakemake workflow catalog for standardised usage."""
 
 import yaml
 
 
-def test_what_the_catalog_looks_for(checkout):
+def test_requirements_of_the_catalog(checkout):
     usage = yaml.safe_load((checkout / ".snakemake-workflow-catalog.yml").read_text())["usage"]
     assert set(usage) == {"mandatory-flags", "software-stack-deployment", "report"}
     assert usage["mandatory-flags"]["flags"] == ""
@@ -18,7 +18,7 @@ def test_what_the_catalog_looks_for(checkout):
 
 
 def test_every_rule_that_runs_a_command_has_an_environment(checkout):
-    """The file for the catalog says that all can be run with conda."""
+    """The file for the catalog says that all rules can run with conda."""
     for file in (checkout / "workflow/rules").glob("*.smk"):
         for rule in file.read_text().split("\nrule ")[1:]:
             if "\n    shell:" in rule:

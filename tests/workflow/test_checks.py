@@ -1,4 +1,4 @@
-"""A wrong configuration or sheet is refused before anything runs, with all its problems at once."""
+"""All problems of a configuration or sheet are reported before anything runs."""
 
 import pytest
 
@@ -55,7 +55,7 @@ config/README.md explains every key and column.
 
 
 def test_a_section_on_the_command_line(copy):
-    """Snakemake makes text of the numbers in it."""
+    """Snakemake converts its numbers to text."""
     typed = "map={clip: 4, mark_duplicates: true, insert_size: '400,60', batch_reads: auto}"
     said = copy.snakemake("-n", "-p", "map", "--config", typed)
     assert "--clip 4 --mark-duplicates --insert-size 400,60" in said

@@ -1,4 +1,4 @@
-"""Every problem of a configuration or a sheet is found at once, with its line and its remedy."""
+"""All problems of a configuration or a sheet are found at once, with line and remedy."""
 
 import pytest
 import yaml
@@ -99,14 +99,14 @@ def test_an_unknown_key_that_would_end_a_line():
     ]
 
 
-def test_a_key_that_stands_twice():
+def test_a_repeated_key():
     text = "reference: a.fa\nindex:\n  rate: 64\nreference: b.fa\n"
     assert problems_of(text) == [
         "config.yaml line 4, reference: is written twice; keep one of them"
     ]
 
 
-def test_the_file_that_set_a_value_last_is_blamed():
+def test_errors_name_the_last_file_that_set_a_value():
     base = ConfigFile.parse("base.yaml", "reference: a.fa\nindex:\n  rate: 64\n")
     mine = ConfigFile.parse("mine.yaml", "\nindex:\n  rate: 1\n")
     typed = ConfigFile("--config", {("backend",): None}, ())
@@ -156,7 +156,7 @@ def test_defaults_fill_what_is_left_out_and_nothing_else():
     assert SCHEMA["properties"]["index"]["default"] == {}
 
 
-# What may be typed on the command line, where all in braces is text.
+# Values on the command line, where everything in braces is text.
 TYPED = {
     "type": "object",
     "properties": {
@@ -199,23 +199,23 @@ TYPED = {
         ("unknown", "12", "12"),
     ],
 )
-def test_text_of_the_command_line_is_what_it_would_be_in_a_file(key, text, value):
+def test_text_of_the_command_line_is_read_as_in_a_file(key, text, value):
     typed = {"map": {key: text}}
     read = typed_values({"name": "7", "map": {"match": "3", key: text}}, TYPED, typed)
     assert read["map"][key] == value
     assert type(read["map"][key]) is type(value)
-    # What stands in a file is what its author wrote.
+    # Values in a file are not converted.
     assert read["name"] == "7"
     assert key == "match" or read["map"]["match"] == "3"
 
 
-def test_text_of_the_command_line_for_another_workflow_counts_nothing():
-    """Of which this one is a module, with a configuration of its own."""
+def test_the_command_line_of_another_workflow_is_ignored():
+    """This workflow is a module of the other one, with its own configuration."""
     read = typed_values({"map": {"match": 3}}, TYPED, {"map": {"match": "2"}, "name": "x"})
     assert read == {"map": {"match": 3}}
 
 
-def test_the_command_line_is_blamed_for_a_key_in_braces():
+def test_errors_name_the_command_line_for_a_key_in_braces():
     file = ConfigFile.parse("config.yaml", "reference: a.fa\nindex:\n  rate: 64\n")
     typed = ConfigFile.of_values("--config", {"index": {"rate": "x"}})
     config = {"reference": "a.fa", "index": {"rate": "x"}}

@@ -1,4 +1,4 @@
-"""The recipes of containers install what is pinned, of what is there. Nothing is built here."""
+"""The container recipes install pinned versions from existing files. Nothing is built here."""
 
 import re
 import tomllib
@@ -14,13 +14,13 @@ def recipe(request, checkout):
 
 
 def copied(recipe) -> set[str]:
-    """What a recipe takes from the checkout."""
+    """Return the files that a recipe copies from the checkout."""
     lines = re.findall(r"^COPY (.+)$", recipe, re.MULTILINE)
     names = {name for line in lines for name in line.split()[:-1]}
     return names | set(re.findall(r"^    (\S+) /opt/bwarp/$", recipe, re.MULTILINE))
 
 
-def test_what_is_installed_is_what_the_project_names(recipe, checkout):
+def test_recipes_install_the_declared_packages(recipe, checkout):
     project = tomllib.loads((checkout / "pyproject.toml").read_text())["project"]
     command = re.search(r"pip install.*?\n.*$", recipe, re.MULTILINE)[0]
     for cuda in ("12", "13"):
@@ -35,7 +35,7 @@ def test_what_is_installed_is_what_the_project_names(recipe, checkout):
     assert python == project["requires-python"].removeprefix(">=")
 
 
-def test_what_is_copied_is_there_and_is_all_that_runs(recipe, checkout):
+def test_copied_files_exist_and_suffice(recipe, checkout):
     names = copied(recipe)
     assert all((checkout / name).exists() for name in names)
     assert {"Snakefile", "bwarp", "config", "envs", "profiles", "scripts", "workflow"} < names

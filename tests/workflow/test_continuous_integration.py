@@ -1,4 +1,4 @@
-"""`.ci/run` does what the front page says, as a user would, before it does more."""
+"""`.ci/run` first runs the commands of the front page, as a user would."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
-#: Says with what it was called, and where; fails for `make test` where asked to.
+#: Prints its arguments and folder; fails for `make test` if requested.
 MAKE = """#!/bin/sh
 echo "$@ CUDA=$CUDA $(ls)" >> "$CALLS"
 [ "$*" != "$FAILS" ]
@@ -34,7 +34,7 @@ make coffee
 
 @pytest.fixture
 def run_in(checkout, tmp_path):
-    """A function that runs .ci/run in a repository of a front page; exit code, calls and errors."""
+    """Return a function that runs .ci/run with a front page: exit code, calls and errors."""
 
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 

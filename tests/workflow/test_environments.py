@@ -1,4 +1,4 @@
-"""With --sdm conda a job gets the parts for CUDA where it was given a GPU, and only there."""
+"""With --sdm conda, only jobs that have a GPU get the packages for CUDA."""
 
 import re
 from pathlib import Path
@@ -33,7 +33,7 @@ def copy(make_copy):
 
 
 def planned(copy, gpu_here, *words):
-    """What conda would make for the jobs of a rule, and the GPUs that they are given."""
+    """Return the conda environments for the jobs of a rule, and their GPUs."""
     program = Path(__file__).with_name("plan_environments.py")
     rc, said, _ = copy.server.run([program, gpu_here, *words], cwd=copy.folder, merged=True)
     assert rc == 0, said
@@ -49,7 +49,7 @@ def planned(copy, gpu_here, *words):
         ("yes", ("--config", "backend=cpu"), ("cpu", 0)),
         ("no", ("--config", "backend=cuda"), ("gpu", 1)),
         ("no", ("--workflow-profile", "profiles/gpu"), ("gpu", 1)),
-        # Jobs that are sent elsewhere ask for a GPU, whatever is here.
+        # Jobs on other machines request a GPU, even if this one has none.
         ("no", SLURM, ("gpu", 1)),
         ("yes", (*SLURM, "--config", "backend=cpu"), ("cpu", 0)),
     ],
@@ -68,11 +68,11 @@ def test_a_job_whose_gpu_is_taken_away_needs_no_parts_for_cuda(copy):
     jobs = planned(copy, "no", *EVERYTHING, *SLURM, *taken)
     assert jobs["find_mems"] == ("cpu", 0)
     assert jobs["find_seeds"] == ("gpu", 1)
-    # A GPU is required, which the cluster may hand out under another name: it needs them.
+    # A GPU is required; the cluster may assign it under another name, so the packages are needed.
     jobs = planned(copy, "no", *EVERYTHING, *SLURM, *taken, "--config", "backend=cuda")
     assert jobs["find_mems"] == ("gpu", 0)
 
 
-def test_a_job_that_was_sent_keeps_the_environment_it_was_sent_with(copy):
+def test_a_submitted_job_keeps_its_environment(copy):
     sent = ("map", "--forceall", "--mode", "subprocess")
     assert planned(copy, "no", *sent)["map_reads"] == ("gpu", 1)

@@ -1,4 +1,4 @@
-"""The profile for Kubernetes, and what it plans where a volume holds inputs and results."""
+"""The profile for Kubernetes, and its plans with inputs and results on a volume."""
 
 import os
 import re
@@ -17,12 +17,12 @@ STORED = ("--workflow-profile", "profiles/kubernetes", "--default-storage-prefix
 
 N_READS = 400
 
-#: Where the stand-in for Kubernetes is.
+#: The folder of the substitute for Kubernetes.
 PODS = Path(__file__).parents[1] / "helpers" / "pods"
 
 
 def lacks(*modules):
-    """A mark for a test that needs plugins of Snakemake."""
+    """Return a mark for tests that need plugins of Snakemake."""
     missing = [name for name in modules if not find_spec(name)]
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
@@ -33,12 +33,12 @@ def profile(checkout):
 
 
 def test_a_gpu_has_a_maker_and_a_limit(profile):
-    """Without these Snakemake's plugin, or Kubernetes, gives a job no GPU."""
+    """Without these, Snakemake's plugin or Kubernetes assigns no GPU to a job."""
     assert profile["default-resources"]["gpu_manufacturer"] == "'nvidia'"
     assert profile["default-resources"]["scale"] == 0
 
 
-def test_it_does_what_the_profile_for_slurm_does(checkout, profile):
+def test_it_agrees_with_the_profile_for_slurm(checkout, profile):
     slurm = yaml.safe_load((checkout / "profiles/slurm/profile.yaml").read_text())
     shared = ("retries", "show-failed-logs", "rerun-incomplete", "keep-going", "quiet", "jobs")
     assert {key: profile[key] for key in shared} == {key: slurm[key] for key in shared}
@@ -56,7 +56,7 @@ def test_the_image_is_that_of_the_recipe_and_has_what_the_storage_calls(checkout
 
 @pytest.fixture(scope="module")
 def copy(make_copy):
-    """A copy whose genome and reads lie in another folder: the storage."""
+    """Make a copy whose genome and reads are in another folder: the storage."""
     copy = make_copy()
     volume = copy.folder.parent / "volume"
     volume.mkdir()
@@ -82,7 +82,7 @@ def test_a_plan_with_files_of_a_volume(copy):
     # The index has its reverse BWT from the start.
     assert "add_reverse" not in counts
     assert "gpu_manufacturer=nvidia" in said
-    # By the size of the genome there: of one that is not seen it would be 50 more.
+    # Based on the size of the genome there; if it were not found, 50 more.
     (memory,) = set(re.findall(r"rule map_part:.*?mem_mb=(\d+)", said, re.DOTALL))
     assert (int(memory) - 4000) % 512 == 0
 
@@ -96,7 +96,7 @@ def test_an_input_that_the_volume_lacks(copy):
 @lacks("snakemake_storage_plugin_fs")
 @pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
 def test_allmap_where_jobs_share_a_storage_alone(make_copy, tmp_path):
-    """Each job in an empty folder has the bytes of those that run in one."""
+    """Jobs in empty folders write the same bytes as jobs in a common folder."""
     copy, volume = make_copy("clone", forks=True), tmp_path / "volume"
     genome = ("--reference", copy / "small.fa")
     for number in (1, 2):

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def units(make_copy):
-    """A copy in which units of two samples, one of them of pairs, have been mapped."""
+    """Make a copy with mapped units of two samples, one of them with pairs."""
     copy = make_copy(forks=True)
     letters = (copy / "small.fa").read_text().split("\n")[1]
     reads = {unit: letters[at : at + 100] for unit, at in (("a", 1000), ("b", 2000))}
@@ -24,7 +24,7 @@ def units(make_copy):
         "s\t1.a\tc.fq\tmates.fq\n"
         "s\t2\telsewhere.fq\t\n"
     )  # fmt: skip
-    # Outside the regions, whose first base is the last of read a.
+    # Outside the regions; their first base is the last base of read a.
     (copy / "elsewhere.fq").write_text(f"@d\n{letters[999:1099]}\n+\n{'I' * 100}\n")
     (copy / "mates.fq").write_text(f"@c\n{reads['b']}\n+\n{'I' * 100}\n")
     (copy / "mine.yaml").write_text(
@@ -72,13 +72,13 @@ def test_timelines_are_drawn(units):
     picture = (units / "results/map/timelines/s/1.a/all.svg").read_text()
     assert "<title>s, 1.a</title>" in picture
     assert "write records, " in picture
-    # They are not asked for otherwise, and what is mapped is not mapped again without them.
+    # They are only made on request, and mapped units are not mapped again without them.
     (units / "without.yaml").write_text(
         (units / "mine.yaml").read_text().replace("  timeline: true\n", "")
     )
     planned = units.planned("map", "report", "--configfile", "without.yaml")
     assert not {"map_reads", "draw_timeline"} & set(planned)
-    # What was mapped without them is mapped again to have them.
+    # Units mapped without them are mapped again to make them.
     shutil.rmtree(units / "results/map/timelines/s.1")
     for target in ("map", "report"):
         planned = units.planned(target, "--configfile", "mine.yaml")
@@ -87,7 +87,7 @@ def test_timelines_are_drawn(units):
 
 @pytest.fixture(scope="module")
 def demo(make_copy):
-    """A copy in which everything has been made of the demo."""
+    """Make a copy with all results of the demo."""
     copy = make_copy(forks=True)
     copy.said = copy.snakemake()
     return copy
@@ -137,8 +137,8 @@ def test_the_report_holds_every_plot_and_table_with_its_caption(demo):
     ]
     for plot in plots:
         assert f"results/qc/plots/{plot}.svg" in report
-    for words in ("what the formulas", "least some mapping", "fragment that was sequenced",
-                  "Every hit of a k-mer", "bytes a base"):  # fmt: skip
+    for words in ("with the formulas", "each mapping quality", "sequenced fragment",
+                  "Every hit of a k-mer", "bytes per base"):  # fmt: skip
         assert words in report.replace("\\n", " "), words
     assert 'src="http' not in report
 
@@ -153,7 +153,7 @@ def test_the_report_begins_with_a_table_of_the_samples(demo):
     assert "mean depth" in cells
 
 
-def test_what_samtools_has_names_for(demo):
+def test_numbers_are_named_as_in_samtools_stats(demo):
     (path,) = (demo / "results/qc/plots").glob("*.samtools_stats.txt")
     assert path.name == "demo.samtools_stats.txt"
     ours = {line for line in path.read_text().splitlines() if line.startswith("SN\t")}
@@ -169,7 +169,7 @@ def test_every_file_is_explained_beside_the_results(demo):
     patterns = []
     for cell in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE):
         first, *others = re.findall(r"`([^`]+)`", cell)
-        # .bam.bai goes with map/<sample>, and another name into the same folder.
+        # .bam.bai is next to map/<sample>, and another name is in the same folder.
         start, folder = re.match(r"[^>]*>?", first)[0], first.rpartition("/")[0]
         patterns += [first, *(start + n if n[0] == "." else f"{folder}/{n}" for n in others)]
     known = [re.sub(r"<\w+>", "[^/]+", re.escape(pattern)) for pattern in patterns]

@@ -1,4 +1,4 @@
-"""The workflow as a module of another one, as docs/gpu-and-cluster.md shows it."""
+"""The workflow as a module of another one, as shown in docs/gpu-and-cluster.md."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ def copy(make_copy):
 
 @pytest.fixture(scope="module")
 def blocks(checkout):
-    """The Snakefile of the page, its configuration, the module with a prefix, the changed rule."""
+    """Return Snakefile, configuration, module with a prefix, and changed rule from the page."""
     page = (checkout / "docs/gpu-and-cluster.md").read_text()
     section = page[page.index("## Inside another workflow") :]
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)
@@ -30,7 +30,7 @@ def blocks(checkout):
 
 @pytest.fixture
 def folder(copy, blocks, tmp_path):
-    """A folder with a clone, a packed genome, one read of it, and the configuration of the page."""
+    """Make a folder with a clone, a gzipped genome, one read, and the page's configuration."""
     (tmp_path / "bwarp").symlink_to(copy.folder)
     genome = write_genome(tmp_path / "genome.fa", 5_000)
     read = genome.read_text().splitlines()[1][READ_START : READ_START + 100]
@@ -45,7 +45,7 @@ def folder(copy, blocks, tmp_path):
 
 
 def check_results(folder, results):
-    """The read is where it is from, and the rules around the module have run."""
+    """Check that the read maps to its origin, and that rules around the module have run."""
     bam = folder / results / "map/liver.bam"
     with pysam.AlignmentFile(bam) as file:
         (read,) = file
@@ -67,7 +67,7 @@ def test_the_example(copy, blocks, folder):
     assert "equally likely elsewhere" in (folder / "all.html").read_text()
 
 
-def test_what_is_made_lies_under_a_prefix(copy, blocks, folder):
+def test_results_are_under_a_prefix(copy, blocks, folder):
     example, module = blocks[0], blocks[2]
     bare = example[example.index("module bwarp:") : example.index("use rule")]
     example = example.replace(bare, module + "\n").replace('"results/', '"mapping/results/')
@@ -119,7 +119,7 @@ use rule * from bwarp
     said = copy.snakemake("-n", *targets, cwd=folder)
     paths = re.findall(r"^ +(input|output|log|benchmark): (.*)$", said, re.MULTILINE)
     given = {"genome.fa", "reads.fq", "primers.fa", "guides.fa", "pairs.tsv", "database.fa"}
-    # What the batches of reads are called is not known before there are some.
+    # The names of batches are not known before batches exist.
     given.add("<TBD>")
     made = {path for kind, line in paths for path in line.split(", ") if path not in given}
     assert len(made) > 30

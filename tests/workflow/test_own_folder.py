@@ -1,4 +1,4 @@
-"""The workflow in a folder of its own, from a clone that may be read-only, or as a module."""
+"""The workflow in a separate folder, from a clone that may be read-only, or as a module."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tests.helpers.cases.small_genome import write_genome
 
 @pytest.fixture(scope="module")
 def read_only(make_copy):
-    """A copy on a disk that nothing can be written to, where this process may mount one."""
+    """Make a copy on a read-only disk, if this process may mount one."""
     copy = make_copy("read only")
     bind = ["mount", "--bind", copy.folder, copy.folder]
     if shutil.which("mount") is None or subprocess.run(bind, check=False).returncode:
@@ -26,7 +26,7 @@ def read_only(make_copy):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A genome, two samples, one of them of two lanes, and the sheet."""
+    """Make a folder with a genome, two samples, one of them with two lanes, and the sheet."""
     letters = write_genome(tmp_path / "genome.fa", 5_000).read_text().splitlines()[1]
     for number, name in enumerate(("liver1", "liver2", "brain")):
         read = letters[1000 * number : 1000 * number + 100]
@@ -72,7 +72,7 @@ use rule * from bwarp as bwarp_*
 
 
 def test_single_rules_of_the_page(checkout, tmp_path):
-    """They index and map as the page shows them."""
+    """They index and map as shown in the page."""
     page = (checkout / "docs/gpu-and-cluster.md").read_text()
     section = page[page.index("## A single rule") : page.index("## Inside another workflow")]
     rules = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What the package declares is what it imports, and every pinned version is said once."""
+"""The package declares what it imports, and each pinned version is given once."""
 
 import ast
 import re
@@ -22,12 +22,12 @@ def project(checkout):
 
 
 def names(requirements):
-    """The names of the packages in a list of requirements."""
+    """Return the names of the packages in a list of requirements."""
     return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
 
 
 def imported(paths):
-    """The packages from outside that Python files import anywhere, functions included."""
+    """Return the external packages that Python files import anywhere, including in functions."""
     found = set()
     for path in paths:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -135,6 +135,6 @@ def test_make_without_a_usable_python(checkout, tmp_path):
 
 
 def test_no_rule_breaks_where_a_blank_is_in_the_path_of_python(checkout):
-    # Snakemake starts what stands under `script:` with a path of Python that it does not quote.
+    # Snakemake does not quote the path of Python for `script:`.
     for rules in (checkout / "workflow").rglob("*.smk"):
         assert not re.search(r"^\s*(script|notebook):\s*$", rules.read_text(), re.MULTILINE), rules

@@ -1,11 +1,11 @@
-"""Queries that are searched in parts have the bytes of those that are searched by one job."""
+"""Queries searched in parts give the same bytes as queries searched by one job."""
 
 import re
 
 import numpy as np
 import pytest
 
-#: Of each target, its section besides the queries, and its results.
+#: For each target, its section without the queries, and its results.
 SECTIONS = {
     "seeds": ("k: 14, step: 3, mismatches: 1, max_hits: 20", ("tsv", "over.tsv", "skipped.tsv")),
     "mems": ("min_length: 12, kind: maxmatch, strands: both", ("mums",)),
@@ -18,7 +18,7 @@ N_QUERIES = 41
 
 @pytest.fixture(scope="module")
 def copy(make_copy):
-    """A copy with queries of many lengths: parts of the genome with changes, some of them alike."""
+    """Make a copy with queries of many lengths: changed parts of the genome, some of them equal."""
     copy = make_copy(forks=True)
     genome = "".join((copy / "small.fa").read_text().splitlines()[1:])
     rng = np.random.default_rng(5)
@@ -83,7 +83,7 @@ def test_more_parts_than_queries(copy):
     ("target", "cutting", "searching"), [("scan", 1120, 2120), ("search", 1040, 2150)]
 )
 def test_memory_is_asked_for_by_size(copy, target, cutting, searching):
-    """Of files of ten million letters."""
+    """For files of ten million letters."""
     (copy / "large").mkdir(exist_ok=True)
     for name in ("ten.fa", "database.fa", "queries.fa"):
         with open(copy / "large" / name, "wb") as file:

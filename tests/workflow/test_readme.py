@@ -1,4 +1,4 @@
-"""Every command that a page tells a user to type works, and every link leads somewhere."""
+"""Every command in the pages works, and every link is valid."""
 
 import gzip
 import re
@@ -20,10 +20,10 @@ PAGES = (
     *sorted(f"docs/{page.name}" for page in (CHECKOUT / "docs").glob("*.md")),
 )
 
-#: How a line begins that is a command, where it is indented and not in a ```sh block.
+#: Beginnings of indented lines that are commands, outside ```sh blocks.
 COMMAND = r"(?:\.venv/bin/|(?:bwarp|python|snakemake|make|pip|docker|apptainer|git) )"
 
-#: What is not run here, and why.
+#: Commands that are not run here, and why.
 NOT_RUN = {
     "pip": "changes the environment; test_packaging.py holds what is declared to what is imported",
     "docker": "is not everywhere; test_containers.py checks what the recipe installs and copies",
@@ -32,13 +32,13 @@ NOT_RUN = {
 
 
 def fences(checkout, page, language):
-    """The blocks of a page between ```LANGUAGE and ```."""
+    """Return the blocks of a page between ```LANGUAGE and ```."""
     pattern = rf"^```{language}\n(.*?)^```"
     return re.findall(pattern, (checkout / page).read_text(), re.MULTILINE | re.DOTALL)
 
 
 def commands(checkout, page):
-    """The commands of a page, split into words, comments left out."""
+    """Return the commands of a page, split into words, without comments."""
     text = (checkout / page).read_text()
     blocks = fences(checkout, page, "sh")
     blocks += re.findall(rf"^    ({COMMAND}(?:.*\\\n)*.*)$", text, re.MULTILINE)
@@ -48,7 +48,7 @@ def commands(checkout, page):
 
 @pytest.fixture(scope="module")
 def copy(checkout, make_copy):
-    """A copy of the checkout with files of all the names that the pages have."""
+    """Make a copy of the checkout with all files that the pages name."""
     copy = make_copy(forks=True)
     (written,) = fences(checkout, "config/README.md", "yaml")
     (copy / "my_config.yaml").write_text(written)
@@ -63,7 +63,7 @@ def copy(checkout, make_copy):
 
 
 def write_inputs(folder):
-    """Sequences and an index; some commands of the pages write others of the same names."""
+    """Write sequences and an index, which some commands of the pages overwrite."""
     write_sequences(folder)
     index = (folder / "genome.fa", "-o", folder / "genome.index", "--with-reverse")
     assert run_here("index_reference", *index, folder=folder).rc == 0
@@ -93,7 +93,7 @@ def write_sequences(folder):
         "proteins.fa": proteins, "database.fa": database,
         "guides.fa": words, "cas12a.fa": words, "probes.fa": words, "alleles.fa": genome,
         "guides.txt": b"".join(b"w%d %s\n" % (i, one[i * 50 : i * 50 + 22]) for i in range(8)),
-        # Pages index genomes of either name.
+        # Pages index genomes with both names.
         "genes.gff3": b"".join(
             b"%s\tx\tgene\t1\t900\t.\t+\t.\tName=a\n" % name for name in (b"one", b"chr1")
         ),
@@ -111,15 +111,15 @@ def write_sequences(folder):
 @pytest.mark.parametrize("page", PAGES)
 def test_commands(checkout, copy, program_servers, monkeypatch, page):
     monkeypatch.chdir(copy.folder)
-    # Commands of another page may have written to them.
+    # Commands of another page may have overwritten them.
     write_sequences(copy.folder)
     measured = results_of_bench(checkout)
     for words in commands(checkout, page):
         program = words[0].removeprefix(".venv/bin/")
         if program in NOT_RUN or "config/examples" in words[-1]:
-            continue  # test_targets.py runs every one of config/examples
+            continue  # test_targets.py runs all files in config/examples
         if "profiles/kubernetes" in words:
-            continue  # test_kubernetes.py plans it, where Snakemake's plugins are
+            continue  # test_kubernetes.py plans it, if Snakemake's plugins are installed
         if "--report" in words:
             continue  # test_the_report_of_one_target runs it
         if program == "make":
@@ -127,10 +127,10 @@ def test_commands(checkout, copy, program_servers, monkeypatch, page):
             process = subprocess.run(command, capture_output=True, text=True, check=False)
             assert process.returncode == 0, process.stderr
         elif program == "snakemake":
-            # The programs have tests of their own; --executor because Slurm may not be here.
+            # The programs have their own tests; --executor, because Slurm may be missing.
             copy.snakemake(*words[1:], "-n", "--executor", "local")
         elif program == "bwarp" and words[1] in SUBCOMMANDS:
-            # In this process, which is quick.
+            # In this process, which is fast.
             done = run_here(SUBCOMMANDS[words[1]].program, *words[2:], folder=".")
             assert done.rc == 0, f"{shlex.join(words)}\n{done.said}"
         elif program in ("bwarp", "python"):
@@ -143,7 +143,7 @@ def test_commands(checkout, copy, program_servers, monkeypatch, page):
 
 
 def results_of_bench(checkout):
-    """The sizes of the results that `make bench` has left."""
+    """Return the sizes of results that `make bench` has left."""
     folder = checkout / "benchmarks/results/here"
     return {path.name: path.stat().st_size for path in folder.glob("*.json*")}
 
@@ -157,7 +157,7 @@ def test_the_report_of_one_target(checkout, copy):
 
 
 def run_python(checkout, copy, monkeypatch, page):
-    """The names that the Python of a page leaves behind."""
+    """Run the Python code of a page; return the names that it defines."""
     monkeypatch.chdir(copy.folder)
     write_inputs(copy.folder)
     block = fences(checkout, page, "python")[0]
@@ -167,7 +167,7 @@ def run_python(checkout, copy, monkeypatch, page):
 
 
 def test_python_that_maps(checkout, copy, monkeypatch):
-    # The commands of other pages leave the index of another genome.
+    # Commands of other pages leave the index of another genome.
     index = (copy / "genome.fa", "-o", copy / "genome.index", "--with-reverse")
     assert run_here("index_reference", *index, folder=copy.folder).rc == 0
     records = run_python(checkout, copy, monkeypatch, "docs/records.md")["records"]
@@ -186,7 +186,7 @@ def test_python_that_aligns_pairs(checkout, copy, monkeypatch):
 
 def test_python_that_searches(checkout, copy, monkeypatch):
     names = run_python(checkout, copy, monkeypatch, "docs/search.md")
-    # The query is the beginning of a sequence of the database: every letter is a match.
+    # The query is a prefix of a sequence in the database: every letter matches.
     (block,) = fences(checkout, "docs/search.md", "python")
     blosum62 = substitution_matrices.load("BLOSUM62")
     score = sum(blosum62[letter, letter] for letter in re.search(r'b"([A-Z]+)"', block)[1])
@@ -200,19 +200,19 @@ def test_python_of_both_engines(checkout, copy, monkeypatch):
 
 
 def test_links_and_quotes_of_code_are_of_today(checkout):
-    # It holds the other blocks of Python in docs/first-kernel.md, too.
+    # It also contains the other Python blocks of docs/first-kernel.md.
     command = [sys.executable, checkout / "docs/write_code_links.py", "--check"]
     subprocess.run(command, check=True)
 
 
 def test_no_python_is_left_out(checkout):
     pages = {page for page in PAGES if fences(checkout, page, "python")}
-    # docs/python.md is run by test_python_page.py.
+    # test_python_page.py runs docs/python.md.
     assert pages == {
         "docs/first-kernel.md", "docs/pairs.md", "docs/python.md", "docs/records.md",
         "docs/search.md",
     }  # fmt: skip
-    # >>> in docs/simulate.md is a doctest of test_read_names.py.
+    # test_read_names.py runs >>> in docs/simulate.md as a doctest.
     assert [page for page in PAGES if ">>> " in (checkout / page).read_text()] == [
         "docs/simulate.md"
     ]

@@ -1,4 +1,4 @@
-"""What runs again after each change of a key, a column or a file is what the page says."""
+"""The jobs that run again after a change of a key, a column or a file are those in the page."""
 
 import copy
 import json
@@ -13,7 +13,7 @@ from bwarp.index.parameters import choose_parameters
 from bwarp.options.configuration import configuration_schema
 from tests.conftest import CHECKOUT
 
-# Files of the same names lie in other/: results have the names of files without their folders.
+# Files with the same names are in other/: names of results do not contain folders.
 CONFIG = {
     "reference": "small.fa",
     "samples": "units.tsv",
@@ -32,14 +32,14 @@ CONFIG = {
 
 TARGETS = [name for name in CONFIG if isinstance(CONFIG[name], dict)]
 
-# Of samples and units. The unit of sample b is mapped in two parts.
+# Rows of samples and units. The unit of sample b is mapped in two parts.
 SHEET = {
     ("a", "1"): {"fq1": "a1.fq;b1.fq", "fq2": "a2.fq;b2.fq"},
     ("a", "2"): {"fq1": "c.fq", "fq_single": "d.fq"},
     ("b", "1"): {"fq1": "e1.fq", "fq2": "e2.fq"},
 }
 
-# Other values of keys that are neither numbers nor one of a list, and of some that are.
+# Other values for keys that are neither numbers nor choices, and for some others.
 VALUES = {
     "backend": "cuda",
     "index.prefix_length": 5,
@@ -65,17 +65,17 @@ VALUES = {
 
 
 class Change(NamedTuple):
-    """A change of the configuration or the sheet, and what must run again."""
+    """A change of the configuration or the sheet, and the jobs that must run again."""
 
     name: str
-    sections: frozenset  # whose results it may change; only one change at a time does
+    sections: frozenset  # targets whose results it may change; only one change at a time
     again: frozenset  # targets, and units such as "map a/1"
     config: dict = {}  # dotted keys
     sheet: dict | None = None
 
 
 def other_value(key: str, rule: dict, value):
-    """A value for a key that is not the one it has."""
+    """Return a different value for a key."""
     if key in VALUES:
         return VALUES[key]
     if rule.get("file"):
@@ -95,7 +95,7 @@ def keys(schema: dict, path=()):
 
 
 def rows():
-    """The table of the page: first cells, and the targets that second ones name, or None."""
+    """Return the page's table: first cells, and targets in the second cells, or None."""
     page = (CHECKOUT / "docs/gpu-and-cluster.md").read_text()
     table = page[page.index("| what changed | what runs again |") :].partition("\n\n")[0]
     for line in table.splitlines()[2:]:
@@ -105,7 +105,7 @@ def rows():
 
 
 def made_again(targets, samples=("a", "b"), sheet=SHEET) -> set:
-    """The targets, of those of samples each sample and each of its units, and the report."""
+    """Return the targets, with samples and their units where they have these, and the report."""
     found = set(targets) - {"map", "allmap"}
     found |= {"report"} if {"map", "seeds"} & set(targets) else set()
     for target in {"map", "allmap"} & set(targets):
@@ -116,7 +116,7 @@ def made_again(targets, samples=("a", "b"), sheet=SHEET) -> set:
 
 
 def changes_of_keys():
-    """One of each key of the schema."""
+    """Return one change for each key of the schema."""
     schema = configuration_schema()
     for key, rule in keys(schema):
         section, _, name = key.rpartition(".")
@@ -130,7 +130,7 @@ def changes_of_keys():
 
 
 def changes_of_the_sheet():
-    """One or more of each column, and what the page says of it."""
+    """Return one or more changes for each column, and the page's statement about it."""
     a1, a2, b1 = SHEET
     cells = "the order of files in a cell"
     for said, sample, sheet, reads in [
@@ -159,23 +159,23 @@ def changes_of_the_sheet():
 
 
 def sheet_with(names, **cells):
-    """The sheet with other cells in a line."""
+    """Return the sheet with other cells in a line."""
     return SHEET | {names: SHEET[names] | cells}
 
 
 def sheet_of(*lines):
-    """A sheet with the cells of lines of `SHEET` under other names, or in another order."""
+    """Return a sheet with lines of `SHEET` under other names, or in another order."""
     return {names: SHEET[of] for names, of in lines}
 
 
 def with_batches(again, sample, unit):
-    """What a plan shows where reads are cut into batches again: not what is done with these."""
+    """Return the plan for cutting reads into batches again, which lacks the later steps."""
     searched = {name for name in again if name.startswith(f"allmap {sample}/")}
     return again - searched | {f"batches {sample}/{unit}"}
 
 
 def rounds() -> list[list[Change]]:
-    """All changes, those of different sections together: a dry run takes a second."""
+    """Return all changes, combined across sections, because a dry run takes a second."""
     together = []
     exchanged = [
         ("pairs", {"pairs.references": "queries.fa", "pairs.queries": "other/queries.fa"}),
@@ -194,7 +194,7 @@ def rounds() -> list[list[Change]]:
 
 @pytest.fixture(scope="module")
 def finished(make_copy):
-    """A copy in which Snakemake holds every target for made; its files have no content."""
+    """Make a copy in which all targets exist for Snakemake; its files are empty."""
     folder = make_copy(forks=True)
     contig = (folder / "small.fa").read_text().split("\n")[1]
     for name in ("a1", "a2", "b1", "b2", "c", "d", "e1", "e2", "f"):
@@ -208,7 +208,7 @@ def finished(make_copy):
     own = arguments(folder, CONFIG, SHEET)
     for name in ("small.fa", "units.tsv", "queries.fa", "primers.tsv", "regions.bed"):
         shutil.copy(folder / name, folder / "other")
-    # Files of batches are looked into, so these are made.
+    # Files of batches are read, so these have content.
     folder.snakemake(
         *(f"results/allmap/batches/{sample}/{unit}" for sample, unit in SHEET), *own[-2:]
     )
@@ -228,7 +228,7 @@ def finished(make_copy):
 
 
 def arguments(folder, config, sheet):
-    """Write a configuration and its sheet: the arguments to make every target of it."""
+    """Write a configuration and its sheet; return the arguments for making every target."""
     columns = dict.fromkeys(column for cells in sheet.values() for column in cells)
     lines = ["\t".join(["sample", "unit", *columns])]
     for names, cells in sheet.items():
@@ -239,7 +239,7 @@ def arguments(folder, config, sheet):
 
 
 def owners() -> dict[str, str]:
-    """The target that each rule is of, by the file that the rule stands in."""
+    """Return the target of each rule, by the file that contains the rule."""
     found = {}
     for path in sorted((CHECKOUT / "workflow/rules").glob("*.smk")):
         text = path.read_text()
@@ -252,7 +252,7 @@ OWNERS = owners()
 
 
 def planned(folder, config, sheet) -> set:
-    """What a run would make again: targets, and of those of samples every sample and unit."""
+    """Return what a run would make again: targets, with samples and units."""
     plan = folder.snakemake("-n", *arguments(folder, config, sheet))
     found = set()
     for rule, text in re.findall(

@@ -1,4 +1,4 @@
-"""What runs again when something has changed, and what that leaves as it is."""
+"""Jobs that run again after a change, and results that are kept."""
 
 import json
 import re
@@ -17,7 +17,7 @@ CONFIG = {
 
 @pytest.fixture(scope="module")
 def built(make_copy):
-    """A copy in which two samples have been mapped, and one has been searched for seeds."""
+    """Make a copy with two mapped samples, and with seeds of one of them."""
     copy = make_copy(forks=True)
     letters = (copy / "small.fa").read_text().split("\n")[1]
     for name, at in (("a", 500), ("b", 900), ("c", 1300)):
@@ -29,7 +29,7 @@ def built(make_copy):
 
 
 def with_settings(copy, section=None, **changed):
-    """Arguments for a run with some settings of a section changed."""
+    """Return arguments for a run with changed settings of a section."""
     settings = {**CONFIG, **({section: CONFIG[section] | changed} if section else {})}
     (copy / "mine.yaml").write_text("".join(f"{key}: {value}\n" for key, value in settings.items()))
     return ("map", "seeds", "--configfile", "mine.yaml")
@@ -49,7 +49,7 @@ def test_another_sampling_rate_leaves_results_as_they_are(built):
 
 
 def test_another_setting_beside_a_sampling_rate_is_not_missed(built):
-    """What an index that is made again hides must not be forgotten."""
+    """A rebuilt index hides other changes, which must still be noticed."""
     arguments = with_settings(built, "index", sa_rate=8)
     text = (built / "mine.yaml").read_text()
     (built / "mine.yaml").write_text(text.replace("'clip': 5", "'clip': 6"))
@@ -63,7 +63,7 @@ def test_another_genome_runs_everything_again(built):
         planned = set(built.planned(*with_settings(built)))
     finally:
         (built / "small.fa").write_text(text)
-    # Small files are compared, not their times alone.
+    # The contents of small files are compared, not only their times.
     assert built.planned(*with_settings(built)) == []
     assert planned >= {"index_reference", "map_reads", "merge_alignments", "find_seeds"}
 

@@ -1,4 +1,4 @@
-"""What a run of the workflow builds, when it runs again, and what it does after being killed."""
+"""Results of a run of the workflow, repeated runs, and runs after a kill."""
 
 import os
 import re
@@ -16,7 +16,7 @@ SMALL = ("--config", "reference=small.fa")
 
 @pytest.fixture(scope="module")
 def built(make_copy):
-    """A copy in which the index of the small genome has been built, and what was said."""
+    """Make a copy with the index of the small genome; return it and the messages."""
     copy = make_copy()
     copy.said = copy.snakemake("index", *SMALL)
     return copy
@@ -29,7 +29,7 @@ def test_the_index_is_built_and_the_run_says_where(built):
     assert "the index of small.fa" in built.said
 
 
-def test_only_where_a_driver_is_loaded_jobs_take_turns_at_the_gpu(built):
+def test_jobs_take_turns_at_the_gpu_only_with_a_driver(built):
     assert f"gpu={int(may_have_gpu())}, " in built.said
     planned = built.snakemake("index", "-n", "--forceall", *SMALL, "backend=cuda")
     assert "gpu=1, " in planned
@@ -45,7 +45,7 @@ def test_a_job_that_is_given_several_gpus_uses_them(built):
     assert "--gpus" not in command
 
 
-def test_the_log_holds_what_the_program_said(built):
+def test_the_log_contains_the_messages_of_the_program(built):
     log = (built / "logs/index_reference/small.log").read_text()
     assert "indexing 20,000 bases of 2 contigs on " in log
 
@@ -53,7 +53,7 @@ def test_the_log_holds_what_the_program_said(built):
 def test_nothing_is_left_to_do(built):
     said = built.snakemake("index", *SMALL)
     assert "Nothing to be done" in said
-    # The end of the first run is shown again.
+    # The final messages of the first run are shown again.
     assert said.endswith(built.said[built.said.rindex("Results:") :].partition("Complete log")[0])
     assert "Results:" not in built.snakemake("index", "-n", *SMALL)
 
@@ -74,7 +74,7 @@ def test_another_parameter_reruns_the_index(built):
         ("bwarp/simulation/genome.py", []),
     ],
 )
-def test_edited_code_reruns_what_it_runs_in(built, edited, planned):
+def test_edited_code_reruns_jobs_that_use_it(built, edited, planned):
     source = built / edited
     text = source.read_text()
     source.write_text(text + "# edited\n")
@@ -108,7 +108,7 @@ def test_a_failed_job_ends_its_log_with_the_reason(built):
     assert not (built / "results/index/bad.txt").exists()
 
 
-def test_a_killed_build_is_made_good_by_the_next_run(make_copy):
+def test_a_killed_build_is_repaired_by_the_next_run(make_copy):
     copy = make_copy("killed")
     write_genome(copy / "big.fa", 2_000_000)
     options = ("index", "--config", "reference=big.fa")
@@ -129,7 +129,7 @@ def test_a_killed_build_is_made_good_by_the_next_run(make_copy):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not (copy / "results/index/big").exists()
-    # What a second run in the same folder says, while the first works or after it was killed.
+    # Messages of a second run in the same folder, during the first or after it was killed.
     said = copy.snakemake(*options, rc=1)
     assert "Directory cannot be locked." in said
     assert "--unlock" in said

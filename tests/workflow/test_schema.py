@@ -20,7 +20,7 @@ def schemas(checkout):
 
 
 def settings(schema, path=()):
-    """Every key of a schema that holds a value, as (dotted key, its rule)."""
+    """Yield each key of a schema that has a value, as (dotted key, its rule)."""
     for key, rule in schema["properties"].items():
         if "properties" in rule:
             yield from settings(rule, (*path, key))
@@ -29,7 +29,7 @@ def settings(schema, path=()):
 
 
 def readme_rows(checkout):
-    """The rows of the tables in config/README.md: first cell without backticks -> second cell."""
+    """Return the tables in config/README.md: first cell without backticks -> second cell."""
     text = (checkout / "config" / "README.md").read_text()
     return dict(re.findall(r"^\| `([\w.]+)` \| *(.*?) *\|", text, re.MULTILINE))
 
@@ -46,7 +46,7 @@ def test_the_tables_of_keys_are_up_to_date(checkout):
 
 
 @pytest.mark.parametrize("value", [".nan", ".inf", "-.inf", "0", "1.5", "x", "0.9.5", "[0.9]"])
-def test_a_similarity_that_is_no_number(schemas, value):
+def test_a_similarity_that_is_not_a_number(schemas, value):
     text = f"reference: a.fa\nscan:\n  reference: a.fa\n  queries: b.fa\n  similarity: {value}\n"
     problems = config_problems(
         yaml.safe_load(text), schemas["config"], [ConfigFile.parse("c.yaml", text)]
@@ -82,7 +82,7 @@ def test_every_rule_says_what_to_write(schemas):
 
 
 def test_the_configuration_in_the_repository_names_every_key_once(checkout, schemas):
-    """A key that is left to the program stands there behind a #."""
+    """A key with the default of the program is commented out."""
     text = (checkout / "config" / "config.yaml").read_text()
     assert config_problems(yaml.safe_load(text), schemas["config"]) == []
     uncommented = re.sub(r"^( *)# (\w+: \S+)$", r"\1\2", text, flags=re.MULTILINE)
@@ -118,12 +118,12 @@ def test_the_sample_sheet_in_the_repository(checkout, schemas):
     assert sheet_problems("samples.tsv", rows, schemas["samples"], ("sample", "unit")) == []
 
 
-# What config/config.yaml sets for the demo.
+# Values in config/config.yaml for the demo.
 DEMO = {"seeds.k": 20, "seeds.step": 10, "seeds.mismatches": 1}
 
 
 def flat(config, path=()):
-    """Nested settings as one level of dotted keys."""
+    """Return nested settings as one level of dotted keys."""
     values = {}
     for key, value in config.items():
         if isinstance(value, dict):

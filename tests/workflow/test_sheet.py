@@ -1,4 +1,4 @@
-"""A sample sheet is read as spreadsheets write it, and every problem in it is found at once."""
+"""Sample sheets are read as spreadsheets write them, and all problems are found at once."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_what_spreadsheets_write(mark, end, encoding):
     assert read_sheet("s", text.encode(encoding), SHEET) == (ROWS, [])
 
 
-def test_a_separator_that_excel_says():
+def test_a_separator_declared_for_excel():
     rows, problems = read_sheet("s", b"sep=;\r\nsample;fq1\r\na;b,c.fq\r\n", SHEET)
     assert (rows, problems) == ([Row(3, {"sample": "a", "fq1": "b,c.fq"})], [])
 
@@ -141,7 +141,7 @@ def test_headers_that_cannot_be_used(text, problem):
     assert sheet_problems_of(text)[0].startswith(problem)
 
 
-def test_a_spreadsheet_file_is_no_sheet():
+def test_a_spreadsheet_file_is_not_a_sheet():
     rows, problems = read_sheet("samples.xlsx", b"PK\x03\x04\xff\xfe", SHEET)
     assert rows == []
     assert [str(problem) for problem in problems] == [
@@ -195,7 +195,7 @@ def test_a_path_that_cannot_be_printed():
 
 
 @pytest.mark.parametrize("kind", ["over", "skipped", "steps"])
-def test_a_sample_that_is_called_as_a_file_of_another(kind):
+def test_a_sample_named_like_a_file_of_another(kind):
     text = f"sample\tfq1\na.{kind}\tb.fq\na\ta.fq\na.{kind}\tc.fq\n"
     schema = {**SHEET, "properties": SHEET["properties"] | {"sample": {"write": "a name"}}}
     rows, _ = read_sheet("s.tsv", text.encode(), schema)

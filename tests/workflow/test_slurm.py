@@ -1,4 +1,4 @@
-"""The slurm profile on a Slurm of two nodes, started for the test in a folder of its own."""
+"""The slurm profile on a Slurm cluster of two nodes, started for the test in its own folder."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.helpers.programs.slurm_nodes import Slurm, missing
 
-# The first job of a rule fails as one without memory does.
+# The first job of a rule fails like one without memory.
 FAILS_ONCE = """\
 import os
 import sys
@@ -22,14 +22,14 @@ os.execv(sys.executable, [sys.executable, "scripts/the_real_one.py", *sys.argv[1
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
-    """A running Slurm of a node without and one with a GPU."""
+    """Start Slurm with one node without and one with a GPU."""
     if reason := missing():
         pytest.skip(reason)
     with Slurm(tmp_path_factory.mktemp("slurm"), {"cpu": ["c1"], "gpu": ["g1"]}) as running:
         yield running
 
 
-def test_a_job_that_fails_is_sent_again_with_more_memory_and_a_gpu(slurm, make_copy):
+def test_a_failed_job_is_resubmitted_with_more_memory_and_a_gpu(slurm, make_copy):
     copy = make_copy("on_slurm")
     (copy / "scripts/index_reference.py").rename(copy / "scripts/the_real_one.py")
     (copy / "scripts/index_reference.py").write_text(FAILS_ONCE)
@@ -52,7 +52,7 @@ def test_a_job_that_fails_is_sent_again_with_more_memory_and_a_gpu(slurm, make_c
         assert "Partition=gpu" in job
         assert "TRES=cpu=2," in job
         assert re.search(r"TresPerJob=gres:gpu:1|gres/gpu=1", job)
-    # What a rule does not ask for itself is asked for by the profile, and grows too.
+    # Resources that a rule does not request come from the profile, and also grow.
     plan = copy.snakemake(
         "pairs", "-n", "--attempt", 3, "--workflow-profile", "profiles/slurm",
         "--executor", "local", env=slurm.environment,

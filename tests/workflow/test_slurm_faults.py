@@ -1,6 +1,6 @@
-"""The slurm profile on a Slurm of several nodes, while jobs and nodes are killed: nothing is lost.
+"""The slurm profile on a Slurm cluster while jobs and nodes are killed: nothing is lost.
 
-BWARP_KILLS=20 kills so many jobs and nodes at random; a few minutes.
+BWARP_KILLS=20 kills this many jobs and nodes at random; it takes a few minutes.
 """
 
 import json
@@ -23,7 +23,7 @@ PARTITIONS = {"cpu": ["c1", "c2", "c3"], "gpu": ["g1", "g2"]}
 
 N_PAIRS = 1500
 
-#: Says in runs.txt which part a job maps, and when it has done so; and waits for what is to come.
+#: Writes to runs.txt which part a job maps, and when it is done; then waits.
 RECORDED = """\
 import os
 import subprocess
@@ -56,7 +56,7 @@ sys.exit(code)
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
-    """A running Slurm of three nodes without and two with a GPU."""
+    """Start Slurm with three nodes without and two with a GPU."""
     if reason := missing():
         pytest.skip(reason)
     with Slurm(tmp_path_factory.mktemp("slurm"), PARTITIONS) as running:
@@ -65,7 +65,7 @@ def slurm(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def copy(make_copy, slurm):
-    """A copy with an index, reads of one unit, and what one job makes of them."""
+    """Make a copy with an index, reads of one unit, and the result of one job."""
     copy = make_copy("on_slurm")
     reads = ("-1", copy / "r1.fq", "-2", copy / "r2.fq", "--pairs", N_PAIRS)
     done = run_here("simulate_reads", "--reference", copy / "small.fa", *reads, folder=copy.folder)
@@ -85,7 +85,7 @@ def written(copy):
 
 
 def begin(copy, slurm, backend="cpu", parts=4, folder=None):
-    """A run of the workflow in parts, in its own folder or another one; a process."""
+    """Start a run of the workflow in parts, in its own or another folder; return the process."""
     folder = folder or copy.folder
     (folder / "pause.txt").write_text("0")
     settings = {
@@ -110,7 +110,7 @@ def begin(copy, slurm, backend="cpu", parts=4, folder=None):
 
 
 def ended(copy, process, timeout=250) -> str:
-    """What a run has said, which must end well."""
+    """Wait for a run, which must succeed; return its output."""
     code = process.wait(timeout)
     said = (copy / "said.txt").read_text()
     assert code == 0, said
@@ -118,7 +118,7 @@ def ended(copy, process, timeout=250) -> str:
 
 
 def fresh(copy):
-    """Remove what was mapped before."""
+    """Remove earlier results of mapping."""
     for path in (copy / "results/map").glob("s.*"):
         path.unlink()
     (copy / "runs.txt").write_text("")
@@ -137,7 +137,7 @@ def wait_for(condition, seconds=120):
 
 
 def check(copy, n_parts, killed=()):
-    """The same bytes, and no part done twice, but by jobs that were killed before they ended."""
+    """Check the bytes, and that only parts of killed jobs were done twice."""
     assert written(copy) == copy.expected
     done = runs(copy, "done")
     assert len({path for path, *_ in done}) == n_parts
@@ -147,7 +147,7 @@ def check(copy, n_parts, killed=()):
 
 
 def test_jobs_go_where_they_can_run(copy, slurm):
-    """Without a GPU to ask for all go to nodes that have none; with one, those that can use it."""
+    """Without a GPU, jobs run on nodes without GPUs; otherwise, jobs that can use one get it."""
     for backend in ("cpu", "auto"):
         fresh(copy)
         said = ended(copy, begin(copy, slurm, backend))
@@ -158,7 +158,7 @@ def test_jobs_go_where_they_can_run(copy, slurm):
         assert nodes <= set(PARTITIONS["cpu" if backend == "cpu" else "gpu"])
         names = [slurm.job(job) for job in jobs]
         partitions = [re.search(r"Partition=(\w+)", name)[1] for name in names]
-        # One job cuts and estimates, and four map, and one merges.
+        # One job cuts and estimates, four map, and one merges.
         assert sorted(partitions) == (
             ["cpu"] * 6 if backend == "cpu" else ["cpu"] * 2 + ["gpu"] * 4
         )
@@ -197,13 +197,13 @@ def test_the_controller_is_started_again(copy, slurm):
 
 
 def test_two_workflows_on_one_index(copy, slurm):
-    """Two runs in folders of their own, at once."""
+    """Two runs in separate folders at the same time."""
     folders = [copy / "first", copy / "second"]
     for folder in folders:
         (folder / "results").mkdir(parents=True)
         (folder / "results/index").symlink_to(copy / "results/index")
         for name in ("small.fa", "units.tsv", "r1.fq", "r2.fq"):
-            # Of a link Snakemake looks at the time of the link, too.
+            # For a link, Snakemake also checks the time of the link itself.
             (folder / name).hardlink_to(copy / name)
     before = sorted(path.stat().st_mtime_ns for path in (copy / "results/index/small").iterdir())
     processes = [begin(copy, slurm, parts=2, folder=folder) for folder in folders]
@@ -216,7 +216,7 @@ def test_two_workflows_on_one_index(copy, slurm):
 
 
 def test_random_kills(copy, slurm):
-    """Of jobs and nodes, while the run is begun again where it gives up."""
+    """Jobs and nodes are killed at random, and the run is restarted if it gives up."""
     fresh(copy)
     rng = random.Random(KILLS)
     killed, jobs, over = [], [], threading.Event()
@@ -243,7 +243,7 @@ def test_random_kills(copy, slurm):
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        # More parts than are killed, so that there is always something to kill.
+        # More parts than kills, so that there is always a job to kill.
         for _ in range(2 + KILLS):
             process = begin(copy, slurm, parts=8)
             (copy / "pause.txt").write_text("3")

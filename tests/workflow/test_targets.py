@@ -1,4 +1,4 @@
-"""Every target builds its result, from its example and from config/config.yaml."""
+"""Each target makes its result, from its example and from config/config.yaml."""
 
 import gzip
 import json
@@ -124,7 +124,7 @@ def test_a_folder_without_a_configuration(copy, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["map", "qc"])
-def test_reads_are_wanted_and_there_is_no_sample_sheet(copy, tmp_path, target):
+def test_reads_without_a_sample_sheet(copy, tmp_path, target):
     (tmp_path / "mine.yaml").write_text("reference: small.fa\n")
     (tmp_path / "small.fa").write_text(">a\nACGT\n")
     own = ("-s", copy / "Snakefile", "--configfile", "mine.yaml", "-n")
@@ -202,10 +202,10 @@ def test_the_reverse_is_added_to_the_index_that_is_there(copy):
     ]  # fmt: skip
     copy.snakemake("seeds", "mems", *more)
     assert "reverse BWT" in (copy / "results/index/small.with_reverse.txt").read_text()
-    # Nor is anything to be done for the others, though the index has a part more.
+    # Nothing is to be done for the other targets, although the index has one more part.
     assert copy.planned("seeds", "mems", *more) == []
     assert copy.planned("index", "mems", *own) == []
-    # An index that is made anew has no reverse: it is added again.
+    # A rebuilt index has no reverse BWT, so it is added again.
     assert sorted(copy.planned("seeds", *more, "--forcerun", "index_reference")) == [
         "add_reverse", "find_seeds", "index_reference", "preview_table"
     ]  # fmt: skip
@@ -224,7 +224,7 @@ def test_seeds_beside_a_pam(copy):
     assert header.endswith("\tsite")
     assert f"q\t0\t+\t{contig_name(copy)}\t{at - 21}" in rows[0]
     assert rows[0].endswith(genome[at - 21 : at - 1])
-    # Beside another there is none.
+    # Another reference has no such list.
     (copy / "mine.yaml").write_text(
         "reference: small.fa\nseeds: {queries: sites.fa, pam: TTTTTTTT}\n"
     )

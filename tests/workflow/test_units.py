@@ -1,4 +1,4 @@
-"""Units of every kind of the sample sheet: several files, single reads, BAM; their read groups."""
+"""All kinds of units in a sample sheet: several files, single reads, BAM; their read groups."""
 
 import pysam
 import pytest
@@ -15,7 +15,7 @@ s;bam;r.bam;;;;;;;;
 
 @pytest.fixture(scope="module")
 def copy(make_copy):
-    """A copy with reads of several kinds, mapped."""
+    """Make a copy with mapped reads of several kinds."""
     copy = make_copy(forks=True)
     genome = (copy / "small.fa").read_text().split("\n")[1]
 
@@ -79,7 +79,7 @@ def test_cram_and_umis(copy):
     assert not (copy / "results/map/u.bam").exists()
     assert (copy / "results/map/u.cram.crai").exists()
     assert (copy / "results/map/u.cram").read_bytes()[:6] == b"CRAM\3\1"
-    # Its header tells where the reference is.
+    # Its header has the location of the reference.
     with pysam.AlignmentFile(copy / "results/map/u.cram") as file:
         found = {r.query_name: (r.is_duplicate, r.reference_start) for r in file}
     assert {start for _, start in found.values()} == {9000}

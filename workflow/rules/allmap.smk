@@ -276,7 +276,7 @@ rule merge_loci:
         units=rules.list_units.output.units,
         batches=batches(ALLMAP_FORMAT),
         tables=batches("stats.json", "over.tsv", "skipped.tsv"),
-        # A file that no job needs is not put into a storage, and the job that made it fails.
+        # A file that no job needs is not copied to a storage, and the job that makes it fails.
         indexes=batches("bam.bai") if STORAGE and ALLMAP_FORMAT == "bam" else [],
     output:
         loci=f"results/allmap/{{sample}}.{ALLMAP_FORMAT}",

@@ -154,7 +154,7 @@ use rule map_reads as map_part with:
 rule merge_alignments:
     input:
         units=parts_of(".bam"),
-        # A file that no job needs is not put into a storage, and the job that made it fails.
+        # A file that no job needs is not copied to a storage, and the job that makes it fails.
         indexes=parts_of(".bam.bai") if STORAGE else [],
         stats=parts_of(".stats.json"),
         index=[INDEX] if MAP_FORMAT == "cram" else [],

@@ -1,4 +1,4 @@
-"""Snakemake's report of files that have been made, as a step of the run that makes them.
+"""Write Snakemake's report of existing files, as a step of the run that makes them.
 
 write_report.py SNAKEFILE CONFIGURATION REPORT FILE...    the configuration is JSON text
 """
@@ -15,7 +15,7 @@ with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
         [sys.executable, "-m", "snakemake", *files]
         + ["--snakefile", snakefile, "--configfile", config.name]
         + ["--report", report, "--workflow-profile", "none", "--cores", "1"]
-        # The run that this is a step of holds the lock.
+        # The surrounding run holds the lock.
         + ["--nolock", "--quiet", "all"],
         stdin=subprocess.DEVNULL,
         check=False,

@@ -3,8 +3,8 @@ it will run and why, and how to install what is missing."""
 
 from bwarp.cli.program import program_parser
 from bwarp.runtime.backend import gpu_problem
+from bwarp.runtime.compiler import binding
 from bwarp.runtime.machine import diagnose, gather
-from bwarp.runtime.simd.compiler import binding
 
 EXAMPLES = """
 bwarp doctor

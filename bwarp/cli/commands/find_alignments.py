@@ -17,13 +17,13 @@ from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
-from bwarp.loci.find import Certificate, find_chunks, load, reads_a_chunk, what_is_searched
+from bwarp.loci.find import Certificate, LociTask, load, reads_a_chunk
 from bwarp.options.mapping import ALLMAP
 from bwarp.reads.read_chunks import pairs_alone
 from bwarp.reads.read_files import chunks_of_files
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import read_ahead
 
 EXAMPLES = """
 bwarp allmap --index genome.index -1 reads.fq.gz -o loci.tsv --edits 4
@@ -42,48 +42,40 @@ def parse_options():
 
 def main(options):
     limits = locus_options(options, options.filter != "off")
-    pairing = pair_options(options)
-    extension = given_extension(options)
+    task = LociTask(limits, options.max_places, pair_options(options), given_extension(options))
     outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
     files = read_files(options)
     check_outputs(outputs, [options.index, *files.names])
     backend = choose_engine(options.backend, options.gpus)
     compression = compression_for(options.compress, backend)
     compression.begin(WHILE_MAPPING)
-    size = reads_a_chunk(backend, what_is_searched(limits, pairing))
+    size = reads_a_chunk(backend, task)
     chunks = chunks_of_files(files, size, options.threads)
     chunks = read_ahead(pairs_alone(options.first[0], chunks))
     index = load_index(options.index)
     # Compile in parallel before anything compiles on its own.
     compile_first(backend, options, *files.names)
-    backend, (genome, kept) = or_on_cpu(
+    _, engine = or_on_cpu(
         options.backend,
         backend,
-        lambda engine: load(index, engine, options.threads, options.gpus),
+        lambda backend: load(index, task, backend, options.threads, options.gpus),
         say,
     )
-    certificate, paired = Certificate(), pairing is not None
+    certificate = Certificate()
     with (
         open_locus_output(
             options,
             limits,
             index.reference,
-            genome.blocks,
+            engine.genome.blocks,
             certificate,
-            paired,
-            extension,
+            task.pairing is not None,
+            task.extension,
             compression,
         ) as (encode, write),
         progress("read", files=files.names) as report,
     ):
-
-        def then(found):
-            return encode(found), found.certificate
-
-        for texts, counts in find_chunks(
-            index, genome, chunks, limits, options.max_places, options.threads, then, kept,
-            pairing, extension,
-        ):  # fmt: skip
+        for texts, counts in engine.find_loci(chunks, encode):
             write(texts)
             certificate.add(counts)
             report(certificate.reads, counted(certificate.loci, "locus"))

@@ -41,8 +41,8 @@ from bwarp.mems.reference_chunks import find_in_chunks
 from bwarp.options.finding import MEMS
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import in_turns, on_each_gpu
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import in_turns, on_each_gpu
 
 EXAMPLES = """
 bwarp mems --index genome.index --queries reads.fq.gz -o reads.mums --strands both

@@ -22,8 +22,8 @@ from bwarp.io.atomic_output import check_outputs, table_format
 from bwarp.offtargets.guides import parse_pam
 from bwarp.options.finding import SEEDS
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import on_each_gpu
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import on_each_gpu
 from bwarp.seeding.find import count_in_batches, find_in_batches, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.queries import kmers_to_cut, read_queries

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 from bwarp.bam.compression import compression_for
 from bwarp.cli.options import (
@@ -19,7 +18,7 @@ from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
-from bwarp.mapping.engine import load, map_chunks, reads_a_chunk, sort_bytes_on_gpu
+from bwarp.mapping.engine import load, reads_a_chunk
 from bwarp.mapping.insert_size import InsertSize, read_insert_size
 from bwarp.options.common import ORIENTATIONS
 from bwarp.options.mapping import MAP
@@ -32,8 +31,8 @@ from bwarp.records.comment_tags import with_tags_of, with_tags_of_batches
 from bwarp.records.output_options import AUTO, with_platform_unit
 from bwarp.records.statistics import statistics_sentence, write_statistics
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import read_ahead
 
 EXAMPLES = """
 bwarp map --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o sample.bam --sort
@@ -92,25 +91,20 @@ def main(options):
             first = reads_of_files(part_of_batches(options.batches, 1, 1)[:1], 1)
             group, _ = with_platform_unit(output.read_group, first)
         output = replace(output, read_group=group)
-    backend, (genome, kept) = or_on_cpu(
-        options.backend,
-        backend,
-        lambda engine: load(index, engine, options.threads, options.gpus),
-        say,
-    )
-    output = replace(output, gpu_sort_bytes=sort_bytes_on_gpu(backend, kept))
     reference = replace(index.reference, alt=chosen_alt_contigs(options.alt, index.reference))
     parameters = replace(parameters, alt=reference.alt)
+    _, engine = or_on_cpu(
+        options.backend,
+        backend,
+        lambda backend: load(index, parameters, backend, options.threads, options.gpus),
+        say,
+    )
+    output = replace(output, gpu_sort_bytes=engine.sort_bytes)
     if options.alt is None:
         warn_of_names_like_alt(reference)
     warn_of_unnamed_reference(options.output, options.reference)
     with progress("read", files=names) as report:
-        mapped_chunks = partial(
-            map_chunks, index, genome, chunks, parameters, backend, options.threads, kept
-        )
-        statistics = write_mapped(
-            output, parameters, reference, genome, mapped_chunks, report, options.threads
-        )
+        statistics = write_mapped(engine, chunks, output, reference, report)
     say(statistics_sentence(statistics))
     warn_of_unmapped_reads(statistics["reads"], statistics["mapped"], names)
     orphans = statistics["reads"] - statistics["paired"]

@@ -22,6 +22,7 @@ from bwarp.database_search.best_hits import (
     find_best_hits,
     hit_lines,
     hit_pairs,
+    scores_function,
     search_scoring,
     significance,
 )
@@ -88,17 +89,9 @@ def search(options, scoring, parameters, database, backend):
     threads = options.threads
     with progress("query", total=len(queries)) as report:
         hits = find_best_hits(
-            queries,
-            database,
-            scoring,
-            options.top,
-            options.min_score,
-            backend,
-            threads,
-            options.gpus,
-            options.algorithm,
-            report,
-        )
+            queries, database, scoring, options.top, options.min_score,
+            scores_function(options.algorithm, backend, options.gpus), threads, report,
+        )  # fmt: skip
     say(
         f"searched {counted(len(queries), 'query')} on {backend}: "
         f"{counted(hits.scores.size, 'hit')}"

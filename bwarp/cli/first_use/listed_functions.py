@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.np.numpy_support import as_dtype, from_dtype
+
+from bwarp.runtime.compiler import as_dtype, from_dtype, types
 
 #: Kind of the runs of a program with other options, after the program's name.
 FURTHER_KIND = "further"

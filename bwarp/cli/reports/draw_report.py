@@ -7,6 +7,7 @@ NAME.svg per plot, NAME_mqc.yaml per section, and SAMPLE.samtools_stats.txt with
 sample under the names of samtools stats, which MultiQC also reads.
 """
 
+import json
 import os
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from bwarp.cli.program import program_parser
 from bwarp.errors import InputError
 from bwarp.index.parameters import parse_size_table
 from bwarp.io.atomic_output import atomic_folder, check_outputs
-from bwarp.records.statistics import parse_statistics
 from bwarp.report import figures
 from bwarp.report.mapping_summary import mapping_warnings, summarise, summary_table
 from bwarp.report.multiqc_sections import (
@@ -124,7 +124,7 @@ def name_of(path: str) -> str:
 def read(path: str, key: str) -> dict:
     """Read the counts in a JSON file, which must contain this key."""
     try:
-        counts = parse_statistics(Path(path).read_text())
+        counts = json.loads(Path(path).read_text())
     except ValueError as error:
         raise InputError(f"{path}: is not JSON: {error}") from None
     if not isinstance(counts, dict) or key not in counts:

@@ -12,9 +12,10 @@ from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.chunk_files import open_chunk_file
 from bwarp.loci.chain_files import check_all_loci, found_rounds
-from bwarp.loci.pairs_cpu import estimate_insert_size, single_insert_sizes
+from bwarp.loci.pairs_cpu import single_insert_sizes
 from bwarp.loci.rounds import joined_rounds
-from bwarp.mapping.insert_size import FIRST_PAIRS, insert_size_text
+from bwarp.mapping.first_pairs import FIRST_PAIRS, pairs_left
+from bwarp.mapping.insert_size import insert_size_of_parts, insert_size_text
 from bwarp.options.common import INDEX_FOLDER, ORIENTATION, output
 from bwarp.options.mapping import ALL
 from bwarp.options.option import File, Option
@@ -69,10 +70,10 @@ def main(options):
             for chunk, rounds, _ in found_rounds(reads, [loci], index.reference):
                 if chunk.ends == 1:
                     raise UsageError(f"--reads {of_reads}: has no pairs: give batches of pairs")
-                most = FIRST_PAIRS - chunk.first_template
-                if most <= 0:
+                most = pairs_left(chunk)
+                if not most:
                     break
                 found = joined_rounds(rounds, chunk.n_reads, ALL)
                 sizes.append(single_insert_sizes(found, index.reference.contig_starts, most))
     with atomic_file(options.output, "wt") as file:
-        file.write(insert_size_text(estimate_insert_size(sizes, options.orientation)))
+        file.write(insert_size_text(insert_size_of_parts(sizes, options.orientation)))

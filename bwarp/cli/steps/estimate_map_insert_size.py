@@ -7,10 +7,11 @@ standard deviation, bounds of proper pairs, and orientation; - is standard outpu
 from bwarp.cli.program import program_parser
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, check_outputs
-from bwarp.mapping.engine import load, reads_a_chunk
+from bwarp.mapping.engine import reads_a_chunk
+from bwarp.mapping.extension_cpu import genome_of
 from bwarp.mapping.insert_size import insert_size_text
 from bwarp.mapping.parameters import mapping_parameters
-from bwarp.mapping.pipeline import first_insert_size
+from bwarp.mapping.pipeline import CpuMapEngine
 from bwarp.options.common import INDEX_FOLDER, output
 from bwarp.options.mapping import ALIGNMENT, BATCHES, MAP
 from bwarp.reads.stored_reads import part_of_batches, reads_of_files
@@ -37,8 +38,9 @@ def main(options):
     parameters = mapping_parameters(least_score=given.pop("min_score"), **given)
     files = part_of_batches(options.batches, 1, 1)
     index = load_index(options.index)
-    genome, _ = load(index, "cpu", options.threads)
+    genome = genome_of(index.reference, options.threads)
+    engine = CpuMapEngine(index, genome, parameters, options.threads)
     chunks = reads_of_files(files, reads_a_chunk("cpu", options.threads))
-    insert = first_insert_size(index, genome, chunks, parameters, options.threads)
+    insert = engine.first_insert_size(chunks)
     with atomic_file(options.output, "wt") as file:
         file.write(insert_size_text(insert))

@@ -19,8 +19,8 @@ from bwarp.loci.chain_files import (
 from bwarp.loci.find import steps_of
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
 bwarp extend-candidates --index genome.index --reads batches/0.reads \\

@@ -21,8 +21,8 @@ from bwarp.loci.parts_cpu import kept_hits
 from bwarp.loci.verify_cpu import COUNTS
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
 bwarp filter-candidates --index genome.index --reads batches/0.reads --hits 0.hits \\

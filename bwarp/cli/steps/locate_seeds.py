@@ -11,8 +11,8 @@ from bwarp.io.atomic_output import check_outputs
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.loci.chain_files import options_of_file, rows_of_frame, stored_options
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
 bwarp locate-seeds --index genome.index --seeds 0.seeds -o 0.hits

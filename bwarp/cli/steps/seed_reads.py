@@ -40,8 +40,8 @@ from bwarp.options.option import File, Option
 from bwarp.reads.read_chunks import pairs_alone
 from bwarp.reads.stored_reads import stored_reads
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
 bwarp seed-reads --index genome.index --reads batches/0.reads -o 0.seeds --edits 4

@@ -25,7 +25,7 @@ from bwarp.io.chunk_files import open_chunk_file
 from bwarp.loci.alignments_cpu import NoAlignmentError
 from bwarp.loci.candidates_cpu import blocks_of
 from bwarp.loci.chain_files import check_all_loci, found_rounds, options_of_file
-from bwarp.loci.find import Certificate, finish_chunk
+from bwarp.loci.find import Certificate, LociTask, SearchedChunk, finish_chunk
 from bwarp.loci.find_cpu import load
 from bwarp.loci.rounds import joined_rounds
 from bwarp.mapping.extension_cpu import both_strands
@@ -34,8 +34,8 @@ from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.common import INDEX_FOLDER, PAIRS_OF_READS, chunk_file
 from bwarp.options.mapping import ALL, ALLMAP, LOCI_WRITTEN, estimated_insert_size
 from bwarp.options.option import File, Option
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.threads import in_order
 
 EXAMPLES = """
 bwarp write-alignments --index genome.index --reads batches/0.reads --loci 0.loci -o 0.bam \\
@@ -91,6 +91,7 @@ def main(options):
         if insert is not None:
             check_all_loci(readers[0])
             limits = replace(limits, strata=options.report)
+        task = LociTask(limits, options.max_places, extension=extension)
         encode, write = files.enter_context(
             open_locus_output(
                 options, limits, index.reference, genome.blocks, certificate, insert is not None,
@@ -110,10 +111,8 @@ def main(options):
             strata = limits.strata if insert is None else ALL
             loci = joined_rounds(rounds, chunk.n_reads, strata)
             try:
-                found = finish_chunk(
-                    genome, chunk, both, blocks_of(both), loci, counts, limits, options.max_places,
-                    index.reference.contig_starts, insert, extension,
-                )  # fmt: skip
+                searched = SearchedChunk(chunk, both, blocks_of(both), loci, counts)
+                found = finish_chunk(genome, searched, task, insert)
             except NoAlignmentError as error:
                 of_read = [
                     reader

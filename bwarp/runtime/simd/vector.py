@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bwarp.runtime.simd.compiler import (
+from bwarp.runtime.compiler import (
     RequireLiteralValue,
     binding,
     cgutils,

@@ -1,4 +1,4 @@
-"""The papers' own algorithms, through the programs and from Python: the results of the defaults."""
+"""The papers' algorithms, in programs and in Python: the same results as by default."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ import pytest
 import bwarp
 from tests.helpers.programs.programs_here import run_here
 
-#: Command lines without their files and algorithm, and the algorithm of a paper.
+#: Command lines without files and algorithm, and the algorithm of a paper.
 PAIRS = ("align_pairs", "--queries", "q.fa", "--references", "r.fa", "--mode", "gatk")
 SEARCH = ("search_database", "--queries", "q.fa", "--database", "r.fa", "--top", 3)
 RUNS = {
@@ -19,7 +19,7 @@ RUNS = {
 
 
 def related(rng, count, longest):
-    """Sequences, and stretches of them with changes, a deletion and foreign ends; by name."""
+    """Return sequences, and parts of them with changes, a deletion and foreign ends, by name."""
     letters = np.array(list("ACGT"))
     references, queries = {}, {}
     for i in range(count):
@@ -44,7 +44,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def pretended(monkeypatch):
-    """Programs and functions find a GPU, whose kernels run here; which algorithms have run."""
+    """Simulate a GPU for programs and functions; record which algorithms have run."""
     from bwarp.alignment import gatk_run_lengths_cuda
     from bwarp.database_search import prefix_scan_cuda
     from tests.helpers.gpu.emulated_alignment import pretend

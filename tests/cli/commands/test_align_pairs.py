@@ -1,4 +1,4 @@
-"""align_pairs as its users run it: every format, every mode, every refusal."""
+"""bwarp pairs as users run it: every format, every mode, every error."""
 
 import gzip
 
@@ -110,7 +110,7 @@ def test_a_table_of_pairs(run_program, files):
 
 
 def test_fastq_and_large_files_stream(run_program, tmp_path):
-    """Batches of the two files end at different records."""
+    """The batches of the two files end at different records."""
     rng = np.random.default_rng(61)
     reads = ["".join("ACGT"[c] for c in row) for row in rng.integers(0, 4, (40_000, 100))]
     with open(tmp_path / "q.fq", "w") as queries, open(tmp_path / "r.fa", "w") as references:

@@ -1,4 +1,4 @@
-"""bwarp compile compiles what programs call, all or those that are named."""
+"""bwarp compile compiles the functions of all programs, or of the named ones."""
 
 import pytest
 
@@ -9,13 +9,13 @@ from tests.helpers.programs.programs_here import run_here
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """What was to be compiled."""
+    """Record what would be compiled."""
     compiled = []
     monkeypatch.setattr(program, "compile_missing", lambda *words: compiled.append(words))
     return compiled
 
 
-def test_what_is_named_is_compiled_or_all(compiled, tmp_path):
+def test_named_programs_or_all_are_compiled(compiled, tmp_path):
     assert run_here("compile_programs", "map", "index", folder=tmp_path).rc == 0
     assert run_here("compile_programs", folder=tmp_path).rc == 0
     every = program.programs_of_table()

@@ -1,4 +1,4 @@
-"""bwarp allmap: its files, the same bytes in every way, its refusals."""
+"""bwarp allmap: its files, the same bytes in every way of running it, its errors."""
 
 import csv
 import gzip
@@ -26,7 +26,7 @@ def text_of(codes) -> str:
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
-    """A folder with an index and reads, the contigs and the codes of the reads."""
+    """Return a folder with an index and reads, the contigs, and the codes of the reads."""
     folder = tmp_path_factory.mktemp("given")
     rng = random.Random(5)
     contigs = [contig for _ in range(3) for contig in hard_genome(rng)]
@@ -52,7 +52,7 @@ def rows_of(path):
     return list(csv.DictReader(text.decode().splitlines(), delimiter="\t"))
 
 
-#: Loci by plain dynamic programming take long: those of each number of gaps are found once.
+#: Plain dynamic programming is slow, so loci are computed once per number of gaps.
 _EXPECTED: dict[int, set] = {}
 
 
@@ -77,7 +77,7 @@ def loci_written(rows, contigs):
 
 @pytest.mark.parametrize("gaps", [0, 2])
 def test_the_command_in_the_header_can_be_run(given, tmp_path, gaps):
-    """With the names of files put in."""
+    """File names are filled in."""
     folder, _, _ = given
     limits = ("--edits", "4%", "--gaps", gaps, "--report", "strata:1", "--extension", "local")
     run(folder, "-1", folder / "reads.fq", *limits, "--xa", "-o", tmp_path / "once.bam")
@@ -155,7 +155,7 @@ def test_bam_holds_the_loci_and_is_valid(given, tmp_path):
         bases = text_of(reads[read])
         assert first.get_forward_sequence() == bases
         assert first.qual == "I" * len(bases)
-        # MD and CIGAR give the reference's bases back.
+        # MD and CIGAR reproduce the reference.
         assert len(first.get_reference_sequence()) == first.reference_length
 
 
@@ -177,7 +177,7 @@ def test_pairs_name_their_mates(given, tmp_path):
 
 @pytest.fixture(scope="module")
 def templates(tmp_path_factory):
-    """An index and 80 pairs of 200 to 260 bases: every tenth end 1 also lies far away."""
+    """Return an index and 80 pairs of 200 to 260 bases; every tenth end 1 has a distant copy."""
     folder = tmp_path_factory.mktemp("templates")
     rng = random.Random(11)
     genome = [rng.randrange(4) for _ in range(4000)]
@@ -333,7 +333,7 @@ def test_other_loci_in_a_tag(templates, tmp_path, paired):
 
 
 def replayed(row, read, contig, scores):
-    """What a row of the TSV says by its CIGAR: where read and contig end, the score, the edits."""
+    """Return what the CIGAR in a row of the TSV implies: ends in read and contig, score, edits."""
     match, mismatch, gap_open, gap_extend = scores
     if row["strand"] == "-":
         read = [3 - base if base < 4 else 4 for base in read[::-1]]
@@ -452,7 +452,7 @@ def test_proper_pairs_by_scores(templates, tmp_path):
 
 
 def make_mates(folder) -> None:
-    """The second file with the names of the first, as pairs have them."""
+    """Write the second file with the names of the first, as in pairs."""
     first = (folder / "one.fq").read_text().splitlines()
     second = (folder / "two.fq").read_text().splitlines()
     second[::4] = first[::4]
@@ -576,7 +576,7 @@ def test_reads_of_which_none_is_aligned(given, tmp_path):
 
 
 def test_alleles_that_fit_best(tmp_path):
-    """As HLA typing wants them: every allele that a read fits best, and none besides."""
+    """As HLA typing requires: exactly the alleles that a read fits best."""
     rng = random.Random(2)
     gene = [rng.randrange(4) for _ in range(800)]
     alleles = []
@@ -619,5 +619,5 @@ def test_alleles_that_fit_best(tmp_path):
                 assert record.get_tag("NH") == len(wanted[record.query_name])
     assert found == wanted
     assert len(names) == sum(map(len, wanted.values())) > 80
-    # Records of a read stand together.
+    # Records of a read are adjacent.
     assert sum(a != b for a, b in itertools.pairwise(names)) == len(set(names)) - 1

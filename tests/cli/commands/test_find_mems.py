@@ -1,4 +1,4 @@
-"""find_mems.py as it is used: against mummer 3 and its recorded answers, and its errors."""
+"""bwarp mems as users run it: against MUMmer 3 and its recorded output, and its errors."""
 
 import gzip
 import shutil
@@ -22,7 +22,7 @@ def write_fasta(path, records):
 
 @pytest.fixture(scope="module")
 def genomes(tmp_path_factory, run_program):
-    """A reference of several contigs, an index of it, and queries like it, with N and repeats."""
+    """Return a reference of several contigs, its index, and related queries with N and repeats."""
     folder = tmp_path_factory.mktemp("genomes")
     rng = np.random.default_rng(5)
     repeat = random_bases(rng, 80)
@@ -80,14 +80,14 @@ def test_as_mummer_prints(genomes, run_program, theirs, ours):
     for target in (["--index", index], ["--reference", reference]):
         done = run_program("find_mems.py", *target, "--queries", queries, "-o", "-", *ours)
         assert done.rc == 0, done.stderr
-        if "-maxmatch" in theirs:  # mummer's order of the matches at one position is its own
+        if "-maxmatch" in theirs:  # mummer has its own order of matches at one position
             assert sorted(done.stdout.splitlines()) == sorted(expected.splitlines())
         else:
             assert done.stdout == expected
 
 
 def test_recorded_answer(shared_data, run_program, tmp_path):
-    """`mummer -mum -b -c` on slices of H. pylori, as MUMmer's documentation has it."""
+    """Output of `mummer -mum -b -c` on slices of H. pylori, from MUMmer's documentation."""
     data = shared_data("expected_mummer", "debian", "data")
     done = run_program(
         "find_mems.py", "--reference", data / "H_pylori26695_Eslice.fasta.gz",

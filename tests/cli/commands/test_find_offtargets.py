@@ -1,4 +1,4 @@
-"""bwarp offtargets: its tables in every format, its refusals; and CRISPOR's guides."""
+"""bwarp offtargets: its tables in every format, its errors, and CRISPOR's guides."""
 
 import csv
 import gzip
@@ -13,8 +13,8 @@ from tests.helpers.programs.refusal import refusal
 
 SCRIPT = "find_offtargets.py"
 GUIDE = "GAGTCCGAGCAGAAGAAGAA"
-#: A perfect site, one with two mismatches on the other strand, one with a DNA and one with an RNA
-#: bulge.
+#: A perfect site, one on the other strand with two mismatches, one with a DNA bulge, and one with
+#: an RNA bulge.
 CONTIGS = {
     "contig0": f"TTACA{GUIDE}TGGATTACC{opposite('GAGTCCTAGCAGAAGAAAAACGG')}TTA",
     "contig1": "CGAGTCCGAGCACGAAGAAGAATGGTTTTTGAGTCCGAGCAGAAAGAACGGA",
@@ -45,7 +45,7 @@ def guides(tmp_path):
 
 @pytest.fixture
 def refused(checkout, monkeypatch, capsys):
-    """A function that runs the program in this process; returns its exit code and last line."""
+    """Return a function that runs the program in this process: exit code and last line."""
     script = checkout / "scripts" / SCRIPT
     return lambda *arguments: refusal(script, arguments, monkeypatch, capsys)
 
@@ -225,7 +225,7 @@ def test_guides_with_their_pam(run_program, index, tmp_path, pam, side, before, 
     assert "warning" not in alone.stderr + cut.stderr
 
 
-def test_a_pam_that_most_sequences_end_with_is_no_reason_to_warn(run_program, index):
+def test_no_warning_if_most_sequences_end_with_the_pam(run_program, index):
     run = ("--index", index, "-o", "-", "--pam", "NNG", "--guides", "-")
     assert "warning" not in run_program(SCRIPT, *run, stdin=f"{GUIDE}TGG\n").stderr
 
@@ -267,7 +267,7 @@ def test_two_names_of_one_sequence_have_rows_each(run_program, index, tmp_path):
 
 
 def test_sites_of_crispor(run_program, shared_data, large_data, tmp_path):
-    """Of guides that CRISPOR lists wholly, its sites with NGG are all, no more and no less."""
+    """For guides with complete lists, CRISPOR finds exactly the same sites with NGG."""
     guides = table(shared_data, "guides_hg19.tsv")
     (tmp_path / "guides.fa").write_text(
         "".join(f">{row['guideId']}\n{row['targetSeq']}\n" for row in guides)

@@ -1,4 +1,4 @@
-"""bwarp seeds: its tables, its ways in and out, its refusals; and real guides."""
+"""bwarp seeds: its tables, inputs, outputs and errors; and real guides."""
 
 import csv
 import gzip
@@ -38,7 +38,7 @@ def index(tmp_path_factory):
 
 @pytest.fixture
 def refused(checkout, monkeypatch, capsys):
-    """A function that runs the program in this process; returns its exit code and last line."""
+    """Return a function that runs the program in this process: exit code and last line."""
     script = checkout / "scripts" / SCRIPT
     return lambda *arguments: refusal(script, arguments, monkeypatch, capsys)
 
@@ -52,7 +52,7 @@ def queries(tmp_path):
 
 
 def rows_by_comparing(mismatches, max_hits=0) -> tuple[str, str]:
-    """The tables of hits and of k-mers over the limit."""
+    """Return the tables of hits and of k-mers over the limit."""
     names = list(QUERIES)
     hits = hits_by_comparing(GENOMES["repeats"], list(QUERIES.values()), mismatches)
     counts = Counter(hit[0] for hit in hits)
@@ -74,7 +74,7 @@ SKIPPED = "query\tkmer_start\treason\n" + "".join(
 )
 
 
-def test_tables_and_what_is_said(run_program, index, queries, tmp_path):
+def test_tables_and_messages(run_program, index, queries, tmp_path):
     hits, over = rows_by_comparing(1, 20)
     output = tmp_path / "new_folder" / "out.tsv"
     output.parent.mkdir()
@@ -82,7 +82,7 @@ def test_tables_and_what_is_said(run_program, index, queries, tmp_path):
     for more in (("--threads", 1), ("--threads", 3), ("--algorithm", "backtracking")):
         done = run_program(SCRIPT, *arguments, "--max-hits", 20, "--backend", "cpu", *more)
         assert (done.rc, done.stdout) == (0, "")
-        # Before it, a slow machine that has to compile reports its progress.
+        # A slow machine that compiles first reports progress before this line.
         assert done.stderr.splitlines()[-2:] == [
             f"warning: 3 queries were not searched: {tmp_path}/new_folder/out.skipped.tsv says why",
             f"4 k-mers searched: {hits.count(chr(10)) - 1:,} hits of 2, 1 over the limit, "
@@ -193,7 +193,7 @@ def test_no_queries(run_program, index, tmp_path):
         ),
     ],
 )
-def test_options_that_cannot_be(refused, index, queries, tmp_path, arguments, message):
+def test_invalid_options(refused, index, queries, tmp_path, arguments, message):
     run = ("--index", index, "--queries", queries, "-o", tmp_path / "out.tsv")
     assert refused(*run, *arguments) == (2, f"find_seeds.py: error: {message}\n")
     assert list(tmp_path.iterdir()) == [queries]
@@ -222,7 +222,7 @@ def test_queries_that_cannot_be_read(refused, index, tmp_path, text, message):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_files_that_are_not_there(refused, index, queries, tmp_path):
+def test_missing_files(refused, index, queries, tmp_path):
     run = ("-o", tmp_path / "out.tsv", "--backend", "cpu")
     assert refused("--index", tmp_path / "x", "--queries", queries, *run) == (
         1,
@@ -237,12 +237,12 @@ def test_files_that_are_not_there(refused, index, queries, tmp_path):
 
 # --- Guides on human chromosome 20 ---------------------------------------------------------------
 
-#: Guides that CRISPOR leaves out of its table for having too many hits.
+#: Guides missing in CRISPOR's table because they have too many hits.
 CAPPED = {"275forw", "287forw", "333rev", "363forw", "364forw"}
 
 
 def test_off_targets_of_guides(run_program, shared_data, large_data, tmp_path):
-    """What CRISPOR lists for 53 guides: up to 4 mismatches in 20 bases, then NGG, NAG or NGA."""
+    """CRISPOR's sites for 53 guides: up to 4 mismatches in 20 bases, then NGG, NAG or NGA."""
     genome = large_data("chr20.fa")
     guides = {row["guideId"]: row["targetSeq"] for row in table(shared_data, "guides_hg19.tsv")}
     (tmp_path / "guides.fa").write_text(
@@ -275,7 +275,7 @@ def test_off_targets_of_guides(run_program, shared_data, large_data, tmp_path):
     listed_guides = {hit[0] for hits in listed.values() for hit in hits}
     assert not listed_guides & CAPPED
     assert found["GG"] == listed["GG"]
-    # Of the weaker PAMs, CRISPOR lists only what scores well.
+    # CRISPOR lists sites with weaker PAMs only if they score well.
     assert listed["AG"] < found["AG"]
     assert listed["GA"] < found["GA"]
 

@@ -1,4 +1,4 @@
-"""bwarp index as it is used: what it prints, refuses, and leaves behind."""
+"""bwarp index as users run it: its output, its errors, and what it leaves behind."""
 
 import gc
 import gzip
@@ -42,7 +42,7 @@ def program():
 
 @pytest.fixture
 def index_reference(program, capfd, tmp_path, monkeypatch):
-    """Run the program in this process, in `tmp_path`; what it wrote and its last line."""
+    """Run the program in this process, in `tmp_path`; return its files and last line."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["index_reference.py"])
 
@@ -129,7 +129,7 @@ def test_the_reverse_made_at_once_and_added_later(index_reference, program, tmp_
             assert added == (0, at_once.out, "")
             assert contents(copy) == contents("both")
         assert said == ["adding the reverse BWT of 200,030 bases on cpu"] * 3
-        # Nothing is written the second time.
+        # The second run writes nothing.
         before = {path: path.stat() for path in Path("1.index").iterdir()}
         assert index_reference("-o", "1.index", "--with-reverse") == (0, at_once.out, "")
         assert said[3:] == ["1.index has the reverse BWT already: nothing was changed"]
@@ -138,7 +138,7 @@ def test_the_reverse_made_at_once_and_added_later(index_reference, program, tmp_
         program.say = kept
 
 
-def test_the_reverse_of_what_is_damaged_or_no_index(index_reference, fasta, tmp_path):
+def test_adding_the_reverse_to_damaged_and_other_folders(index_reference, fasta, tmp_path):
     answer = index_reference("-o", "deep/i", "--with-reverse")
     assert answer == (1, "", "index_reference.py: error: deep/i: no such index: make it with "
                       "bwarp index REF.fa -o deep/i")  # fmt: skip
@@ -225,7 +225,7 @@ def test_bad_arguments(index_reference, fasta, tmp_path, arguments, rc, message)
     assert os.listdir(tmp_path) == ["r.fa"]
 
 
-def test_what_cannot_be_written_is_known_before_the_reference_is_read(index_reference, tmp_path):
+def test_unwritable_outputs_are_reported_before_reading_the_reference(index_reference, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
     answer = index_reference("absent.fa", "-o", "photos")
@@ -275,12 +275,12 @@ def test_damaged_and_other_indexes(index_reference, fasta):
     assert answer == (1, "", "index_reference.py: error: i/index.json: the index has format "
                       "version 99, this bwarp reads versions 1 and 2: build the index "
                       "again")  # fmt: skip
-    # Building again is what mends both.
+    # Both are repaired by building again.
     assert index_reference("r.fa", "-o", "i", "--verify").rc == 0
 
 
-def test_an_index_that_is_whole_but_wrong(index_reference, fasta, monkeypatch):
-    """Sums cannot see what was wrong before it was written; verification does."""
+def test_a_complete_but_wrong_index(index_reference, fasta, monkeypatch):
+    """Checksums do not detect errors from before writing; verification does."""
     from bwarp.io import chunk_files as checksum
 
     assert index_reference("r.fa", "-o", "i").rc == 0
@@ -301,7 +301,7 @@ def test_an_index_that_is_whole_but_wrong(index_reference, fasta, monkeypatch):
     )
 
 
-# Writes one file of the index, says so, and waits to be ended.
+# Writes one file of the index, reports it, and waits for a signal.
 STOPS_WHILE_WRITING = """
 import runpy, sys, time
 import bwarp.index.store as store
@@ -317,7 +317,7 @@ runpy.run_path(sys.argv.pop(1), run_name="__main__")
 
 
 def stop_while_writing(folder: Path, how: signal.Signals, *what: str) -> tuple[int, str, list[str]]:
-    """Exit code, standard error, and the hidden folders that were there just before the end."""
+    """Return exit code, standard error, and the hidden folders just before the end."""
     process = subprocess.Popen(
         [sys.executable, "-c", STOPS_WHILE_WRITING, SCRIPT, *(what or ["r.fa"]), "-o", "r.index"]
         + ["--threads", "1", "--backend", "cpu"],
@@ -379,7 +379,7 @@ def test_interrupted_while_writing(fasta, tmp_path, how):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system with room for 128 KiB."""
+    """Mount a file system of 128 KiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", disk]
@@ -390,7 +390,7 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk(index_reference, fasta, small_disk):
-    # The table of 8-mers alone takes 512 KiB.
+    # The table of 8-mers takes 512 KiB.
     answer = index_reference("r.fa", "-o", small_disk / "i", "--prefix-length", 8)
     assert answer.rc == 1
     assert answer.out == ""
@@ -409,7 +409,7 @@ def test_a_full_disk(index_reference, fasta, small_disk):
     )
     assert contents(small_disk / "i") == before
     assert sorted(os.listdir(small_disk)) == ["filler", "i"]
-    gc.collect()  # arrays that are mapped from files of the disk
+    gc.collect()  # arrays mapped from files on the disk
 
 
 def small_disk_left(disk) -> int:

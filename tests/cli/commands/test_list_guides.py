@@ -1,4 +1,4 @@
-"""bwarp guides: every protospacer beside a PAM, against looking at every position."""
+"""bwarp guides: all protospacers next to a PAM, against a check of every position."""
 
 import itertools
 import re
@@ -29,7 +29,7 @@ def fits(pam, text):
 
 
 def expected(contigs, regions, pams, side, length):
-    """(name, sequence, PAM) by contig, start and strand; of several PAMs the first that fits."""
+    """Return (name, sequence, first matching PAM) by contig, start and strand."""
     found = {}
     for contig, start, stop in regions:
         text = list(contigs.values())[contig][start:stop]
@@ -113,7 +113,7 @@ def test_regions_and_filters(run_program, index, tmp_path):
     assert 0 < len(kept) < len(rows)
 
 
-def test_what_is_listed_can_be_searched(run_program, index, tmp_path):
+def test_listed_guides_can_be_searched(run_program, index, tmp_path):
     for name in ("guides.fa", "guides.txt.gz"):
         assert run_program(SCRIPT, "--index", index, "-o", tmp_path / name).rc == 0
         run = ("--index", index, "--guides", tmp_path / name, "-o", "-", "--mismatches", 0)
@@ -124,7 +124,7 @@ def test_what_is_listed_can_be_searched(run_program, index, tmp_path):
         assert rows
 
 
-def test_stretches_of_any_size_list_the_same(monkeypatch):
+def test_blocks_of_any_size_list_the_same(monkeypatch):
     reference, pam = reference_of(GENOMES["repeats"]), parse_pam("NGG")
     regions = [(0, 100), (30, reference.contig_starts[1]), (50, 60)]
     lists = []
@@ -166,7 +166,7 @@ def test_nothing_fits(run_program, fasta, tmp_path):
          "with tabs between"),
     ],
 )  # fmt: skip
-def test_what_is_refused(checkout, monkeypatch, capsys, fasta, tmp_path, words, code, message):
+def test_refusals(checkout, monkeypatch, capsys, fasta, tmp_path, words, code, message):
     files = {"BED": "contig1 1 2\n", "BED2": "c\t1\t2\n", "BED3": "contig1\t1\t9\n", "BED4": ""}
     for name, text in files.items():
         (tmp_path / name).write_text(text)

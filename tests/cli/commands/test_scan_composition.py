@@ -12,13 +12,13 @@ QUERIES = ">q1\nCAGT\n>rna\nuuua\n>none\n\n>q2\nAAAA\n>q3\nGGGGGGGGGGGGGGGGGGG\n
 
 @pytest.fixture
 def scan(tmp_path, run_program):
-    """A function that runs the program on the small files, with more arguments."""
+    """Return a function that runs the program on the small files, with more arguments."""
     (tmp_path / "r.fa").write_text(REFERENCE)
     (tmp_path / "q.fa").write_text(QUERIES)
 
     def run(*arguments, reference="r.fa", queries="q.fa", similarity="1"):
         files = ("--reference", reference, "--queries", queries, "--similarity", similarity)
-        # The last one wins where a test gives another backend.
+        # If a test gives another backend, the last one is used.
         return run_program(
             "scan_composition.py", "--backend", "cpu", *files, *arguments, cwd=tmp_path
         )
@@ -27,7 +27,7 @@ def scan(tmp_path, run_program):
 
 
 def hits_of(similarity):
-    """Rows of the table by counting letters, in the table's order."""
+    """Return the rows of the table, by counting letters, in their order."""
     references = [("chr1", "ACGTACGTNNACGT"), ("chr2", "AAAAAAAA")]
     rows = []
     for name, query in (("q1", "CAGT"), ("rna", "TTTA"), ("q2", "AAAA"), ("q3", "G" * 19)):
@@ -92,7 +92,7 @@ def test_best(scan, tmp_path):
     expected = []
     for name in ("q1", "rna", "q2"):
         found = [row for row in hits_of("0.25") if row[0] == name]
-        # Positions count from the first reference on, so the reference is part of the tie.
+        # Positions continue across references, so the reference is part of the order.
         expected += sorted(found, key=lambda row: (row[3], row[1], row[2]))[:2]
     assert [tuple(row[:4]) for row in rows] == [tuple(map(str, row)) for row in expected]
 

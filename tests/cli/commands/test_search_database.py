@@ -1,4 +1,4 @@
-"""search_database as its users run it."""
+"""bwarp search as users run it."""
 
 import gzip
 

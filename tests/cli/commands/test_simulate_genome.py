@@ -1,4 +1,4 @@
-"""bwarp simulate-genome: its files, its examples and its refusals."""
+"""bwarp simulate-genome: its files, its examples and its errors."""
 
 import gzip
 import hashlib
@@ -46,7 +46,7 @@ def test_the_examples_in_the_help_run(run_program, tmp_path):
     examples = shown.split("examples:\n")[1].replace("\\\n", " ").strip().splitlines()
     assert len(examples) == 3
     for example in examples:
-        # The example of a whole human-like genome is run at a thousandth of its size.
+        # The example of a whole human-like genome runs at a thousandth of its size.
         program, name, *arguments = shlex.split(example.replace("3100000000", "3100000"))
         assert (program, name) == ("bwarp", "simulate-genome")
         assert run_program(SCRIPT, *arguments, cwd=tmp_path).rc == 0

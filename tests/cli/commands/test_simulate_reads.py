@@ -1,4 +1,4 @@
-"""bwarp simulate-reads: its files, its examples and its refusals."""
+"""bwarp simulate-reads: its files, its examples and its errors."""
 
 import gzip
 import hashlib
@@ -13,7 +13,7 @@ SCRIPT = "simulate_reads.py"
 
 @pytest.fixture(scope="module")
 def folder(run_program, tmp_path_factory):
-    """A folder with demo.fa, 20,000 bases in four contigs."""
+    """Return a folder with demo.fa, 20,000 bases in four contigs."""
     folder = tmp_path_factory.mktemp("reference")
     arguments = ("-o", "demo.fa", "--length", 20_000, "--seed", 7)
     assert run_program("simulate_genome.py", *arguments, cwd=folder).rc == 0
@@ -83,7 +83,7 @@ def test_reads_are_the_same_from_a_compressed_reference(run_program, reference, 
 
 
 def test_chunks_join_without_a_seam(run_program, reference, tmp_path):
-    """More reads than one chunk begin with the reads of a smaller run."""
+    """A run of several chunks begins with the reads of a smaller run."""
     for count, name in ((131_072 + 10, "long.fq"), (1000, "short.fq")):
         arguments = ("--reference", reference, "-1", tmp_path / name, "--reads", count)
         assert run_program(SCRIPT, *arguments, "--read-length", 20).rc == 0
@@ -203,7 +203,7 @@ def test_references_that_cannot_be_used(run_program, tmp_path, text, options, me
     assert [path.name for path in tmp_path.iterdir()] == ["ref.fa"]
 
 
-def test_a_reference_that_is_not_there(run_program, tmp_path):
+def test_a_missing_reference(run_program, tmp_path):
     arguments = ("--reference", "none.fa", "-1", "a.fq", "--reads", 5)
     done = run_program(SCRIPT, *arguments, cwd=tmp_path)
     assert done.rc == 1
@@ -212,7 +212,7 @@ def test_a_reference_that_is_not_there(run_program, tmp_path):
     )
 
 
-def test_an_output_in_what_is_no_folder(run_program, reference, tmp_path):
+def test_an_output_in_a_missing_folder(run_program, reference, tmp_path):
     (tmp_path / "file").write_text("")
     output = tmp_path / "file" / "a.fq"
     done = run_program(SCRIPT, "--reference", reference, "-1", output, "--reads", 5)

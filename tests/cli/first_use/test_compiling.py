@@ -1,4 +1,4 @@
-"""Functions are compiled side by side once, and found by the program that waited for them."""
+"""Functions are compiled once, in parallel, and the waiting program finds them."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ print([not compiling._is_missing(one) for one in small])
 """
 
 
-#: Has a worker that never answers, and says which process it is.
+#: Has a worker that never answers, and prints its process number.
 ENDED = """
 import subprocess
 from bwarp.runtime.signals import ended_by_signals
@@ -57,7 +57,7 @@ def ended(function, *words):
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory):
-    """A copy of the package, beside which nothing was compiled."""
+    """Return a copy of the package without compiled code."""
     folder = tmp_path_factory.mktemp("copy")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(bwarp.__file__).parent, folder / "bwarp", ignore=ignored)
@@ -66,7 +66,7 @@ def copied(tmp_path_factory):
 
 @pytest.fixture
 def compile_in(copied):
-    """Run `COMPILE` with a folder to keep functions in; what it printed, and what it said."""
+    """Run `COMPILE` with a folder for functions; return standard output and error."""
 
     def run(folder, *words) -> tuple[str, str]:
         done = subprocess.run(
@@ -79,14 +79,14 @@ def compile_in(copied):
     return run
 
 
-def test_every_function_of_the_table_is_there():
+def test_every_function_of_the_table_exists():
     for one in listed_functions():
         dispatcher = compiling._dispatcher(one.function)
         arguments = dispatcher.py_func.__code__.co_argcount
         assert len(types_of_text(one.types)) == arguments, one.function
 
 
-def test_what_takes_longest_comes_first():
+def test_the_slowest_functions_come_first():
     seconds = [one.seconds for one in functions_of_programs(["map", "index"])]
     assert seconds == sorted(seconds, reverse=True)
 
@@ -94,14 +94,14 @@ def test_what_takes_longest_comes_first():
 def test_functions_are_compiled_once(compile_in, tmp_path):
     kept, said = compile_in(tmp_path)
     assert kept == "[True, True, True, True]"
-    # In between, on a slow machine, is what is left.
+    # On a slow machine, lines about the remaining functions are in between.
     first, *_, last = said.splitlines()
     assert first == "compiling for this machine, once: 4 functions, 2 at a time"
     assert last.startswith("compiling for this machine, once: done after ")
     assert compile_in(tmp_path) == (kept, "")
 
 
-def test_a_function_that_is_not_there_is_passed_over():
+def test_a_missing_function_is_skipped():
     one = listed_functions()[0]
     assert not compiling._is_missing(one._replace(function="bwarp.io.names.of_yesterday"))
     assert not compiling._is_missing(one._replace(types="(named('bwarp.io.names.Former'), )"))
@@ -127,7 +127,7 @@ def test_a_program_that_is_ended_leaves_no_worker(copied, tmp_path):
     deadline = time.monotonic() + 2
     while Path(f"/proc/{worker}").exists():
         state = Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0]
-        if state == "Z":  # it has ended, and nobody has asked how
+        if state == "Z":  # it has ended, but has not been waited for
             break
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -138,7 +138,7 @@ def test_an_error_while_others_wait_is_passed_on():
         raise OSError("the disk is full")
 
 
-def test_where_nothing_can_be_kept_nothing_is_compiled_before(compile_in, tmp_path, monkeypatch):
+def test_without_a_cache_nothing_is_compiled_ahead(compile_in, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     (tmp_path / f"bwarp-{os.geteuid()}").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

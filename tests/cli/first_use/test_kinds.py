@@ -1,4 +1,4 @@
-"""What of a program's options decides which functions are compiled before a run."""
+"""The options of a program that determine which functions are compiled before a run."""
 
 import importlib
 
@@ -38,13 +38,13 @@ def test_a_run_has_a_kind(line):
     assert kind_of(name, program.parse_options().parse_args(words)) == KINDS[line]
 
 
-def test_a_kind_needs_a_part_of_what_its_program_does():
+def test_a_kind_needs_some_functions_of_its_program():
     of_all, of_kind = functions_of_programs(["map"]), functions_of_kind("map pairs local sam")
     assert set(of_kind) < set(of_all)
     assert not any(one.function.startswith("bwarp.bam.bgzf") for one in of_kind)
 
 
-def test_a_kind_that_the_table_does_not_know_needs_what_the_others_do():
+def test_an_unknown_kind_needs_the_functions_of_the_others():
     of_others = {
         one
         for one in functions_of_programs(["map"])
@@ -53,5 +53,5 @@ def test_a_kind_that_the_table_does_not_know_needs_what_the_others_do():
     assert set(functions_of_kind("map quartets")) == of_others < set(functions_of_programs(["map"]))
 
 
-def test_rare_options_are_no_part_of_a_first_use():
+def test_rare_options_do_not_affect_a_first_use():
     assert set(functions_of_kind("scan")) < set(functions_of_programs(["scan"]))

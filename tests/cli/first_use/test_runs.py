@@ -1,4 +1,4 @@
-"""The runs that the table of functions is made of go well, and it has what they call."""
+"""The runs recorded in the table of functions succeed, and the table has all functions called."""
 
 import json
 
@@ -20,7 +20,7 @@ def data(tmp_path_factory):
 
 
 def noted(data, program_servers, notes, *lines) -> tuple[str, set]:
-    """The kind of the last of some lines, and the functions that all of them call."""
+    """Return the kind of the last line, and the functions that all lines call."""
     command = ["-m", "tests.helpers.first_use.recording", notes, *lines]
     rc, said, _ = next(program_servers).run(command, cwd=data, merged=True)
     assert rc == 0, said
@@ -30,7 +30,7 @@ def noted(data, program_servers, notes, *lines) -> tuple[str, set]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_table_has_what_the_first_use_calls(data, run_program, program_servers, name, tmp_path):
-    """Where it has not, make it again: python -m tests.helpers.first_use.recording."""
+    """If it fails, renew the table: python -m tests.helpers.first_use.recording."""
     prepare(data, run_program)
     for line in RUNS[name]:
         kind, called = noted(data, program_servers, tmp_path / "notes", line)
@@ -42,7 +42,7 @@ def test_the_table_has_what_the_first_use_calls(data, run_program, program_serve
 def test_nothing_is_left_to_compile_after_bwarp_compile(
     data, run_program, program_servers, name, tmp_path
 ):
-    """Whatever the program and its options, it calls what the table has, and that is compiled."""
+    """For all programs and options, the functions called are in the table and are compiled."""
     prepare(data, run_program)
     _, called = noted(data, program_servers, tmp_path / "notes", *FURTHER[name])
     assert called <= {(one.function, one.types) for one in listed_functions()}
@@ -58,7 +58,7 @@ def test_bwarp_compile_compiles_the_whole_table(monkeypatch, tmp_path):
 
 
 def prepare(data, run_program):
-    """Make what the runs of other groups read."""
+    """Make the inputs for runs of other groups."""
     if not (data / "index").exists():
         run_lines(data, run_program, *RUNS[INDEXING], *FURTHER["indexes"])
 

@@ -43,12 +43,12 @@ def test_types_go_to_text_and_back(text):
         typeof(RECORDS[::2]),
     ],
 )
-def test_what_has_no_text_is_refused(kind):
+def test_types_without_text_are_refused(kind):
     with pytest.raises(ValueError, match="no text for"):
         text_of_types((kind,))
 
 
 @pytest.mark.parametrize("text", ["(1, )", "(uint8 + 1, )", "(open('x'), )"])
-def test_nothing_else_is_taken_for_a_type(text):
+def test_other_text_is_not_a_type(text):
     with pytest.raises(ValueError, match="no type is written as"):
         types_of_text(text)

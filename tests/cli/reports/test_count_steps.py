@@ -1,4 +1,4 @@
-"""bwarp count-steps: the certificate of loci as a table, with the seconds of steps."""
+"""bwarp count-steps: the certificate of completeness as a table, with the seconds of steps."""
 
 import json
 from dataclasses import asdict
@@ -38,8 +38,8 @@ def test_numbers_and_seconds(stats, tmp_path):
     assert rows[4] == ["filter_candidates", "hits dropped by the bound", "5", ""]
 
 
-def test_compiling_is_no_part_of_the_seconds(stats, tmp_path):
-    """Of the first jobs on a machine it would be nearly all."""
+def test_seconds_do_not_include_compiling(stats, tmp_path):
+    """In the first jobs on a machine, compiling takes nearly all the time."""
     (tmp_path / "seed_reads").mkdir()
     times = [tmp_path / "seed_reads" / f"{batch}.1.benchmark.tsv" for batch in (0, 1)]
     for path, seconds in zip(times, (14.5, 2.0), strict=True):

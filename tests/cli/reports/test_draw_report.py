@@ -47,7 +47,7 @@ def test_plots_and_sections(run_program, tmp_path):
     assert not (tmp_path / "plots/b.2.samtools_stats.txt").exists()
 
 
-def test_what_is_not_ours_is_refused(checkout, tmp_path, monkeypatch, capsys):
+def test_files_of_other_programs_are_refused(checkout, tmp_path, monkeypatch, capsys):
     script = checkout / "scripts/draw_report.py"
     path, output = tmp_path / "a.stats.json", tmp_path / "plots"
     for text, message in (
@@ -69,7 +69,7 @@ def test_counting_correct_reads(run_program, tmp_path):
     with pysam.AlignmentFile(tmp_path / "s.sam", "w", header=header) as file:
         for start in (99, 500):
             record = pysam.AlignedSegment(file.header)
-            record.query_name = "chr1_100_300_0_1_0_0_0:0:0_0:0:0_a"  # dwgsim's
+            record.query_name = "chr1_100_300_0_1_0_0_0:0:0_0:0:0_a"  # as in dwgsim
             record.query_sequence = "ACGT"
             record.reference_id, record.reference_start, record.cigarstring = 0, start, "4M"
             record.mapping_quality = 60
@@ -80,12 +80,12 @@ def test_counting_correct_reads(run_program, tmp_path):
     assert (truth["correct"][60], truth["incorrect"][60], truth["unmapped"]) == (1, 1, 0)
 
 
-def test_names_that_are_no_text(run_program, tmp_path):
+def test_names_that_are_not_text(run_program, tmp_path):
     name = os.fsdecode(b"gr\xf6\xdfe")
     (tmp_path / f"{name}.stats.json").write_text(json.dumps(PAIRED))
     (tmp_path / f"{name}.tsv").write_text("query\tscore\na\t1\n")
     statistics = ["--statistics", f"{name}.stats.json"]
-    # The tests' own server takes names that are text only.
+    # The server of the tests only supports names that are text.
     environment = {"LC_ALL": "C.UTF-8"}
     done = run_program("draw_report.py", *statistics, "-o", "plots", cwd=tmp_path, env=environment)
     assert done == (0, "", "")

@@ -1,4 +1,4 @@
-"""The programs of the chain: together they write what bwarp allmap does, byte for byte."""
+"""The programs of the chain: together they write the same bytes as bwarp allmap."""
 
 import json
 import random
@@ -17,7 +17,7 @@ LETTERS = "ACGT"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A genome with repeats, its index, and reads of it, in pairs too."""
+    """Make a genome with repeats, its index, and single and paired reads."""
     folder = tmp_path_factory.mktemp("chain")
     rng = random.Random(3)
     genome = "".join(rng.choice(LETTERS) for _ in range(4000))
@@ -55,7 +55,7 @@ def chain(
     folder, work, reads, limits, written, ending, batch_size, use_filter=True, rounds=1,
     with_estimate=False,
 ):  # fmt: skip
-    """Run every step on every batch; the folder of the merged outputs."""
+    """Run each step on each batch; return the folder of merged outputs."""
     work.mkdir()
     index = ("--index", folder / "i")
     program("batch_reads", *reads, "-o", work / "b", "--batch-size", batch_size, folder=work)
@@ -146,7 +146,7 @@ def test_the_chain_writes_what_one_program_does(
 
 @pytest.fixture(scope="module")
 def pairs(folder):
-    """Pairs with inserts of about 160 bases, some of them of the repeats, and some far apart."""
+    """Make pairs with inserts of about 160 bases, some in repeats, and some far apart."""
     rng = random.Random(8)
     contigs = (folder / "contigs.txt").read_text().split()
     turned = str.maketrans("ACGTN", "TGCAN")
@@ -199,7 +199,7 @@ def test_proper_pairs(folder, pairs, tmp_path, report, written, ending, batch_si
         (("--report", "best"), ("--insert-size", "160,8"), "use bwarp seed-reads --report all"),
     ],
 )  # fmt: skip
-def test_what_does_not_pair(folder, pairs, tmp_path, searched, written, message):
+def test_reads_without_proper_pairs(folder, pairs, tmp_path, searched, written, message):
     chain(folder, tmp_path / "w", pairs, (*LIMITS, *searched), (), "tsv", 1000)
     files = ("--reads", tmp_path / "w/b/0.reads", "--loci", tmp_path / "w/0.0.loci")
     out = ("-o", tmp_path / "o.tsv", *written)
@@ -258,7 +258,7 @@ def test_the_estimate_is_of_the_first_pairs_alone(folder, pairs, tmp_path, monke
     assert of_all["orientation"] == "FR"
     assert abs(of_all["mean"] - 160) < 8
     assert 100 < of_all["lowest"] < 160 < of_all["highest"] < 220
-    monkeypatch.setattr("bwarp.cli.steps.estimate_allmap_insert_size.FIRST_PAIRS", 75)
+    monkeypatch.setattr("bwarp.mapping.first_pairs.FIRST_PAIRS", 75)
     of_first = estimate(6)
     assert of_first == estimate(2) != of_all
     assert estimate(1) != of_first
@@ -282,7 +282,7 @@ def test_the_estimate_is_of_the_first_pairs_alone(folder, pairs, tmp_path, monke
          "--reads b/0.reads: has no pairs: give batches of pairs"),
     ],
 )  # fmt: skip
-def test_what_no_insert_size_is_estimated_of(
+def test_reads_without_an_insert_size_estimate(
     folder, pairs, tmp_path, monkeypatch, reads, limits, files, rc, message
 ):
     reads = pairs if reads == "pairs" else ("-1", folder / "r.fq")
@@ -340,7 +340,7 @@ def test_no_read_is_long_enough(folder, tmp_path):
     assert expected["s.skipped.tsv"].count(b"\n") == 6
 
 
-def test_a_few_hits_a_frame(folder, tmp_path, monkeypatch):
+def test_a_few_hits_per_frame(folder, tmp_path, monkeypatch):
     given = ("-1", folder / "r.fq"), LIMITS, (), "bam"
     expected = contents(in_one(folder, tmp_path / "one", *given))
     monkeypatch.setattr("bwarp.loci.find_cpu._HITS_AT_ONCE", 7)
@@ -348,7 +348,7 @@ def test_a_few_hits_a_frame(folder, tmp_path, monkeypatch):
 
 
 def test_a_second_round_is_needed(folder, tmp_path):
-    """That the test of rounds would see one that is left out."""
+    """The test of rounds would notice a missing round."""
     limits = (*LIMITS, "--report", "best")
     given = ("-1", folder / "r.fq"), limits, (), "tsv"
     two = contents(chain(folder, tmp_path / "two", *given, 30, True, 2))
@@ -357,7 +357,7 @@ def test_a_second_round_is_needed(folder, tmp_path):
 
 @pytest.fixture(scope="module")
 def steps(folder, tmp_path_factory):
-    """The files of a chain, and a batch of other reads."""
+    """Return the files of a chain, and a batch of other reads."""
     work = tmp_path_factory.mktemp("steps")
     chain(folder, work / "c", ("-1", folder / "r.fq"), LIMITS, (), "bam", 1000)
     program("batch_reads", "-1", folder / "p1.fq", "-o", work / "c/other", folder=work)
@@ -396,7 +396,7 @@ SEEDS = ("--reads", "b/0.reads", "--edits", "4")
          "reads that was searched"),
     ],
 )  # fmt: skip
-def test_what_does_not_belong_together_is_refused(
+def test_files_of_different_runs_are_refused(
     steps, monkeypatch, tmp_path, name, arguments, rc, message
 ):
     monkeypatch.chdir(steps)
@@ -426,7 +426,7 @@ def test_rounds_of_two_searches_are_refused(folder, steps, tmp_path):
         (("1.bam",), 1, "1.stats.json: not the counts of a search for loci: make them again"),
     ],
 )
-def test_what_cannot_be_merged(steps, monkeypatch, tmp_path, arguments, rc, message):
+def test_files_that_cannot_be_merged(steps, monkeypatch, tmp_path, arguments, rc, message):
     monkeypatch.chdir(steps)
     for ending in ("bam", "over.tsv", "skipped.tsv"):
         shutil.copy(f"0.{ending}", f"1.{ending}")
@@ -451,7 +451,7 @@ def test_a_table_of_another_kind_is_not_merged(steps, monkeypatch, tmp_path):
     )
 
 
-def test_a_folder_of_other_files_is_no_folder_of_batches(folder, tmp_path):
+def test_a_folder_with_other_files_is_not_used_for_batches(folder, tmp_path):
     (tmp_path / "b").mkdir()
     (tmp_path / "b/mine.txt").write_text("mine")
     done = run_here("batch_reads", "-1", folder / "r.fq", "-o", tmp_path / "b", folder=tmp_path)

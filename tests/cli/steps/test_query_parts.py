@@ -1,4 +1,4 @@
-"""Cutting queries into parts, and merging what is found of each: what is refused."""
+"""Cutting queries into parts, and merging the results of the parts: errors."""
 
 import os
 

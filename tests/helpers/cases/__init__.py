@@ -1,1 +1,1 @@
-"""Made-up inputs."""
+"""Artificial inputs."""

@@ -1,4 +1,4 @@
-"""One command for every file that a program of bwarp writes, from small inputs."""
+"""A command, with small inputs, for each file that programs of bwarp write."""
 
 from pathlib import Path
 
@@ -98,5 +98,5 @@ WRITERS = {
 
 
 def command(words, given: Path, output: Path) -> tuple[str, ...]:
-    """The words with the folders put in."""
+    """Return the words with the folders filled in."""
     return tuple(word.replace("IN/", f"{given}/").replace("OUT/", f"{output}/") for word in words)

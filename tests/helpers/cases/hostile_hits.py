@@ -1,4 +1,4 @@
-"""Scored hits of reads that are hostile to rules of primary selection, on the host and on a GPU."""
+"""Scored hits that are difficult for primary selection, on the host and on a GPU."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.mapping.scored_hits_cuda import DeviceScoredHits
 from bwarp.reads.device_reads_cuda import DeviceReads
 
-#: One contig is empty, one shorter than a read.
+#: One contig is empty, and one is shorter than a read.
 CONTIG_STARTS = np.array([0, 3000, 3000, 3150, 7000, 20_000])
 
 #: Hits of reads: none, few, and more than a warp has lanes.
@@ -17,8 +17,10 @@ COUNTS = (0, 1, 1, 2, 3, 8, 20, 33, 45)
 
 
 def hostile_hits(rng, n_reads, match=1, counts=COUNTS):
-    """Hits of reads of 20 to 300 bases, two neighbours being a pair: near a locus of the pair or
-    anywhere, over borders of contigs, in few scores, clipped or not, gapped or not.
+    """Return hits of reads of 20 to 300 bases; neighbouring reads are pairs.
+
+    Hits are near a locus of the pair or anywhere, across borders of contigs, with few distinct
+    scores, clipped or not, gapped or not.
 
     Returns
     -------
@@ -75,14 +77,14 @@ def hits_on_gpu(hits: ScoredHits) -> DeviceScoredHits:
 
 
 def reads_on_gpu(lengths) -> DeviceReads:
-    """Reads on the GPU of which only the lengths are known."""
+    """Return reads on the GPU that only have lengths."""
     offsets = cuda.to_device(np.concatenate([[0], np.cumsum(lengths)]))
     n_bases, longest = int(lengths.sum()), int(lengths.max())
     return columns(DeviceReads, 1, offsets=offsets, n_bases=n_bases, longest=longest)
 
 
 def primary_on_gpu(primary) -> DevicePrimary:
-    """A `PrimarySelection` on the GPU."""
+    """Copy a `PrimarySelection` to the GPU."""
     types = (np.int32, np.uint8, np.int32, np.uint8)
     return DevicePrimary(
         *(cuda.to_device(a.astype(t)) for a, t in zip(primary, types, strict=True))

@@ -1,4 +1,4 @@
-"""Everything that an index holds, to be compared."""
+"""All parts of an index, for comparison."""
 
 from dataclasses import fields
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def parts_of(index) -> dict[str, object]:
-    """Everything an index holds, by name."""
+    """Return all parts of an index by name."""
     parts = {name: getattr(index, name) for name in ("occ_rate", "sa_rate", "prefix_length")}
     parts |= {name: getattr(index, name) for name in ("prefix_table", "suffix_array")}
     for owner in ("reference", "forward", "reverse"):

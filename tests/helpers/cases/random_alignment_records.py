@@ -1,4 +1,4 @@
-"""Chunks of random reads with random alignments: pairs and single, split, with secondary ones."""
+"""Chunks of random reads with random alignments: paired or single, split, with secondary hits."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def random_chunk(
 
 
 def random_alignments(rng, genome: Genome, chunk: ReadChunk, both, reads) -> MappedReads:
-    """Alignments of some reads anywhere; the genome is made like most of their bases."""
+    """Return random alignments of reads; the genome is changed to match most of their bases."""
     rows, cigar, offsets = [], [], [0]
     bases = codes_in(genome)
     for read in reads:
@@ -88,7 +88,7 @@ def _random_cigar(rng, length: int) -> list[tuple[int, int]]:
 
 
 def random_mapped(rng, genome: Genome, chunk: ReadChunk):
-    """Arguments of `alignment_records`, and the reads with their reverse complements."""
+    """Return arguments of `alignment_records`, and the reads with their reverse complements."""
     both = both_strands(chunk.codes, chunk.offsets)
     lengths = np.diff(chunk.offsets)
     mapped = np.flatnonzero((lengths > 0) & (rng.random(chunk.n_reads) < 0.8))
@@ -118,7 +118,7 @@ def random_mapped(rng, genome: Genome, chunk: ReadChunk):
         rng.random(split.size) < 0.3,
         np.full(split.size, -1),
     )
-    # Some are named by supplementary records.
+    # Some are listed by supplementary records.
     lines = rng.choice(split.size, split.size // 2)
     other = np.concatenate([np.sort(rng.choice(mapped, mapped.size // 2)), split[lines]])
     secondary = SecondaryHits(

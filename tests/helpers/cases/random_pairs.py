@@ -1,4 +1,4 @@
-"""Random pairs that look like work: unrelated, mutated, repetitive, and one base long."""
+"""Random pairs like real ones: unrelated, mutated, repetitive, and one base long."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def random_sequence(rng, n_codes, longest):
 
 
 def mutated(rng, sequence, n_codes, errors):
-    """A copy with substitutions, insertions and deletions."""
+    """Return a copy with substitutions, insertions and deletions."""
     out = []
     for code in sequence.tolist():
         event = rng.random()
@@ -28,7 +28,7 @@ def mutated(rng, sequence, n_codes, errors):
 
 
 def random_pairs(rng, count, n_codes, longest):
-    """Half of the references hold a mutated copy of their query."""
+    """Return random pairs; half of the references contain a mutated copy of their query."""
     queries, references = [], []
     for _ in range(count):
         query = random_sequence(rng, n_codes, longest)

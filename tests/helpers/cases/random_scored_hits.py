@@ -8,7 +8,7 @@ LENGTH = 100
 
 
 def random_hits(rng, n_reads):
-    """Hits of reads on three contigs, with few scores, so that many are equal."""
+    """Return hits of reads on three contigs, with few distinct scores, so that many are equal."""
     rows = []
     for read in range(n_reads):
         found = []
@@ -28,13 +28,13 @@ def random_hits(rng, n_reads):
 
 
 def span(hits, i):
-    """The bases of the read, as it was read, that a hit aligns."""
+    """Return the bases of the read, in sequencing order, that a hit aligns."""
     begin, end = int(hits.read_starts[i]), int(hits.read_ends[i])
     return (LENGTH - end, LENGTH - begin) if hits.strands[i] else (begin, end)
 
 
 def overlap(hits, i, j):
-    """Whether two hits share half of the shorter one, by the bases of the read."""
+    """Return whether two hits share at least half of the read bases of the shorter one."""
     one, two = span(hits, i), span(hits, j)
     shared = min(one[1], two[1]) - max(one[0], two[0])
     return 2 * shared >= min(one[1] - one[0], two[1] - two[0])

@@ -1,4 +1,4 @@
-"""Invented counts of samples for the tests of what is shown of them."""
+"""Invented counts of samples, for tests of reports."""
 
 from bwarp.records.statistics import INSERT_BINS, STAGES
 

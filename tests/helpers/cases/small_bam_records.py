@@ -1,4 +1,4 @@
-"""BAM records of little content, by struct."""
+"""Minimal BAM records, made with struct."""
 
 import struct
 
@@ -17,7 +17,7 @@ def header_of(contigs: dict[str, int], order: str = "unsorted") -> BamHeader:
 
 
 def record(name: str, contig: int, at: int, flag: int, cigar, filling: bytes = b"") -> bytes:
-    """A record without bases; `cigar` is pairs of length and number of the operation."""
+    """Return a record without bases; `cigar` is pairs of length and operation number."""
     span = sum(n for n, operation in cigar if operation in (0, 2, 3, 7, 8))
     number = int(first_bin(at, at + max(span, 1)))
     body = struct.pack(
@@ -31,7 +31,7 @@ def record(name: str, contig: int, at: int, flag: int, cigar, filling: bytes = b
 
 
 def random_record(rng, number: int, header: BamHeader) -> tuple[bytes, int]:
-    """A record anywhere, or nowhere, and its sort key."""
+    """Return a random mapped or unmapped record, and its sort key."""
     kind = rng.random()
     contig = int(rng.integers(len(header.lengths)))
     at, flag, cigar = int(rng.integers(header.lengths[contig] - 50)), 0, [(50, 0)]

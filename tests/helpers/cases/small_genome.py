@@ -1,4 +1,4 @@
-"""A random genome for runs that should be short."""
+"""A random genome for short runs."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def write_genome(path: Path, n_bases: int, seed: int = 1) -> Path:
-    """A random genome of two contigs."""
+    """Write a random genome of two contigs."""
     bases = np.random.default_rng(seed).choice(list(b"ACGT"), n_bases).astype(np.uint8)
     half = n_bases // 2
     path.write_bytes(b">one\n%b\n>two\n%b\n" % (bases[:half].tobytes(), bases[half:].tobytes()))

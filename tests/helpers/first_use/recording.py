@@ -1,4 +1,4 @@
-"""Make functions.tsv: run the programs on a small data set, and note what they compile.
+"""Make functions.tsv: run the programs on a small data set, and record what they compile.
 
 python -m tests.helpers.first_use.recording                 all of `RUNS` and `FURTHER`, in minutes
 python -m tests.helpers.first_use.recording NOTES LINE...   lines in one process, noted in a file
@@ -35,9 +35,9 @@ from tests.helpers.first_use.small_data import write_data
 
 
 class _Notes(numba.core.event.Listener):
-    """Notes what is called from Python, not what is compiled into another function.
+    """Records functions called from Python, not those compiled into another function.
 
-    A function that was compiled before is noted with the time to load it.
+    A function that was compiled before is recorded with the time to load it.
     """
 
     def __init__(self):
@@ -52,7 +52,7 @@ class _Notes(numba.core.event.Listener):
         self._note(event.data["dispatcher"].py_func, event.data["args"], taken)
 
     def noting(self, load: Callable) -> Callable:
-        """`KeptCode.load_overload`, noted where it loads."""
+        """Wrap `KeptCode.load_overload` to record what it loads."""
 
         def load_overload(code, signature, context):
             start = time.thread_time()
@@ -74,16 +74,16 @@ class _Notes(numba.core.event.Listener):
 
 
 def _record(file: str, lines: Sequence[str]) -> None:
-    """Run lines in this process, and write the kind of the last one and what they called."""
+    """Run lines in this process; write the kind of the last one, and the functions called."""
     notes = _Notes()
     numba.core.event.register("numba:compile", notes)
     KeptCode.load_overload = notes.noting(KeptCode.load_overload)
     kinds: list[str] = []
-    # What the table has is not compiled before it is called.
+    # Functions in the table are not compiled before they are called.
     program.compile_once = lambda kind, *_: kinds.append(kind)
     for line in lines:
         kinds.append(line.split()[0])
-        # With --debug the program returns.
+        # With --debug, the program returns.
         sys.argv = ["bwarp", *line.split(), "--debug", "--backend", "cpu"]
         main()
     called = [[*key, taken] for key, taken in notes.seconds.items()]
@@ -91,10 +91,10 @@ def _record(file: str, lines: Sequence[str]) -> None:
 
 
 def record_all() -> None:
-    """Run all of both, and write the table."""
+    """Run all lines of both lists, and write the table."""
     kinds = defaultdict(set)
     seconds = defaultdict(float)
-    # What is compiled already is loaded, and takes as long to compile as it did.
+    # Compiled functions are loaded; their recorded compile times are kept.
     for one in listed_functions():
         seconds[one.function, one.types] = one.seconds
     paths = str(Path(bwarp.__file__).parent.parent)
@@ -123,7 +123,7 @@ def record_all() -> None:
         note_each(INDEXING)
         with ThreadPoolExecutor(available_threads()) as pool:
             list(pool.map(note_each, [group for group in RUNS if group != INDEXING]))
-            # Some read what others wrote.
+            # Some runs read the outputs of others.
             note_further("indexes")
             list(pool.map(note_further, [group for group in FURTHER if group != "indexes"]))
     write_table(ListedFunction(tuple(sorted(kinds[key])), seconds[key], *key) for key in kinds)

@@ -1,7 +1,7 @@
-"""Runs of all programs on a small data set. The table of functions is made of what they call.
+"""Runs of all programs on a small data set, from which the table of functions is made.
 
-The lines of a group are run one after another in the folder of `write_data`; those that use the
-index wait for it.
+The lines of a group run one after another in the folder of `write_data`; those that use the index
+wait for it.
 """
 
 from itertools import product
@@ -10,14 +10,14 @@ INDEXING = "an index"
 
 
 def _lines(program: str, *parts: tuple[str, ...]) -> tuple[str, ...]:
-    """A line for each combination of one word of every part."""
+    """Return a line for each combination of one word from each part."""
     return tuple(" ".join(filter(None, (program, *chosen))) for chosen in product(*parts))
 
 
 _PAIRS, _SINGLE = "-1 1.fq -2 2.fq", "-1 single.fq"
 
-#: What programs are usually run for. Each line is a kind of run
-#: (`bwarp.cli.first_use.listed_functions`), and its first use compiles what it calls, side by side.
+#: Usual runs of programs. Each line is a kind of run (`bwarp.cli.first_use.listed_functions`),
+#: whose first use compiles its functions in parallel.
 RUNS = {
     INDEXING: (
         "index genome.fa -o index --with-reverse",
@@ -80,8 +80,8 @@ RUNS = {
     "products of primers": ("primers --index index --pairs primers.tsv -o products.tsv",),
 }
 
-#: Runs with other options, and of programs that compile little. `bwarp compile` compiles what they
-#: call; else the first of them does, as it goes on.
+#: Runs with other options, and of programs that compile little. `bwarp compile` compiles their
+#: functions; otherwise the first run compiles each when it is called.
 FURTHER = {
     "indexes": (
         "index genome.fa -o rare.index --occ-rate 128 --sa-rate 8",

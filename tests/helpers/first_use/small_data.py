@@ -1,4 +1,4 @@
-"""A small data set that sends the programs their usual ways: what it runs through is compiled."""
+"""A small data set with which programs call, and so compile, their usual functions."""
 
 import gzip
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 _DNA, _PROTEIN = "ACGT", "ACDEFGHIKLMNPQRSTVWY"
 _COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
 
-#: Scores of the shortest fit into 8 bits, of the longest only into 16.
+#: Scores of the shortest reads fit into 8 bits, those of the longest only into 16.
 _SINGLE_LENGTHS = (36, 75, 100, 250, 600)
 
 
@@ -23,7 +23,7 @@ def write_data(folder: Path) -> None:
     comments.1.fq, comments.2.fq  the pairs with tags in their headers
     long.fq                       reads of thousands of bases
     words.fa, iupac.fa            k-mers of the genome, and with ambiguous letters
-    guides.fa, primers.tsv        guides beside PAMs of the genome, and pairs of primers
+    guides.fa, primers.tsv        guides next to PAMs of the genome, and pairs of primers
     regions.bed, pairs.txt        regions of the genome, and pairs of sequences
     windows.fa, reads.fa          windows of the genome, and a read of each
     database.fa, proteins.fa      proteins, and some of them with changes
@@ -73,7 +73,7 @@ def _write_more_reads(folder: Path, rng: np.random.Generator, one: str, pairs) -
 
 
 def _write_targets(folder: Path, one: str, reads: Sequence[str]) -> None:
-    """What is looked for in the genome, and where."""
+    """Write the queries for searches in the genome, and the regions."""
     _write_fasta(folder / "iupac.fa", "word", [f"{one[at : at + 20]}RN" for at in (50, 90)])
     guides = [one[at - 21 : at - 1] for at in range(50, 6_000) if one[at : at + 2] == "GG"]
     _write_fasta(folder / "guides.fa", "guide", guides[:5])
@@ -91,7 +91,7 @@ def _letters(rng: np.random.Generator, length: int, alphabet: str) -> str:
 
 
 def _changed(rng: np.random.Generator, text: str, alphabet: str) -> str:
-    """The text with letters exchanged, and some taken out and put in halfway."""
+    """Return the text with substitutions, and a deletion and an insertion in the middle."""
     letters = list(text)
     for at in rng.integers(0, len(letters), max(len(letters) // 60, 1)):
         letters[at] = str(rng.choice(list(alphabet)))
@@ -103,11 +103,12 @@ def _changed(rng: np.random.Generator, text: str, alphabet: str) -> str:
 
 def _pair(rng: np.random.Generator, one: str, two: str, number: int) -> tuple[str, str]:
     start, size = int(rng.integers(len(one) - 600)), int(rng.normal(400, 40))
-    first = _changed(rng, one[start : start + 150], _DNA)
-    second = _changed(rng, one[start + size - 150 : start + size], _DNA)
-    if number % 10 == 1:  # split: its halves are of two contigs
+    length = 300 if number % 10 == 5 else 150  # long reads need 16-bit scores
+    first = _changed(rng, one[start : start + length], _DNA)
+    second = _changed(rng, one[start + size - length : start + size], _DNA)
+    if number % 10 == 1:  # split: its halves are from two contigs
         first = first[:75] + two[start // 4 : start // 4 + 75]
-    elif number % 10 == 2:  # too poor for seeds: only its mate leads to it
+    elif number % 10 == 2:  # too many errors for seeds: only its mate leads to it
         second = "".join("A" if i % 9 == 0 else letter for i, letter in enumerate(second))
     elif number % 10 == 3:  # random
         second = _letters(rng, 150, _DNA)

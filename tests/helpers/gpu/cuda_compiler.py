@@ -1,4 +1,4 @@
-"""Compiling CUDA kernels for any architecture where there is no GPU."""
+"""Compiling CUDA kernels for any architecture without a GPU."""
 
 import functools
 import importlib.util
@@ -10,33 +10,34 @@ from unittest import mock
 
 ARCHITECTURES = ((7, 5), (8, 0), (9, 0), (12, 0))
 
-#: From this one on NVVM is another compiler. Below it, PTX differs in the line that names the GPU.
+#: From this architecture on, NVVM is a different compiler. Before it, PTX differs only in the line
+#: that names the GPU.
 _NEXT_NVVM = (10, 0)
 
 
 @functools.cache
 def ptxas() -> Path | None:
-    """The assembler of the CUDA compiler wheels, or None where they are not installed."""
+    """Return the assembler of the CUDA compiler wheels, or None if they are not installed."""
     spec = importlib.util.find_spec("nvidia")
     folders = spec.submodule_search_locations if spec else []
     return next((found for folder in folders for found in Path(folder).glob("*/bin/ptxas")), None)
 
 
 def missing_compiler() -> str | None:
-    """Why no kernel can be compiled here, or None where it can."""
+    """Return why kernels cannot be compiled here, or None if they can."""
     if importlib.util.find_spec("numba_cuda") is None or ptxas() is None:
         return "needs the CUDA compiler wheels: pip install -e '.[gpu-cu13]'"
     return None
 
 
 def compile_ptx(kernel, argument_types, architecture) -> str:
-    """The PTX of a kernel for the given Numba types of its arguments."""
+    """Return the PTX of a kernel for the given Numba types of its arguments."""
     (text,) = _typed_code(kernel, argument_types).get_asm_strs(cc=architecture)
     return text
 
 
 def compile_for_all(kernel, argument_types, lowest=ARCHITECTURES[0]) -> dict[tuple, str]:
-    """The PTX of a kernel for every architecture from `lowest` on: two runs of NVVM."""
+    """Return the PTX of a kernel for each architecture from `lowest` on, with two runs of NVVM."""
     texts, last = {}, None
     for architecture in ARCHITECTURES:
         if architecture < lowest:
@@ -50,7 +51,7 @@ def compile_for_all(kernel, argument_types, lowest=ARCHITECTURES[0]) -> dict[tup
 
 
 def for_architecture(ptx: str, architecture) -> str:
-    """The same PTX with another GPU named in it."""
+    """Return the same PTX for another GPU."""
     return re.sub(r"^\.target sm_\d+", f".target {_name(architecture)}", ptx, flags=re.MULTILINE)
 
 
@@ -60,10 +61,9 @@ def _name(architecture) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _typed_code(kernel, argument_types):
-    """A kernel as NVVM takes it: the greater part of compiling, and the same for every GPU.
+    """Return a kernel as input of NVVM: most of the compile time, and the same for every GPU.
 
-    What Numba does here asks for the compute capability only where half-precision numbers or
-    GPUs before sm_60 are concerned.
+    Here Numba uses the compute capability only for half-precision numbers or GPUs before sm_60.
     """
     from bwarp.gpu.cuda import compile_typed, dispatcher
 
@@ -87,7 +87,7 @@ def _typed_code(kernel, argument_types):
 
 
 def local_memory(ptx: str, architecture, max_registers: int | None = None) -> int:
-    """Bytes of stack and register spills a thread takes once the PTX is machine code."""
+    """Return the bytes of stack and register spills per thread in the machine code of a PTX."""
     command = [ptxas(), "-v", f"-arch={_name(architecture)}", "-", "-o", "/dev/null"]
     if max_registers:
         command.append(f"--maxrregcount={max_registers}")

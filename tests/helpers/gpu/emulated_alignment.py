@@ -1,4 +1,4 @@
-"""The GPU's alignment engine on a pretended one, its tiles so small that short pairs fill them."""
+"""The alignment engine on a simulated GPU, with tiles so small that short pairs fill them."""
 
 from bwarp.alignment import device_batch_cuda, gatk_cuda, gatk_run_lengths_cuda, traceback_cuda
 from bwarp.alignment import device_batch_cuda as order_by_size_cuda
@@ -24,7 +24,7 @@ MODULES = (
 
 
 def pretend(monkeypatch, few_pairs=0, **device):
-    """Kernels of the alignment engine run here from now on; all batches but few are large ones."""
+    """Run the kernels of the alignment engine here; nearly all batches count as large."""
     pretend_gpu(monkeypatch, MODULES, **device)
     monkeypatch.setattr(order_by_size_cuda, "FEW_PAIRS", few_pairs)
     monkeypatch.setattr(traceback_cuda, "FEW_PAIRS", few_pairs)

@@ -1,15 +1,14 @@
-"""Runs CUDA kernels in plain Python, warp operations and inline PTX included, without a GPU.
+"""Runs CUDA kernels in plain Python without a GPU, including warp operations and inline PTX.
 
-Numba's own simulator knows no shuffles and no intrinsics. Here every thread of a block is a
-greenlet that runs the kernel's own Python source. Names that mean something else on a GPU are
-rebound: `cuda` to an object that knows this thread, the types int32, uint64, ... to functions that
-wrap as their registers do, operations of bwarp/gpu/ptx.py to their meaning in
-bwarp/gpu/ptx_reference.py, and device functions likewise. Arrays are checked: an index outside of
-them (or below 0, which Numba would wrap) is an error, and so is a shuffle or barrier that the
-threads of a warp (block) do not reach together.
+Numba's own simulator supports neither shuffles nor intrinsics. Here each thread of a block is a
+greenlet that runs the Python source of the kernel. Names with another meaning on a GPU are rebound:
+`cuda` to an object of this thread, the types int32, uint64, ... to functions that wrap around like
+registers, operations of bwarp/gpu/ptx.py to those of bwarp/gpu/ptx_reference.py, and device
+functions likewise. Arrays are checked: an index outside (or below 0, which Numba would wrap) is an
+error, and so is a shuffle or barrier that the threads of a warp (block) do not reach together.
 
-Greenlets take turns, so that what they find never depends on chance (and a missing barrier may go
-unnoticed). Good for a few thousand cells: it proves the logic, bit for bit; a GPU proves the rest.
+Greenlets take turns, so results never depend on chance (and a missing barrier may go unnoticed).
+This is fast enough for a few thousand cells: it tests the logic, bit for bit; a GPU tests the rest.
 """
 
 import operator
@@ -57,7 +56,7 @@ class Memory:
 
     def __getitem__(self, index):
         if self._is_flat and type(index) is int:
-            # By far the most, and a call for every element of a table adds up.
+            # The most frequent case; a call per element of a table would be slow.
             assert 0 <= index < self.size, f"index ({index},) outside of {self.shape}"
             return self._item(index)
         return self._item(self._checked(index))
@@ -70,7 +69,7 @@ class Memory:
 
 
 def never_written(shape, dtype):
-    """An array of numbers too large to pass for sensible ones."""
+    """Return an array filled with numbers that are too large to be plausible."""
     array = np.empty(shape, dtype)
     array.view(np.uint8).fill(0x71)
     return array
@@ -103,9 +102,9 @@ def _bits(truths):
 
 
 class _Meeting:
-    """Where some threads must arrive together, and exchange values.
+    """A point that threads must reach together, where they exchange values.
 
-    It is made by the greenlet that lets the threads take turns.
+    The greenlet that schedules the threads creates it.
     """
 
     def __init__(self, ready, threads):
@@ -114,7 +113,7 @@ class _Meeting:
         self._next_turn = getcurrent().switch
 
     def exchange(self, thread, operation, value, combine=list):
-        """What `combine` makes of the values of all, once: every thread is given the same."""
+        """Return `combine` of the values of all threads, computed once for all."""
         arrived = self.arrived
         arrived[thread] = operation, value
         if len(arrived) < len(self.threads):
@@ -149,7 +148,7 @@ class _Thread:
         )
 
     def begin(self, grid, block, block_index, warp, whole_block, shared):
-        """Be a thread of this block from now on."""
+        """Become a thread of this block."""
         self.blockIdx = types.SimpleNamespace(x=block_index)
         self.blockDim, self.gridDim = types.SimpleNamespace(x=block), types.SimpleNamespace(x=grid)
         self._warp, self._block, self._shared_memory = warp, whole_block, shared
@@ -172,7 +171,7 @@ class _Thread:
             return arrays.setdefault(self._shared_count, self._new_array(shape, dtype))
 
     def shared_address(self, memory):
-        """Every shared array has 64 KiB of addresses of its own."""
+        """Return an address; each shared array has its own 64 KiB of addresses."""
         arrays = self._shared_memory.arrays
         return next(number for number, array in arrays.items() if array is memory) << 16
 
@@ -215,12 +214,12 @@ class _Thread:
 
     @staticmethod
     def brev(value):
-        """Of a uint64."""
+        """Reverse the bits of a uint64."""
         return int(f"{int(value):064b}"[::-1], 2)
 
     @staticmethod
     def clz(value):
-        """Of an int64."""
+        """Count the leading zeros of an int64."""
         return 64 - value.bit_length()
 
     def syncwarp(self):
@@ -242,7 +241,7 @@ class _Thread:
 
 
 class _Use(NamedTuple):
-    """A name that a kernel's source uses, where it was looked up, and what it was then."""
+    """A name in a kernel's source, where it was looked up, and its value then."""
 
     where: Mapping
     name: str
@@ -250,7 +249,7 @@ class _Use(NamedTuple):
 
 
 def _bound(function, thread, names, uses):
-    """`function` with the names it uses bound for one thread; device functions likewise."""
+    """Return `function` with its names bound for one thread; device functions likewise."""
     source = getattr(function, "py_func", function)
     new_globals = dict(source.__globals__)
     bound = types.FunctionType(
@@ -289,14 +288,14 @@ def _bound(function, thread, names, uses):
 
 
 class _Crew:
-    """The threads of a block, each with the kernel bound for it: kept from launch to launch."""
+    """The threads of a block, each with its bound kernel; reused by later launches."""
 
     def __init__(self, kernel):
         self.kernel = kernel
         self.threads, self.functions, self.uses = [], [], []
 
     def is_of_today(self) -> bool:
-        """Whether all names still mean what they did when they were bound."""
+        """Return whether all names still have the values that were bound."""
         return all(where.get(name) is value for where, name, value in self.uses)
 
     def grow(self, size: int) -> None:
@@ -311,7 +310,7 @@ _IDLE_CREWS: dict[Any, list[_Crew]] = {}
 
 
 def _in_memory(argument):
-    """Arrays and numbers as kernels see them, those within tuples too."""
+    """Convert arrays and numbers to their form in kernels, including those in tuples."""
     if isinstance(argument, np.ndarray):
         return Memory(argument)
     if isinstance(argument, np.generic):
@@ -326,7 +325,7 @@ def launch(kernel, grid, block, *arguments):
     assert block % WARP == 0, "whole warps"
     arguments = [_in_memory(argument) for argument in arguments]
     idle = _IDLE_CREWS.setdefault(kernel, [])
-    # Taken out: another host thread may launch the same kernel.
+    # Removed during the launch, because another host thread may launch the same kernel.
     crew = idle.pop() if idle else _Crew(kernel)
     if not crew.is_of_today():
         crew = _Crew(kernel)
@@ -343,7 +342,7 @@ def _run_block(crew, grid, block, block_index, arguments):
     for index, thread in enumerate(crew.threads[:block]):
         thread.begin(grid, block, block_index, warps[index // WARP], whole_block, shared)
     fibres = [greenlet(function) for function in crew.functions[:block]]
-    # An error in a thread comes out here.
+    # An error in a thread is raised here.
     for fibre in fibres:
         fibre.switch(*arguments)
     while ready:

@@ -1,7 +1,7 @@
-"""The GPU's engine of mapping on a pretended GPU, with blocks of one warp.
+"""The mapping engine on a simulated GPU, with blocks of one warp.
 
-Alignments with gaps are taken from the CPU's engine: the kernels of the GPU's have tests of their
-own, and are slow in plain Python.
+Alignments with gaps are computed by the CPU engine: the GPU kernels have their own tests, and are
+slow in plain Python.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from tests.helpers.gpu.pretended_device import pair_sorter, pretend_gpu
 
 
 def pretend(monkeypatch, gpus=1):
-    """Kernels of indexes, searches and mapping run here from now on."""
+    """Run the kernels of indexes, searches and mapping here."""
     pretend_gpu(monkeypatch, [launch], gpus=gpus)
     monkeypatch.setattr(extension_cuda, "find_ends", find_ends)
     monkeypatch.setattr(gapped_alignments_cuda, "batch_alignments", batch_alignments)
@@ -46,13 +46,13 @@ def pretend(monkeypatch, gpus=1):
 
 
 def find_ends(batch, scoring, mode):
-    """What `bwarp.alignment.pair_ends_cuda.find_ends` gives, on the CPU."""
+    """Compute the result of `bwarp.alignment.pair_ends_cuda.find_ends` on the CPU."""
     ends = pair_ends(_on_host(batch), scoring, mode)
     return [cuda.to_device(a) for a in (ends.scores, ends.query_ends, ends.reference_ends)]
 
 
 def batch_alignments(batch, scoring, mode, threads):
-    """What `bwarp.alignment.pair_ends_cuda.batch_alignments` gives, on the CPU."""
+    """Compute the result of `bwarp.alignment.pair_ends_cuda.batch_alignments` on the CPU."""
     return pair_alignments(_on_host(batch), scoring, mode, threads)
 
 

@@ -1,4 +1,4 @@
-"""Arrays, launches and the sort of a GPU that is not there."""
+"""Arrays, launches and the sort of a simulated GPU."""
 
 import itertools
 import threading
@@ -16,12 +16,12 @@ from tests.helpers.gpu.emulated_cuda import WARP, never_written
 
 _numbers = itertools.count()
 
-#: The GPUs that a thread is in, the last one being its current.
+#: The GPUs that a thread has entered; the last is the current one.
 _entered = threading.local()
 
 
 class PretendedGpu:
-    """A GPU as Numba shows it, and its context: a thread works with the one it entered last."""
+    """A GPU as in Numba, and its context: a thread uses the one that it entered last."""
 
     def __init__(self, number, capability, memory):
         self.id, self.compute_capability = number, capability
@@ -46,12 +46,12 @@ def _current():
 
 
 def _current_id():
-    """None where only kernels are pretended, and no GPU."""
+    """Return the current GPU, or None if only kernels are simulated."""
     return _current().id if isinstance(cuda.gpus, list) else None
 
 
 class DeviceArray(np.ndarray):
-    """A NumPy array that passes for one on a device: the current one, or that of its base."""
+    """A NumPy array that acts as one on a device: the current device, or that of its base."""
 
     def __array_finalize__(self, base):
         self.gpu = base.gpu if isinstance(base, DeviceArray) else _current_id()
@@ -66,7 +66,7 @@ class DeviceArray(np.ndarray):
     def copy_to_device(self, array, stream=0):
         self[...] = array
 
-    # Where it was cut out.
+    # The array of which this is a view.
     gpu_data = None
 
 
@@ -89,7 +89,7 @@ def _array_in_memory(shape, _strides, dtype, gpu_data):
 def _copy_bytes(to, array, size, _stream=0):
     part = getattr(array, "gpu_data", None)
     if part is not None and array.nbytes < size:
-        # Arrays side by side come at once.
+        # Adjacent arrays are copied at once.
         array = part.memory.view(np.uint8)[part.begin :]
     to.view(np.uint8)[:size] = array.view(np.uint8)[:size]
 
@@ -106,7 +106,7 @@ def _copy_number(number, array, index):
 
 
 def _parts(arguments):
-    """What arguments are, those within tuples one by one."""
+    """Yield the arguments, with tuples expanded."""
     for argument in arguments:
         if isinstance(argument, tuple):
             yield from _parts(argument)
@@ -115,7 +115,7 @@ def _parts(arguments):
 
 
 def _plain(argument):
-    """An argument whose types are those of one on a GPU."""
+    """Return an argument with the types that it would have on a GPU."""
     if isinstance(argument, tuple):
         parts = map(_plain, argument)
         return type(argument)(*parts) if hasattr(argument, "_fields") else tuple(parts)
@@ -143,7 +143,7 @@ class Launcher:
 
 
 def pair_sorter():
-    """What `bwarp.gpu.sums_and_sorts.pair_sorter` means; either buffer may end up sorted."""
+    """Replace `bwarp.gpu.sums_and_sorts.pair_sorter`; either buffer may have the sorted pairs."""
     calls = []
 
     def sort_pairs(keys, values, count, key_bits):
@@ -161,7 +161,7 @@ def pair_sorter():
 
 
 def pretend_arrays(monkeypatch):
-    """Arrays of a device are in the memory of the host from now on."""
+    """Put device arrays into the memory of the host."""
     from bwarp.gpu import device_arrays
 
     monkeypatch.setattr(cuda, "to_device", device)
@@ -171,9 +171,9 @@ def pretend_arrays(monkeypatch):
 
 
 def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpus=1):
-    """Make library code that launches kernels run them here, as if there were a GPU, or several.
+    """Make library code run its kernels here, as if there were one or more GPUs.
 
-    Blocks are of one warp where the modules let `BLOCK` say so.
+    Blocks have one warp in modules that define `BLOCK`.
     """
     for module in modules:
         if hasattr(module, "BLOCK"):
@@ -203,7 +203,7 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
     monkeypatch.setattr(workspace._Memory, "array", filled)
     monkeypatch.setattr(workspace, "KernelArgument", _array_in_memory)
     monkeypatch.setattr(cuda, "is_cuda_array", lambda a: isinstance(a, DeviceArray))
-    # Numbers that no test before this one had: what is kept for a GPU is not for these.
+    # New numbers: nothing cached for the GPUs of earlier tests applies to these.
     gpus = [PretendedGpu(next(_numbers), capability, memory) for _ in range(gpus)]
     monkeypatch.setattr(cuda, "current_context", _current)
     monkeypatch.setattr(cuda, "get_current_device", _current)

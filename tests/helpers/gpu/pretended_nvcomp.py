@@ -1,4 +1,4 @@
-"""What nvCOMP does, by zlib, for a pretended GPU."""
+"""nvCOMP for a simulated GPU, by zlib."""
 
 import zlib
 
@@ -17,12 +17,12 @@ def pretend_nvcomp(monkeypatch) -> None:
 
 
 def fails(data: bytes) -> bool:
-    """Whether nvCOMP is to fail on these: about a third of all."""
+    """Return whether nvCOMP is to fail on these data: about a third of all."""
     return zlib.crc32(data) % 3 == 0
 
 
 def deflate_here(blocks, sizes, _largest, count, _scratch, outs, packed, _stream):
-    """`nvcomp.deflate`; where it fails it says 0."""
+    """Replace `nvcomp.deflate`; the size 0 means failure."""
     (raw, step), (out, room) = blocks, outs
     for i, size in enumerate(np.array(sizes[:count]).astype(int)):
         data = np.array(raw[step * i : step * i + size]).tobytes()

@@ -1,4 +1,4 @@
-"""The emulation of kernels computes what a GPU would, and finds what a GPU would not tell."""
+"""The emulation gives the results of a GPU, and finds errors that a GPU does not report."""
 
 import numpy as np
 import pytest

@@ -1,1 +1,1 @@
-"""The slow and obvious ways to the same answers."""
+"""Slow and obvious ways to the same results."""

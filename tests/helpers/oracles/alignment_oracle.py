@@ -1,4 +1,4 @@
-"""The slow, obvious way: whole matrices in plain Python, by the rules of pairs.py word for word."""
+"""Alignments in the slow, obvious way: whole matrices in plain Python, by the rules of pairs.py."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class OracleAlignment:
 
 
 def matrices(query, reference, scoring, mode):
-    """H, D and I as lists of rows."""
+    """Return H, D and I as lists of rows."""
     m, n = len(query), len(reference)
     opening, extending = scoring.gap_open, scoring.gap_extend
     matrix = scoring.matrix.tolist()
@@ -40,7 +40,7 @@ def matrices(query, reference, scoring, mode):
 
 
 def end_cell(H, mode):
-    """(score, reference end, query end) by rule 1."""
+    """Return (score, reference end, query end) by rule 1."""
     m, n = len(H) - 1, len(H[0]) - 1
     if mode.local:
         cells = [(i, j) for i in range(m + 1) for j in range(n + 1)]
@@ -55,7 +55,7 @@ def end_cell(H, mode):
 
 
 def align(query, reference, scoring, mode):
-    """The alignment of two sequences of codes (lists of int) by the rules of pairs.py."""
+    """Align two sequences of codes (lists of int) by the rules of pairs.py."""
     H, D, I = matrices(query, reference, scoring, mode)  # noqa: E741
     matrix = scoring.matrix.tolist()
     score, j, i = end_cell(H, mode)
@@ -105,7 +105,7 @@ def align(query, reference, scoring, mode):
 
 
 def replayed_score(query, reference, scoring, alignment):
-    """The score that a CIGAR earns, and where it ends: what it says must add up."""
+    """Return the score and the ends of a CIGAR, and check that it is consistent."""
     i, j, score = alignment.query_start, alignment.reference_start, 0
     for length, operation in alignment.cigar:
         if operation in "=X":

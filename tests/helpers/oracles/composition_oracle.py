@@ -1,4 +1,4 @@
-"""Composition scans by counting bases window by window, and random and hostile inputs."""
+"""Composition scans by counting bases in each window, and random and difficult inputs."""
 
 import functools
 from fractions import Fraction
@@ -10,7 +10,7 @@ from bwarp.composition.references import References
 
 
 def hits_by_counting(references: References, codes, offsets, similarity: Fraction) -> dict:
-    """{query: [(position, distance), ...]} in order of position, of queries with hits."""
+    """Return {query: [(position, distance), ...]} for queries with hits, sorted by position."""
     hits = {}
     texts = [
         (int(start), references.codes[start:stop].tobytes())
@@ -35,7 +35,7 @@ def hits_by_counting(references: References, codes, offsets, similarity: Fractio
 
 @functools.cache
 def _distances(text: bytes, bases: bytes) -> list[int]:
-    """The distance of every window; kept, for every algorithm and similarity asks for it."""
+    """Return the distance of each window; cached for all algorithms and similarities."""
     length = len(bases)
     wanted = [bases.count(base) for base in range(4)]
     windows = (text[at : at + length] for at in range(len(text) - length + 1))
@@ -43,7 +43,7 @@ def _distances(text: bytes, bases: bytes) -> list[int]:
 
 
 def hits_of_blocks(blocks) -> dict:
-    """What blocks of hits say, as `hits_by_counting` gives it; checks the order of the queries."""
+    """Return blocks of hits as in `hits_by_counting`; check the order of the queries."""
     hits = {}
     for block in blocks:
         for query, group in zip(block.queries.tolist(), block.group_of_query, strict=True):
@@ -55,7 +55,7 @@ def hits_of_blocks(blocks) -> dict:
 
 
 def references_of(texts) -> References:
-    """References from lists of codes."""
+    """Return references from lists of codes."""
     lengths = [len(text) for text in texts]
     return References(
         [f"r{i}" for i in range(len(texts))],
@@ -65,7 +65,7 @@ def references_of(texts) -> References:
 
 
 def queries_of(texts):
-    """Codes, offsets and groups of queries given as lists of codes."""
+    """Return codes, offsets and groups of queries given as lists of codes."""
     codes = np.array([code for text in texts for code in text], np.uint8)
     lengths = np.array([len(text) for text in texts], np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -73,7 +73,7 @@ def queries_of(texts):
 
 
 def random_texts(rng, n, shortest, longest, ambiguous=0.0, weights=(0.25, 0.25, 0.25, 0.25)):
-    """Lists of random codes, some of them ambiguous."""
+    """Return lists of random codes, some of them ambiguous."""
     texts = []
     for length in rng.integers(shortest, longest + 1, n):
         text = rng.choice(4, length, p=weights)
@@ -82,7 +82,7 @@ def random_texts(rng, n, shortest, longest, ambiguous=0.0, weights=(0.25, 0.25, 
     return texts
 
 
-#: Name -> (references, queries), with everything that windows can trip over.
+#: Name -> (references, queries), with all difficult cases for windows.
 def hostile_inputs() -> dict:
     rng = np.random.default_rng(20)
     return {

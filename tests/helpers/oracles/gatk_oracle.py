@@ -1,11 +1,11 @@
-"""GATK's aligner in plain Python: two full matrices, run lengths beside every cell."""
+"""GATK's aligner in plain Python: two full matrices, with run lengths for each cell."""
 
 LOWEST = -(2**30)
 CUT_OFF = -100_000_000
 
 
 def gatk_align(reference, alternate, parameters, overhang):
-    """Score, offset and [(length, operation)] of an alternate against a reference (bytes)."""
+    """Return score, offset and [(length, operation)] of an alternate and a reference (bytes)."""
     match, mismatch = parameters.match, parameters.mismatch
     opening, extending = parameters.gap_open, parameters.gap_extend
     n, m = len(reference), len(alternate)

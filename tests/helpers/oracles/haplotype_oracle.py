@@ -1,8 +1,8 @@
-"""Slow and obvious: haplotypes out of VCF lines, positions of reads in them, edit distance."""
+"""Haplotypes from VCF lines, positions of reads in them, and edit distances, the slow way."""
 
 
 def haplotypes(sequences, vcf_lines):
-    """Both haplotypes of every contig as lists of (base, reference position).
+    """Return both haplotypes of each contig as lists of (base, reference position).
 
     An inserted base has position None. `sequences` maps contig names to bases.
     """
@@ -37,7 +37,7 @@ def reverse_complement(bases):
 
 
 def stretches(haplotype, bases, start, stop):
-    """Begins of the stretches of a haplotype that spell `bases` over reference start to stop."""
+    """Return the starts of parts of a haplotype that spell `bases` over reference start to stop."""
     text = "".join(base for base, _ in haplotype)
     found = []
     at = text.find(bases)
@@ -50,7 +50,7 @@ def stretches(haplotype, bases, start, stop):
 
 
 def differences(stretch, sequence):
-    """Bases by which a stretch of a haplotype differs from the reference it spans."""
+    """Count the differences between a part of a haplotype and the reference that it spans."""
     positions = [k for _, k in stretch if k is not None]
     inserted = len(stretch) - len(positions)
     deleted = positions[-1] + 1 - positions[0] - len(positions)

@@ -1,4 +1,4 @@
-"""What an index must hold, by sorting all suffixes of the text; and references that are hostile."""
+"""The expected content of an index, by sorting all suffixes; and difficult references."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from bwarp.sequence import encode
 
 
 def reference_of(contigs: list[bytes]) -> Reference:
-    """A reference of contigs given as text."""
+    """Return a reference of contigs given as text."""
     starts = np.concatenate([[0], np.cumsum([len(contig) for contig in contigs])])
     names = tuple(f"contig{i}" for i in range(len(contigs)))
     return make_reference(names, starts, encode(b"".join(contigs)))
@@ -19,19 +19,19 @@ def reference_of(contigs: list[bytes]) -> Reference:
 def index_of(
     contigs, occ_rate=64, sa_rate=4, prefix_length=3, threads=1, with_reverse=True
 ) -> FMIndex:
-    """The index of contigs given as text, built on the CPU."""
+    """Return the index of contigs given as text, built on the CPU."""
     parameters = IndexParameters(occ_rate, sa_rate, prefix_length)
     reference = reference_of(contigs)
     return build_index(reference, parameters, "cpu", threads, with_reverse=with_reverse)
 
 
 def turned(text: np.ndarray) -> np.ndarray:
-    """A text read backwards, its last separator still last."""
+    """Return a reversed text, with its last separator still last."""
     return np.append(text[-2::-1], np.uint8(0))
 
 
 class SortedSuffixes:
-    """The suffixes of a text in order, and all that follows from them, in plain Python."""
+    """The sorted suffixes of a text, and the parts of an index, in plain Python."""
 
     def __init__(self, text: np.ndarray):
         bases = text.tobytes()
@@ -46,11 +46,11 @@ class SortedSuffixes:
         return self.bases[:row].count(code)
 
     def lf(self, row: int) -> int:
-        """The row of the suffix one base longer; before the whole text, its last suffix."""
+        """Return the row of the suffix one base longer; for the whole text, its last suffix."""
         return self.row_of[(self.suffix_array[row] - 1) % self.n]
 
     def rows_of(self, pattern: list[int]) -> tuple[int, int]:
-        """First row and number of rows that begin with the pattern's codes; (0, 0) for none."""
+        """Return the first row and number of rows that begin with the pattern; (0, 0) for none."""
         wanted = bytes(code + 1 for code in pattern)
         rows = [
             row
@@ -60,7 +60,7 @@ class SortedSuffixes:
         return (rows[0], len(rows)) if rows else (0, 0)
 
     def blocks(self, occ_rate: int) -> np.ndarray:
-        """The blocks that `bwarp.index.fm_index` draws, a word at a time."""
+        """Return the blocks shown in `bwarp.index.fm_index`, made word by word."""
         blocks = np.zeros((self.n // occ_rate + 1, 4 + occ_rate // 16), np.uint32)
         for number, block in enumerate(blocks):
             first = number * occ_rate
@@ -84,7 +84,7 @@ def _random(n: int, seed: int = 5) -> bytes:
     return np.random.default_rng(seed).choice(np.frombuffer(b"ACGT", np.uint8), n).tobytes()
 
 
-#: Contigs of a few hundred bases that have something to break.
+#: Contigs of a few hundred bases with difficult features.
 HOSTILE = {
     "one base": [b"G"],
     "one base a contig": [b"A", b"C", b"A", b"A", b"T", b"G", b"T"] * 9,

@@ -1,7 +1,7 @@
-"""Loci by their definition: every stretch of a text by plain dynamic programming.
+"""Loci by their definition: each substring of a text by plain dynamic programming.
 
-Also genomes and reads on which loci are hard to tell: tandem repeats, stretches of one base,
-ambiguous bases and borders.
+Also genomes and reads with difficult loci: tandem repeats, runs of one base, ambiguous bases and
+borders.
 """
 
 import random
@@ -14,9 +14,9 @@ FAR = 10**6
 
 
 def stretch_distances(read: list[int], text: list[int], gaps: int) -> dict[tuple[int, int], int]:
-    """The fewest edits, with at most so many gap letters, to the stretch text[i:j]: by (i, j)."""
+    """Return the minimum edits to text[i:j], with a limit on gap letters, by (i, j)."""
     text = np.where(np.array(text) < 4, text, -1)
-    # By gap letters, start and prefix of the read: of all starts at once, a base longer every time.
+    # By gap letters, start and prefix of the read: all starts at once, one base longer each time.
     column = np.full((gaps + 1, len(text) + 1, len(read) + 1), FAR)
     for letters in range(gaps + 1):
         column[letters, :, : letters + 1] = np.arange(len(read) + 1)[: letters + 1]
@@ -37,7 +37,7 @@ def stretch_distances(read: list[int], text: list[int], gaps: int) -> dict[tuple
 
 
 def loci_in(read: list[int], text: list[int], edits: int, gaps: int) -> set:
-    """Those of a text without ambiguous bases: (start, end, distance)."""
+    """Return the loci in a text without ambiguous bases: (start, end, distance)."""
     distances = stretch_distances(read, text, gaps)
     near = {stretch: d for stretch, d in distances.items() if d <= edits}
 
@@ -57,7 +57,7 @@ def loci_in(read: list[int], text: list[int], edits: int, gaps: int) -> set:
 
 
 def loci_of(reads: list[list[int]], contigs: list[list[int]], edits: int, gaps: int) -> set:
-    """Those of reads in a genome: (read, strand, start, end, distance)."""
+    """Return the loci of reads in a genome: (read, strand, start, end, distance)."""
     found, contig_start = set(), 0
     for contig in contigs:
         for start, stop in _clean_stretches(contig):
@@ -81,7 +81,7 @@ def _clean_stretches(contig: list[int]):
 
 
 def hard_genome(rng: random.Random) -> list[list[int]]:
-    """A few contigs of up to 120 bases: random, of tandem repeats, or mostly of one base."""
+    """Return a few contigs of up to 120 bases: random, tandem repeats, or mostly one base."""
     contigs = [_contig(rng, rng.randrange(30, 120)) for _ in range(rng.randrange(1, 4))]
     for contig in contigs:
         if rng.random() < 0.5:
@@ -105,7 +105,7 @@ def _contig(rng: random.Random, n: int) -> list[int]:
 
 
 def hard_reads(rng: random.Random, contigs: list[list[int]], n: int, edits: int) -> list[list[int]]:
-    """Reads of the genome with edits, some over its borders, some with ambiguous bases."""
+    """Return reads of the genome with edits, some across borders, some with ambiguous bases."""
     reads = []
     for _ in range(n):
         contig = rng.choice(contigs)
@@ -131,7 +131,7 @@ def index_of_codes(contigs: list[list[int]], **parameters):
 
 
 def flat(reads: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Codes end to end, and offsets."""
+    """Return concatenated codes, and offsets."""
     lengths = [len(read) for read in reads]
     codes = np.array([b for read in reads for b in read], np.uint8)
     return codes, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

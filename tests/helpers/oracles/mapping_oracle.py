@@ -1,4 +1,4 @@
-"""Plain ways to what the mapper computes, and small genomes to do it on."""
+"""Simple versions of the mapper's computations, and small genomes for them."""
 
 import numpy as np
 
@@ -22,13 +22,13 @@ def index_and_genome(contigs: list[bytes]):
 
 
 def genome_with(codes: np.ndarray, contig_starts) -> Genome:
-    """A genome of these codes, 4 for an ambiguous base."""
+    """Return a genome of these codes; 4 is an ambiguous base."""
     names = tuple(f"contig{i}" for i in range(len(contig_starts) - 1))
     return genome_of(make_reference(names, contig_starts, codes))
 
 
 def codes_in(genome: Genome) -> np.ndarray:
-    """The codes of all bases of a genome."""
+    """Return the codes of all bases of a genome."""
     words = genome.blocks.reshape(-1, 3)
     low, high, ambiguous = (
         np.unpackbits(np.ascontiguousarray(words[:, i]).view(np.uint8), bitorder="little")
@@ -39,7 +39,7 @@ def codes_in(genome: Genome) -> np.ndarray:
 
 
 def flat(reads: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Reads end to end, and where each begins and ends."""
+    """Return concatenated reads, and their starts and ends."""
     offsets = np.concatenate([[0], np.cumsum([len(read) for read in reads])]).astype(np.int64)
     return np.concatenate([*reads, np.empty(0, np.uint8)]).astype(np.uint8), offsets
 
@@ -49,7 +49,7 @@ def opposite(codes: np.ndarray) -> np.ndarray:
 
 
 def candidates_at(reads, strands, diagonals, n_reads) -> Candidates:
-    """One candidate a row, with all its seeds on one diagonal."""
+    """Return one candidate per row, with all seeds on one diagonal."""
     diagonals = np.array(diagonals, np.int64)
     return Candidates(
         reads=np.array(reads, np.int32),
@@ -66,7 +66,7 @@ def candidates_at(reads, strands, diagonals, n_reads) -> Candidates:
 
 
 def hits_of_rows(rows: list[list[tuple]]) -> ScoredHits:
-    """Hits given as (score, strand, start, end) for every read, best first; reads in full."""
+    """Return hits given as (score, strand, start, end) per read, best first; whole reads."""
     flat_rows = [(read, *row) for read, part in enumerate(rows) for row in part]
     table = np.array(flat_rows, np.int64).reshape(-1, 5)
     return ScoredHits(
@@ -89,7 +89,7 @@ def base_score(a: int, b: int, match: int = 1, mismatch: int = -4) -> int:
 
 
 def best_stretch(read, genome, diagonal, low, high, clip) -> int:
-    """The best clip-penalised score of stretches of a diagonal in read bases low to high."""
+    """Return the best clip-penalised score of parts of a diagonal in read bases low to high."""
     scores = [base_score(read[i], genome[diagonal + i]) for i in range(low, high)]
     sums = np.concatenate([[0], np.cumsum(scores)])
     return max(
@@ -100,7 +100,7 @@ def best_stretch(read, genome, diagonal, low, high, clip) -> int:
 
 
 def best_scores(read, window, parameters) -> tuple[int, int]:
-    """The best local score, and the best clip-penalised one: whole matrices."""
+    """Return the best local score, and the best clip-penalised one, from whole matrices."""
     p = parameters
     best = []
     for clip in (0, p.clip):

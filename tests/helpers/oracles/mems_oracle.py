@@ -1,4 +1,4 @@
-"""Maximal exact matches by comparing all positions of a query with all of a reference."""
+"""Maximal exact matches by comparing all positions of a query with all those of a reference."""
 
 import functools
 
@@ -9,9 +9,9 @@ from bwarp.sequence import AMBIGUOUS, decode, reverse_complement
 
 @functools.cache
 def all_matches(contigs: tuple[bytes, ...], query: bytes, min_length: int) -> list[tuple]:
-    """(query start, genome start, length) of all maximal matches of codes, in order.
+    """Return (query start, genome start, length) of all maximal matches of codes, in order.
 
-    Kept, for the same cases are asked for every kind of matches and way to find them.
+    Cached, because each case is used for all kinds of matches and all algorithms.
     """
     found = []
     start = 0
@@ -39,7 +39,7 @@ def same(a, i, b, j):
 
 @functools.cache
 def unique_matches(contigs: tuple[bytes, ...], query: bytes, min_length: int) -> list[tuple]:
-    """Those of `all_matches` that stand once in all contigs."""
+    """Return those of `all_matches` that occur once in all contigs."""
     texts = [_text(contig) for contig in contigs]
     strand = _text(query)
     return [
@@ -54,7 +54,7 @@ def _text(codes: bytes) -> bytes:
 
 
 def matches_of_kind(contigs, query, min_length, kind):
-    """The matches of a kind, in MUMmer's order."""
+    """Return the matches of a kind, in MUMmer's order."""
     case = tuple(contig.tobytes() for contig in contigs), query.tobytes(), min_length
     if kind == "maxmatch":
         return all_matches(*case)
@@ -68,7 +68,7 @@ def matches_of_kind(contigs, query, min_length, kind):
 
 
 def occurrences(text, pattern):
-    """How often a pattern stands in a text, overlaps included."""
+    """Count the occurrences of a pattern in a text, including overlaps."""
     found, at = 0, text.find(pattern)
     while at >= 0:
         found, at = found + 1, text.find(pattern, at + 1)
@@ -76,7 +76,7 @@ def occurrences(text, pattern):
 
 
 def expected_matches(contigs, queries, strands, min_length, kind):
-    """All (query strand, query start, genome start, length) of several queries, in order."""
+    """Return all (query strand, query start, genome start, length) of several queries, in order."""
     assert all(codes.dtype == np.uint8 for codes in (*contigs, *queries))
     rows = []
     for record, query in enumerate(queries):
@@ -88,7 +88,7 @@ def expected_matches(contigs, queries, strands, min_length, kind):
 
 
 def rows_of(blocks):
-    """Blocks of `Matches` as such a list."""
+    """Return blocks of `Matches` as such a list."""
     rows = []
     for matches in blocks:
         columns = (
@@ -99,7 +99,7 @@ def rows_of(blocks):
 
 
 def random_case(rng):
-    """Contigs and queries that have repeats, ambiguous bases and much in common."""
+    """Return contigs and queries with repeats, ambiguous bases and much in common."""
     motifs = [rng.integers(0, rng.integers(1, 5), rng.integers(1, 30)) for _ in range(3)]
 
     def sequence(pieces):

@@ -13,9 +13,9 @@ def opposite(text: str) -> str:
     return text.translate(OPPOSITE)[::-1]
 
 
-@functools.cache  # in repeats the same site stands at many positions
+@functools.cache  # in repeats, the same site occurs at many positions
 def alignments(guide: str, site: str, mismatches: int, dna: int, rna: int) -> list[tuple]:
-    """All alignments of a guide to a beginning of a site, both read from the PAM on.
+    """Return all alignments of a guide to a prefix of a site, both read from the PAM on.
 
     Each is (edits, bases in bulges, columns, mismatches, dna, rna, bases of the site, guide and
     site as aligned); a column is 0 for a DNA bulge, 1 for an RNA bulge, 2 for a pair.
@@ -45,7 +45,7 @@ def alignments(guide: str, site: str, mismatches: int, dna: int, rna: int) -> li
 
 
 def pam_at(text: str, border: int, pams: list[str], side: int) -> str | None:
-    """The bases of the first of the PAMs that stands at a border."""
+    """Return the bases of the first PAM that matches at a border."""
     for wanted in pams:
         first = border if side == 3 else border - len(wanted)
         found = text[max(first, 0) : border if side == 5 else first + len(wanted)]
@@ -57,8 +57,11 @@ def pam_at(text: str, border: int, pams: list[str], side: int) -> str | None:
 
 
 def sites(contigs: dict, guides: dict, pams: list[str], side: int, *limits, every=False) -> list:
-    """Rows (guide, guide aligned, site aligned, PAM, contig, start, end, strand, mismatches, DNA,
-    RNA) in the order of guides, contigs, starts, ends, strands and alignments."""
+    """Return the rows of all sites, sorted by guide, contig, start, end, strand and alignment.
+
+    A row is (guide, guide aligned, site aligned, PAM, contig, start, end, strand, mismatches, DNA,
+    RNA).
+    """
     rows = []
     mismatches, dna, rna = limits
     for number, (name, guide) in enumerate(guides.items()):

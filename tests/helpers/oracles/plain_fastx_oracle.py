@@ -1,4 +1,4 @@
-"""FASTA and FASTQ in the plainest way: lines of bytes and regular expressions."""
+"""FASTA and FASTQ in the simplest way: lines of bytes and regular expressions."""
 
 import re
 
@@ -9,14 +9,14 @@ AMINO_ACIDS = b"A-Z*"
 
 
 def spelled(sequence: bytes, alphabet: bytes) -> bytes:
-    """The sequence as bwarp keeps them: U is T, and an ambiguous base N; proteins in upper case."""
+    """Return a sequence in bwarp's form: T for U, N for ambiguous bases; proteins in upper case."""
     return decode(encode(sequence)) if alphabet == NUCLEOTIDES else sequence.upper()
 
 
 def plain_records(text: bytes, alphabet: bytes = NUCLEOTIDES):
-    """(header, sequence as codes spell them, qualities) of every record.
+    """Return (header, sequence in bwarp's form, qualities) of each record.
 
-    Or the number of the line of the first error.
+    If there is an error, return the number of its line instead.
     """
     blank = re.match(rb"(\r?\n)*", text).end()
     if text[blank:] in (b"", b"\r"):

@@ -1,4 +1,4 @@
-"""Seeds by comparing every k-mer with every window, and genomes and queries that are hostile."""
+"""Seeds by comparing each k-mer with each window, and difficult genomes and queries."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def random_bases(n: int, seed: int) -> bytes:
 
 
 def mutated(bases: bytes, positions, seed: int = 0) -> bytes:
-    """The bases with another base at every one of these positions."""
+    """Return the bases with a different base at each of these positions."""
     rng = np.random.default_rng(seed)
     changed = bytearray(bases)
     for position in positions:
@@ -23,7 +23,7 @@ def mutated(bases: bytes, positions, seed: int = 0) -> bytes:
 
 
 def opposite(bases: bytes) -> bytes:
-    """The reverse complement of bases."""
+    """Return the reverse complement of bases."""
     return decode(reverse_complement(encode(bases)))
 
 
@@ -56,7 +56,7 @@ def _many_contigs() -> list[bytes]:
     return [shared[start : start + rng.integers(1, 60)] for start in starts]
 
 
-#: Genomes of some hundred bases, as contigs of bases.
+#: Genomes of a few hundred bases, as contigs of bases.
 GENOMES = {
     "random": _random_genome(),
     "repeats": _repeats(),
@@ -66,7 +66,7 @@ GENOMES = {
 
 
 def kmers_like(contigs: list[bytes], k: int, mismatches: int, n: int, seed: int) -> list[bytes]:
-    """K-mers that lie in the contigs with up to one change more than allowed, and random ones."""
+    """Return k-mers of the contigs with up to one change more than allowed, and random ones."""
     rng = np.random.default_rng(seed)
     genome = b"".join(contigs)
     kmers = [b"A" * k, (b"AC" * k)[:k], random_bases(k, seed)]
@@ -81,7 +81,7 @@ def kmers_like(contigs: list[bytes], k: int, mismatches: int, n: int, seed: int)
 
 
 def hits_by_comparing(contigs: list[bytes], kmers: list[bytes], mismatches: int) -> list[tuple]:
-    """(k-mer, strand, contig, position, mismatches) of every hit, in order."""
+    """Return (k-mer, strand, contig, position, mismatches) of each hit, in order."""
     hits = []
     codes = [encode(contig) for contig in contigs]
     for number, kmer in enumerate(kmers):
@@ -100,7 +100,7 @@ def hits_by_comparing(contigs: list[bytes], kmers: list[bytes], mismatches: int)
 
 
 def hits_of_parts(parts, reference) -> list[tuple]:
-    """What parts of `SeedHits` say, as `hits_by_comparing` gives it."""
+    """Return parts of `SeedHits` in the form of `hits_by_comparing`."""
     hits = []
     for part in parts:
         contigs = reference.contig_of(part.positions.astype(np.int64))
@@ -111,7 +111,7 @@ def hits_of_parts(parts, reference) -> list[tuple]:
 
 
 def batch_of(queries: dict[str, bytes], first_record: int = 0) -> SequenceBatch:
-    """Queries as the reader gives them."""
+    """Return queries in the form in which the reader yields them."""
     names = [name.encode() for name in queries]
     edges = np.cumsum([0, *map(len, names)])
     lengths = [len(bases) for bases in queries.values()]
@@ -129,7 +129,7 @@ _INDEXES: dict[tuple, object] = {}
 
 
 def index_of_genome(name: str, **parameters):
-    """The index of one of `GENOMES`, built once."""
+    """Return the index of one of `GENOMES`, built once."""
     key = (name, *sorted(parameters.items()))
     if key not in _INDEXES:
         _INDEXES[key] = index_of(GENOMES[name], **parameters)

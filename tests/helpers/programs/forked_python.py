@@ -1,13 +1,14 @@
-"""A `python` for the jobs of a workflow that starts none: a server forks for each program.
+"""A `python` for the jobs of a workflow that does not start Python: a server forks for each
+program.
 
-A job says `python SCRIPT ...` in bash. In the environment of a `ForkedPython` that is a function,
-whose program of a few lines hands arguments, folder, environment and streams to a server that has
-imported the package (as `program_server`), waits, and ends with the exit code of the fork.
+A job runs `python SCRIPT ...` in bash. In the environment of a `ForkedPython` this is a function.
+Its small program sends arguments, folder, environment and streams to a server that has imported the
+package (like `program_server`), waits, and exits with the exit code of the fork.
 
     bash --- client --- socket --> server --- fork ---> program
 
-It is for tests of what programs compute together. The package is that of the checkout, also for a
-copy of it: tests of how programs start, and of copies whose code was changed, take the real one.
+It is for tests of the results of several programs. It always uses the package of the checkout, even
+in a copy: tests of starting programs, and of copies with changed code, use the real Python.
 """
 
 import json
@@ -26,7 +27,7 @@ from tests.helpers.programs.program_server import become, preload
 
 __all__ = ["ForkedPython"]
 
-#: What a job runs. It ends as the program does.
+#: The program of a job. It ends like the forked program.
 CLIENT = """
 import json, os, signal, socket, sys
 server = socket.socket(socket.AF_UNIX)
@@ -44,16 +45,16 @@ sys.exit(code)
 
 
 class ForkedPython:
-    """A `python` of bash, the same as an executable file, and the server of both.
+    """A `python` as a bash function and as an executable file, and the server of both.
 
     Parameters
     ----------
     modules : str
-        What the server imports before the first job, as that of `ProgramServer`.
+        Modules that the server imports before the first job, as in `ProgramServer`.
     """
 
     def __init__(self, *modules: str):
-        # A socket's name may have a hundred letters only.
+        # The name of a socket may have at most about 100 characters.
         self.folder = Path(tempfile.mkdtemp(prefix="python"))
         (self.folder / "client.py").write_text(CLIENT)
         words = [sys.executable, "-IS", str(self.folder / "client.py"), str(self.folder / "socket")]
@@ -73,7 +74,7 @@ class ForkedPython:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What to add to the environment of jobs that use it. Bash reads the file as it starts."""
+        """Return variables for the environment of jobs; bash reads the file when it starts."""
         return {"BASH_ENV": str(self.folder / "bash")}
 
     def close(self):
@@ -82,7 +83,7 @@ class ForkedPython:
 
 
 def _serve(listening: socket.socket) -> None:
-    """Fork for each client, and tell it the exit code, until the end of the standard input."""
+    """Fork for each client, and send it the exit code, until the end of standard input."""
     ended, wake = socket.socketpair()
     for end in (ended, wake):
         end.setblocking(False)

@@ -1,4 +1,4 @@
-"""What lies in a folder, and what a killed run may have left there."""
+"""The content of a folder, and files that a killed run may have left."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ def names(folder: Path) -> list[str]:
 
 
 def dead_process() -> int:
-    """The number of a process that has ended."""
+    """Return the number of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     return process.pid

@@ -1,4 +1,4 @@
-"""What scripts/map_reads.py wrote, and what every record must hold."""
+"""The output of scripts/map_reads.py, and properties of all records."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ def records(path):
 
 
 def outcome(path) -> Counter:
-    """Correct, incorrect, random and mapped reads, by whether their quality is 10 or more."""
+    """Count correct, incorrect, random and mapped reads, with a quality below 10 or not."""
     counts = Counter()
     for record in records(path):
         truth = parse_read_name(record.query_name)
@@ -39,7 +39,7 @@ def contigs_of(path) -> dict[str, str]:
 
 
 def check_record(record, contigs):
-    """CIGAR, NM and MD say what the bases say; the score is that of the CIGAR."""
+    """Check that CIGAR, NM and MD agree with the bases, and the score with the CIGAR."""
     assert record.query_length == len(record.query_qualities or record.query_sequence)
     if record.is_unmapped:
         assert (record.mapping_quality, record.cigarstring) == (0, None)

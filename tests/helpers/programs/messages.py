@@ -1,4 +1,4 @@
-"""What the code says to a user, read from its source."""
+"""The messages of the code to users, read from its source."""
 
 import ast
 import re
@@ -6,13 +6,13 @@ from pathlib import Path
 
 from bwarp.counted import counted
 
-#: The errors, and what they add to what they are given.
+#: The error classes, and the text that they add to a message.
 ERRORS = {
     "InputError": "",
     "UsageError": "",
     "GpuMemoryError": ": use --backend cpu, or a GPU with more memory",
 }
-#: Functions and classes that are given notes, warnings, and problems of a configuration.
+#: Functions and classes for notes, warnings, and problems of a configuration.
 NOTES = (
     "say",
     "write_line",
@@ -27,7 +27,7 @@ NOTES = (
 
 
 def text_of(node) -> str:
-    """A message as the pages write it: … for every value."""
+    """Return a message as in the pages: … for each value."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.FormattedValue) and isinstance(node.value, ast.Call):
@@ -43,7 +43,7 @@ def text_of(node) -> str:
 
 
 def calls(checkout: Path, names) -> list[tuple[str, ast.Call]]:
-    """Calls of functions of some names in the library and the programs, and where they stand."""
+    """Yield calls of named functions in the library and the programs, and their locations."""
     files = [*checkout.glob("bwarp/**/*.py"), *checkout.glob("scripts/*.py")]
     return [
         (f"{path.relative_to(checkout)}:{node.lineno}", node)
@@ -54,7 +54,7 @@ def calls(checkout: Path, names) -> list[tuple[str, ast.Call]]:
 
 
 def messages(checkout: Path) -> dict[str, str]:
-    """Every message that the library and the programs can end in, and where it stands."""
+    """Return all error messages of the library and the programs, and their locations."""
     return {
         re.sub("…+", "…", text_of(node.args[0])) + ERRORS[node.func.id]: where
         for where, node in calls(checkout, ERRORS)
@@ -62,15 +62,14 @@ def messages(checkout: Path) -> dict[str, str]:
 
 
 def notes(checkout: Path) -> dict[str, str]:
-    """What is said besides, and where it stands."""
+    """Return all notes and warnings, and their locations."""
     return {
         text_of(argument): where for where, node in calls(checkout, NOTES) for argument in node.args
     }
 
 
 def sentences(checkout: Path) -> dict[str, str]:
-    """What bwarp/cli/error_sentences.py says of the system's errors, and
-    bwarp/runtime/signals.py of signals."""
+    """Return the messages in bwarp/cli/error_sentences.py and bwarp/runtime/signals.py."""
     found = {}
     for path in ("bwarp/cli/error_sentences.py", "bwarp/runtime/signals.py"):
         for node in ast.walk(ast.parse((checkout / path).read_text())):

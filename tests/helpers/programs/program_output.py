@@ -1,4 +1,4 @@
-"""What programs say that a test should not wait for, nor stumble over."""
+"""Removing lines from the output of programs that a test should ignore."""
 
 import re
 
@@ -6,7 +6,7 @@ __all__ = ["without_progress"]
 
 
 def without_progress(said: str) -> str:
-    """What a program said, without the lines that only slow machines and first runs have."""
+    """Return output without lines that only appear on slow machines and in first runs."""
     return re.sub(
         r"^(compiling for this machine, .*|[\d,]+ [\w-]+ done, .*|.*: done after .*)\n",
         "",

@@ -1,8 +1,8 @@
-"""Starting programs without importing NumPy, Numba or Snakemake again for every one of them.
+"""Starting programs without importing NumPy, Numba or Snakemake each time.
 
-A server is a Python process that has imported them. For every program it forks, and the fork runs
-the program as `python SCRIPT ...` or `python -m MODULE ...` would: with its own arguments, folder,
-standard streams and exit code. Most of what the tests of programs used to wait for was imports.
+A server is a Python process that has imported them. For each program it forks, and the fork runs
+the program like `python SCRIPT ...` or `python -m MODULE ...`: with its own arguments, folder,
+standard streams and exit code. Otherwise tests of programs would mostly wait for imports.
 
     test process --- {"words": [...], "cwd": ..., ...} --> server --- fork ---> program
                  <-- process number, then exit code -----'
@@ -26,12 +26,12 @@ __all__ = ["ProgramServer", "become", "preload"]
 
 
 class ProgramServer:
-    """A process that has imported some modules, and forks for each program it is to run.
+    """A process that has imported some modules, and forks for each program.
 
     Parameters
     ----------
     modules : str
-        What it imports. `module:function` is called, too: for what it leaves in memory.
+        The modules to import. `module:function` is also called, for its effects in memory.
     """
 
     def __init__(self, *modules: str):
@@ -50,11 +50,11 @@ class ProgramServer:
     ):
         """Run a script with arguments, or -m and a module with arguments.
 
-        `end` is a signal to send, and after how many seconds.
+        `end` is a signal to send, and the seconds before that.
 
-        `environment` is added to the one the server was started in; what is read while modules
-        are imported cannot be changed. Returns the exit code, standard output and standard error;
-        `merged` puts both streams into the first, in the order in which they were written.
+        `environment` is added to that of the server; variables that are read during imports cannot
+        be changed. Returns the exit code, standard output and standard error; `merged` puts both
+        streams into the first, in the order of writing.
         """
         with tempfile.TemporaryDirectory() as folder:
             streams = [Path(folder, name) for name in ("in", "out", "err")]
@@ -86,7 +86,7 @@ class ProgramServer:
 
 
 def preload(names: list[str]) -> None:
-    """Import modules, and call the functions among them, `module:function`."""
+    """Import modules, and call functions given as `module:function`."""
     for name in names:
         module, _, function = name.partition(":")
         imported = importlib.import_module(module)
@@ -95,7 +95,7 @@ def preload(names: list[str]) -> None:
 
 
 def _end(process: int, number: int) -> None:
-    """Send a signal to a process that may have ended by itself a moment ago."""
+    """Send a signal to a process that may have just ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(process, number)
 
@@ -121,10 +121,10 @@ def _run(streams: list[str], **request) -> None:
 
 
 def become(words: list[str], cwd: str, environment: dict[str, str]) -> None:
-    """Be a program, to its very end: a script, or -m and a module, with arguments."""
+    """Become a program until it ends: a script, or -m and a module, with arguments."""
     os.chdir(cwd)
     os.environ.update(environment)
-    # A shell that started the tests in the background has them ignore Ctrl-C.
+    # If a shell started the tests in the background, they ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     code = 0
     try:

@@ -1,4 +1,4 @@
-"""Programs of scripts/ run in the test process, in a folder of their own, and what they left."""
+"""Running programs in scripts/ in the test process, in a separate folder."""
 
 import contextlib
 import functools
@@ -14,7 +14,7 @@ SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
 
 
 class Outcome(NamedTuple):
-    """How a program ended: its exit code, all it said, and the names it left in its folder."""
+    """The result of a program: its exit code, its messages, and the names in its folder."""
 
     rc: int
     said: str
@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
 @functools.cache
 def program(name: str):
-    """The module of a program, imported once."""
+    """Return the module of a program, imported once."""
     spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -35,7 +35,7 @@ def program(name: str):
 
 
 def run_here(name: str, *arguments, folder: Path) -> Outcome:
-    """Run a program on the CPU with one thread; anything but a `SystemExit` is let through."""
+    """Run a program on the CPU with one thread; only catch `SystemExit`."""
     module = program(name)
     said = io.StringIO()
     rc = 0

@@ -1,4 +1,4 @@
-"""Running a program of scripts/ in the test process, which saves starting Python and NumPy."""
+"""Running a failing program of scripts/ in the test process, without starting Python."""
 
 import importlib.util
 import sys
@@ -11,7 +11,7 @@ from tests.helpers.programs.program_output import without_progress
 
 
 def refusal(script: Path, arguments, monkeypatch, capsys) -> tuple[int, str]:
-    """The exit code and standard error of a program that must not go well, nor write anything."""
+    """Return exit code and standard error of a program that must fail and write nothing."""
     spec = importlib.util.spec_from_file_location(script.stem, script)
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)

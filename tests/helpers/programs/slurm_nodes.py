@@ -1,7 +1,7 @@
-"""A Slurm of several nodes on this machine, in a folder of its own, for tests of the profile.
+"""A Slurm cluster of several nodes on this machine, in its own folder, for tests of the profile.
 
-Every node is a slurmd with a name and a port; some have a GPU that is only a file. Whatever Slurm
-the machine belongs to is not touched.
+Each node is a slurmd with a name and a port; some have a GPU that is simulated by a file. A Slurm
+cluster that the machine belongs to is not affected.
 """
 
 import os
@@ -54,7 +54,7 @@ NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=
 
 
 def missing() -> str | None:
-    """What this machine lacks to run a Slurm, if anything."""
+    """Return what this machine lacks for running Slurm, if anything."""
     lacking = [name for name in NEEDED if not shutil.which(name)]
     if not find_spec("snakemake_executor_plugin_slurm"):
         lacking.append("Snakemake's plugin for it")
@@ -66,7 +66,7 @@ def missing() -> str | None:
 
 
 class Slurm:
-    """Starts and stops the daemons; `partitions` has the nodes of each, of which "gpu" has GPUs."""
+    """Starts and stops the daemons; `partitions` maps names to nodes; "gpu" has GPUs."""
 
     def __init__(self, folder: Path, partitions: dict[str, list[str]]):
         self.folder = folder
@@ -88,13 +88,13 @@ class Slurm:
         (folder / "cgroup.conf").write_text("CgroupPlugin=autodetect\n")
         (folder / "munge.key").write_bytes(os.urandom(64))
         (folder / "munge.key").chmod(0o400)
-        # Jobs are sent without the variables of Slurm, and what starts their steps looks in /etc.
+        # Jobs do not get Slurm's variables, and the starter of their steps looks in /etc.
         srun = folder / "bin/srun"
         srun.write_text(
             f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {shutil.which("srun")} "$@"\n'
         )
         srun.chmod(0o755)
-        #: What the environment needs to use it.
+        #: Environment variables for using it.
         self.environment = {
             "SLURM_CONF": str(folder / "slurm.conf"),
             "SNAKEMAKE_SLURM_PARTITIONS": str(PROFILE / "partitions.yaml"),
@@ -131,7 +131,7 @@ class Slurm:
         self._start("slurmd", "-N", name)
 
     def kill_node(self, name: str) -> list[str]:
-        """Kill a slurmd and all that runs on its node, as when it loses its power; its jobs."""
+        """Kill a slurmd and its node's processes, as in a power failure; return its jobs."""
         jobs = self.said("squeue", "-h", "-w", name, "-o", "%A").split()
         self._signal(name, signal.SIGKILL)
         for job in jobs:
@@ -139,7 +139,7 @@ class Slurm:
         return jobs
 
     def kill_processes(self, job: str, with_slurm: bool = False) -> None:
-        """Kill all processes of a job, also those of Slurm that watch them if the node is lost."""
+        """Kill all processes of a job; if the node is lost, also those of Slurm that watch them."""
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 if process.name().startswith("slurmstepd"):
@@ -162,7 +162,7 @@ class Slurm:
         return done.stdout
 
     def job(self, job: str) -> str:
-        """What the controller knows of a job."""
+        """Return the controller's record of a job."""
         return self.said("scontrol", "show", "job", job)
 
     def _start(self, *command: str) -> None:
@@ -185,7 +185,7 @@ class Slurm:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
+    """Return unused ports."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
         one.bind(("127.0.0.1", 0))

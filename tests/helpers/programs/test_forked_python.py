@@ -1,4 +1,4 @@
-"""A program that is forked for a job behaves as one that Python starts."""
+"""A program that is forked for a job behaves like one that Python starts."""
 
 import os
 import subprocess
@@ -51,7 +51,7 @@ def test_a_program_that_is_killed(python, tmp_path):
 
 
 def test_programs_run_side_by_side(python, tmp_path):
-    """Each waits for what the other writes."""
+    """Each waits for the output of the other."""
     text = """import sys, time
 from pathlib import Path
 own, other = sys.argv[1:]

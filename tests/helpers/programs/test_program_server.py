@@ -1,4 +1,4 @@
-"""A program run by a server behaves as one that is started by itself."""
+"""A program run by a server behaves like one that is started directly."""
 
 import subprocess
 import sys

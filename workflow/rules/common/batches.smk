@@ -4,7 +4,7 @@ from pathlib import Path
 
 
 def batch_folder(sample, unit):
-    """Return the folder of the batches of a unit after the checkpoint; of a storage, a local copy."""
+    """Return the folder of a unit's batches after the checkpoint; for a storage, a local copy."""
     made = checkpoints.batch_reads.get(sample=sample, unit=unit).output[0]
     if STORAGE == "fs":
         return Path(seen_here(path_here(f"results/allmap/batches/{sample}/{unit}")))
@@ -47,10 +47,10 @@ def rounds_of(wildcards):
 
 
 def batch_size(wildcards, input):
-    """The reads of a batch.
+    """Return the number of reads per batch.
 
-    What depends on inputs is not compared with that of an earlier run: results are the same for any
-    size, so batches that are there stay.
+    Snakemake does not compare parameters that depend on inputs with those of an earlier run.
+    Results are the same for any size, so existing batches are kept.
     """
     return section("allmap")["batch_size"]
 

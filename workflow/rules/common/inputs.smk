@@ -66,10 +66,10 @@ def annotation_of(wildcards):
 
 
 def reverse_for(name, needs):
-    """An input function: what is made once the index has its reverse BWT, where `needs(section)`.
+    """Return an input function: the mark that the index has its reverse BWT, if `needs(section)`.
 
-    Nothing else waits for that, and no search at which the index is has to be run again. A storage
-    does not learn that a job added to a folder: there the index has it from the start.
+    Other jobs do not wait for it, and finished searches do not run again. A storage does not notice
+    when a job adds to a folder, so an index in a storage has the reverse BWT from the start.
     """
 
     def table(wildcards):
@@ -97,9 +97,10 @@ WITH_REVERSE = f"{INDEX}.with_reverse.txt"
 
 
 def sampling_flags(wildcards, input):
-    """The sampling rates of the index, which in a storage has its reverse BWT from the start.
+    """Return the sampling rates of the index; in a storage, also the flag for its reverse BWT.
 
-    What depends on inputs is not compared with that of an earlier run: see `resample_index`.
+    Parameters that depend on inputs are not compared with those of an earlier run: see
+    `resample_index`.
     """
     return [*flags(config["index"]), *(["--with-reverse"] if STORAGE else [])]
 

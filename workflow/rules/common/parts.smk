@@ -17,12 +17,12 @@ BATCH_READS = {"auto": AUTO_BATCH_READS}.get(
 
 
 def piece_size(wildcards, input):
-    """Return the reads of a piece; like `batch_size`, not compared with an earlier run."""
+    """Return the number of reads per piece; like `batch_size`, not compared with an earlier run."""
     return max(1, BATCH_READS // PIECES)
 
 
 def n_reads_of(row):
-    """Estimate the number of reads of a unit; none if its files do not exist yet."""
+    """Estimate the number of reads of a unit; 0 if its files do not exist yet."""
     paths = list(map(seen_here, reads_in(row)))
     if not all(map(os.path.isfile, paths)):
         return 0

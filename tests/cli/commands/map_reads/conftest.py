@@ -1,4 +1,4 @@
-"""A genome with copies, its index, reads of it, and these mapped."""
+"""A genome with copies, its index, its reads, and their alignments."""
 
 import re
 
@@ -9,7 +9,7 @@ from tests.helpers.programs.mapped_reads import SCRIPT, contigs_of
 
 @pytest.fixture(scope="module")
 def folder(run_program, tmp_path_factory):
-    """genome.fa with copies, its index, and 1,500 pairs and 1,000 single reads of it."""
+    """Write genome.fa with copies, its index, and 1,500 pairs and 1,000 single reads."""
     folder = tmp_path_factory.mktemp("map")
 
     def run(script, *arguments):
@@ -39,7 +39,7 @@ def map_reads(run_program, folder):
 
 @pytest.fixture(scope="module")
 def pairs_sam(run_program, folder):
-    """The SAM of the pairs, and what was said."""
+    """Return the SAM of the pairs, and the messages."""
     output, group = folder / "pairs.sam", r"@RG\tID:g1\tSM:s"
     done = run_program(
         SCRIPT, "--index", "index", "-1", "1.fq", "-2", "2.fq", "-o", output, "--read-group", group,

@@ -1,4 +1,4 @@
-"""bwarp map: where reads are mapped to."""
+"""bwarp map: positions of mapped reads."""
 
 import json
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 from tests.helpers.programs.mapped_reads import outcome, records
 
 
-def test_where_pairs_are_from(folder, pairs_sam):
+def test_pairs_map_to_their_origins(folder, pairs_sam):
     output, said = pairs_sam
     assert said == "3,000 reads, 2,942 mapped, 2,942 properly paired\n"
     assert outcome(output) == {
@@ -41,7 +41,7 @@ def test_where_pairs_are_from(folder, pairs_sam):
     assert statistics.pop("inserted_bases") == bases[1]
     edits = sum(r.get_tag("NM") for r in records(output) if not r.is_unmapped)
     assert statistics.pop("edits") == edits
-    # That of every 14th position of 140,000.
+    # The names at every 14th of 140,000 positions.
     assert 14 * sum(statistics.pop("depths")) == pytest.approx(bases[0], rel=0.01)
     assert statistics == {
         "reads": 3000,
@@ -65,7 +65,7 @@ def test_where_pairs_are_from(folder, pairs_sam):
     }
 
 
-def test_where_single_reads_are_from(map_reads, folder, tmp_path):
+def test_single_reads_map_to_their_origins(map_reads, folder, tmp_path):
     output = tmp_path / "single.sam"
     done = map_reads("-1", folder / "single.fq.gz", "-o", output)
     assert (done.rc, done.stdout, done.stderr) == (

@@ -15,14 +15,14 @@ LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 
 def differing(rng, letters, rate):
-    """A copy of letters, some of them changed."""
+    """Return a copy of letters with some of them changed."""
     changed = rng.random(letters.size) < rate
     return np.where(changed, LETTERS[rng.integers(4, size=letters.size)], letters)
 
 
 @pytest.fixture(scope="module")
 def alt(run_program, tmp_path_factory):
-    """A genome, of which 20,000 bases have an ALT copy with an indel; pairs of all of it."""
+    """Make a genome in which 20,000 bases have an ALT copy with an indel, and pairs of it."""
     folder = tmp_path_factory.mktemp("alt")
     rng = np.random.default_rng(5)
     one, two = (LETTERS[rng.integers(4, size=size)] for size in (100_000, 30_000))
@@ -62,7 +62,7 @@ def alt(run_program, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def known(alt):
-    """The SAM of the pairs, by an index that knows the ALT contig."""
+    """Return the SAM of the pairs, mapped with an index that knows the ALT contig."""
     folder, run = alt
     done = run("known")
     assert done.rc == 0
@@ -92,7 +92,7 @@ def test_a_copy_lowers_no_quality(alt, known):
             assert other.is_supplementary
             if other.reference_name != "chr1_x_alt":
                 continue
-            # It has all its bases, and its own quality.
+            # It has all bases, and its own quality.
             assert other.query_length == 150
             assert "chr1_x_alt," in first.get_tag("SA")
             share = first.get_tag("AS") / other.get_tag("AS")
@@ -104,15 +104,15 @@ def test_a_copy_lowers_no_quality(alt, known):
         assert [line.get("AH") for line in file.header.to_dict()["SQ"]] == [None, None, "*"]
 
 
-def test_reads_of_the_copy_are_searched_for_where_it_is_from(known):
-    """Many have a mismatch in every seed that is searched until they are found on the copy."""
+def test_reads_of_the_copy_are_also_searched_at_its_origin(known):
+    """Many have a mismatch in each seed that is searched before they are found on the copy."""
     lines = by_read(known)
     there = [lines[read][0] for read in lines if read[0].startswith("alt")]
     assert {read.reference_name for read in there} == {"chr1"}
 
 
 def test_secondary_records_are_of_the_primary_assembly(alt, known, tmp_path):
-    """As with bwa mem -a: no secondary record on an ALT contig of a read with other hits."""
+    """As in bwa mem -a, a read with other hits has no secondary record on an ALT contig."""
     _, run = alt
     (tmp_path / "all.sam").write_text(run("known", "--all").stdout)
     found = records(tmp_path / "all.sam")
@@ -120,7 +120,7 @@ def test_secondary_records_are_of_the_primary_assembly(alt, known, tmp_path):
         re.sub(r"\tXA:Z:\S+", "", record.to_string()) for record in records(known)
     ]
     assert not any(r.is_secondary and r.reference_name == "chr1_x_alt" for r in found)
-    # Where the contig is one like the others, there are hundreds.
+    # If the contig is like the others, there are hundreds.
     (tmp_path / "plain.sam").write_text(run("known", "--alt", "none", "--all").stdout)
     on_copy = [r for r in records(tmp_path / "plain.sam") if r.is_secondary]
     assert sum(record.reference_name == "chr1_x_alt" for record in on_copy) > 300
@@ -137,7 +137,7 @@ def test_alt_contigs_may_be_given_to_map(alt, known):
     none = run("known", "--alt", "none")
     assert "warning" not in none.stderr
     assert none.stdout == plain.stdout
-    # Without, many of the reads that both have are of quality 0 to 29.
+    # Otherwise many reads of both copies have qualities from 0 to 29.
     (folder / "plain.sam").write_text(plain.stdout)
     low = sum(
         lines[0].mapping_quality < 30
@@ -168,14 +168,14 @@ def test_records_are_those_of_bwa(alt, known):
     assert ours.keys() == theirs.keys()
 
     def facts(lines):
-        """Where the lines of a read are, which has pa, and which qualities are high."""
+        """Return positions of a read's lines, which one has pa, and which have high qualities."""
         return [
             (r.flag, r.reference_name, r.reference_start, r.cigarstring, r.query_sequence,
              r.has_tag("pa"), r.mapping_quality >= 30)
             for r in lines if r.reference_name == "chr1_x_alt" or not r.is_supplementary
         ]  # fmt: skip
 
-    # Where one of both clips more, at the indel, is no matter of ALT contigs.
+    # Different clipping at the indel is unrelated to ALT contigs.
     agree = sum(facts(ours[read]) == facts(theirs[read]) for read in ours)
     assert agree >= 0.98 * len(ours)
     for read in ours:

@@ -1,6 +1,6 @@
 """bwarp map: secondary records, soft clips, = and X, PAF, regions and tags of comments.
 
-What bwa mem and minimap2 wrote for the same reads is in golden/.
+The output of bwa mem and minimap2 for the same reads is in golden/.
 """
 
 import gzip
@@ -43,9 +43,9 @@ def fields_of(path) -> list[list[str]]:
 
 
 def same_in_sam(line: list[str], *tags: str) -> tuple:
-    """What must be equal: not the quality, and of the tags those that both have."""
+    """Return the fields that must be equal: without the quality, and with only common tags."""
     have = dict(tag.split(":", 1) for tag in line[11:])
-    # The other records' qualities are not compared.
+    # Qualities of other records are not compared.
     have["SA"] = re.sub(r",\d+(,\d+;)", r"\1", have.get("SA", ""))
     return *line[:4], *line[5:11], *(have.get(tag) for tag in tags)
 
@@ -61,7 +61,7 @@ def test_secondary_records_are_those_of_bwa_mem(lines_of):
     assert [line[:6] for line in sorted(ours - theirs)] == [
         ("split_in_copies", "272", "three", "421", "80M90H", "*")
     ]
-    # bwa takes one from the score for an N, and four are taken here as for any mismatch.
+    # bwa subtracts 1 from the score for an N; bwarp subtracts 4, as for any mismatch.
     ours, theirs = (
         {(*line[:4], tag) for line in lines for tag in line if tag[:2] == "AS" and line[0] != "n"}
         for lines in (found, expected)
@@ -160,7 +160,7 @@ def test_secondary_records_of_pairs(map_reads, folder, pairs_sam, tmp_path):
     assert (tmp_path / "all.sam").read_bytes() == (tmp_path / "more.sam").read_bytes()
     found = records(tmp_path / "all.sam")
     assert [r.to_string() for r in found] == [r.to_string() for r in records(tmp_path / "all.bam")]
-    # The other records are those of a run without.
+    # The other records are the same as without the option.
     without_xa = [re.sub(r"\tXA:Z:\S+", "", r.to_string()) for r in records(pairs_sam[0])]
     assert [r.to_string() for r in found if not r.is_secondary] == without_xa
     primary = {(r.query_name, r.is_read2): r for r in found if not r.is_secondary}
@@ -174,7 +174,7 @@ def test_secondary_records_of_pairs(map_reads, folder, pairs_sam, tmp_path):
         mate = primary[record.query_name, not record.is_read2]
         assert (record.query_sequence, record.query_qualities) == (None, None)
         assert record.mapping_quality == 0
-        # Not clipping both ends is worth ten.
+        # The bonus for two unclipped ends is 10.
         assert record.get_tag("AS") >= max(30, first.get_tag("AS") / 2) - 10
         assert not record.has_tag("XS")
         assert not record.has_tag("SA")
@@ -194,7 +194,7 @@ def test_regions_keep_whole_pairs(map_reads, folder, pairs_sam, tmp_path):
     arguments = (*pairs, "--regions", tmp_path / "r.bed", "-o")
     for name, *more in (("o.sam",), ("p.sam", "--threads", 3), ("o.bam", "--sort")):
         done = map_reads(*arguments, tmp_path / name, *more)
-        # What is counted is what was mapped.
+        # All mapped reads are counted.
         assert (done.rc, done.stderr) == (0, pairs_sam[1])
     wanted = [("chr1", 1000, 2100), ("copies", 0, 500)]
     inside = {

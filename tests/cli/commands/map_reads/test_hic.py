@@ -16,7 +16,7 @@ TURNED = bytes.maketrans(b"ACGT", b"TGCA")
 
 @pytest.fixture(scope="module")
 def ligated(run_program, tmp_path_factory):
-    """Pairs of fragments ligated end to end; their names say where each fragment is from."""
+    """Return pairs from two ligated fragments; their names contain the origins of the fragments."""
     folder = tmp_path_factory.mktemp("hic")
     rng = np.random.default_rng(3)
     contigs = [LETTERS[rng.integers(4, size=60_000)].tobytes() for _ in range(2)]
@@ -67,7 +67,7 @@ def test_the_5_prime_part_is_primary(ligated):
         assert not first.is_proper_pair
         assert first.reference_name == contig
         assert int(start) - 5 <= first.reference_start < first.reference_end <= int(stop) + 5
-        # Seen from read 2 fragments are turned.
+        # In read 2 the fragments are reversed.
         assert first.is_reverse == ((strand == "r") != is_second)
         left = 150 - (int(stop) - int(start))
         if left >= 40:
@@ -97,11 +97,11 @@ def test_records_are_those_of_bwa(ligated):
             for r in lines
         ]  # fmt: skip
 
-    # A part of 30 bases or so is seen by the one or by the other.
+    # A part of about 30 bases may be found by only one of both.
     assert sum(facts(ours[read]) == facts(theirs[read]) for read in theirs) >= 0.98 * len(theirs)
 
 
-def test_what_hic_does_not_go_with(ligated):
+def test_options_that_conflict_with_hic(ligated):
     _, run = ligated
     done = run("-1", "1.fq", "-o", "-", "--hic")
     assert (done.rc, done.stdout) == (2, "")

@@ -9,7 +9,7 @@ LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 
 def with_differences(rng, letters, rate) -> bytes:
-    """Most are mismatches, the others insertions and deletions of up to 8 bases."""
+    """Return bases with mismatches, and some insertions and deletions of up to 8 bases."""
     parts, last = [], 0
     for at in np.flatnonzero(rng.random(letters.size) < rate):
         if at < last:
@@ -30,7 +30,7 @@ def with_differences(rng, letters, rate) -> bytes:
 
 @pytest.fixture(scope="module")
 def long_reads(run_program, tmp_path_factory):
-    """A genome with an older copy of itself, and reads of it."""
+    """Return a genome with an older copy of itself, and reads of it."""
     folder = tmp_path_factory.mktemp("long")
     rng = np.random.default_rng(8)
     genome = LETTERS[rng.integers(4, size=120_000)]

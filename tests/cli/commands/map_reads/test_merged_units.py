@@ -1,4 +1,4 @@
-"""Mapped units merged to CRAM; duplicates that have one UMI."""
+"""Mapped units merged to CRAM; duplicates with the same UMI."""
 
 import pysam
 import pytest
@@ -8,7 +8,7 @@ from tests.helpers.programs.mapped_reads import contigs_of, records
 
 @pytest.fixture(scope="module")
 def units(run_program, folder, tmp_path_factory):
-    """Two units, mapped: each read stands in both, with one UMI or another."""
+    """Return two mapped units with the same reads, and one of several UMIs."""
     out = tmp_path_factory.mktemp("units")
     letters = contigs_of(folder / "genome.fa")["chr2"]
     starts = range(1000, 9000, 400)
@@ -70,7 +70,7 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
         for path in (bam, cram, newer)
     ]
     text[1] = text[1].replace(f"\tUR:{folder}/genome.fa", "")
-    # CRAM keeps NM, MD and RG apart from the other tags.
+    # CRAM stores NM, MD and RG separately from other tags.
     of_bam, *of_cram = (
         [(line.split("\t")[:11], sorted(line.split("\t")[11:])) for line in lines.splitlines()]
         for lines in text

@@ -1,4 +1,4 @@
-"""bwarp map: odd reads, odd contigs, and nothing at all."""
+"""bwarp map: unusual reads and contigs, and empty files."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from tests.helpers.programs.mapped_reads import check_mates, check_record, recor
 
 @pytest.fixture(scope="module")
 def odd(run_program, tmp_path_factory):
-    """An index of contigs that are empty, short, of N, and circular-looking."""
+    """Return an index of contigs that are empty, short, all N, or appear circular."""
     folder = tmp_path_factory.mktemp("odd")
     rng = np.random.default_rng(1)
     contigs = {
@@ -43,7 +43,7 @@ def test_picard_finds_nothing(map_reads, folder, tmp_path):
     group = ("--read-group", r"@RG\tID:1\tSM:s\tPL:ILLUMINA")
     lines = (folder / "1.fq").read_text().splitlines()
     for at in range(1, 800, 4):
-        # The two halves of such a read are of two loci.
+        # The two halves of such a read are from two loci.
         lines[at] = lines[at][:75] + lines[at + 800][75:]
     (tmp_path / "split.fq").write_text("\n".join(lines) + "\n")
     pairs = ("-1", tmp_path / "split.fq", "-2", folder / "2.fq", *group)

@@ -1,4 +1,4 @@
-"""bwarp map --interleaved: pairs and orphans in one file, as bwa mem -p takes them."""
+"""bwarp map --interleaved: pairs and orphans in one file, as for bwa mem -p."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from bwarp.index.store import load_index
-from bwarp.mapping.engine import load, map_chunks
+from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.reads.read_chunks import interleaved_chunks
 from bwarp.records.record_layout import alignment_records
@@ -17,7 +17,7 @@ from tests.helpers.programs.mapped_reads import records
 
 @pytest.fixture(scope="module")
 def mixed(folder):
-    """Pairs, of which every fifth has lost its second read, and every seventh its first."""
+    """Return pairs; every fifth has lost its second read, and every seventh its first."""
     both = [(folder / f"{end}.fq").read_text().splitlines(keepends=True) for end in (1, 2)]
     text = ""
     for number in range(len(both[0]) // 4):
@@ -65,16 +65,14 @@ def test_orphans_are_mapped_as_single_reads(folder, mixed, sam):
 
 def test_chunks_and_threads_change_nothing(folder, mixed, sam, map_reads):
     index = load_index(folder / "index")
-    genome, _ = load(index)
+    engine = load(index, MappingParameters(), threads=2)
 
     def rows(size):
         lines = []
-        for done in map_chunks(
-            index, genome, interleaved_chunks(mixed, size, 2), MappingParameters(), threads=2
-        ):
+        for done in engine.map(interleaved_chunks(mixed, size, 2)):
             table = alignment_records(
-                genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
-                done.secondary,
+                engine.genome.contig_starts, done.chunk, done.mapped, done.primary,
+                done.supplementary, done.secondary,
             )  # fmt: skip
             columns = (
                 table.flags,
@@ -111,7 +109,7 @@ def test_pairs_are_those_of_bwa(folder, mixed, sam, tmp_path):
 
 
 def test_several_files_and_single_reads(folder, map_reads, tmp_path):
-    """The output is that of the files one after another, whatever the number of files."""
+    """The output is the same as for the concatenated files."""
     parts = {}
     for end in "12":
         lines = (folder / f"{end}.fq").read_text().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Parts of a unit, mapped one by one and merged, have the bytes of one run."""
+"""Parts of a unit, mapped separately and merged, give the same bytes as one run."""
 
 import json
 import random
@@ -16,7 +16,7 @@ TURNED = str.maketrans("ACGT", "TGCA")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A genome with a repeat, and pairs of it: in two files, in one with orphans, and few."""
+    """Make a genome with a repeat, and pairs: in two files, in one with orphans, and a few."""
     folder = tmp_path_factory.mktemp("parts")
     rng = random.Random(11)
     genome = "".join(rng.choices("ACGT", k=5000))
@@ -67,7 +67,7 @@ def program(name, *arguments, folder):
 
 
 def in_one(folder, work, reads, options, marked=()):
-    """The merged file of one run, its index and its counts."""
+    """Return the merged file of one run, its index and its counts."""
     (work / "one").mkdir(exist_ok=True)
     unit = ("-o", work / "one/u.bam", "--sort", "--stats", work / "one/u.stats.json")
     program("map_reads", "--index", folder / "i", *reads, *unit, *options, *marked, folder=work)
@@ -76,7 +76,7 @@ def in_one(folder, work, reads, options, marked=()):
 
 
 def in_parts(folder, work, reads, options, n_parts, size, estimate=(), marked=()):
-    """The same of some parts."""
+    """Return the same for several parts."""
     index = ("--index", folder / "i")
     cut = ("-o", work / "cut", "--batch-size", size)
     program("batch_reads", *reads, *cut, folder=work)
@@ -151,7 +151,7 @@ def test_batches_of_several_read_groups_take_one(folder, tmp_path):
 
 
 def test_a_size_of_other_batches_gives_the_same(folder, tmp_path):
-    """The estimate is of the first pairs, however they are cut."""
+    """The estimate uses the first pairs, for any size of batches."""
     sizes = []
     for number, size in enumerate((100, 7000)):
         cut = tmp_path / f"cut{number}"

@@ -1,4 +1,4 @@
-"""bwarp map: valid SAM and BAM, the same bytes however it runs."""
+"""bwarp map: valid SAM and BAM, with the same bytes in every way of running it."""
 
 import os
 import re
@@ -11,12 +11,12 @@ import pytest
 from bwarp import __version__
 from bwarp.index.store import load_index
 from bwarp.io.names import Names
-from bwarp.mapping import pipeline
+from bwarp.mapping import first_pairs
 from bwarp.mapping.extension_cpu import genome_of
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.pipeline import map_chunks
+from bwarp.mapping.pipeline import CpuMapEngine
 from bwarp.reads.read_chunks import paired_chunks
-from bwarp.records.comment_tags import no_tags
+from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import sam_records
 from tests.helpers.programs.mapped_reads import check_mates, check_record, contigs_of, records
@@ -36,7 +36,7 @@ def test_header(pairs_sam):
             "ID": "bwarp",
             "PN": "bwarp",
             "VN": __version__,
-            # What decides the records, whether it was typed or not, and nothing else.
+            # Exactly the options that affect records, whether typed or not.
             "CL": "bwarp map --index INDEX -1 R1.fq -2 R2.fq -o OUT.bam --mode local --match 1 "
             "--mismatch -4 --gap-open 6 --gap-extend 1 --clip 5 --min-score 30",
         }
@@ -45,7 +45,7 @@ def test_header(pairs_sam):
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_command_in_the_header_can_be_run(map_reads, run_program, folder, tmp_path, pairs):
-    """With the names of files put in, and of shell letters none is lost."""
+    """File names are filled in, and shell characters are quoted."""
     regions = tmp_path / "some regions.bed"
     regions.write_text("chr1\t20000\t30000\n")
     paired = ("-2", folder / "2.fq", "-I", "300,50", "--orientation", "FR") if pairs else ()
@@ -66,7 +66,7 @@ def test_the_command_in_the_header_can_be_run(map_reads, run_program, folder, tm
     assert (tmp_path / "again.bam").read_bytes() == (tmp_path / "once.bam").read_bytes()
 
 
-def test_every_line_says_what_it_should(folder, pairs_sam):
+def test_every_line_is_correct(folder, pairs_sam):
     found, contigs = records(pairs_sam[0]), contigs_of(folder / "genome.fa")
     bases = {"1": {}, "2": {}}
     for end in bases:
@@ -107,13 +107,13 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
     def run(reads_a_chunk, threads=1):
         lines, inserts = b"", set()
         chunks = paired_chunks(folder / "1.fq", folder / "2.fq", reads_a_chunk)
-        for done in map_chunks(index, genome, chunks, MappingParameters(), threads):
+        for done in CpuMapEngine(index, genome, MappingParameters(), threads).map(chunks):
             records = alignment_records(
                 genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
                 done.secondary,
             )  # fmt: skip
-            tags = no_tags(done.chunk.n_reads)
-            parts = sam_records(genome, names, done.chunk, done.both, records, b"g1", tags)
+            reads = ReadArrays.of(done.chunk, done.both)
+            parts = sam_records(mapped_tables(genome, names, reads, records, b"g1"))
             lines += b"".join(part.tobytes() for part in parts)
             inserts.add(done.insert)
         (insert,) = inserts
@@ -123,8 +123,8 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
     assert whole[0] == re.sub(rb"(?m)^@.*\n", b"", pairs_sam[0].read_bytes())
     for reads_a_chunk, threads in ((128, 1), (64, 2), (200, 4), (1000, 2)):
         assert run(reads_a_chunk, threads) == whole
-    # The insert size is that of the first pairs, even where those end within a chunk.
-    monkeypatch.setattr(pipeline, "FIRST_PAIRS", 300)
+    # The insert size is estimated from the first pairs, even if these end within a chunk.
+    monkeypatch.setattr(first_pairs, "FIRST_PAIRS", 300)
     few = run(256)
     assert few[1] != whole[1]
     assert run(1 << 16) == run(598) == run(256, 8) == few

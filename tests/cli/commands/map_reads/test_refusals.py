@@ -1,4 +1,4 @@
-"""bwarp map: what it refuses, and what an end in mid-work leaves behind."""
+"""bwarp map: its errors, and what remains after an interruption."""
 
 import gzip
 import json
@@ -92,9 +92,9 @@ def test_reads_that_are_refused(map_reads, tmp_path, name, letters, message):
     assert os.listdir(tmp_path) == ["r.fa"]
 
 
-def test_the_longest_read_is_mapped_and_said(map_reads, folder, tmp_path):
+def test_the_longest_read_is_mapped_and_reported(map_reads, folder, tmp_path):
     letters = contigs_of(folder / "genome.fa")["chr2"][5000 : 5000 + LONGEST_READ]
-    # With gaps, which are looked for in all of the read.
+    # With gaps, which may be anywhere in the read.
     letters = letters[:3000] + letters[3003:7000] + "ACA" + letters[7000:]
     assert len(letters) == LONGEST_READ
     (tmp_path / "r.fa").write_text(f">r\n{letters}\n")
@@ -106,8 +106,8 @@ def test_the_longest_read_is_mapped_and_said(map_reads, folder, tmp_path):
     assert f"reads of up to {LONGEST_READ:,} bases" in map_reads("--help").stdout
 
 
-def test_a_wrong_reference_is_told(run_program, map_reads, folder, tmp_path):
-    """Where less than a fifth is mapped: the same in all programs that count reads."""
+def test_a_wrong_reference_is_reported(run_program, map_reads, folder, tmp_path):
+    """If less than a fifth of the reads is mapped, all programs that count reads say so."""
     genome = contigs_of(folder / "genome.fa")["chr2"]
     ours = "".join(f"@{i}\n{genome[5000 + i :][:80]}\n+\n{'I' * 80}\n" for i in range(2))
     letters = random.Random(1).choices("ACGT", k=9 * 80)
@@ -164,7 +164,7 @@ def test_full_disk(map_reads, folder, small_disk, ending):
 
 
 def start_slowly(folder, output):
-    """A run that waits for more reads than it gets, once it has begun to write."""
+    """Start a run that has begun to write and waits for more reads."""
     command = [
         sys.executable, "scripts/map_reads.py", "--index", folder / "index", "-1", "-",
         "-o", output, "--sort", "--backend", "cpu",

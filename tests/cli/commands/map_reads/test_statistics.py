@@ -1,4 +1,4 @@
-"""bwarp map --stats: what is counted while mapping is what others count in the file."""
+"""bwarp map --stats: counts during mapping agree with other programs' counts in the file."""
 
 import json
 
@@ -13,7 +13,7 @@ from tests.helpers.programs.mapped_reads import contigs_of, records
 
 @pytest.fixture(scope="module", params=["pairs", "single", "end-to-end", "all"])
 def mapped(request, run_program, folder, tmp_path_factory):
-    """A sorted BAM and its statistics; of reads of which some are split, and some have indels."""
+    """Return a sorted BAM and its statistics, for reads with splits and indels."""
     out = tmp_path_factory.mktemp(request.param)
     letters = contigs_of(folder / "genome.fa")["chr1"]
     split = [
@@ -60,7 +60,7 @@ def test_counts_are_those_of_the_records(mapped):
     expected = np.concatenate(depths)[::step]
     found = np.array(statistics["depths"])
     assert step > 1
-    # pysam leaves out bases that are not A, C, G or T.
+    # pysam skips bases other than A, C, G and T.
     assert found.shape == expected.shape
     assert 0 <= np.sum(found - expected) <= n_ambiguous
     if not n_ambiguous:

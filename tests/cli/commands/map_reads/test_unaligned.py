@@ -1,4 +1,4 @@
-"""bwarp map on BAM and CRAM without alignments: as on FASTQ with tags for comments."""
+"""bwarp map on unaligned BAM and CRAM: the same as on FASTQ with tags in comments."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ TAGS = "RX,BC,MI"
 
 @pytest.fixture(scope="module")
 def unaligned(folder):
-    """The pairs, of which some have lost an end, as BAM with tags, and other tags of no use."""
+    """Write pairs, some without one end, as BAM with useful and other tags."""
     both = [(folder / f"{end}.fq").read_text().splitlines() for end in (1, 2)]
     text = "@HD\tVN:1.6\tSO:unsorted\tGO:query\n@RG\tID:g1\tSM:s\tPU:cell.1\n"
     for number in range(len(both[0]) // 4):
@@ -104,7 +104,7 @@ def test_a_read_group_that_is_typed_replaces_theirs(map_reads, unaligned):
 
 @pytest.fixture(scope="module")
 def groups(unaligned):
-    """The same reads in two groups, of some of which it is not said in which."""
+    """Write the same reads in two read groups, some without a group."""
     text = unaligned.with_suffix(".sam").read_text()
     text = text.replace("@RG", "@RG\tID:h\tSM:s\tPL:ILLUMINA\n@RG", 1)
     lines = text.splitlines(keepends=True)
@@ -119,7 +119,7 @@ def groups(unaligned):
 
 
 def groups_of(file) -> dict[tuple[str, str], str | None]:
-    """The read group of every read, by name and bases: what has lost an end is single by now."""
+    """Return the read group of each read by name and bases; orphans are single reads now."""
     return {
         (r.query_name, r.get_forward_sequence()): r.get_tag("RG") if r.has_tag("RG") else None
         for r in file.fetch(until_eof=True)
@@ -135,7 +135,7 @@ def test_reads_of_several_groups_keep_theirs(map_reads, groups, fastq, tmp_path,
     assert found.rc == 0, found.stderr
     if form == "sam":
         expected = map_reads("-1", tmp_path / "g.fq", "-p", "--comments", "-o", "-").stdout
-        # What samtools writes has no header lines of groups.
+        # The output of samtools has no header lines of read groups.
         lines = found.stdout.splitlines()
         assert [line for line in lines if not line.startswith("@RG")] == expected.splitlines()
         return

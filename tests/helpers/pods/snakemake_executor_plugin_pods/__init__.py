@@ -1,7 +1,7 @@
-"""A stand-in for Kubernetes: every job is a process in an empty folder, below $PODS.
+"""A substitute for Kubernetes: each job is a process in an empty folder in $PODS.
 
-As in a pod it finds nothing there but what Snakemake brings: the files of the clone that git knows,
-and those that a storage holds.
+As in a pod, it only finds files that Snakemake provides: those of the clone that git tracks, and
+those in a storage.
 """
 
 import os
