@@ -78,14 +78,7 @@ def main(options):
         # Indexing the chunks of the reference is slow, so search many queries at once.
         at_once = 1 << 30 if options.chunk_bases else CHUNK_BYTES
         batches = read_sequences(options.queries, chunk_bytes=at_once)
-
-        def search_batch(index, batch):
-            names_of(options.queries, batch)
-            text = make_query_text(
-                batch.codes, batch.offsets, strands, options.min_length, options.threads
-            )
-            return search(index, text)
-
+        search_batch = partial(find_in_batch, options, search)
         for batch, found in in_turns(search_batch, indexes, batches):
             n_queries += batch.count
             for matches in write(found, batch):
@@ -119,8 +112,11 @@ def format_of(options) -> str:
 
 
 def searcher(options):
-    """Return a function that finds the matches of a query text, the indexes, and the reference."""
-    length, kind, threads = options.min_length, options.kind, options.threads
+    """Return a function of an index and a query text that finds matches, the indexes, and the
+    reference.
+    """
+    kind, threads = options.kind, options.threads
+    searched = {"min_length": options.min_length, "kind": kind, "threads": threads}
     alone = options.reference and not options.chunk_bases
     if alone and options.backend == "cuda":
         raise UsageError("--backend cuda needs --index, made with bwarp index, or --chunk-bases")
@@ -128,7 +124,7 @@ def searcher(options):
     backend = "cpu" if alone else choose_engine(options.backend, gpus)
     if options.reference:
         reference = read_reference(options.reference, threads)
-        indexes = [None]
+        indexes = [reference]
     else:
         stored = load_index(options.index)
         reference = stored.reference
@@ -140,26 +136,24 @@ def searcher(options):
         )
         if backend == "cuda":
             say(str(indexes[0].plan))
-
     compile_first(backend, options, options.queries)
+    if alone:
+        table = build_kmer_table(reference, options.min_length, threads)
+        return partial(find_table_matches, **searched), [table], reference
+    searched["backend"] = backend
     if options.chunk_bases:
+        search = partial(find_in_chunks, chunk_bases=options.chunk_bases, **searched)
+        return search, [reference] * len(indexes), reference
+    return partial(find_matches, **searched), indexes, reference
 
-        def search(_index, text):
-            size = options.chunk_bases
-            return [find_in_chunks(reference, size, text, length, kind, backend, threads)]
 
-    elif alone:
-        table = build_kmer_table(reference, length, threads)
-
-        def search(_index, text):
-            return find_table_matches(table, text, length, kind, threads)
-
-    else:
-
-        def search(index, text):
-            return find_matches(index, text, length, kind, backend, threads)
-
-    return search, indexes, reference
+def find_in_batch(options, search, index, batch):
+    """Return the matches of a batch of queries."""
+    names_of(options.queries, batch)
+    text = make_query_text(
+        batch.codes, batch.offsets, STRANDS[options.strands], options.min_length, options.threads
+    )
+    return search(index, text)
 
 
 @contextmanager

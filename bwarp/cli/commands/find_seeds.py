@@ -24,7 +24,7 @@ from bwarp.options.finding import SEEDS
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.chunks import on_each_gpu
 from bwarp.runtime.progress import progress, say
-from bwarp.seeding.find import count_in_batches, find_in_batches, prepare
+from bwarp.seeding.find import BatchSearch, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.queries import kmers_to_cut, read_queries
 from bwarp.seeding.seed_tables import (
@@ -75,11 +75,11 @@ def main(options):
     compile_first(backend, options, options.queries)
     if backend == "cuda":
         say(str(indexes[0].plan))
-    searched = indexes, batches, seed_options, backend, options.threads, pam, stored.reference
+    search = BatchSearch(seed_options, backend, options.threads, stored.reference, pam)
     if options.count_only:
-        write_counts(options, count_in_batches(*searched))
+        write_counts(options, search.count(indexes, batches))
     else:
-        write_hits(options, find_in_batches(*searched), stored.reference)
+        write_hits(options, search.find(indexes, batches), stored.reference)
 
 
 def write_hits(options, found_in_batches, reference):
