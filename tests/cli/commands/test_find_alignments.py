@@ -165,14 +165,20 @@ def test_pairs_name_their_mates(given, tmp_path):
     make_mates(folder)
     run(folder, "-1", folder / "one.fq", "-2", folder / "one.fq.2", "-o", out, "-e", 2)
     with pysam.AlignmentFile(out) as bam:
-        records = [record for record in bam if not record.is_secondary]
+        records = [record for record in bam if not record.is_proper_pair]
     assert all(record.is_paired for record in records)
-    primary = {(record.query_name, record.is_read1): record for record in records}
-    for (name, first), record in primary.items():
-        mate = primary[name, not first]
+    primary = {
+        (record.query_name, record.is_read1): record
+        for record in records
+        if not record.is_secondary
+    }
+    for record in records:
+        mate = primary[record.query_name, not record.is_read1]
         assert record.mate_is_unmapped == mate.is_unmapped
+        assert record.next_reference_id == mate.reference_id
         assert record.next_reference_start == mate.reference_start
         assert record.mate_is_reverse == mate.is_reverse
+    assert {record.mate_is_unmapped for record in records if record.is_secondary} == {True, False}
 
 
 @pytest.fixture(scope="module")
