@@ -268,7 +268,9 @@ def test_memory_that_is_gone_for_good_is_a_sentence(where, tmp_path, monkeypatch
     case.sort(MOST_BYTES[where])
     for number in range(whole.asked):
         FullMemory(monkeypatch, number.__le__)
-        with pytest.raises(GpuMemoryError, match="sorting records takes more GPU memory than is"):
+        with pytest.raises(
+            GpuMemoryError, match="sorting records requires more GPU memory than is"
+        ):
             case.sort(MOST_BYTES[where])
 
 
@@ -332,7 +334,9 @@ def test_little_pinned_memory(most, tmp_path, monkeypatch):
     if most:
         case.sort(1 << 20)
         return
-    with pytest.raises(GpuMemoryError, match="sorting records takes more GPU memory than is free"):
+    with pytest.raises(
+        GpuMemoryError, match="sorting records requires more GPU memory than is free"
+    ):
         case.sort(1 << 20)
 
 

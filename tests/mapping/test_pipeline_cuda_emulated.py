@@ -178,7 +178,9 @@ def test_a_pair_that_has_no_room_is_not_halved(monkeypatch):
         raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
 
     monkeypatch.setattr(pipeline_cuda, "score_reads", score_none)
-    with pytest.raises(GpuMemoryError, match="mapping a read takes more GPU memory than is free"):
+    with pytest.raises(
+        GpuMemoryError, match="mapping a read requires more GPU memory than is free"
+    ):
         list(pipeline_cuda.map_chunks(index, genome, chunks_of(reads, 2, 3), PARAMETERS, 1))
 
 

@@ -8,7 +8,7 @@ __all__ = ["without_progress"]
 def without_progress(said: str) -> str:
     """What a program said, without the lines that only slow machines and first runs have."""
     return re.sub(
-        r"^(compiling for this machine, .*|[\d,]+ [\w-]+ done, .*|.*: done after .*)\n",
+        r"^(compiling for this machine.*|[\d,]+ [\w-]+ done, .*|.*: done after .*)\n",
         "",
         said,
         flags=re.MULTILINE,
