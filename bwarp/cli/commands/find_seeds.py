@@ -54,10 +54,10 @@ def main(options):
     batches = read_queries(options.queries, *kmers_to_cut(options.k, options.step))
     output_format = table_format(options.output)
     if options.site_sequence and (output_format != "tsv" or options.count_only):
-        raise UsageError("--site-sequence is a column of hits in .tsv or .tsv.gz: leave it out")
+        raise UsageError("--site-sequence requires a table of hits, .tsv or .tsv.gz")
     check_outputs(tables_at(options.output), [options.index, options.queries])
     if options.count_only and output_format != "tsv":
-        raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
+        raise UsageError("--count-only requires .tsv or .tsv.gz output")
     backend = choose_engine(options.backend, options.gpus)
     seed_options = SeedOptions(
         options.mismatches, options.max_hits, options.algorithm, options.locate
@@ -112,11 +112,11 @@ def write_counts(options, counted_batches):
 
 def say_outcome(options, counts):
     if counts.searched + counts.skipped == 0:
-        say(f"warning: {options.queries} holds no queries")
+        say(f"warning: {options.queries}: the file contains no sequences")
     if counts.skipped and options.k is None and options.output != "-":
         reasons = sibling(options.output, "skipped")
         say(
-            f"warning: {counted(counts.skipped, 'query was', 'queries were')} not searched: "
-            f"{reasons} says why"
+            f"warning: {counted(counts.skipped, 'query was', 'queries were')} not searched: see "
+            f"{reasons} for the reasons"
         )
     say(counts.sentence())
