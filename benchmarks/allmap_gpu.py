@@ -123,8 +123,10 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
     from bwarp.loci.find import LociTask, load, reads_a_chunk
-    from bwarp.loci.locus_bam import locus_records
+    from bwarp.loci.locus_bam import locus_tables
+    from bwarp.mapping.extension_cpu import Genome
     from bwarp.reads.read_chunks import read_chunks
+    from bwarp.records.record_writer import bam_records
     from bwarp.runtime.chunks import read_ahead
 
     start, marks = time.perf_counter(), []
@@ -135,10 +137,11 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
     index = load_index(folder / "index")
     engine = load(index, task, "cuda", options.threads)
     loaded, n_reads, n_loci = time.perf_counter() - start, 0, 0
-    starts, contigs = index.reference.contig_starts, Names.of(index.reference.names)
+    contigs = Names.of(index.reference.names)
+    bases = Genome(engine.genome.blocks, index.reference.contig_starts)
 
     def records(found):
-        return locus_records(found, engine.genome.blocks, starts, b"", contigs).starts[-1]
+        return bam_records(locus_tables(found, bases, contigs))
 
     for _, counts in engine.find_loci(chunks, records):
         n_reads, n_loci = n_reads + counts.reads, n_loci + counts.loci
@@ -174,9 +177,10 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     from bwarp.loci.alignments_cpu import align_loci
     from bwarp.loci.candidates_cpu import blocks_of
     from bwarp.loci.find import FoundChunk, LociTask, load, reads_a_chunk
-    from bwarp.loci.locus_bam import locus_records
-    from bwarp.mapping.extension_cpu import both_strands
+    from bwarp.loci.locus_bam import locus_tables
+    from bwarp.mapping.extension_cpu import Genome, both_strands
     from bwarp.reads.read_chunks import read_chunks
+    from bwarp.records.record_writer import bam_records
 
     step = StepClock()
     index = step("load the index", load_index, folder / "index")
@@ -184,6 +188,8 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     engine = step("genome and GPU", load, index, task, "cuda", options.threads)
     genome, find_loci = engine.genome, engine.finder.find_batch
     preparing = {name: round(value, 3) for name, value in step.seconds.items()}
+    contigs = Names.of(index.reference.names)
+    bases = Genome(genome.blocks, index.reference.contig_starts)
     lines = []
     calls = cProfile.Profile()
     for what, context in (
@@ -214,9 +220,8 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 alignments = step("align, a thread", align_loci, *given)
                 n_of_reads = np.bincount(loci.reads, minlength=chunk.n_reads)
                 found = FoundChunk(chunk, both, loci, alignments, n_of_reads, n_of_reads[:0])
-                contigs = index.reference.contig_starts
-                given = genome.blocks, contigs, b"", Names.of(index.reference.names)
-                step("make records", locus_records, found, *given)
+                tables = step("lay out records", locus_tables, found, bases, contigs)
+                step("write records", bam_records, tables)
                 n_reads, n_loci = n_reads + chunk.n_reads, n_loci + len(loci.reads)
         times = step.seconds if kernels is None else kernels.seconds
         if what == "calls":

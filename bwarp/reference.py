@@ -121,9 +121,9 @@ def read_reference(path: str | os.PathLike, threads: int = 1) -> Reference:
     """
     names, contig_starts, codes = _read_contigs(path)
     if not names:
-        raise InputError(f"{path}: the file is empty: a FASTA file with the reference is needed")
+        raise InputError(f"{path}: the file contains no sequences")
     if codes.size == 0:
-        raise InputError(f"{path}: no contig has any sequence")
+        raise InputError(f"{path}: all contigs are empty")
     check_size(path, codes.size)
     md5 = _contig_md5(codes, contig_starts, threads)
     if codes.max() > AMBIGUOUS:
@@ -139,8 +139,8 @@ def check_size(where: str | os.PathLike, n_bases: int) -> None:
     """Raise an error if a text is too long for an index."""
     if n_bases > LONGEST_TEXT:
         raise InputError(
-            f"{where}: {n_bases:,} bases are more than the {LONGEST_TEXT:,} that one index can "
-            "hold: split the reference"
+            f"{where}: {n_bases:,} bases exceed the maximum of {LONGEST_TEXT:,} for one index: "
+            "split the reference"
         )
 
 
@@ -303,8 +303,8 @@ def _add_contig(path, header: bytes, line: int, names: list[str], lines_of: dict
     name = words[0].decode("utf-8", "replace")
     if name in lines_of:
         raise InputError(
-            f"{path}, line {line}: contig {name!r} stands in line {lines_of[name]} already: "
-            "every contig needs a name of its own"
+            f"{path}, line {line}: two contigs are named {name!r}, the first in line "
+            f"{lines_of[name]}: rename one"
         )
     lines_of[name] = line
     names.append(name)
@@ -317,12 +317,12 @@ def _letter_error(path, line: int, letter: bytes, begins_line: bool, names: list
     if letter == b"@" and begins_line and not names:
         return not_fasta_error(start)
     if not names:
-        return InputError(f"{start}a FASTA file begins with a line like >chr1")
+        return InputError(f"{start}a FASTA file must begin with a line such as >chr1")
     shown = letter.decode("latin-1")
     if shown.upper() in "EFILPQXZJO*":
         return InputError(
-            f"{start}{shown!r} is a protein letter: the reference must be of DNA or RNA "
-            "(IUPAC letters)"
+            f"{start}{shown!r} is a protein letter: the reference must be DNA or RNA (IUPAC "
+            "letters)"
         )
     return InputError(f"{start}{shown!r} is not a nucleotide letter (IUPAC)")
 

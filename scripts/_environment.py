@@ -20,7 +20,9 @@ def _what_to_type() -> str:
     command = shlex.join([os.path.relpath(environment / "bin/python"), *sys.argv])
     if (environment / "bin/python").exists() and Path(sys.prefix) != environment:
         return f"type {command}"
-    return f"type make doctor in {environment.parent}, which brings what is missing, then {command}"
+    return (
+        f"type make doctor in {environment.parent}, which installs what is missing, then {command}"
+    )
 
 
 try:

@@ -206,27 +206,25 @@ def test_a_hundred_thousand_contigs_take_a_moment(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", ": the file is empty: a FASTA file with the reference is needed"),
-        (b"\n\r\n  \n", ": the file is empty: a FASTA file with the reference is needed"),
-        (b">a\n>b\n\n", ": no contig has any sequence"),
+        (b"", ": the file contains no sequences"),
+        (b"\n\r\n  \n", ": the file contains no sequences"),
+        (b">a\n>b\n\n", ": all contigs are empty"),
         (b">a\nNNN\n>b\nRYK\n", ": no contig has an A, C, G or T: there is nothing to index"),
-        (b"ACGT\n>a\nACGT\n", ", line 1: a FASTA file begins with a line like >chr1"),
-        (b"\n\nACGT\nAC*\n", ", line 3: a FASTA file begins with a line like >chr1"),
-        (b"\n#comment\n>a\nACGT\n", ", line 2: a FASTA file begins with a line like >chr1"),
-        (b"BAM\x01\x00", ", line 1: a FASTA file begins with a line like >chr1"),
+        (b"ACGT\n>a\nACGT\n", ", line 1: a FASTA file must begin with a line such as >chr1"),
+        (b"\n\nACGT\nAC*\n", ", line 3: a FASTA file must begin with a line such as >chr1"),
+        (b"\n#comment\n>a\nACGT\n", ", line 2: a FASTA file must begin with a line such as >chr1"),
+        (b"BAM\x01\x00", ", line 1: a FASTA file must begin with a line such as >chr1"),
         (
             b"@r1\nACGT\n+\nIIII\n",
-            ", line 1: this looks like FASTQ; the reference must be FASTA (>name)",
+            ", line 1: this looks like FASTQ, but the reference must be FASTA (>name)",
         ),
         (
             b">sp|P1\nACDEFGH\n",
-            ", line 2: 'E' is a protein letter: the reference must be of DNA or RNA "
-            "(IUPAC letters)",
+            ", line 2: 'E' is a protein letter: the reference must be DNA or RNA (IUPAC letters)",
         ),
         (
             b">a\nACGT\n>b\nACG\nAC*\n",
-            ", line 5: '*' is a protein letter: the reference must be of DNA or RNA "
-            "(IUPAC letters)",
+            ", line 5: '*' is a protein letter: the reference must be DNA or RNA (IUPAC letters)",
         ),
         (b">a\nAC-GT\n", ", line 2: '-' is not a nucleotide letter (IUPAC)"),
         (b">a\nACGT\n@r\nACGT\n", ", line 3: '@' is not a nucleotide letter (IUPAC)"),
@@ -237,34 +235,33 @@ def test_a_hundred_thousand_contigs_take_a_moment(tmp_path):
         (b">a\nAC\n>  \t\r\nGT\n", ", line 3: a contig without a name: write >name"),
         (
             b">a x\nAC\n>b\nGT\n>a y\nTT\n",
-            ", line 5: contig 'a' stands in line 1 already: every contig needs a name of its own",
+            ", line 5: two contigs are named 'a', the first in line 1: rename one",
         ),
-        (b">a\nAC\n>a", ", line 3: contig 'a' stands in line 1 already: every contig needs a "
-         "name of its own"),
+        (b">a\nAC\n>a", ", line 3: two contigs are named 'a', the first in line 1: rename one"),
         (
             b">a\rACGT\r>b\rGG\r",
-            ", line 1: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 1: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
         (
             b">a\nACGT\n>b\nAC\rGT\nAC\n",
-            ", line 4: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 4: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
         (
             b"\n\r>a\nACGT\n",
-            ", line 2: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 2: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
         (
             b">a\r\nACGT\r\nAC\r\r\nAC\r\n",
-            ", line 3: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 3: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
         (
             b">a\nACGT\n\r>b\nAC\n",
-            ", line 3: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 3: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
     ],
 )  # fmt: skip
@@ -299,7 +296,7 @@ def test_a_truncated_file(tmp_path):
     with pytest.raises(InputError) as error:
         read_reference(path)
     assert str(error.value) == (
-        f"{path}: the compressed file ends too early: it was cut off; fetch or write it again"
+        f"{path}: the compressed file is truncated: download or write it again"
     )
 
 
@@ -312,7 +309,7 @@ def test_too_long_for_one_index(tmp_path, monkeypatch, limit):
     with pytest.raises(InputError) as error:
         read_reference(path)
     assert str(error.value) == (
-        f"{path}: 14 bases are more than the {limit} that one index can hold: split the reference"
+        f"{path}: 14 bases exceed the maximum of {limit} for one index: split the reference"
     )
     monkeypatch.setattr(reference_module, "LONGEST_TEXT", 14)
     assert read_reference(path).text_length == 14
@@ -323,7 +320,7 @@ def test_a_long_genome_with_little_to_index(tmp_path, monkeypatch):
     path = tmp_path / "gaps.fa"
     path.write_bytes(b">a\nAC" + b"N" * 100 + b"GT\n")
     monkeypatch.setattr(reference_module, "LONGEST_TEXT", 50)
-    with pytest.raises(InputError, match="104 bases are more than the 50"):
+    with pytest.raises(InputError, match="104 bases exceed the maximum of 50"):
         read_reference(path)
 
 

@@ -72,13 +72,14 @@ class GatkParameters:
     def __post_init__(self):
         if self.match <= 0 or self.mismatch >= 0 or self.gap_extend >= 0:
             raise UsageError(
-                f"match {self.match}, mismatch {self.mismatch}, gap-extend {self.gap_extend}: "
-                "in GATK's mode a match scores above 0, the others below"
+                f"match {self.match}, mismatch {self.mismatch}, gap-extend {self.gap_extend}: with "
+                "--mode gatk the score of a match must be positive, the others negative"
             )
         if self.gap_open > self.gap_extend:
             raise UsageError(
-                f"gap-open {self.gap_open} is less of a penalty than gap-extend "
-                f"{self.gap_extend}: in GATK's mode it is what the first base of a gap scores"
+                f"gap-open {self.gap_open} is greater than gap-extend {self.gap_extend}: with "
+                "--mode gatk it is the score of the first base of a gap, and must be at most "
+                "gap-extend"
             )
 
 

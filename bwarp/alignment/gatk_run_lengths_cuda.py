@@ -93,7 +93,7 @@ def gatk_alignments(
     longest = max(int(side.lengths.max(initial=0)) for side in (pairs.queries, pairs.references))
     if longest > LONGEST:
         raise InputError(
-            f"a sequence has {longest:,} bases, and --algorithm run-lengths counts up to "
+            f"a sequence has {longest:,} bases, but --algorithm run-lengths allows at most "
             f"{LONGEST:,}: use --algorithm band"
         )
     batch = gatk_batch(pairs, threads)

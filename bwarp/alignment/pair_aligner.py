@@ -77,14 +77,14 @@ def pair_aligner(
     PAIRS["algorithm"].check(algorithm)
     if mode == "gatk":
         if matrix or free_ends:
-            raise UsageError("--matrix and --free-ends are not for --mode gatk: leave them out")
+            raise UsageError("--mode gatk cannot be combined with --matrix or --free-ends")
         rules = _gatk_parameters(parameters, match, mismatch, gap_open, gap_extend)
         align = _gatk_engine(backend, algorithm, threads, rules, overhang or "softclip")
         return PairAligner(align, LETTER_OF_BYTE, None)
     if overhang or parameters:
-        raise UsageError("--overhang and --parameters are for --mode gatk: leave them out")
+        raise UsageError("--overhang and --parameters require --mode gatk")
     if algorithm == "run-lengths":
-        raise UsageError("--algorithm run-lengths is for --mode gatk: leave it out")
+        raise UsageError("--algorithm run-lengths requires --mode gatk")
     scoring = _scoring(matrix, match, mismatch, gap_open, gap_extend)
     ends = _mode(mode, free_ends)
     if backend == "cuda":
@@ -99,7 +99,7 @@ def pair_aligner(
 def _scoring(matrix, match, mismatch, gap_open, gap_extend) -> Scoring:
     if matrix:
         if match is not None or mismatch is not None:
-            raise UsageError("--matrix takes the place of --match and --mismatch: give one of both")
+            raise UsageError("--matrix cannot be combined with --match or --mismatch")
         return matrix_scoring(matrix, _given(gap_open, 11), _given(gap_extend, 1))
     return nucleotide_scoring(
         _given(match, 1), _given(mismatch, -4), _given(gap_open, 6), _given(gap_extend, 1)
@@ -114,7 +114,7 @@ def _mode(name: str, free_ends: str | Sequence[str] | None) -> Mode:
     if free_ends is None:
         return MODES[name]
     if name != "semiglobal":
-        raise UsageError(f"--free-ends is for --mode semiglobal, not {name}")
+        raise UsageError(f"--free-ends requires --mode semiglobal, not {name}")
     ends = free_ends.split(",") if isinstance(free_ends, str) else free_ends
     for end in ends:
         if end not in FREE_ENDS:
@@ -125,7 +125,7 @@ def _mode(name: str, free_ends: str | Sequence[str] | None) -> Mode:
 def _gatk_parameters(name, match, mismatch, gap_open, gap_extend) -> GatkParameters:
     name = name or "new-sw-parameters"
     if name not in GATK_PARAMETERS:
-        raise UsageError(f"parameters {name!r} are not one of {', '.join(GATK_PARAMETERS)}")
+        raise UsageError(f"parameters {name!r} is not one of {', '.join(GATK_PARAMETERS)}")
     changes = {
         "match": match,
         "mismatch": mismatch,
@@ -141,7 +141,7 @@ def _gatk_engine(
     if algorithm == "run-lengths":
         if backend == "cpu":
             raise UsageError(
-                "algorithm run-lengths needs a GPU, and the backend is cpu: use --algorithm band"
+                "algorithm run-lengths requires a GPU, but the backend is cpu: use --algorithm band"
             )
         from bwarp.alignment.gatk_run_lengths_cuda import gatk_alignments
     elif backend == "cuda":
@@ -246,7 +246,7 @@ def side_by_side(queries: _Side, references: _Side) -> Iterator[NamedPairs]:
         n_references = first if r is None else _count(r, right)
         raise InputError(
             f"{queries} has {counted(n_queries, 'record')} but {references} has {n_references:,}: "
-            "record i goes with record i, so both must have as many"
+            "query i is aligned to reference i, so their numbers must be equal"
         )
 
 
@@ -262,9 +262,9 @@ def _named(
     lengths = pairs.queries.lengths.astype(np.int64), pairs.references.lengths.astype(np.int64)
     for i in np.flatnonzero(lengths[0] * lengths[1] > MOST_CELLS)[:1]:
         raise InputError(
-            f"{where}: pair {first + i + 1:,} ({query_names[i]}) has {lengths[0][i]:,} and "
-            f"{lengths[1][i]:,} letters, and the most that are aligned are {MOST_CELLS:,} in their "
-            "product: align such sequences with a program made for them, such as minimap2"
+            f"{where}, pair {first + i + 1:,} ({query_names[i]}): the product of the lengths "
+            f"{lengths[0][i]:,} and {lengths[1][i]:,} exceeds {MOST_CELLS:,}: use a program for "
+            "long sequences, such as minimap2"
         )
     return NamedPairs(pairs, query_names, reference_names, qualities, first)
 
@@ -279,8 +279,8 @@ def _refuse_empty(path, batch, begin: int, count: int) -> None:
     if empty.size:
         record = begin + int(empty[0])
         raise InputError(
-            f"{path}: record {batch.first_record + record + 1} ({batch.name(record)}) "
-            "has no sequence: remove it and its partner"
+            f"{path}, record {batch.first_record + record + 1} ({batch.name(record)}) has no "
+            "sequence: remove it and its partner"
         )
 
 
@@ -306,9 +306,8 @@ def read_pair_table(path: str | os.PathLike, code_of_byte: np.ndarray) -> Iterat
             fields = [name.encode(), fields[0], name.encode(), fields[1]]
         if len(fields) != 4:
             raise InputError(
-                f"{path}: line {number} has {counted(len(fields), 'column')}: give query and "
-                "reference, "
-                "or query name, query, reference name and reference, with tabs between them"
+                f"{path}, line {number}: found {counted(len(fields), 'column')}: write query and "
+                "reference, or query name, query, reference name and reference, separated by tabs"
             )
         rows.append(
             (
@@ -341,12 +340,12 @@ def _lines(path) -> Iterator[tuple[int, bytes]]:
 def _encode(path, number, side, letters, code_of_byte) -> np.ndarray:
     codes = code_of_byte[np.frombuffer(letters, np.uint8)]
     if codes.size == 0:
-        raise InputError(f"{path}: line {number}: the {side} is empty: remove that line")
+        raise InputError(f"{path}, line {number}: the {side} is empty: remove the line")
     if codes.max() == 255:
         letter = letters[int(np.argmax(codes == 255))]
         raise InputError(
-            f"{path}: line {number}: {chr(letter)!r} in the {side} is not a letter of the "
-            "alphabet that the scores are for"
+            f"{path}, line {number}: {chr(letter)!r} in the {side} is not in the alphabet of the "
+            "scores"
         )
     return codes
 

@@ -153,13 +153,13 @@ def check_pairs(pairs: PairBatch) -> None:
     if pairs.queries.count != pairs.references.count:
         raise InputError(
             f"{counted(pairs.queries.count, 'query')} but "
-            f"{counted(pairs.references.count, 'reference')}: "
-            "pair i is query i with reference i, so give as many of one as of the other"
+            f"{counted(pairs.references.count, 'reference')}: query i is aligned to reference i, "
+            "so their numbers must be equal"
         )
     for side, sequences in (("query", pairs.queries), ("reference", pairs.references)):
         if sequences.lengths.min(initial=1) <= 0:
             empty = int(np.argmax(sequences.lengths <= 0))
-            raise InputError(f"the {side} of pair {empty + 1} is empty: remove that pair")
+            raise InputError(f"the {side} of pair {empty + 1} is empty: remove the pair")
 
 
 def sums_of_cigars(values: np.ndarray, cigar_offsets: np.ndarray) -> np.ndarray:

@@ -103,20 +103,21 @@ class Scoring:
             raise ValueError(f"matrix of {self.matrix.shape} for {size} letters")
         for name, cost in (("gap-open", self.gap_open), ("gap-extend", self.gap_extend)):
             if cost < 0:
-                raise UsageError(
-                    f"{name} is {cost}: gap costs are positive numbers to subtract, type {-cost}"
-                )
+                raise UsageError(f"{name} is {cost}: gap costs must not be negative: use {-cost}")
             if cost > MOST_SCORE:
-                raise UsageError(f"{name} is {cost}: costs and scores go up to {MOST_SCORE}")
+                raise UsageError(
+                    f"{name} is {cost}: the maximum of costs and scores is {MOST_SCORE}"
+                )
         largest = int(np.abs(self.matrix.astype(np.int64)).max())
         if largest > MOST_SCORE:
             raise UsageError(
-                f"the matrix has a score of {largest}: costs and scores go up to {MOST_SCORE}"
+                f"the matrix has a score of {largest}: the maximum of costs and scores is "
+                f"{MOST_SCORE}"
             )
         two_scores = _two_scores(self.matrix, self.ambiguous)
         if two_scores is None and largest > MATRIX_SCORE:
             raise UsageError(
-                f"the matrix has a score of {largest}: a matrix goes up to {MATRIX_SCORE}"
+                f"the matrix has a score of {largest}: the maximum in a matrix is {MATRIX_SCORE}"
             )
         object.__setattr__(self, "match_mismatch", two_scores)
 
@@ -141,13 +142,17 @@ def nucleotide_scoring(match: int, mismatch: int, gap_open: int, gap_extend: int
         Costs, >= 0.
     """
     if match < 0:
-        raise UsageError(f"match is {match}: a match scores 0 or more")
+        raise UsageError(f"match is {match}: the score of a match must be 0 or more")
     if mismatch > 0:
-        raise UsageError(f"mismatch is {mismatch}: a mismatch scores 0 or less, type {-mismatch}")
+        raise UsageError(
+            f"mismatch is {mismatch}: the score of a mismatch must be 0 or less: use {-mismatch}"
+        )
     if mismatch == match:
-        raise UsageError("match and mismatch are both 0: every alignment would score the same")
+        raise UsageError("match and mismatch are both 0: all alignments would have the same score")
     if max(match, -mismatch) > MOST_SCORE:
-        raise UsageError(f"match {match}, mismatch {mismatch}: scores go up to {MOST_SCORE}")
+        raise UsageError(
+            f"match {match}, mismatch {mismatch}: scores must be from -{MOST_SCORE} to {MOST_SCORE}"
+        )
     matrix = np.full((len(LETTERS), len(LETTERS)), mismatch, np.int16)
     np.fill_diagonal(matrix[:AMBIGUOUS, :AMBIGUOUS], match)
     return Scoring(LETTERS, CODE_OF_BYTE, matrix, gap_open, gap_extend, AMBIGUOUS)
@@ -181,13 +186,13 @@ def _named_matrix(name: str) -> tuple[bytes, np.ndarray]:
     names = substitution_matrices.load()
     by_capitals = {known.upper(): known for known in names} | {"EDNAFULL": "NUC.4.4"}
     if name.upper() not in by_capitals:
-        raise UsageError(f"matrix {name!r} is not known: choose one of {', '.join(names)}")
+        raise UsageError(f"unknown matrix {name!r}: use one of {', '.join(names)}")
     table = substitution_matrices.load(by_capitals[name.upper()])
     values = np.asarray(table)
     if not isinstance(table.alphabet, str) or not np.array_equal(values, np.rint(values)):
         raise UsageError(
-            f"matrix {name} is not of whole scores over single letters: choose another, "
-            "such as BLOSUM62"
+            f"matrix {name} does not hold integer scores of single letters: use another, such as "
+            "BLOSUM62"
         )
     letters, matrix = table.alphabet.encode(), values.astype(np.int16)
     if not set(letters) - set(b"ACGTURYSWKMBDHVN*"):
@@ -247,7 +252,7 @@ def element_type(
     if max(high, -low) > SCORE_BOUND:
         raise InputError(
             f"{query_length} against {counted(reference_length, 'residue')} can score {high} or "
-            f"{low}, beyond "
-            f"the {SCORE_BOUND} that fits: use smaller scores and gap costs, or shorter sequences"
+            f"{low}, beyond the limit of {SCORE_BOUND}: use smaller scores and gap costs, or "
+            "shorter sequences"
         )
     return np.int32

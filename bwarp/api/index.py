@@ -143,7 +143,7 @@ def arrays_of(index: "Index | FMIndex | StoredIndex | str | os.PathLike") -> FMI
     if isinstance(index, Index):
         return index.fm_index
     raise UsageError(
-        f"the index is of type {type(index).__name__}: give a bwarp.Index, or the folder of one"
+        f"the index is of type {type(index).__name__}: give a bwarp.Index or the folder of an index"
     )
 
 
@@ -155,7 +155,7 @@ def _reference_of(given: Sequences, threads: int) -> Reference:
     names = batch.names()
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InputError(f"reference: two contigs are called {twice!r}: rename one")
+        raise InputError(f"reference: two contigs are named {twice!r}: rename one")
     if not (batch.codes < 4).any():
         raise InputError("reference: no contig has an A, C, G or T: there is nothing to index")
     check_size("reference", batch.codes.size + len(names))

@@ -118,15 +118,15 @@ def find_loci(
     if over:
         warnings.warn(
             f"{counted(over, 'read has', 'reads have')} more than {counted(max_places, 'locus')} "
-            "and so no rows: max_places=0 lists them all",
+            "and no rows: use max_places=0 to list all loci",
             stacklevel=2,
         )
     if skipped:
         warnings.warn(
             counted(
                 skipped,
-                "read is no longer than the edits allowed, and was not searched",
-                "reads are no longer than the edits allowed, and were not searched",
+                "read was not searched because it has no more bases than edits are allowed",
+                "reads were not searched because they have no more bases than edits are allowed",
             ),
             stacklevel=2,
         )

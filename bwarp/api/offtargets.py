@@ -73,7 +73,7 @@ def find_offtargets(
     )
     threads = threads_or_all(threads)
     if guides_have_pam and not searched.texts:
-        raise UsageError("guides_have_pam=True needs the PAM: give pam, or leave it out")
+        raise UsageError("guides_have_pam=True requires a PAM: use pam, or omit guides_have_pam")
     given = _guides_of(guides, searched if guides_have_pam else None)
     if not guides_have_pam and (left_on := pam_left_on(given, searched, "guides_have_pam=True")):
         warnings.warn(left_on, stacklevel=2)
@@ -111,7 +111,7 @@ def _guides_of(given: Sequences, pam: Pam | None) -> Guides:
     for item in given_sequences(given, "guides"):
         if not isinstance(item.sequence, str):
             raise InputError(
-                f"{item.where} is of type {type(item.sequence).__name__}: a guide is a str"
+                f"{item.where} is of type {type(item.sequence).__name__}: a guide must be a str"
             )
         names.append(str(item.key))
         sequences.append(item.sequence)

@@ -70,9 +70,9 @@ def scan(
         windows instead of position. Rows are in the order of the program's table.
     """
     if count_only and (best or regions):
-        raise UsageError("--count-only lists no hits: leave out --best and --regions")
+        raise UsageError("--count-only cannot be combined with --best or --regions")
     if best and regions:
-        raise UsageError("--best and --regions exclude each other: choose one")
+        raise UsageError("--best cannot be combined with --regions")
     least = parse_similarity(str(similarity))
     best = SCAN["best"].check(best)
     max_hits = SCAN["max_hits"].check(max_hits)
@@ -105,9 +105,8 @@ def _refuse_too_many(groups: list[QueryGroups], hits: list[np.ndarray], most: in
     total = sum(int(h[g.group_of_query].sum()) for g, h in zip(groups, hits, strict=True))
     if total > most:
         raise UsageError(
-            f"{counted(total, 'hit is', 'hits are')} more than max_hits {most:,}: raise "
-            "similarity, ask for best or "
-            "count_only, or raise max_hits"
+            f"{counted(total, 'hit exceeds', 'hits exceed')} max_hits {most:,}: raise similarity, "
+            "use best or count_only, or raise max_hits"
         )
 
 

@@ -95,7 +95,7 @@ def search(
     if evalue:
         if match is not None:
             raise UsageError(
-                "E-values need a protein matrix: leave out --evalue and --alignments with --match"
+                "E-values require a protein matrix: omit --evalue and --alignments with --match"
             )
         parameters = karlin_altschul(matrix or MATRIX, gap_open, gap_extend)
     # Read queries first, so that errors in them are found before a large database is read.

@@ -146,14 +146,14 @@ class _Unreported:
         if self.over:
             warnings.warn(
                 f"{counted(self.over, 'k-mer has', 'k-mers have')} more than "
-                f"{counted(max_hits, 'hit')} and so no rows: "
-                "max_hits=0 lists them all, count_only=True says how many each has",
+                f"{counted(max_hits, 'hit')} and no rows: use max_hits=0 to list all hits, or "
+                "count_only=True to count them",
                 stacklevel=3,
             )
         if self.skipped and whole:
             rest = self.skipped - len(self.first_skipped)
             more = f", and {rest:,} more" if rest else ""
             warnings.warn(
-                f"queries that were not searched: {', '.join(self.first_skipped)}{more}",
+                f"queries not searched: {', '.join(self.first_skipped)}{more}",
                 stacklevel=3,
             )

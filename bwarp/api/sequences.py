@@ -53,8 +53,8 @@ def is_file(given: Sequences, what: str) -> TypeGuard[str | os.PathLike]:
     if isinstance(given, str | bytes | bytearray):
         shown = repr(given[:_SHOWN])
         raise UsageError(
-            f"{what} {shown} is no file that is here: write [{shown}] for a list with one "
-            "sequence, or the path of a FASTA or FASTQ file"
+            f"{what} {shown} is not an existing file: use [{shown}] for a list of one sequence, or "
+            "the path of a FASTA or FASTQ file"
         )
     return False
 
@@ -80,7 +80,7 @@ def sequence_batches(
 def refuse_nothing(sequences: Sized, what: str) -> None:
     """Raise an error if there are no sequences."""
     if not len(sequences):
-        raise InputError(f"{what}: there is nothing in it: give one sequence or more")
+        raise InputError(f"{what}: no sequences: give at least one")
 
 
 def given_sequences(given: Sequences, what: str) -> Iterator[Given]:
@@ -121,7 +121,7 @@ def batch_of(
         number = int(np.searchsorted(offsets, at, side="right")) - 1
         raise InputError(
             f"{items[number].where}: {chr(text[at])!r} at position {at - offsets[number]} is not a "
-            "letter of this kind of sequence"
+            "valid sequence letter"
         )
     names, edges = _end_to_end([_name(item) for item in items])
     return SequenceBatch(
@@ -157,22 +157,20 @@ def _text(item: Given, letters: np.ndarray) -> bytes:
     if isinstance(sequence, np.ndarray) and sequence.dtype == np.uint8 and sequence.ndim == 1:
         if sequence.size and sequence.max() >= letters.size:
             raise InputError(
-                f"{item.where}: {sequence.max()} is not a code of this kind of sequence: codes are "
-                f"0 to {letters.size - 1}"
+                f"{item.where}: {sequence.max()} is not a valid code: codes are 0 to "
+                f"{letters.size - 1}"
             )
         return letters[sequence].tobytes()
     raise InputError(
-        f"{item.where} is of type {type(sequence).__name__}: a sequence is a str, bytes, or an "
-        "array of codes (uint8)"
+        f"{item.where} is of type {type(sequence).__name__}: a sequence must be a str, bytes, or "
+        "an array of codes (uint8)"
     )
 
 
 def _name(item: Given) -> bytes:
     name = str(item.key)
     if len(name.split()) != 1 or name != name.strip():
-        raise InputError(
-            f"{item.where}: a name has letters and no blanks, for tables end it there: rename it"
-        )
+        raise InputError(f"{item.where}: names must not be empty or contain white space: rename it")
     return name.encode()
 
 
@@ -197,7 +195,7 @@ def chunks_of_reads(
             return read_chunks(os.fspath(reads), os.fspath(mates), False, size, threads)
     elif mates is None or not is_file(mates, "mates"):
         return _chunks_of(reads, mates, size)
-    raise UsageError("reads and mates: give both as files, or both in memory")
+    raise UsageError("reads and mates must both be files, or both be in memory")
 
 
 def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator[ReadChunk]:
@@ -209,7 +207,7 @@ def _chunks_of(reads: Sequences, mates: Sequences | None, size: int) -> Iterator
         if len(partners) != len(items):
             raise InputError(
                 f"{counted(len(items), 'read')} but {counted(len(partners), 'mate')}: give one "
-                "mate for every read"
+                "mate per read"
             )
         ends = 2
         items = [read for pair in zip(items, partners, strict=True) for read in pair]
@@ -224,9 +222,8 @@ def _chunk_of(items: list[Given], ends: int, first_template: int) -> ReadChunk:
     lengths = np.diff(batch.offsets)
     for number in np.flatnonzero(lengths > LONGEST_READ)[:1]:
         raise InputError(
-            f"{items[number].where} has {counted(lengths[number], 'base')}, and the longest "
-            "that are mapped "
-            f"have {LONGEST_READ:,}: map longer reads with a mapper made for them, such as minimap2"
+            f"{items[number].where} has {counted(lengths[number], 'base')}, but the maximum is "
+            f"{LONGEST_READ:,}: use a mapper for long reads, such as minimap2"
         )
     return ReadChunk(
         codes=batch.codes,

@@ -105,8 +105,7 @@ def _of_loci(path: str | os.PathLike) -> pd.DataFrame:
         return pd.DataFrame([asdict(Certificate.read(path))])
     except InputError:
         raise InputError(
-            f"{path}: not the statistics of bwarp map or bwarp allmap: read other JSON "
-            "with json.load"
+            f"{path}: not statistics of bwarp map or bwarp allmap: read other JSON with json.load"
         ) from None
 
 
@@ -177,14 +176,14 @@ def read_table(path: str | os.PathLike) -> pd.DataFrame:
     """
     ending = Path(os.fspath(path).removesuffix(".gz")).suffix
     if ending in _ALIGNMENTS:
-        raise UsageError(f"{path}: these are alignments: read them with pysam.AlignmentFile")
+        raise UsageError(f"{path}: the file contains alignments: read it with pysam.AlignmentFile")
     if ending == ".json":
         return statistics_frame(path)
     if ending == ".parquet":
         return _read_parquet(path)
     text = b"".join(read_blocks(path))
     if text and not text.endswith(b"\n"):
-        raise InputError(f"{path}: the last line has no end: the file was cut off; write it again")
+        raise InputError(f"{path}: the file is truncated: write it again")
     if ending == ".bed":
         return _cells(path, text, _dtypes(BED))
     if ending == ".m8":
@@ -206,8 +205,8 @@ def _refuse_unknown(path, names: Sequence[str]) -> None:
         known = name in DTYPES or name in _OTHER_FORMATS or _SITES_OF_GUIDE.fullmatch(name)
         if not known:
             raise InputError(
-                f"{path}: not a table of bwarp, for none has a column {name[:40]!r}: "
-                "read other tables with pandas.read_csv"
+                f"{path}: not a table of bwarp (unknown column {name[:40]!r}): read other tables "
+                "with pandas.read_csv"
             )
 
 
@@ -216,7 +215,7 @@ def _read_parquet(path) -> pd.DataFrame:
         try:
             table = pd.read_parquet(file)
         except (ValueError, OSError) as error:
-            raise InputError(f"{path}: the Parquet file is damaged: write it again") from error
+            raise InputError(f"{path}: the file is damaged: write it again") from error
     _refuse_unknown(path, table.columns)
     return table.astype({name: DTYPES[name] for name in table.columns})
 
@@ -258,10 +257,10 @@ def _cells(
             good |= cells[name] == ""
         for row in np.flatnonzero(~good)[:1]:
             raise InputError(
-                f"{path}, line {first_line + row}: {cells[name][row]!r} is not a number, as "
-                f"column {name} has"
+                f"{path}, line {first_line + row}: {cells[name][row]!r} in column {name} is not a "
+                "number: write the table again"
             )
-    raise InputError(f"{path}: a number in it cannot be read: write the table again")
+    raise InputError(f"{path}: a number cannot be read: write the table again")
 
 
 def _parsed(text: bytes, dtypes: dict[str, str], may_be: dict[str, float]) -> pd.DataFrame:
@@ -293,9 +292,8 @@ def _check_lines(path, text: bytes, n_columns: int, first_line: int) -> None:
     cells = np.diff(tabs, prepend=0) + 1
     for row in np.flatnonzero(cells != n_columns)[:1]:
         raise InputError(
-            f"{path}, line {first_line + row}: {counted(cells[row], 'cell')} under "
-            f"{counted(n_columns, 'column')}: "
-            "the table was damaged; write it again"
+            f"{path}, line {first_line + row}: found {counted(cells[row], 'column')} instead of "
+            f"{n_columns}: write the table again"
         )
 
 
@@ -311,8 +309,8 @@ def _paf(path, text: bytes) -> pd.DataFrame:
             if not re.fullmatch(rb"[A-Za-z][A-Za-z0-9]:[AifZHB]", name + b":" + kind):
                 shown = cell.decode("utf-8", "replace")
                 raise InputError(
-                    f"{path}, line {number}: {shown!r} is not a tag such as NM:i:0: the table was "
-                    "damaged; write it again"
+                    f"{path}, line {number}: {shown!r} is not a tag such as NM:i:0: write the "
+                    "table again"
                 )
             kinds[name] = kind
             tags[name] = value
@@ -343,7 +341,7 @@ def _mums(path, text: bytes) -> pd.DataFrame:
         if query is None or len(numbers) != 3 or not all(map(str.isdecimal, numbers)):
             raise InputError(
                 f"{path}, line {number}: neither a header (> query) nor a match (position in the "
-                "reference, position in the query, length), as MUMmer prints them"
+                "reference, position in the query, length) in MUMmer's format"
             )
         rows.append((query, strand, contig, *map(int, numbers)))
     return pd.DataFrame(rows, columns=MUMS).astype(_dtypes(MUMS))

@@ -77,7 +77,7 @@ def _groups(path, file, blocks_at_once: int) -> Iterator[list[bytes]]:
             raise _cut_off(path)
         fields = _HEADER.unpack(header)
         if fields[:4] != (31, 139, 8, 4) or fields[7:11] != (6, 66, 67, 2):
-            raise InputError(f"{path}: not a BAM file, or a damaged one: write it again")
+            raise InputError(f"{path}: not a BAM file, or damaged: write it again")
         size = fields[11] + 1 - _HEADER.size
         last = file.read(size)
         if len(last) < size:
@@ -92,7 +92,7 @@ def _groups(path, file, blocks_at_once: int) -> Iterator[list[bytes]]:
 
 
 def _cut_off(path) -> InputError:
-    return InputError(f"{path}: the file ends too early: it was cut off; write it again")
+    return InputError(f"{path}: the file is truncated: write it again")
 
 
 def _decompressed(path, blocks: list[bytes]) -> bytes:
@@ -104,7 +104,7 @@ def _decompressed(path, blocks: list[bytes]) -> bytes:
         except (igzip_lib.IsalError, EOFError):
             part = None
         if part is None or len(part) != size or isal_zlib.crc32(part) != checksum:
-            raise InputError(f"{path}: not a BAM file, or a damaged one: write it again")
+            raise InputError(f"{path}: not a BAM file, or damaged: write it again")
         parts.append(part)
     return b"".join(parts)
 

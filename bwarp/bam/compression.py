@@ -71,14 +71,14 @@ def compression_for(where: str, backend: str) -> Compression:
     if where == "host" or (where == "auto" and backend != "cuda"):
         return ON_HOST
     if backend != "cuda":
-        raise UsageError("--compress gpu: this run uses no GPU: leave it out")
+        raise UsageError("--compress gpu requires a GPU, but this run uses none: omit it")
     from bwarp.gpu import nvcomp
 
     if not nvcomp.is_installed():
         if where == "auto":
             return ON_HOST
         raise UsageError(
-            "--compress gpu: nvCOMP is not installed: pip install nvidia-libnvcomp-cu13, or "
+            "--compress gpu requires nvCOMP: pip install nvidia-libnvcomp-cu13, or "
             "nvidia-libnvcomp-cu12 for an older driver"
         )
     from bwarp.bam.bgzf_cuda import BlocksOnGpu

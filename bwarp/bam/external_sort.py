@@ -155,13 +155,15 @@ def whole_records(path, blocks: Iterator[bytes], contig_starts: np.ndarray) -> I
         rest = data[starts[-1] :].copy()
         keys, damaged = _keys(data, starts, contig_starts)
         if damaged or (rest.size >= 4 and get_int32(data, starts[-1]) < FIXED_BYTES):
-            raise InputError(f"{path}: a record in it is damaged: write the file again")
+            raise InputError(f"{path}: a record is damaged: write the file again")
         if np.any(keys[1:] < keys[:-1]):
-            raise InputError(f"{path}: its header says that it is sorted, and it is not: sort it")
+            raise InputError(
+                f"{path}: the records are not sorted as the header states: sort the file"
+            )
         if keys.size:
             yield Records(data[: starts[-1]], starts, keys)
     if rest.size:
-        raise InputError(f"{path}: the file ends within a record: write it again")
+        raise InputError(f"{path}: the file is truncated in a record: write it again")
 
 
 @compiled

@@ -48,7 +48,7 @@ def split_header(path, blocks: Iterator[bytes]) -> tuple[BamHeader, Iterator[byt
     """Split a stream of bytes into its header and the stream of records after it."""
     stream = _Stream(path, blocks)
     if stream.take(4) != b"BAM\1":
-        raise InputError(f"{path}: not a BAM file: give one that bwarp map --sort has written")
+        raise InputError(f"{path}: not a BAM file: give one that bwarp map --sort wrote")
     text = stream.take(stream.take_number())
     names, lengths = [], []
     for _ in range(stream.take_number()):
@@ -71,18 +71,18 @@ def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
     for path, header in zip(paths, headers, strict=True):
         if (header.names, header.lengths) != (first.names, first.lengths):
             raise InputError(
-                f"{path}: its contigs are not those of {paths[0]}: "
-                "map all units to the same reference"
+                f"{path}: its contigs differ from those of {paths[0]}: map all units to the same "
+                "reference"
             )
         if b"\tSO:coordinate" not in header.text.partition(b"\n")[0]:
-            raise InputError(f"{path}: is not sorted: write it with bwarp map --sort")
+            raise InputError(f"{path}: not sorted: write it with bwarp map --sort")
         for line in header.text.splitlines():
             if line.startswith(b"@RG\t"):
                 name = next((part for part in line.split(b"\t") if part.startswith(b"ID:")), b"")
                 if groups.setdefault(name, line) != line:
                     raise InputError(
-                        f"{path}: its read group {name[3:].decode()!r} has another header line in "
-                        "an earlier unit: give every unit a read group of its own"
+                        f"{path}: read group {name[3:].decode()!r} has a different header line in "
+                        "an earlier unit: give each unit its own read group"
                     )
         lines |= dict.fromkeys(header.text.splitlines())
     # Order the lines as in a single file: contigs, groups, programs, the rest.
@@ -117,7 +117,9 @@ class _Stream:
         while len(self._data) - self._at < count:
             block = next(self._blocks, None)
             if block is None:
-                raise InputError(f"{self._path}: the file ends within its header: write it again")
+                raise InputError(
+                    f"{self._path}: the file is truncated in its header: write it again"
+                )
             self._data, self._at = self._data[self._at :] + block, 0
         self._at += count
         return self._data[self._at - count : self._at]

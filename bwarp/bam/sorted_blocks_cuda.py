@@ -225,7 +225,7 @@ def _made_or_refused(make: Callable[[], Made]) -> Made:
     except Exception as error:
         if not is_gpu_memory_error(error):
             raise
-    raise GpuMemoryError("sorting records takes more GPU memory than is free")
+    raise GpuMemoryError("sorting records requires more GPU memory than is free")
 
 
 class _Download:

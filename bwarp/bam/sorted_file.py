@@ -132,7 +132,7 @@ def samtools(
         if shutil.disk_usage(folder).free < _FULL:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
         reason = " ".join(message.split())[-200:] or f"exit code {process.returncode}"
-        raise BwarpError(f"{path}: samtools could not {task} it ({reason})")
+        raise BwarpError(f"{path}: samtools could not {task} the file ({reason})")
 
 
 #: htslib adapts CRAM compression to earlier blocks, so the output depends on the thread count.

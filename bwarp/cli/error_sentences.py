@@ -6,14 +6,14 @@ from bwarp.errors import BwarpError
 from bwarp.runtime.backend import is_gpu_memory_error
 
 _FULL = "the disk is full: free some space, or write elsewhere, and run again"
-_NOT_ALLOWED = "no permission: choose a folder or file you may use"
+_NOT_ALLOWED = "no permission: choose a file or folder that you can access"
 _TOO_MANY = "too many files are open at once: raise the limit (ulimit -n)"
 
 #: Messages for system errors by number, printed after the file's name.
 _OF_NUMBER = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
-    errno.EFBIG: "larger than files may be here: raise the limit (ulimit -f), or write elsewhere",
+    errno.EFBIG: "the file is larger than allowed: raise the limit (ulimit -f), or write elsewhere",
     errno.EACCES: _NOT_ALLOWED,
     errno.EROFS: _NOT_ALLOWED,
     errno.EPERM: _NOT_ALLOWED,
@@ -21,10 +21,10 @@ _OF_NUMBER = {
     errno.EBADF: "standard input or output is closed: give the name of a file",
     errno.EMFILE: _TOO_MANY,
     errno.ENFILE: _TOO_MANY,
-    errno.ENAMETOOLONG: "the name is too long: choose a shorter one (a run adds up to 20 "
+    errno.ENAMETOOLONG: "the name is too long: choose a shorter one (bwarp adds up to 20 "
     "characters)",
-    errno.EISDIR: "is a folder where a file is wanted",
-    errno.ENOTDIR: "a part of this path is a file, not a folder",
+    errno.EISDIR: "is a folder, not a file",
+    errno.ENOTDIR: "part of the path is a file, not a folder",
 }
 
 
@@ -38,14 +38,14 @@ def explanation(error: BaseException) -> tuple[str, int] | None:
 
 def _sentence(error: BaseException) -> str | None:
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return "out of memory: give the job more, or a smaller input"
+        return "out of memory: give the job more memory, or use a smaller input"
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
-        return "no room for one more thread: give the job more memory, or fewer --threads"
+        return "cannot start another thread: give the job more memory, or use fewer --threads"
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         return where + (_OF_NUMBER.get(error.errno) or error.strerror or str(error))
     if isinstance(error, ModuleNotFoundError):
-        return f"the Python package {error.name} is needed for this: pip install {error.name}"
+        return f"the Python package {error.name} is required: pip install {error.name}"
     if is_gpu_memory_error(error):
-        return "the GPU is out of memory: end what else runs on it, or use --backend cpu"
+        return "the GPU is out of memory: stop other programs that use it, or use --backend cpu"
     return None

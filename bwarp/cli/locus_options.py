@@ -42,10 +42,7 @@ def pair_options(options: argparse.Namespace) -> PairOptions | None:
         )
         return PairOptions(given_insert_size(parameters), options.orientation)
     if options.insert_size or options.orientation:
-        raise UsageError(
-            "--insert-size and --orientation are for pairs: give -2 or --interleaved, or leave "
-            "them out"
-        )
+        raise UsageError("--insert-size and --orientation require pairs: use -2 or --interleaved")
     return None
 
 
@@ -66,7 +63,7 @@ def outputs_of(
         outputs.append(f"{output}.bai")
     elif read_group or xa:
         named = "--read-group" if read_group else "--xa"
-        raise UsageError(f"{named} is for BAM: leave it out, or name the output .bam")
+        raise UsageError(f"{output}: {named} requires BAM output")
     if output != "-":
         outputs += [sibling(output, kind) for kind in SIBLINGS]
     return outputs

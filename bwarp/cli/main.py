@@ -39,7 +39,7 @@ def main() -> None:
         if "failed to map segment" in str(error):
             raise
         # Numba refuses a NumPy version that is too new.
-        says = "install bwarp again with what it needs; in its checkout: make doctor"
+        says = "install bwarp again with its dependencies; in its checkout, type make doctor"
         print(f"{sys.argv[0]}: error: {error}: {says}", file=sys.stderr)
         sys.exit(2)
     run_program(program.parse_options(), program.main)
@@ -60,7 +60,7 @@ def overview() -> str:
     for wish, commands in GROUPS.items():
         lines += ["", wish]
         lines += [f"  {name:<{width}}  {command.does}" for name, command in commands.items()]
-    lines += ["", "bwarp help COMMAND shows its options and examples; bwarp --version the version."]
+    lines += ["", "bwarp help COMMAND shows its options and examples, bwarp --version the version."]
     return "\n".join(lines)
 
 
@@ -75,8 +75,8 @@ def _subcommand(word: str) -> Subcommand:
     names |= {name: name for name in SUBCOMMANDS}
     typed = word.removesuffix(".py").replace("-", "_")
     nearest = difflib.get_close_matches(word if typed not in names else typed, names, n=1)
-    meant = f"did you mean {names[nearest[0]]}?" if nearest else "bwarp alone lists them"
-    raise UsageError(f"there is no command {word}: {meant} (see bwarp --help)")
+    meant = f"did you mean {names[nearest[0]]}?" if nearest else "type bwarp to list all"
+    raise UsageError(f"unknown command {word}: {meant} (see bwarp --help)")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def unknown_option(words: Sequence[str], known: Collection[str]) -> str | None:
         name = word.partition("=")[0]
         if _is_option(name) and not _is_known(name, known):
             meant = _meant(name, known)
-            return f"there is no option {name}" + (f": did you mean {meant}?" if meant else "")
+            return f"unknown option {name}" + (f": did you mean {meant}?" if meant else "")
     return None
 
 

@@ -27,7 +27,7 @@ MOST_NAMED = 5
 def mapping_options(options: argparse.Namespace) -> MappingParameters:
     """Return the typed parameters; defaults given in matches scale with --match."""
     if options.hic and not (options.batches or holds_pairs(read_files(options))):
-        raise UsageError("--hic is for pairs: give -2 or --interleaved, or leave it out")
+        raise UsageError("--hic requires pairs: use -2 or --interleaved")
     given = {name: getattr(options, name) for name in (*ALIGNMENT, "insert_size", "hic")}
     return mapping_parameters(
         least_score=given.pop("min_score"),
@@ -58,8 +58,8 @@ def warn_of_unnamed_reference(path: str, fasta: str | None) -> None:
     """Warn if the output is CRAM and its header names no reference."""
     if path.endswith(".cram") and not (fasta and is_readable_by_samtools(fasta)):
         say(
-            f"warning: {path}: the header does not name the reference, so readers need it "
-            "(samtools view -T REF.fa): give --reference REF.fa, plain or bgzip, to name it"
+            f"warning: {path}: the header does not contain the path of the reference, which "
+            "readers then need (samtools view -T REF.fa): use --reference REF.fa, plain or bgzip"
         )
 
 
@@ -70,9 +70,9 @@ def warn_of_names_like_alt(reference: Reference) -> None:
         shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
         say(
             f"warning: {counted(len(names), 'contig looks', 'contigs look')} like ALT contigs "
-            f"({shown}), but none is listed "
-            "as one, so reads that align to them get low mapping qualities: list them in "
-            "REF.fa.alt beside the reference and index again, or give --alt when mapping"
+            f"({shown}), but none is listed as one, so reads that align to them get low mapping "
+            "qualities: list them in REF.fa.alt next to the reference and index again, or use "
+            "--alt when mapping"
         )
 
 

@@ -59,7 +59,7 @@ class _Parser(argparse.ArgumentParser):
             value = getattr(parsed, action.dest, None)
             if "" in (value if isinstance(value, list) else [value]):
                 name = "/".join(action.option_strings) or action.metavar
-                self.error(f"argument {name}: an empty word, perhaps of a variable that is not set")
+                self.error(f"argument {name}: empty value, perhaps an unset variable")
 
     def _with_negative_values(self, arguments: Sequence[str] | None) -> list[str]:
         """Return --mismatch -4 as --mismatch=-4: argparse takes -4 for an option if -1 is one."""
@@ -124,8 +124,8 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
     backend = choose_backend(requested)
     if backend == "cpu":
         if gpus > 1:
-            why = "--backend cpu" if requested == "cpu" else gpu_problem() or "no GPU answers"
-            say(f"--gpus {gpus}: no GPU is used ({why}), the CPU does all the work")
+            why = "--backend cpu" if requested == "cpu" else gpu_problem() or "no GPU responds"
+            say(f"--gpus {gpus} has no effect: no GPU is used ({why})")
         give_up_cuda()
     else:
         from bwarp.gpu.cuda import event as kernel_event

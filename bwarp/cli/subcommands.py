@@ -21,27 +21,35 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
     "Index a genome": {
         "index": Subcommand("commands.index_reference", "build the FM-index of a genome"),
     },
-    "Map reads to it": {
-        "map": Subcommand("commands.map_reads", "map reads, write SAM, BAM or CRAM"),
+    "Map reads": {
+        "map": Subcommand("commands.map_reads", "map reads and write SAM, BAM, CRAM or PAF"),
         "merge": Subcommand("commands.merge_alignments", "merge the sorted BAM files of a sample"),
         "map-insert-size": Subcommand(
             "steps.estimate_map_insert_size", "estimate the insert size of pairs mapped in parts"
         ),
     },
-    "Find all of something": {
-        "seeds": Subcommand("commands.find_seeds", "every hit of k-mers, with mismatches"),
+    "Find every match": {
+        "seeds": Subcommand("commands.find_seeds", "find every hit of k-mers, with mismatches"),
         "offtargets": Subcommand(
-            "commands.find_offtargets", "every site of CRISPR guides, with bulges and scores"
+            "commands.find_offtargets", "find every site of CRISPR guides, with bulges and scores"
         ),
-        "primers": Subcommand("commands.find_products", "products of primer pairs: in-silico PCR"),
+        "primers": Subcommand(
+            "commands.find_products", "find the products of primer pairs: in-silico PCR"
+        ),
         "guides": Subcommand("commands.list_guides", "list the CRISPR guides of a sequence"),
-        "allmap": Subcommand("commands.find_alignments", "every alignment of reads with few edits"),
-        "mems": Subcommand("commands.find_mems", "maximal exact matches, as MUMmer finds them"),
-        "scan": Subcommand("commands.scan_composition", "windows with a query's base composition"),
+        "allmap": Subcommand(
+            "commands.find_alignments", "find every alignment of reads with few edits"
+        ),
+        "mems": Subcommand("commands.find_mems", "find maximal exact matches, as MUMmer does"),
+        "scan": Subcommand(
+            "commands.scan_composition", "find windows with the base composition of a query"
+        ),
     },
     "Align": {
         "pairs": Subcommand("commands.align_pairs", "align query i to reference i, with CIGAR"),
-        "search": Subcommand("commands.search_database", "the best hits of queries in a database"),
+        "search": Subcommand(
+            "commands.search_database", "find the best hits of queries in a database"
+        ),
     },
     "Simulate data": {
         "simulate-genome": Subcommand(
@@ -52,20 +60,22 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         ),
     },
     "Check this machine": {
-        "doctor": Subcommand("commands.doctor", "report which engine runs, and what to install"),
+        "doctor": Subcommand("commands.doctor", "report which engine runs and what to install"),
         "compile": Subcommand(
             "commands.compile_programs",
             "compile all programs now instead of at first use",
         ),
     },
-    "Run allmap step by step, with a file between steps": {
+    "Run allmap step by step, with files between the steps": {
         "batch-reads": Subcommand("steps.batch_reads", "convert FASTQ to batches of packed reads"),
         "seed-reads": Subcommand("steps.seed_reads", "search the parts of the reads in an index"),
         "locate-seeds": Subcommand("steps.locate_seeds", "look up the positions of the hits"),
         "filter-candidates": Subcommand(
             "steps.filter_candidates", "drop candidates that cannot align"
         ),
-        "extend-candidates": Subcommand("steps.extend_candidates", "verify candidates, write loci"),
+        "extend-candidates": Subcommand(
+            "steps.extend_candidates", "verify candidates and write loci"
+        ),
         "allmap-insert-size": Subcommand(
             "steps.estimate_allmap_insert_size", "estimate the insert size from the first batches"
         ),
@@ -84,7 +94,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
             "reports.count_steps", "tabulate counts and time of each allmap step"
         ),
         "draw-timeline": Subcommand("reports.draw_timeline", "draw the timeline of a run"),
-        "draw-report": Subcommand("reports.draw_report", "draw plots, write sections for MultiQC"),
+        "draw-report": Subcommand(
+            "reports.draw_report", "draw plots and write sections for MultiQC"
+        ),
         "preview-table": Subcommand(
             "reports.preview_table", "write the first rows of a table as a web page"
         ),

@@ -30,7 +30,7 @@ def timeline_to(path: str | None) -> Iterator[None]:
         yield
         return
     if not path.endswith(".json"):
-        raise UsageError(f"--timeline {path}: the name of a timeline ends in .json")
+        raise UsageError(f"--timeline {path}: the name must end in .json")
     _refuse_other_file(path)
     with atomic_file(path) as file, record() as spans:
         main = threading.get_native_id()
@@ -45,7 +45,9 @@ def _refuse_other_file(path: str) -> None:
         return
     with open(path, "rb") as file:
         if file.read(len(_BEGINNING)) != _BEGINNING.encode():
-            raise UsageError(f"--timeline {path}: this file is no timeline: give another name")
+            raise UsageError(
+                f"--timeline {path}: the existing file is not a timeline: choose another name"
+            )
 
 
 def _text(spans: list[Span], main: int) -> str:

@@ -386,8 +386,8 @@ def scan_references(where: str | os.PathLike, batches: Iterable[SequenceBatch]) 
     references = gather_references(_fasta(where, batches))
     if references.codes.size > LONGEST_REFERENCES:
         raise InputError(
-            f"{where}: {references.codes.size:,} bases are more than the {LONGEST_REFERENCES:,} "
-            "that one scan can hold: split the file"
+            f"{where}: {references.codes.size:,} bases exceed the maximum of "
+            f"{LONGEST_REFERENCES:,} for one scan: split the file"
         )
     refuse_nameless(where, references.names)
     return references
@@ -414,8 +414,8 @@ def scan_queries(
         if lengths[-1].max() > LONGEST_QUERY:
             longest = int(lengths[-1].argmax())
             raise InputError(
-                f"{where}: query {batch.name(longest)!r} has {lengths[-1][longest]:,} bases; "
-                f"{LONGEST_QUERY:,} is the most"
+                f"{where}: query {batch.name(longest)!r} has {lengths[-1][longest]:,} bases, but "
+                f"the maximum is {LONGEST_QUERY:,}"
             )
         names += batch.names()
         counts.append(count_bases(batch.codes, batch.offsets))

@@ -91,9 +91,9 @@ def refuse_too_large(references: References, bytes_a_base: int) -> None:
     free = cuda.current_context().get_memory_info().free
     if needed + _ROOM_FOR_HITS > free:
         raise UsageError(
-            f"the references take {needed / 1e9:.1f} GB of GPU memory, but {free / 1e9:.1f} GB are "
-            f"free and hits need {_ROOM_FOR_HITS / 1e9:.1f} GB: split the references, or use "
-            "--backend cpu"
+            f"the references require {needed / 1e9:.1f} GB of GPU memory and their hits "
+            f"{_ROOM_FOR_HITS / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free: split the "
+            "references, or use --backend cpu"
         )
 
 

@@ -168,10 +168,10 @@ def search_scoring(
     """Return the scores of a search: a matrix, or match and mismatch for nucleotides."""
     if match is None:
         if mismatch is not None:
-            raise UsageError("--mismatch goes with --match: give both, or a --matrix")
+            raise UsageError("--mismatch requires --match: use both, or --matrix")
         return matrix_scoring(matrix or MATRIX, gap_open, gap_extend)
     if matrix:
-        raise UsageError("--matrix takes the place of --match and --mismatch: give one of both")
+        raise UsageError("--matrix cannot be combined with --match or --mismatch")
     return nucleotide_scoring(match, -3 if mismatch is None else mismatch, gap_open, gap_extend)
 
 
@@ -180,7 +180,7 @@ def check_algorithm(algorithm: str, backend: str) -> None:
     SEARCH["algorithm"].check(algorithm)
     if algorithm == "prefix-scan" and backend == "cpu":
         raise UsageError(
-            "algorithm prefix-scan needs a GPU, and the backend is cpu: use --algorithm profile"
+            "algorithm prefix-scan requires a GPU, but the backend is cpu: use --algorithm profile"
         )
 
 

@@ -83,7 +83,7 @@ def read_all(
     """Return names and codes of all sequences of a file, which must have at least one."""
     names, sequences = gather_sequences(path, read_sequences(path, code_of_byte))
     if not sequences:
-        raise InputError(f"{path}: there is no sequence in the file")
+        raise InputError(f"{path}: the file contains no sequences")
     return names, sequences
 
 
@@ -100,7 +100,7 @@ def gather_sequences(
     for number, sequence in enumerate(sequences, 1):
         if sequence.size == 0:
             raise InputError(
-                f"{where}: record {number} ({names[number - 1]}) has no sequence: remove it"
+                f"{where}, record {number} ({names[number - 1]}) has no sequence: remove it"
             )
     return names, sequences
 
@@ -157,8 +157,8 @@ def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
             sums = {name: _recorded(description, name) for name in _ARRAYS}
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(
-            f"{folder}: not a prepared database, for it has no database.json: make one with "
-            f"bwarp search --database D.fa --prepare {folder}"
+            f"{folder}: not a prepared database (no database.json): make one with bwarp search "
+            f"--database D.fa --prepare {folder}"
         ) from None
     except (ValueError, KeyError, TypeError):
         raise InputError(
@@ -166,13 +166,13 @@ def load_database(folder: str | os.PathLike, letters: bytes) -> Database:
         ) from None
     if version != FORMAT_VERSION:
         raise InputError(
-            f"{folder}: the database has format version {version}, this bwarp reads version "
+            f"{folder}: the database has format version {version}, but this bwarp reads version "
             f"{FORMAT_VERSION}: prepare it again"
         )
     if own_letters != letters.decode():
         raise UsageError(
-            f"{folder}: was prepared for the letters {own_letters}, the scores are for "
-            f"{letters.decode()}: choose a matrix of the same kind or prepare it again"
+            f"{folder}: prepared for the alphabet {own_letters}, but the scores are for "
+            f"{letters.decode()}: use a matrix of the same kind, or prepare it again"
         )
     for name, recorded in sums.items():
         file = folder / f"{name}.npy"

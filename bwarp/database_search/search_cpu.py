@@ -203,7 +203,10 @@ def search_scores(
     """
     largest = int(np.abs(scoring.matrix).max())
     if largest > MATRIX_SCORE:
-        raise UsageError(f"a search takes scores up to {MATRIX_SCORE}, not {largest}: scale them")
+        raise UsageError(
+            f"the largest score is {largest}, but a search allows at most {MATRIX_SCORE}: scale "
+            "the scores"
+        )
     check_search(queries, database, scoring)
     for begin in range(0, len(queries), _GROUP):
         yield from _search_group(queries[begin : begin + _GROUP], database, scoring, threads)

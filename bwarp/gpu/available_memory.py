@@ -57,7 +57,8 @@ def require_memory(needed: int, purpose: str) -> None:
     free = free_memory()
     if needed > free:
         raise GpuMemoryError(
-            f"{purpose} takes {needed / 1e9:.1f} GB of GPU memory and {free / 1e9:.1f} GB are free"
+            f"{purpose} requires {needed / 1e9:.1f} GB of GPU memory, but only {free / 1e9:.1f} GB "
+            "are free"
         )
 
 

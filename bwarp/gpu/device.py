@@ -159,7 +159,7 @@ def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> 
         if not waiting:
             waiting = True
             who = "the GPU is" if len(gpus) == 1 else f"all {len(gpus)} GPUs are"
-            say(f"{who} in use by other programs of bwarp: waiting for one")
+            say(f"{who} in use by other bwarp programs: waiting")
         time.sleep(PATIENCE)
 
 

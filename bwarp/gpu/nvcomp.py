@@ -96,7 +96,7 @@ def _address(array) -> int:
 
 def _check(status: int) -> None:
     if status != _SUCCESS:
-        raise UsageError(f"nvCOMP failed with status {status}: give --compress host")
+        raise UsageError(f"nvCOMP failed with status {status}: use --compress host")
 
 
 @functools.cache

@@ -234,8 +234,8 @@ def pair_sorter() -> Callable:
         from cuda.compute import DoubleBuffer, deserialize
     except ImportError as error:
         raise UsageError(
-            "sorting on the GPU takes the package cuda-cccl: pip install 'bwarp[gpu-cu13]' "
-            f"(or gpu-cu12), or use --backend cpu ({error})"
+            "sorting on the GPU requires the package cuda-cccl: pip install 'bwarp[gpu-cu13]' (or "
+            f"gpu-cu12), or use --backend cpu ({error})"
         ) from None
 
     sort = deserialize(compiled_sort(cuda.get_current_device().compute_capability))

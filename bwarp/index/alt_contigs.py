@@ -25,8 +25,8 @@ def listed_alt_contigs(path: str | os.PathLike, reference: Reference) -> tuple[i
     found = tuple(i for i, name in enumerate(reference.names) if name in names)
     if not found:
         raise InputError(
-            f"{path}: no name in its first column is a contig of the reference: mend "
-            "the list of ALT contigs, or take it away"
+            f"{path}: no name in its first column is a contig of the reference: correct the list "
+            "of ALT contigs, or remove it"
         )
     return found
 
@@ -55,8 +55,8 @@ def chosen_alt_contigs(typed: str | None, reference: Reference) -> tuple[int, ..
     for name in names:
         if name not in numbers:
             raise UsageError(
-                f"--alt {name}: there is no such contig or file: give contigs of the index with "
-                "commas between them, a file with one in each line, or none"
+                f"--alt {name}: no such contig or file: give contigs of the index separated by "
+                "commas, a file with one contig per line, or none"
             )
     return tuple(sorted({numbers[name] for name in names}))
 

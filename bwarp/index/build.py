@@ -132,7 +132,7 @@ def suffixes_at_once(n: int, sa_rate: int, prefix_length: int, free_bytes: int) 
     if rows < least or table > usable:
         needed = (max(beside + least * a_row, table) + DRIVER_BYTES) / (1 - DRIVER_SHARE)
         raise GpuMemoryError(
-            f"indexing {n:,} bases takes at least {needed / 1e9:.1f} GB of GPU memory and "
+            f"indexing {n:,} bases requires at least {needed / 1e9:.1f} GB of GPU memory, but only "
             f"{free_bytes / 1e9:.1f} GB are free"
         )
     return rows

@@ -46,15 +46,15 @@ def parsed_description(path: Path, text: bytes) -> dict:
         raise InputError(f"{path}: the file is damaged: build the index again") from None
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         raise InputError(
-            f"{path}: not a bwarp index, or a damaged one: "
-            f"make one with bwarp index REF.fa -o {path.parent}"
+            f"{path}: not a bwarp index, or damaged: make one with bwarp index REF.fa -o "
+            f"{path.parent}"
         )
     version = description.get("version")
     if not _is_whole(version) or version not in FORMAT_VERSIONS:
         readable = " and ".join(map(str, FORMAT_VERSIONS))
         raise InputError(
-            f"{path}: the index has format version {_shown(version)}, this bwarp reads versions "
-            f"{readable}: build the index again"
+            f"{path}: the index has format version {_shown(version)}, but this bwarp reads "
+            f"versions {readable}: build the index again"
         )
     recorded = description.pop("sum", None)
     if recorded != text_sum(canonical(description)):
@@ -62,8 +62,7 @@ def parsed_description(path: Path, text: bytes) -> dict:
     wrong = _impossible_key(description)
     if wrong is not None:
         raise InputError(
-            f"{path}: {wrong} is {_shown(description.get(wrong))}, which no index has: "
-            "build the index again"
+            f"{path}: invalid {wrong} {_shown(description.get(wrong))}: build the index again"
         )
     return description
 

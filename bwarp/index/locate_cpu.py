@@ -77,7 +77,7 @@ def check_hit(position, length, next_segment):
     """Reject a hit that is not within its segment, which a separator follows."""
     if position + length >= next_segment:
         raise InputError(
-            "the index is wrong, build it again: its suffix array leads out of its contigs"
+            "the index is invalid (its suffix array points outside the contigs): build it again"
         )
 
 
@@ -85,7 +85,9 @@ def check_hit(position, length, next_segment):
 def check_steps(row, first_row):
     """Reject LF steps that return to their start before reaching a sampled row."""
     if row == first_row:
-        raise InputError("the index is wrong, build it again: its BWT has rows without a position")
+        raise InputError(
+            "the index is invalid (its BWT has rows without a position): build it again"
+        )
 
 
 @compiled

@@ -99,8 +99,8 @@ class MemoryPlan:
         suffixes = parts.get(self.suffix_rate, f"every {ordinal} suffix")
         return (
             f"GPU memory: {self.index_bytes / 1e9:.2f} GB for the index ({suffixes}, a table of "
-            f"{self.string_length}-mers) and {self.work_bytes / 1e9:.2f} GB to work in, of "
-            f"{self.free_bytes / 1e9:.2f} GB free"
+            f"{self.string_length}-mers) and {self.work_bytes / 1e9:.2f} GB of work space; "
+            f"{self.free_bytes / 1e9:.2f} GB are free"
         )
 
 
@@ -130,7 +130,7 @@ def plan_memory(index: FMIndex, needs: MemoryNeeds, free_bytes: int) -> MemoryPl
     )
     needed = (needed + DRIVER_BYTES) / (1 - DRIVER_SHARE)
     raise GpuMemoryError(
-        f"searching this index takes at least {needed / 1e9:.1f} GB of GPU memory and "
+        f"searching this index requires at least {needed / 1e9:.1f} GB of GPU memory, but only "
         f"{free_bytes / 1e9:.1f} GB are free"
     )
 

@@ -89,7 +89,8 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
     # Other programs also have files of that name, and their folders must not be replaced.
     if path.is_file() and FORMAT.encode() not in path.read_bytes():
         raise UsageError(
-            f"{folder}: holds an index.json that is not bwarp's: give the name of a new folder"
+            f"{folder}: contains an index.json that bwarp did not write: give the name of a new "
+            "folder"
         )
     with atomic_folder(folder, _FILES) as part:
         yield part
@@ -107,8 +108,8 @@ def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
     def check() -> None:
         if load_index(folder).checksum != stored.checksum:
             raise InputError(
-                f"{folder}: another index was written there meanwhile, which was left as it is: "
-                "run again to add the reverse BWT to it"
+                f"{folder}: another index was written meanwhile and was left unchanged: run again "
+                "to add the reverse BWT to it"
             )
 
     with added_to_folder(folder, "index.json", check) as part:
@@ -206,7 +207,7 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
         except (FileNotFoundError, NotADirectoryError):
             if folder.exists() and not folder.is_dir():
                 raise InputError(
-                    f"{folder}: is a file; an index is a folder that bwarp index makes"
+                    f"{folder}: is a file: give the folder that bwarp index wrote"
                 ) from None
             raise InputError(
                 f"{folder}: no such index: make it with bwarp index REF.fa -o {folder}"
@@ -232,8 +233,8 @@ def _is_at(folder: Path, opened: int) -> bool:
 def _description(folder: Path, text: np.ndarray | None) -> dict:
     if text is None:
         raise InputError(
-            f"{folder}: not a bwarp index, for it has no index.json: "
-            f"make one with bwarp index REF.fa -o {folder}"
+            f"{folder}: not a bwarp index (no index.json): make one with bwarp index REF.fa -o "
+            f"{folder}"
         )
     return parsed_description(folder / "index.json", text.tobytes())
 
@@ -279,7 +280,7 @@ class StoredIndex:
 
     def _impossible(self, name: str, what: str) -> InputError:
         return InputError(
-            f"{self.folder / name}.npy: cannot be of an index, for {what}: build the index again"
+            f"{self.folder / name}.npy: the index is invalid ({what}): build it again"
         )
 
     def _bwt(self, direction: str) -> BWT:
@@ -291,7 +292,7 @@ class StoredIndex:
         )
         if not counts_add_up(bwt, self.description["text_length"], available_threads()):
             raise self._impossible(
-                f"{direction}_blocks", "the counts of the BWT and its separators do not add up"
+                f"{direction}_blocks", "the counts of the BWT do not match its separators"
             )
         return bwt
 
@@ -300,7 +301,7 @@ class StoredIndex:
         contigs = self.description["contigs"]
         segments = self._array("segments")
         if segments.min() < 0 or segments.max() > LONGEST_TEXT:
-            raise self._impossible("segments", "the segments are not in order")
+            raise self._impossible("segments", "its segments are not in order")
         lengths = [contig["length"] for contig in contigs]
         reference = Reference(
             names=tuple(contig["name"] for contig in contigs),
@@ -312,7 +313,7 @@ class StoredIndex:
             alt=tuple(number for number, contig in enumerate(contigs) if contig.get("alt")),
         )
         if not segments_in_order(reference):
-            raise self._impossible("segments", "the segments are not in order")
+            raise self._impossible("segments", "its segments are not in order")
         return reference
 
     @cached_property
@@ -327,7 +328,7 @@ class StoredIndex:
     def prefix_table(self) -> np.ndarray:
         table = self._array("prefix_table")
         if not intervals_below(table, self.description["text_length"], available_threads()):
-            raise self._impossible("prefix_table", "it has rows that the index does not have")
+            raise self._impossible("prefix_table", "it contains rows that the index does not have")
         return table
 
     @cached_property
@@ -347,10 +348,10 @@ def require_reverse(index: FMIndex | StoredIndex, search: str) -> None:
     if isinstance(index, StoredIndex):
         folder = index.folder
         raise UsageError(
-            f"{folder} has no reverse BWT, which {search} needs: add it with: "
-            f"bwarp index -o {shlex.quote(str(folder))} --with-reverse"
+            f"{folder}: no reverse BWT, which {search} requires: add it with bwarp index -o "
+            f"{shlex.quote(str(folder))} --with-reverse"
         )
     raise UsageError(
-        f"the index has no reverse BWT, which {search} needs: build it with with_reverse=True, "
-        "or add it with its add_reverse()"
+        f"the index has no reverse BWT, which {search} requires: build it with with_reverse=True, "
+        "or add it with add_reverse()"
     )

@@ -35,9 +35,9 @@ def verify_index(index: FMIndex, threads: int = 1) -> None:
     # Check counts before LF steps: with correct counts no step can leave the index.
     for name in ("forward", "reverse") if index.has_reverse else ("forward",):
         if not counts_add_up(getattr(index, name), text.size, threads):
-            raise _wrong(f"the counts of its {name} BWT do not add up")
+            raise _wrong(f"the counts of its {name} BWT are wrong")
     if index.suffix_array.size != -(-text.size // index.sa_rate):
-        raise _wrong("its suffix array is of another length")
+        raise _wrong("its suffix array has a wrong length")
     _verify_bwt("forward", index.forward, text, index.suffix_array, index.sa_rate, threads)
     if index.has_reverse:
         turned = np.append(text[-2::-1], np.uint8(0))
@@ -45,11 +45,11 @@ def verify_index(index: FMIndex, threads: int = 1) -> None:
         _verify_bwt("reverse", index.reverse, turned, empty, 1, threads)
     table = prefix_table(pack_text(index.reference, threads), index.prefix_length)
     if not np.array_equal(index.prefix_table, table):
-        raise _wrong("its prefix table does not count the text's k-mers")
+        raise _wrong("its prefix table does not match the text")
 
 
 def _wrong(what: str) -> InputError:
-    return InputError(f"the index is wrong, build it again: {what}")
+    return InputError(f"the index is invalid ({what}): build it again")
 
 
 def _verify_reference(reference: Reference, threads: int) -> None:
@@ -57,7 +57,7 @@ def _verify_reference(reference: Reference, threads: int) -> None:
     if not segments_in_order(reference):
         raise _wrong("its segments are not in order")
     if reference.packed.size != reference.n_bases // 32 + 2:
-        raise _wrong("its genome is of another length")
+        raise _wrong("its genome has a wrong length")
     names, contig_starts = reference.names, reference.contig_starts
     again = make_reference(names, contig_starts, codes_of(reference), reference.md5, threads)
     if not (
@@ -65,7 +65,7 @@ def _verify_reference(reference: Reference, threads: int) -> None:
         and np.array_equal(again.segment_text, reference.segment_text)
         and np.array_equal(again.packed, reference.packed)
     ):
-        raise _wrong("its segments are not the stretches of A, C, G and T in its genome")
+        raise _wrong("its segments do not match its genome")
 
 
 def _verify_bwt(
@@ -101,7 +101,7 @@ def _verify_bwt(
     if not np.array_equal(rows, expected):
         raise _wrong(f"its {name} BWT spells more than one text")
     if suffixes.size and sampled != suffixes.size:
-        raise _wrong("its suffix array has rows the text never visits")
+        raise _wrong("its suffix array has rows that do not belong to the text")
 
 
 @compiled

@@ -157,7 +157,7 @@ def private_folder(path: str | os.PathLike) -> Iterator[Path]:
     refuse_folder(path)
     path = real_path(path)
     if path.exists() and not path.is_file():
-        raise UsageError(f"{path}: is a pipe or a device; give the name of a file to write")
+        raise UsageError(f"{path}: is a pipe or a device: give the name of a file to write")
     with part_folder(path) as part:
         yield part
 
@@ -194,7 +194,7 @@ def is_standard_output(path: str | os.PathLike) -> bool:
 def refuse_folder(path: str | os.PathLike) -> None:
     """Raise an error if the path of a file is a folder, or is written like one."""
     if os.path.isdir(path) or str(path).endswith("/"):
-        raise UsageError(f"{path}: is a folder; give the name of a file to write")
+        raise UsageError(f"{path}: is a folder: give the name of a file to write")
 
 
 def usual_mode(most: int) -> int:
@@ -217,11 +217,9 @@ def check_writable(path: str | os.PathLike) -> None:
         if above.exists():
             break
     if not above.is_dir():
-        raise UsageError(f"{above}: is a file, so nothing can be written below it")
+        raise UsageError(f"{above}: is a file, not a folder: choose another output")
     if above != folder:
-        raise UsageError(
-            f"{path}: the folder {folder} does not exist: create it, or choose another output"
-        )
+        raise UsageError(f"{path}: no such folder {folder}: create it, or choose another output")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError(f"{folder}: no permission to write here: choose another output")
 
@@ -339,7 +337,10 @@ def added_to_folder(
     """
     path = real_path(path)
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        raise InputError(f"{path}: no permission to write in this folder")
+        raise InputError(
+            f"{path}: no permission to write in this folder: ask its owner, or use a folder of "
+            "your own"
+        )
     with part_folder(path) as part:
         yield part
         with _locked(path), naming_outputs():
@@ -388,24 +389,24 @@ def _check(path: Path, own: Sequence[str]) -> None:
     if not path.exists():
         return
     if not path.is_dir():
-        raise UsageError(f"{path}: is a file; give the name of a folder to create")
+        raise UsageError(f"{path}: is a file: give the name of a folder to create")
     if os.path.samefile(path, "."):
-        raise UsageError(f"{path}: is the folder you are in: give the name of a folder in it")
+        raise UsageError(f"{path}: is the current folder: give the name of a folder in it")
     if os.path.ismount(path):
-        raise UsageError(f"{path}: is where a disk is mounted: give the name of a folder in it")
+        raise UsageError(f"{path}: is a mount point: give the name of a folder in it")
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise InputError(f"{path}: no permission to replace this folder: choose another output")
     found = sorted(set(os.listdir(path)) - {_SNAKEMAKE})
     if found and not (path / own[0]).is_file():
         raise UsageError(
-            f"{path}: holds other files, and no {own[0]}; "
-            "give the name of a new folder, or of one to replace"
+            f"{path}: contains other files and no {own[0]}: give the name of a new folder, or of "
+            "one to replace"
         )
     for name in found:
         if name not in own or (path / name).is_dir():
             raise UsageError(
-                f"{path}: holds {name}, which was not made with the rest and would be lost: "
-                "move it away, or give the name of a new folder"
+                f"{path}: contains {name}, which was not written with the rest and would be lost: "
+                "move it, or give the name of a new folder"
             )
 
 
@@ -438,9 +439,7 @@ def table_format(path: str | os.PathLike) -> str:
     name = Path(path).name
     ending = Path(name.removesuffix(".gz")).suffix[1:]
     if ending not in TABLE_FORMATS or name.endswith(".parquet.gz"):
-        raise UsageError(
-            f"{path}: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
-        )
+        raise UsageError(f"{path}: the output must end in .tsv, .bed, .tsv.gz, .bed.gz or .parquet")
     return ending
 
 
@@ -471,13 +470,17 @@ def check_outputs(
             continue
         if path in taken:
             raise UsageError(
-                f"{file} is taken by another file of this run: every file needs a name of its own"
+                f"{file}: the name is used by another file of this run: choose another output"
             )
         for other_path, other in taken.items():
             if _holds(other_path, path) and (other_path not in inputs or os.path.exists(path)):
-                raise UsageError(f"{file} lies in {other}, which this run needs: write elsewhere")
+                raise UsageError(
+                    f"{file}: lies in {other}, which this run uses: choose another output"
+                )
             if _holds(path, other_path):
-                raise UsageError(f"{file} holds {other}, which this run needs: write elsewhere")
+                raise UsageError(
+                    f"{file}: contains {other}, which this run uses: choose another output"
+                )
         taken[path] = file
         if path != "-":
             if file != folder:

@@ -26,22 +26,21 @@ def read_regions(path: str | os.PathLike, reference: Reference) -> list[tuple[in
         cells = line.split("\t")
         if len(cells) < 3 or not all(re.fullmatch("[0-9]{1,18}", cell) for cell in cells[1:3]):
             raise InputError(
-                f"{path}, line {number}: is not BED: write contig, start and end with tabs between"
+                f"{path}, line {number}: not BED: write contig, start and end, separated by tabs"
             )
         name, start, stop = cells[0], int(cells[1]), int(cells[2])
         if name not in contigs:
             raise InputError(
-                f"{path}, line {number}: there is no contig {name}; the first contig is "
+                f"{path}, line {number}: no contig {name} in the reference: its first contig is "
                 f"{reference.names[0]}"
             )
         begin, end = reference.contig_starts[contigs[name] : contigs[name] + 2].tolist()
         if not start < stop <= end - begin:
             raise InputError(
-                f"{path}, line {number}: {name} has {counted(end - begin, 'base')}: the start "
-                "must be "
-                "before the end, and the end no more than these"
+                f"{path}, line {number}: {name} has {counted(end - begin, 'base')}: the start must "
+                f"be less than the end, and the end at most {end - begin:,}"
             )
         regions.append((begin + start, begin + stop))
     if not regions:
-        raise InputError(f"{path}: holds no regions: write contig, start and end with tabs between")
+        raise InputError(f"{path}: no regions: write contig, start and end, separated by tabs")
     return regions

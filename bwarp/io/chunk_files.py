@@ -107,13 +107,12 @@ def checked_array(
     """
     remedy = "build the index again"
     if data is None:
-        raise InputError(f"{path}: the file is missing from the index: {remedy}")
+        raise InputError(f"{path}: the file is missing: {remedy}")
     if not data.size:
-        raise InputError(f"{path}: the file is empty, so it was cut off: {remedy}")
+        raise InputError(f"{path}: the file is empty: {remedy}")
     if data.size != recorded["bytes"]:
         raise InputError(
-            f"{path}: the file has {counted(data.size, 'byte')} where {recorded['bytes']:,} "
-            "were written: "
+            f"{path}: the file has {counted(data.size, 'byte')} instead of {recorded['bytes']:,}: "
             f"{remedy}"
         )
 
@@ -131,8 +130,8 @@ def checked_array(
     start = _array_start(data, dtype, shape)
     if start is None:
         raise InputError(
-            f"{path}: it does not hold the array of this index, of type {dtype.name} and shape "
-            f"{shape}: {remedy}"
+            f"{path}: the file does not contain an array of type {dtype.name} and shape {shape}: "
+            f"{remedy}"
         )
     # Creating a view of a memmap runs Python code, a view of an array does not.
     return data[start:].view(dtype).reshape(shape).view(np.ndarray)
@@ -279,8 +278,8 @@ class ChunkFileReader:
             )
         if first.get("version") != VERSION:
             raise InputError(
-                f"{path}: the file has format version {first.get('version')}, this bwarp "
-                f"reads version {VERSION}: make it again"
+                f"{path}: the file has format version {first.get('version')}, but this bwarp reads "
+                f"version {VERSION}: make it again"
             )
         self.holds = self._checked(first)
 
@@ -289,8 +288,8 @@ class ChunkFileReader:
         if self.holds.get("index") != checksum:
             kind = self.holds["holds"]
             raise InputError(
-                f"{self.path}: these {kind} were found in another index than {folder}: "
-                f"give that one, or find them again with bwarp {_MADE_BY[kind]}"
+                f"{self.path}: these {kind} were found with an index other than {folder}: use the "
+                f"same index, or find them again with bwarp {_MADE_BY[kind]}"
             )
 
     def check(self, arrays: dict[str, np.ndarray], **columns: Column) -> None:
@@ -304,8 +303,8 @@ class ChunkFileReader:
         """Return the error for a file with valid checksums that no program wrote."""
         kind = self.holds["holds"]
         return InputError(
-            f"{self.path}: these {kind} are not what bwarp {_MADE_BY[kind]} writes ({problem}): "
-            "make them again"
+            f"{self.path}: these {kind} are not valid output of bwarp {_MADE_BY[kind]} "
+            f"({problem}): make them again"
         )
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
@@ -359,7 +358,7 @@ class ChunkFileReader:
         return arrays
 
     def _damaged(self) -> InputError:
-        return InputError(f"{self.path}: the file is damaged or cut off: make it again")
+        return InputError(f"{self.path}: the file is damaged or truncated: make it again")
 
 
 #: Possible contents of files, and the programs that write them.

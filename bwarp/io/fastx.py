@@ -191,7 +191,9 @@ class _Marks:
 
 def _is_fasta(path, text: bytes, lines_before: int) -> bool:
     if text.startswith((b"BAM\x01", b"CRAM", b"@HD\t", b"@SQ\t")):
-        raise InputError(f"{path}: these are alignments: make FASTQ of them (samtools fastq)")
+        raise InputError(
+            f"{path}: the file contains alignments: convert it to FASTQ (samtools fastq)"
+        )
     if text.startswith(b"\r"):
         raise lone_return_error(f"{path}, line {lines_before + 1}: ")
     if text.startswith(b">"):
@@ -215,20 +217,20 @@ def _unfinished_error(path, rest: bytes, lines_before: int) -> InputError:
     if re.search(rb"\r(?!\n)", rest):
         return lone_return_error(start)
     return InputError(
-        f"{start}the last FASTQ record is cut off: "
-        "a record is four lines (@name, bases, +, qualities)"
+        f"{start}the last FASTQ record is truncated: a record has four lines (@name, bases, +, "
+        "qualities)"
     )
 
 
 def not_fasta_error(start: str) -> InputError:
     """Return the error for a reference in FASTQ; `start` is the location."""
-    return InputError(f"{start}this looks like FASTQ; the reference must be FASTA (>name)")
+    return InputError(f"{start}this looks like FASTQ, but the reference must be FASTA (>name)")
 
 
 def lone_return_error(start: str) -> InputError:
     """Return the error for a carriage return without a line feed; `start` is the location."""
     return InputError(
-        f"{start}a carriage return without a line feed: turn old Mac line ends into Unix ones "
+        f"{start}a carriage return without a line feed: convert old Mac line endings to Unix ones "
         "(tr '\\r' '\\n')"
     )
 
@@ -446,16 +448,14 @@ def _line_of(text: bytes, at: int, lines_before: int) -> int:
 def _letter_error(start: str, letter: bytes) -> InputError:
     if letter == b"\r":
         return lone_return_error(start)
-    return InputError(
-        f"{start}{letter.decode('latin-1')!r} is not a letter of this kind of sequence"
-    )
+    return InputError(f"{start}{letter.decode('latin-1')!r} is not a valid sequence letter")
 
 
 def _fasta_error(path, text: bytes, at: int, lines_before: int) -> InputError:
     start = f"{path}, line {_line_of(text, at, lines_before)}: "
     letter = text[at : at + 1]
     if letter in b"@+" and text[at - 1 : at] == b"\n":
-        return InputError(f"{start}a FASTQ record stands in a FASTA file")
+        return InputError(f"{start}FASTQ record in a FASTA file")
     return _letter_error(start, letter)
 
 
@@ -480,9 +480,7 @@ def _fastq_error(path, text: bytes, problem: int, at: int, lines_before: int) ->
             f"{counted(len(qualities), 'quality')}"
         )
     if problem == _BAD_QUALITY and text[at : at + 1] != b"\r":
-        return InputError(
-            f"{start}{chr(text[at])!r} is not a quality character: they run from ! to ~"
-        )
+        return InputError(f"{start}{chr(text[at])!r} is not a quality character (! to ~)")
     if problem == _PLUS_NAME_DIFFERS:
         return InputError(f"{start}the name after + differs from the one after @")
     return lone_return_error(start)

@@ -181,8 +181,7 @@ def read_blocks(
         start = _take_bytes(blocks, len(codecs.BOM_UTF8))
         if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             raise InputError(
-                f"{path}: the text is UTF-16, which no program of the field reads: turn it into "
-                "plain text (iconv -f UTF-16 -t UTF-8)"
+                f"{path}: the text is UTF-16: convert it to plain text (iconv -f UTF-16 -t UTF-8)"
             )
         start = start.removeprefix(codecs.BOM_UTF8)
         if start:
@@ -336,7 +335,7 @@ def _named_damage(path) -> Iterator[None]:
         yield
     except EOFError as error:
         raise InputError(
-            f"{path}: the compressed file ends too early: it was cut off; fetch or write it again"
+            f"{path}: the compressed file is truncated: download or write it again"
         ) from error
     except (MemoryError, ImportError):
         raise
@@ -344,4 +343,6 @@ def _named_damage(path) -> Iterator[None]:
         # Each decompressor has its own errors; those of the system have a number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise InputError(f"{path}: the compressed file is damaged ({error})") from error
+        raise InputError(
+            f"{path}: the compressed file is damaged ({error}): download or write it again"
+        ) from error

@@ -139,7 +139,7 @@ def refuse_nameless(where: str | os.PathLike, names: Sequence[str], first_record
 
 
 def _nameless(where: str | os.PathLike, record: int) -> InputError:
-    return InputError(f"{where}: record {record + 1} has no name: write one after its > or @")
+    return InputError(f"{where}, record {record + 1} has no name: write one after > or @")
 
 
 @compiled

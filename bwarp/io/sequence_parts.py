@@ -78,8 +78,8 @@ def write_parts(
     )
     if (n_written, bytes_written) != (n_records, n_bytes):
         raise InputError(
-            f"{path}: held other sequences when it was read once more: give a file, not a pipe, "
-            "that nothing writes meanwhile"
+            f"{path}: the sequences changed between two readings: use a file, not a pipe, and do "
+            "not change it meanwhile"
         )
     return n_records
 
@@ -130,9 +130,8 @@ def _write(
     """Write `n_records` records to the parts; return the number written, and their bytes."""
     if n_records < parts:
         raise InputError(
-            f"{path}: has {counted(n_records, 'sequence')}, which cannot be cut into "
-            f"{counted(parts, 'part')}: ask "
-            "for fewer parts"
+            f"{path}: {counted(n_records, 'sequence')} cannot be cut into "
+            f"{counted(parts, 'part')}: use fewer parts"
         )
     part, bytes_before, file, n_written = 0, 0, None, 0
     with ExitStack() as opened:

@@ -40,8 +40,8 @@ class NoAlignmentError(InputError):
 
     def __init__(self, read: int):
         super().__init__(
-            "the index is wrong, build it again: a read has more edits at a locus than the search "
-            "found"
+            "the index is invalid (a read has more edits at a locus than the search found): build "
+            "it again"
         )
         self.read = read
 

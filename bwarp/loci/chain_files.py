@@ -88,7 +88,7 @@ def options_of_file(reader: ChunkFileReader) -> LocusOptions:
     except (TypeError, UsageError):
         whole = False
     if not whole or stored_options(options) != limits:
-        raise InputError(f"{reader.path}: was written by another version of bwarp: make it again")
+        raise InputError(f"{reader.path}: written by another version of bwarp: make it again")
     return options
 
 
@@ -96,8 +96,8 @@ def check_all_loci(reader: ChunkFileReader) -> None:
     """For pairs, reject loci from a search for those near the best of each end."""
     if options_of_file(reader).strata != ALL:
         raise UsageError(
-            f"--loci {reader.path}: proper pairs may have any locus of their ends: use "
-            "bwarp seed-reads --report all"
+            f"--loci {reader.path}: proper pairs require all loci of their ends: use bwarp "
+            "seed-reads --report all"
         )
 
 
@@ -158,11 +158,11 @@ def hits_of_frame(
     hits = PartHits(*(arrays[name] for name in PartHits._fields))
     parts_of_items = np.diff(hits.part_offsets)
     if first + parts_of_items.size > n_items or parts_of_items.max(initial=0) > MOST_EDITS + 1:
-        raise reader.unlike("part_offsets: more items or parts than were searched")
+        raise reader.unlike("part_offsets: more items or parts than searched")
     items = some_items(searched.items, slice(first, first + parts_of_items.size))
     lengths = np.repeat(items.lengths, parts_of_items)
     if ((hits.starts < 0) | (hits.starts >= hits.ends) | (hits.ends > lengths)).any():
-        raise reader.unlike("starts and ends: not within the reads")
+        raise reader.unlike("starts and ends: outside the reads")
     positions = arrays["positions"]
     outside = _first_outside(
         hits.starts, hits.ends, hits.offsets, positions, reference.segment_text
@@ -264,7 +264,7 @@ def _check_loci(
         row = found.rows[np.argmin(within)].tolist()
         raise reader.unlike(f"rows: {row} is no locus of a read that was searched")
     if not in_order.all():
-        raise reader.unlike("rows: not in the order of reads and starts")
+        raise reader.unlike("rows: not sorted by read and start")
 
 
 def _by_chunk(reader: ChunkFileReader) -> Iterator[tuple[dict, list[dict]]]:
@@ -298,8 +298,8 @@ def _checked(
         chunk is not None and not np.array_equal(searched.get("chunk"), chunk_tag(chunk))
     ):
         raise InputError(
-            f"{reader.path}: these {reader.holds['holds']} are of other reads than those of "
-            f"{reads.path}: give the file of reads that was searched"
+            f"{reader.path}: these {reader.holds['holds']} are not from the reads in {reads.path}: "
+            "give the file of reads that was searched"
         )
     if chunk is not None:
         _check_searched(reader, searched, np.diff(chunk.offsets), options)
@@ -322,6 +322,6 @@ def _check_searched(
     )
     most = options.edits_of(lengths)[reads]
     if (np.diff(reads) <= 0).any() or (lengths[reads] <= most).any():
-        raise reader.unlike("reads: not in rising order, or too short to be searched")
+        raise reader.unlike("reads: not in ascending order, or too short to be searched")
     if (arrays["edits"] > most).any():
-        raise reader.unlike("edits: more than were allowed")
+        raise reader.unlike("edits: more than allowed")

@@ -147,7 +147,7 @@ class Certificate:
         except (ValueError, TypeError, RecursionError):
             whole = False
         if not whole or len(counts) != len(fields(cls)):
-            raise InputError(f"{path}: not the counts of a search for loci: make them again")
+            raise InputError(f"{path}: not statistics of a search for loci: make them again")
         return certificate
 
     def sentence(self) -> str:

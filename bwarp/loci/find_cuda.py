@@ -269,7 +269,7 @@ class FinderOnGpus:
 def pieces_of(at_once: int) -> Pieces:
     """Return pieces that start with `at_once` reads or items."""
     return Pieces(
-        at_once, GpuMemoryError("the loci of a read take more GPU memory to find than is free")
+        at_once, GpuMemoryError("finding the loci of a read requires more GPU memory than is free")
     )
 
 

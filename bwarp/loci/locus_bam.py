@@ -13,23 +13,19 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.bam.compression import ON_HOST, WHEN_MAPPED, Compression
-from bwarp.bam.external_sort import RecordSorter, sort_keys
+from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.fields import (
-    AS,
     FIRST,
     HI,
     LAST,
     MATE_REVERSE,
     MATE_UNMAPPED,
-    MD,
     NH,
-    NM,
     PAIRED,
     PROPER,
     REVERSE,
     RG,
     SECONDARY,
-    SIZE_BYTES,
     TEXT,
     UNMAPPED,
     X0,
@@ -39,32 +35,28 @@ from bwarp.bam.fields import (
     XE,
     XO,
 )
-from bwarp.bam.records import (
-    Records,
-    put_int16,
-    put_int32,
-)
 from bwarp.bam.sorted_file import sorted_file
 from bwarp.io.atomic_output import atomic_files, private_folder
 from bwarp.io.names import Names, put_bytes
+from bwarp.loci.alignments_cpu import LocusAlignments
 from bwarp.loci.find import Certificate, FoundChunk
 from bwarp.loci.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipped_lines
 from bwarp.loci.options import FoundLoci
 from bwarp.loci.pairs_cpu import LocusPairs
+from bwarp.mapping.extension_cpu import Genome
 from bwarp.records.alignment_file import bam_header, put_in_place
-from bwarp.records.record_parts import AlignedRead, record_bin
-from bwarp.records.record_text import (
-    OtherHit,
-    put_integer_tag,
-    put_md,
-    put_nibbles,
-    put_other_hit,
-    put_raw_qualities,
-    put_tag,
+from bwarp.records.alignment_records import (
+    AlignmentRecords,
+    ReadArrays,
+    RecordTables,
+    RecordTags,
+    no_secondary_hits,
 )
-from bwarp.records.record_writer import sam_header
+from bwarp.records.record_text import OtherHit, end_text, put_integer_tag, put_other_hit, put_tag
+from bwarp.records.record_writer import bam_records, sam_header
 from bwarp.reference import Reference
-from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.threads import joined_stretches
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.seed_tables import sibling
@@ -189,246 +181,209 @@ def _hash(numbers: np.ndarray) -> np.ndarray:
 # with proper pairs has two records per pair, each naming the other as its mate. Tags:
 #
 #     NM, MD, AS    edits; where they are; the score, or the negated edits
-#     Xd            edits of the locus, if the alignment by scores has a different number
 #     NH, HI        loci of the read and the index of this one (by edits, then position); or pairs
 #     X0, X1        loci with the fewest edits, and other loci, as in bwa and Yara; or pairs
+#     Xd            edits of the locus, if the alignment by scores has a different number
 #     XA            with `in_tag`, the other loci as in bwa, instead of secondary records
-#     Xe            edits up to which every locus is known
 #     Xo            1 for a read with more loci than the limit, which are not listed
-
-
-_STAR = 42
-
-
-class _Reads(NamedTuple):
-    text: np.ndarray
-    names: np.ndarray
-    offsets: np.ndarray
-    qualities: np.ndarray
-    both: np.ndarray
-    searched: np.ndarray
-    n_loci: np.ndarray
+#     Xe            edits up to which every locus is known
 
 
 class _Rows(NamedTuple):
-    """One row per record."""
+    """One row per record; `loci` is -1 for a read without loci, and `numbers` become HI."""
 
     reads: np.ndarray
     loci: np.ndarray
-    flags: np.ndarray
-    mapping_qualities: np.ndarray
     numbers: np.ndarray
-    mates: np.ndarray
-    template_lengths: np.ndarray
+    first_rows: np.ndarray
 
 
-class _Others(NamedTuple):
-    """Loci listed in tags; those of read i are in offsets[i] to offsets[i + 1]."""
-
-    offsets: np.ndarray
-    loci: np.ndarray
-    contigs: Names
-
-
-@on_timeline("make records")
-def locus_records(
+@on_timeline("lay out records")
+def locus_tables(
     found: FoundChunk,
-    genome: np.ndarray,
-    contig_starts: np.ndarray,
-    read_group: bytes,
+    genome: Genome,
     contigs: Names,
+    read_group: bytes = b"",
     in_tag: bool = False,
-) -> Records:
-    """Make the records of a chunk, read by read, the primary record of each read first.
+) -> RecordTables:
+    """Return the tables of a chunk's records, read by read, the primary record of each read first.
 
     Parameters
     ----------
-    genome : ndarray, dtype=uint64
-        Blocks of the genome.
-    contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     read_group : bytes
         Empty for none.
-    contigs : Names
     in_tag : bool
         List the other loci in the XA tag of the primary record instead of in separate records.
     """
     chunk, loci = found.chunk, found.loci
     ranks = rank_loci(loci, chunk.first_template * chunk.ends, found.pairs)
-    rows = _rows_of(chunk.ends, loci, ranks, found.pairs, found.alignments)
-    if in_tag:
-        rows = _Rows(*(column[rows.flags & SECONDARY == 0] for column in rows))
-    others = _others_of(loci, ranks, contigs, in_tag)
-    qualities = np.empty(0, np.uint8) if chunk.qualities is None else chunk.qualities
-    reads = _Reads(
-        read_only(chunk.text), chunk.names, chunk.offsets, qualities, found.both, loci.searched,
-        found.n_loci,
-    )  # fmt: skip
-    # The header omits contigs without bases.
-    contig_numbers = np.cumsum(np.diff(contig_starts) > 0) - 1
-    lengths = np.diff(chunk.offsets)[rows.reads]
-    names = np.diff(chunk.names).reshape(-1)[rows.reads // chunk.ends]
-    operations = np.append(np.diff(found.alignments.offsets), 0)[rows.loci]
-    starts, ends = found.alignments.starts, found.alignments.ends
-    spans = np.append(ends - starts, 0)[rows.loci]
-    # Bases and qualities, and an MD that in the worst case lists every base with a number before
-    # it.
-    most = 260 + len(read_group) + names + 4 * operations + 2 * lengths + 3 * spans
-    if in_tag:
-        # Commas, a sign, the digits of position and edits, and operations.
-        entries = np.diff(found.alignments.offsets)[others.loci] * 11 + contigs.longest + 30
-        before = np.concatenate([[0], np.cumsum(entries)])
-        most += (before[others.offsets[1:]] - before[others.offsets[:-1]])[rows.reads] + 4
-    out = np.empty(int(most.sum()), np.uint8)
-    begins = np.empty(rows.reads.size + 1, np.int64)
-    _write(
-        out, begins, chunk.ends, reads, rows, loci.strands, loci.distances, found.alignments,
-        ranks.best, ranks.others, others, genome, contig_starts, contig_numbers,
+    rows = _rows_of(ranks, in_tag)
+    records = _records_of(found, genome.contig_starts, rows, ranks.mapping_qualities)
+    tags = _TagTables(
+        rows, found.n_loci, loci.searched, ranks.best, ranks.others,
+        _listed_loci(loci, ranks) if in_tag else _no_loci(chunk.n_reads), loci.strands,
+        loci.distances, found.alignments, contigs, genome.contig_starts,
         np.frombuffer(read_group, np.uint8),
     )  # fmt: skip
-    # A read without a locus is placed at the position of its mate.
-    at = np.where(rows.loci >= 0, rows.loci, rows.mates)
-    positions = np.where(at >= 0, np.append(starts, -1)[at], -1)
-    keys = sort_keys(positions, rows.flags & REVERSE != 0)
-    return Records(out[: begins[-1]], begins, keys)
+    reads = ReadArrays.of(chunk, found.both)
+    return RecordTables(genome, contigs, reads, records, _tags_of(tags))
 
 
-def _others_of(loci, ranks: LocusRanks, contigs: Names, in_tag: bool) -> _Others:
-    """List the loci other than the primary one, by edits and then by position, each once."""
-    n_reads = len(loci.searched)
-    rows = np.empty(0, np.int64)
-    if in_tag and len(loci.reads):
-        rows = np.lexsort((loci.strands, loci.starts, loci.distances, loci.reads))
-        reads, strands, starts = loci.reads[rows], loci.strands[rows], loci.starts[rows]
-        primary = ranks.order[ranks.primary[reads]]
-        kept = (loci.starts[primary] != starts) | (loci.strands[primary] != strands)
-        # A locus may belong to several pairs.
-        kept[1:] &= (np.diff(reads) != 0) | (np.diff(starts) != 0) | (strands[1:] != strands[:-1])
-        rows = rows[kept]
-    offsets = np.searchsorted(loci.reads[rows], np.arange(n_reads + 1))
-    return _Others(offsets, rows, contigs)
-
-
-def _rows_of(ends: int, loci, ranks: LocusRanks, pairs: LocusPairs | None, alignments) -> _Rows:
-    n_reads = len(loci.searched)
+def _rows_of(ranks: LocusRanks, in_tag: bool) -> _Rows:
     n_loci = np.diff(ranks.first_loci)
-    reads = np.repeat(np.arange(n_reads), np.maximum(n_loci, 1))
-    first_rows = np.concatenate([[0], np.cumsum(np.maximum(n_loci, 1))])
+    n_rows = np.ones(n_loci.size, np.int64) if in_tag else np.maximum(n_loci, 1)
+    reads = np.repeat(np.arange(n_loci.size), n_rows)
+    first_rows = np.concatenate([[0], np.cumsum(n_rows)])
     rank = np.arange(reads.size) - first_rows[reads]
     # The primary locus comes first, followed by those that preceded it.
     primary_rank = ranks.primary[reads] - ranks.first_loci[reads]
     rank = np.where(rank == 0, primary_rank, np.where(rank <= primary_rank, rank - 1, rank))
     aligned = n_loci[reads] > 0
-    rows = np.full(reads.size, -1, np.int64)
-    rows[aligned] = ranks.order[(ranks.first_loci[reads] + rank)[aligned]]
+    loci = np.full(reads.size, -1, np.int64)
+    loci[aligned] = ranks.order[(ranks.first_loci[reads] + rank)[aligned]]
+    return _Rows(reads, loci, rank + 1, first_rows)
+
+
+def _records_of(
+    found: FoundChunk, contig_starts: np.ndarray, rows: _Rows, mapping_qualities: np.ndarray
+) -> AlignmentRecords:
+    loci, alignments, pairs = found.loci, found.alignments, found.pairs
+    reads, first_rows, aligned = rows.reads, rows.first_rows, rows.loci >= 0
+
+    def of_rows(column: np.ndarray, without: int = 0) -> np.ndarray:
+        return np.append(column, without)[rows.loci]
+
+    starts, ends = of_rows(alignments.starts, -1), of_rows(alignments.ends, -1)
+    strands = of_rows(loci.strands)
     is_primary = np.zeros(reads.size, bool)
     is_primary[first_rows[:-1]] = True
-    reverse = np.append(loci.strands, 0)[rows] == 1
-    flags = np.where(aligned, 0, UNMAPPED) | np.where(is_primary, 0, SECONDARY)
-    flags |= np.where(reverse, REVERSE, 0)
-    mates = np.full(reads.size, -1, np.int64)
-    template_lengths = np.zeros(reads.size, np.int64)
-    if ends == 2:
-        mates = rows[first_rows[reads ^ 1]]
+    flags = np.where(aligned, strands * REVERSE, UNMAPPED) | np.where(is_primary, 0, SECONDARY)
+    mates, template_lengths = np.full(reads.size, -1), np.zeros(reads.size, np.int64)
+    positions = starts
+    if found.chunk.ends == 2:
+        mates = first_rows[reads ^ 1]
         if pairs is not None:
-            proper = aligned & (np.append(pairs.numbers, 0)[rows] > 0)
-            mates[proper] = pairs.mates[rows[proper]]
+            proper = of_rows(pairs.numbers) > 0
+            rows_of_loci = np.full(loci.reads.size, -1)
+            rows_of_loci[rows.loci[aligned]] = np.flatnonzero(aligned)
+            mates[proper] = rows_of_loci[pairs.mates[rows.loci[proper]]]
             flags |= np.where(proper, PROPER, 0)
-            firsts = np.where(loci.strands == 1, alignments.ends - 1, alignments.starts)
-            ahead = firsts[mates[proper]] - firsts[rows[proper]]
+            firsts = np.where(strands == 1, ends - 1, starts)
+            ahead = firsts[mates] - firsts
             # From the outermost base to that of the mate, both included, as in `map`.
-            template_lengths[proper] = ahead + np.sign(ahead)
+            template_lengths[proper] = (ahead + np.sign(ahead))[proper]
         flags |= np.where(reads % 2 == 0, PAIRED | FIRST, PAIRED | LAST)
-        flags |= np.where(mates < 0, MATE_UNMAPPED, 0)
-        flags |= np.where(np.append(loci.strands, 0)[mates] == 1, MATE_REVERSE, 0)
-    qualities = np.where(is_primary, ranks.mapping_qualities[reads], 0).astype(np.uint8)
-    return _Rows(reads, rows, flags.astype(np.int64), qualities, rank + 1, mates, template_lengths)
+        flags |= np.where(aligned[mates], strands[mates] * MATE_REVERSE, MATE_UNMAPPED)
+        # A read without a locus is placed at the position of its mate.
+        positions = np.where(aligned, starts, starts[mates])
+    cigar_offsets = np.concatenate([[0], np.cumsum(of_rows(np.diff(alignments.offsets)))])
+    cigar = joined_stretches(
+        alignments.cigar.view(np.uint8), 4 * of_rows(alignments.offsets[:-1]), 4 * cigar_offsets
+    )
+    return AlignmentRecords(
+        reads=reads,
+        flags=flags.astype(np.uint16),
+        contigs=np.searchsorted(contig_starts, positions, side="right") - 1,
+        positions=positions,
+        spans=ends - starts,
+        mapping_qualities=np.where(is_primary, mapping_qualities[reads], 0).astype(np.uint8),
+        cigar_offsets=cigar_offsets,
+        cigar=cigar.view(np.uint32),
+        mates=mates,
+        template_lengths=template_lengths,
+        scores=of_rows(alignments.scores).astype(np.int32),
+        suboptimal=np.empty(0, np.int32),
+        alt_shares=np.zeros(reads.size, np.int64),
+        first_rows=first_rows,
+        split_ends=first_rows[:-1] + 1,
+        **no_secondary_hits(reads.size),
+    )
+
+
+class _ListedLoci(NamedTuple):
+    """Loci listed in XA; those of read i are in offsets[i] to offsets[i + 1]."""
+
+    offsets: np.ndarray
+    loci: np.ndarray
+
+
+def _no_loci(n_reads: int) -> _ListedLoci:
+    return _ListedLoci(np.zeros(n_reads + 1, np.int64), np.empty(0, np.int64))
+
+
+def _listed_loci(loci: FoundLoci, ranks: LocusRanks) -> _ListedLoci:
+    """List the loci other than the primary one, by edits and then by position, each once."""
+    n_reads = len(loci.searched)
+    if not len(loci.reads):
+        return _no_loci(n_reads)
+    order = np.lexsort((loci.strands, loci.starts, loci.distances, loci.reads))
+    reads, strands, starts = loci.reads[order], loci.strands[order], loci.starts[order]
+    primary = ranks.order[ranks.primary[reads]]
+    kept = (loci.starts[primary] != starts) | (loci.strands[primary] != strands)
+    # A locus may belong to several pairs.
+    kept[1:] &= (np.diff(reads) != 0) | (np.diff(starts) != 0) | (strands[1:] != strands[:-1])
+    return _ListedLoci(np.searchsorted(reads[kept], np.arange(n_reads + 1)), order[kept])
+
+
+class _TagTables(NamedTuple):
+    """What tags are written from: per record, per read, per locus, and the same for all."""
+
+    rows: _Rows
+    n_loci: np.ndarray
+    searched: np.ndarray
+    best: np.ndarray
+    others: np.ndarray
+    listed: _ListedLoci
+    strands: np.ndarray
+    locus_edits: np.ndarray
+    alignments: LocusAlignments
+    contigs: Names
+    contig_starts: np.ndarray
+    group: np.ndarray
+
+
+def _tags_of(tables: _TagTables) -> RecordTags:
+    n_rows, listed = tables.rows.reads.size, tables.listed.loci
+    # Six numbers, and the names of texts. Per listed locus: commas, a sign, the digits of position
+    # and edits, and operations.
+    room = n_rows * (64 + tables.group.size) + listed.size * (tables.contigs.longest + 30)
+    room += 11 * np.diff(tables.alignments.offsets)[listed].sum()
+    out, offsets = np.empty(int(room), np.uint8), np.zeros(n_rows + 1, np.int64)
+    _put_tags(tables, out, offsets)
+    # Read-only, as in map: the encoder is compiled once for both.
+    no_group, no_sums = np.frombuffer(b"", np.uint8), np.empty(0, np.int64)
+    return RecordTags(no_group, False, no_sums, out[: offsets[-1]], offsets, np.arange(n_rows))
 
 
 @compiled
-def _write(
-    out, begins, ends_a_template, of_reads, rows, strands, locus_edits, alignments, best, others,
-    in_tags, genome, contig_starts, contig_numbers, group,
-):  # fmt: skip
-    out, genome = uncounted((out, genome))
-    cigar_offsets, cigar, starts, ends, distances, scores = uncounted(alignments)
-    text, names, offsets, qualities, both, searched, n_loci = uncounted(of_reads)
-    reads, loci, flags, mapping_qualities, numbers, mates, template_lengths = uncounted(rows)
-    tag_offsets, tag_loci, contigs = uncounted(in_tags)
+def _put_tags(tables, out, offsets):
+    tables, out = uncounted((tables, out))
+    (
+        rows, n_loci, searched, best, others, listed, strands, locus_edits, alignments, contigs,
+        contig_starts, group,
+    ) = tables  # fmt: skip
+    reads, loci, numbers, _ = rows
+    cigar_offsets, cigar, starts, _, distances, _ = alignments
     at = np.int64(0)
     for row in range(reads.size):
-        begins[row] = begin_of_record = at
-        read, locus, mate, flag = reads[row], loci[row], mates[row], flags[row]
-        name_begin = names[read // ends_a_template, 0]
-        name_end = names[read // ends_a_template, 1]
-        begin = end = np.int64(0)
-        contig = position = mate_contig = mate_position = np.int64(-1)
-        span = np.int64(1)
+        read, locus = reads[row], loci[row]
         if locus >= 0:
-            begin, end = cigar_offsets[locus], cigar_offsets[locus + 1]
-            span = ends[locus] - starts[locus]
-        if mate >= 0:
-            mate_contig = np.searchsorted(contig_starts, starts[mate], side="right") - 1
-            mate_position = starts[mate] - contig_starts[mate_contig]
-            contig, position = mate_contig, mate_position
-        if locus >= 0:
-            contig = np.searchsorted(contig_starts, starts[locus], side="right") - 1
-            position = starts[locus] - contig_starts[contig]
-            if mate < 0 and ends_a_template == 2:
-                mate_contig, mate_position = contig, position
-        has_bases = flag & SECONDARY == 0
-        first, last = offsets[read], offsets[read + 1]
-        turned = flag & REVERSE != 0
-        base = first + (both.size // 2 if turned else 0)
-        at = put_int32(
-            out, at + SIZE_BYTES, contig_numbers[contig] if contig >= 0 else np.int64(-1)
-        )
-        at = put_int32(out, at, position)
-        out[at] = max(name_end - name_begin, 1) + 1
-        out[at + 1] = mapping_qualities[row]
-        at = put_int16(out, at + 2, record_bin(position, span))
-        at = put_int16(out, at, end - begin)
-        at = put_int16(out, at, flag)
-        at = put_int32(out, at, last - first if has_bases else np.int64(0))
-        at = put_int32(out, at, contig_numbers[mate_contig] if mate_contig >= 0 else np.int64(-1))
-        at = put_int32(out, at, mate_position)
-        at = put_int32(out, at, template_lengths[row])
-        at = put_bytes(out, at, text, name_begin, name_end)
-        if name_begin == name_end:
-            out[at] = _STAR
-            at += 1
-        out[at] = 0
-        at += 1
-        for i in range(begin, end):
-            at = put_int32(out, at, np.int64(cigar[i]))
-        if has_bases:
-            length = last - first
-            at = put_nibbles(out, at, both, base, base + length)
-            at = put_raw_qualities(out, at, qualities, 0, length, first, last, turned)
-        if locus >= 0:
-            at = put_integer_tag(out, at, NM, distances[locus])
-            at = put_tag(out, at, MD, TEXT)
-            aligned = AlignedRead(genome, starts[locus], both, base, cigar, begin, end)
-            at = put_md(out, at, aligned)
-            out[at] = 0
-            at = put_integer_tag(out, at + 1, AS, scores[locus])
             at = put_integer_tag(out, at, NH, n_loci[read])
             at = put_integer_tag(out, at, HI, numbers[row])
             at = put_integer_tag(out, at, X0, best[read])
             at = put_integer_tag(out, at, X1, others[read])
             if locus_edits[locus] != distances[locus]:
                 at = put_integer_tag(out, at, XD, locus_edits[locus])
-            if tag_offsets[read] < tag_offsets[read + 1]:
+            first, last = listed.offsets[read], listed.offsets[read + 1]
+            if first < last:
                 at = put_tag(out, at, XA, TEXT)
-                for i in range(tag_offsets[read], tag_offsets[read + 1]):
-                    other = tag_loci[i]
-                    first, last = cigar_offsets[other], cigar_offsets[other + 1]
+                for other in listed.loci[first:last]:
                     hit = OtherHit(
-                        starts[other], strands[other], cigar, first, last,
-                        np.int64(distances[other]),
+                        starts[other], strands[other], cigar, cigar_offsets[other],
+                        cigar_offsets[other + 1], np.int64(distances[other]),
                     )  # fmt: skip
                     at = put_other_hit(out, at, contigs, contig_starts, hit)
-                out[at] = 0
-                at += 1
+                at = end_text(out, at, True)
         elif n_loci[read]:
             at = put_integer_tag(out, at, NH, n_loci[read])
             at = put_integer_tag(out, at, XO, np.int64(1))
@@ -436,11 +391,8 @@ def _write(
             at = put_integer_tag(out, at, XE, np.int64(searched[read]))
         if group.size:
             at = put_tag(out, at, RG, TEXT)
-            at = put_bytes(out, at, group, 0, group.size)
-            out[at] = 0
-            at += 1
-        put_int32(out, begin_of_record, at - begin_of_record - SIZE_BYTES)
-    begins[reads.size] = at
+            at = end_text(out, put_bytes(out, at, group, 0, group.size), True)
+        offsets[row + 1] = at
 
 
 #: The start of the header line with the counters.
@@ -506,21 +458,19 @@ def open_bam(
             other.write(header)
         made = folder.absolute() / "out.bam"
         starts = bam_header(text, reference).contig_starts
-        contigs = Names.of(reference.names)
-        compression = options.compression
+        contigs, bases = Names.of(reference.names), Genome(genome, reference.contig_starts)
+        group, compression = options.read_group_id, options.compression
 
         def encode(found: FoundChunk) -> list:
-            records = locus_records(
-                found, genome, reference.contig_starts, options.read_group_id, contigs,
-                options.in_tag,
-            )  # fmt: skip
-            return [over_lines(found), skipped_lines(found), records]
+            tables = locus_tables(found, bases, contigs, group, options.in_tag)
+            return [over_lines(found), skipped_lines(found), bam_records(tables)]
 
         def write(parts: list) -> None:
             *tables, records = parts
             for other, lines in zip(others, tables, strict=True):
                 other.write(lines)
-            sorter.add(records)
+            for part in records:
+                sorter.add(part)
 
         with RecordSorter(folder, starts, options.sort_bytes, threads, compression) as sorter:
             yield encode, write

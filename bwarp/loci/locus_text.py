@@ -188,7 +188,7 @@ def format_of(path: str | os.PathLike) -> str:
     for ending in FORMATS:
         if name.endswith("." + ending):
             return ending.removesuffix(".gz")
-    raise UsageError(f"{path}: name the output .bam, .tsv or .paf (.tsv.gz and .paf.gz too)")
+    raise UsageError(f"{path}: the output must end in .bam, .tsv, .tsv.gz, .paf or .paf.gz")
 
 
 def over_lines(found: FoundChunk) -> bytes:

@@ -49,8 +49,7 @@ def extension_of(
         given = [name for name, score in {"match": match, **scores}.items() if score is not None]
         if given:
             raise UsageError(
-                f"{given[0].replace('_', '-')} is a score: it is for the extension semiglobal or "
-                "local: leave it out, or choose one of these"
+                f"{given[0].replace('_', '-')} requires the extension semiglobal or local"
             )
         return None
     # A cost of clipped ends must not affect the bounds, so there is none.
@@ -89,13 +88,13 @@ class LocusOptions:
 
     def __post_init__(self):
         if self.percent is None and not 0 <= self.edits <= MOST_EDITS:
-            raise UsageError(f"--edits {self.edits} cannot be searched: use 0 to {MOST_EDITS}")
+            raise UsageError(f"--edits {self.edits} is out of range: use 0 to {MOST_EDITS}")
         if self.percent is not None and not 0 <= self.percent <= 50:
-            raise UsageError(f"--edits {self.percent:g}% cannot be searched: use 0% to 50%")
+            raise UsageError(f"--edits {self.percent:g}% is out of range: use 0% to 50%")
         if self.gaps is not None and self.percent is None and self.gaps > self.edits:
             raise UsageError(
-                f"--gaps {self.gaps} is more than --edits {self.edits}: every gap letter is an "
-                f"edit: use 0 to {self.edits}"
+                f"--gaps {self.gaps} is greater than --edits {self.edits}: each base of a gap is "
+                f"an edit: use 0 to {self.edits}"
             )
         ALLMAP["seed_mismatches"].check(self.mismatches)
 

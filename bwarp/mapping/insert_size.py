@@ -225,7 +225,7 @@ def read_insert_size(path: str | os.PathLike) -> InsertSize:
         whole = False
     if not whole:
         raise InputError(
-            f"{path}: not an insert size that bwarp map-insert-size or "
-            "bwarp allmap-insert-size wrote: make it again"
+            f"{path}: not an insert size of bwarp map-insert-size or bwarp allmap-insert-size: "
+            "make it again"
         )
     return insert

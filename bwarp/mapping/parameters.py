@@ -166,7 +166,7 @@ class MappingParameters:
 def secondary_records(all: bool, max_secondary: int | None) -> int:
     """Return the maximum number of secondary records per read."""
     if max_secondary is not None and not all:
-        raise UsageError("--max-secondary is for secondary records: give --all, or leave it out")
+        raise UsageError("--max-secondary requires --all")
     return (max_secondary or ALL) if all else 0
 
 
@@ -189,19 +189,18 @@ def mapping_parameters(match: int | None = None, **given) -> MappingParameters:
         _check(name, scaled[name])
     if not -MOST_SCORE <= scaled["mismatch"] <= -1:
         raise UsageError(
-            f"mismatch is {scaled['mismatch']}: a mismatch scores from -{MOST_SCORE} to -1"
+            f"mismatch is {scaled['mismatch']}: the score of a mismatch must be from -{MOST_SCORE} "
+            "to -1"
         )
     _check("min_score", scaled["least_score"])
     scaled["least_mate_score"] = min(scaled["least_mate_score"], scaled["least_score"])
     if given.get("hic") and (given.get("insert_size") or given.get("orientation")):
-        raise UsageError(
-            "--hic maps the ends of pairs one by one: leave --insert-size and --orientation out"
-        )
+        raise UsageError("--hic cannot be combined with --insert-size or --orientation")
     if given.get("insert_size"):
         mean, standard_deviation = given["insert_size"]
         if not (1 <= mean <= MOST_INSERT_SIZE and 0 < standard_deviation <= MOST_INSERT_SIZE):
             raise UsageError(
-                f"insert size {mean:g},{standard_deviation:g}: give mean and standard deviation, "
+                f"insert size {mean:g},{standard_deviation:g}: mean and standard deviation must be "
                 f"from 1 to {MOST_INSERT_SIZE:,}"
             )
     return MappingParameters(match=match, **scaled)
@@ -235,4 +234,4 @@ def _check(name: str, value: int) -> None:
     least, most = MAP[name].value[:2]
     if not least <= value <= most:
         name = name.replace("_", "-")
-        raise UsageError(f"{name} is {value}: write a whole number from {least} to {most}")
+        raise UsageError(f"{name} is {value}: use a whole number from {least} to {most}")

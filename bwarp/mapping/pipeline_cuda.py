@@ -267,7 +267,7 @@ class _Scorer:
         # Of both kinds, one is being copied while the GPU uses the other.
         self._pinned_reads, self._pinned_hits = PinnedBuffers(2), PinnedBuffers(2)
         self._pinned_records = PinnedBuffers(2)
-        refusal = GpuMemoryError("mapping a read takes more GPU memory than is free")
+        refusal = GpuMemoryError("mapping a read requires more GPU memory than is free")
         self._pieces = Pieces(device.index.plan.elements, refusal)
 
     @property

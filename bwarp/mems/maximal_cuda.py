@@ -113,8 +113,8 @@ def put_text(text: QueryText) -> DeviceText:
     """Copy a query text to the GPU."""
     if text.words.size * 32 > _LONGEST_TEXT:
         raise UsageError(
-            f"{text.words.size * 32:,} bases of queries at a time are more than the GPU's "
-            f"{_LONGEST_TEXT:,}: use --backend cpu"
+            f"{text.words.size * 32:,} bases of queries at a time exceed the maximum of "
+            f"{_LONGEST_TEXT:,} on a GPU: use --backend cpu"
         )
     return DeviceText(
         cuda.to_device(text.words),
@@ -281,8 +281,8 @@ def maximal_matches(
         if hits is None:
             if last - first == 1:
                 raise UsageError(
-                    "the matches at one position are more than the GPU has room for: give a larger "
-                    "--min-length, or use --backend cpu"
+                    "the matches at one position require more GPU memory than is free: use a "
+                    "larger --min-length, or --backend cpu"
                 )
             middle = (first + last) // 2
             waiting += [(middle, last), (first, middle)]

@@ -63,21 +63,21 @@ def cut_reference(
 
 def find_in_chunks(
     reference: Reference,
-    chunk_bases: int,
     text: QueryText,
+    chunk_bases: int,
     min_length: int,
     kind: str,
     backend: str,
     threads: int = 1,
-) -> Matches:
+) -> Iterator[Matches]:
     """Find matches like `bwarp.mems.find.find_matches`, with an index of one chunk at a time.
 
     For the unique kinds, only matches that may be unique are kept from each chunk.
 
-    Returns
-    -------
+    Yields
+    ------
     matches : Matches
-        In the same order.
+        All, in the same order.
     """
     kept = []
     for chunk in cut_reference(reference, chunk_bases, min_length, threads):
@@ -87,7 +87,7 @@ def find_in_chunks(
     matches = sorted_matches(join_matches(kept))
     if kind != "maxmatch":
         matches = unique_in_reference(matches)
-    return unique_in_query(matches) if kind == "mum" else matches
+    yield unique_in_query(matches) if kind == "mum" else matches
 
 
 def _all_matches(

@@ -165,14 +165,14 @@ def _grow(bwt, code, low, high):
 def _check_agreement(agree):
     """Reject BWTs that disagree on the hits of a stretch, with which the search would not end."""
     if not agree:
-        raise InputError("the index is wrong, build it again: its BWTs are of different texts")
+        raise InputError("the index is invalid (its BWTs are of different texts): build it again")
 
 
 @numba.njit(nogil=True, inline="always")
 def _check_genome(agrees):
     """Reject a genome in which a hit of the BWT extends to other bases than the BWT's text has."""
     if not agrees:
-        raise InputError("the index is wrong, build it again: its genome is not that of its BWT")
+        raise InputError("the index is invalid (its genome does not match its BWT): build it again")
 
 
 @compiled

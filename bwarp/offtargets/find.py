@@ -1,13 +1,12 @@
 """Search a genome for all sites of guides, stretch by stretch and in order."""
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
 from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
-from bwarp.offtargets.search import each_once, hits_of_rows, in_order_of_sites, search_of
+from bwarp.offtargets.search import each_once, in_order_of_sites, search_of
 from bwarp.reference import Reference
 
 #: The maximum distance of the start of a site from the start of its PAM.
@@ -46,12 +45,7 @@ def find_sites(
     stretch = -(-(stretch or stretch_to_search(backend)) // (64 * len(searches))) * 64
     end = searches[0].end
     found = zip(
-        *(
-            _engine(backend).search_stretches(
-                search, partial(hits_of_rows, search=search), threads, stretch
-            )
-            for search in searches
-        ),
+        *(_engine(backend).search_stretches(search, threads, stretch) for search in searches),
         strict=True,
     )
     waiting = None

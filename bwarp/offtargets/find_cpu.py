@@ -1,14 +1,16 @@
 """Search stretches of the genome on the CPU: find PAMs, filter their sites, align guides."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from bwarp.offtargets.alignments import TABLE_SHAPE, Bases, best_alignment, list_alignments
+from bwarp.offtargets.hits import SiteHits
 from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN, Stretch, pam_sites
-from bwarp.offtargets.search import ROW, Search
+from bwarp.offtargets.search import ROW, Search, hits_of_rows
 from bwarp.offtargets.site_filter_cpu import (
     BATCH_SITES,
     BATCH_WORDS,
@@ -50,19 +52,14 @@ def stretch_to_search() -> int:
     return STRETCH
 
 
-def search_stretches(
-    search: Search, finish: Callable[[np.ndarray], object], threads: int, stretch: int
-) -> Iterator:
-    """Yield ``finish(rows)`` for every stretch of the genome, in order.
+def search_stretches(search: Search, threads: int, stretch: int) -> Iterator[SiteHits]:
+    """Yield the hits of every stretch of the genome, in order: at sites whose PAM begins in it."""
+    firsts = iter(range(0, search.end, stretch))
+    return in_order(partial(_hits_of_stretch, search, stretch), firsts, threads)
 
-    `rows` (dtype `ROW`) are all alignments at sites whose PAM begins in the stretch; the alignments
-    of a site are consecutive and in order.
-    """
-    return in_order(
-        lambda first: finish(_search_stretch(search, first, min(first + stretch, search.end))),
-        iter(range(0, search.end, stretch)),
-        threads,
-    )
+
+def _hits_of_stretch(search: Search, stretch: int, first: int) -> SiteHits:
+    return hits_of_rows(_search_stretch(search, first, min(first + stretch, search.end)), search)
 
 
 def _search_stretch(search: Search, first: int, last: int) -> np.ndarray:

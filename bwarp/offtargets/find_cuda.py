@@ -9,8 +9,9 @@ If one is too short, it is enlarged; if memory does not allow that, sites or gui
 half and searched one half after the other.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.offtargets import pam_sites_cuda
 from bwarp.offtargets import pam_sites_cuda as alignments_cuda
 from bwarp.offtargets.find_cpu import all_alignments, guide_planes
+from bwarp.offtargets.hits import SiteHits
 from bwarp.offtargets.pam_sites_cpu import BACKWARD, FORWARD, MARGIN
 from bwarp.offtargets.pam_sites_cuda import (
     AlignedPairs,
@@ -33,7 +35,7 @@ from bwarp.offtargets.pam_sites_cuda import (
     align_pairs,
     list_sites,
 )
-from bwarp.offtargets.search import ROW, Search
+from bwarp.offtargets.search import ROW, Search, hits_of_rows
 from bwarp.offtargets.site_filter_cuda import (
     BLOCK_SITES,
     FEW_BASES,
@@ -71,22 +73,14 @@ def stretch_to_search() -> int:
     return positions
 
 
-def search_stretches(
-    search: Search, finish: Callable[[np.ndarray], object], threads: int, stretch: int
-) -> Iterator:
-    """Yield ``finish(rows)`` for every stretch of the genome, in order; see `find_cpu`."""
+def search_stretches(search: Search, threads: int, stretch: int) -> Iterator[SiteHits]:
+    """Yield the hits of every stretch of the genome, in order; see `find_cpu`."""
     engine = _Engine(search, threads)
     found = (
         engine.search(first, min(first + stretch, search.end))
         for first in range(0, search.end, stretch)
     )
-    return in_order(
-        lambda parts: finish(
-            np.concatenate([np.empty(0, ROW), *(_rows(search, part) for part in parts)])
-        ),
-        found,
-        threads,
-    )
+    return in_order(partial(_hits_of_parts, search), found, threads)
 
 
 @dataclass(frozen=True)
@@ -96,6 +90,11 @@ class _Pairs:
     direction: int
     origin: int
     columns: AlignedPairs
+
+
+def _hits_of_parts(search: Search, parts: list[_Pairs]) -> SiteHits:
+    rows = [_rows(search, part) for part in parts]
+    return hits_of_rows(np.concatenate([np.empty(0, ROW), *rows]), search)
 
 
 def _rows(search: Search, pairs: _Pairs) -> np.ndarray:

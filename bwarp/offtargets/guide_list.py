@@ -179,8 +179,8 @@ def region_of(text: str, reference: Reference) -> tuple[int, int]:
             first, last = (int(cell.replace(",", "") or 0) for cell in matched.groups()[1:])
     if name not in contigs:
         raise UsageError(
-            f"--region {text}: there is no contig {name}: write contig or contig:from-to; the "
-            f"first contig is {reference.names[0]}"
+            f"--region {text}: no contig {name} in the reference: write contig or contig:from-to, "
+            f"such as {reference.names[0]}"
         )
     begin, end = reference.contig_starts[contigs[name] : contigs[name] + 2].tolist()
     if first is None:
@@ -188,6 +188,6 @@ def region_of(text: str, reference: Reference) -> tuple[int, int]:
     if not 1 <= first <= last <= end - begin:
         raise UsageError(
             f"--region {text}: {name} has the bases 1 to {end - begin:,}: write two of them, the "
-            "smaller first"
+            f"smaller first, as in {name}:1-{end - begin}"
         )
     return begin + first - 1, begin + last

@@ -116,7 +116,7 @@ def parse_pam(text: str, side: int = 3) -> Pam:
                     "as NGG or NGG,NAG, or none"
                 )
         if not 1 <= len(pam) <= LONGEST_PAM:
-            raise UsageError(f"--pam {text}: a PAM has 1 to {LONGEST_PAM} bases, or is none")
+            raise UsageError(f"--pam {text}: a PAM must have 1 to {LONGEST_PAM} bases, or be none")
     lengths = np.array([len(pam) for pam in texts], np.int64)
     allowed = np.full((len(texts), lengths.max()), _ALLOWED["N"], np.uint8)
     for row, pam in zip(allowed, texts, strict=True):
@@ -203,16 +203,16 @@ def guides_of(
         for at, letter in enumerate(bases):
             if letter not in "ACGT":
                 raise InputError(
-                    f"{where}, guide {name}: {sequence[at]!r} at position {at + 1}: guides are of "
-                    "A, C, G and T; the PAM, which may have IUPAC letters, is given by --pam"
+                    f"{where}, guide {name}: {sequence[at]!r} at position {at + 1} is not A, C, G "
+                    "or T: give the PAM with --pam, not in the guide"
                 )
         if not SHORTEST_GUIDE <= len(bases) <= LONGEST_GUIDE:
             raise InputError(
-                f"{where}, guide {name} has {counted(len(bases), 'base')}: {SHORTEST_GUIDE} to "
-                f"{LONGEST_GUIDE} can be searched"
+                f"{where}, guide {name} has {counted(len(bases), 'base')}: guides must have "
+                f"{SHORTEST_GUIDE} to {LONGEST_GUIDE}"
             )
         if name in seen:
-            raise InputError(f"{where}: two guides have the name {name}: every one needs its own")
+            raise InputError(f"{where}: two guides are named {name}: rename one")
         seen.add(name)
         taken.append(bases)
     return Guides(tuple(names), tuple(taken))
@@ -223,7 +223,7 @@ def _without_pam(sequence: str, pam: Pam, where: str) -> str:
     if not length:
         raise InputError(
             f"{where} does not {'end' if pam.side == 3 else 'begin'} with the PAM {pam.name}: "
-            "correct the guide or --pam, or leave out --guides-have-pam"
+            "correct the guide or --pam, or omit --guides-have-pam"
         )
     return sequence[:-length] if pam.side == 3 else sequence[length:]
 
@@ -238,7 +238,7 @@ def pam_left_on(guides: Guides, pam: Pam, option: str) -> str | None:
         return None
     return (
         f"every guide {'ends' if pam.side == 3 else 'begins'} with the PAM {pam.name}, which is "
-        f"searched for beside the guide: if the guides were exported with their PAM, give {option}"
+        f"searched for next to the guide: if the guides include their PAM, use {option}"
     )
 
 
@@ -259,7 +259,7 @@ def read_guides(path: str | os.PathLike, pam: Pam | None = None) -> Guides:
     lines = [line.strip() for line in text.splitlines()]
     names, sequences = _of_fasta(path, lines) if text.startswith(">") else _of_lines(path, lines)
     if not names:
-        raise InputError(f"{path}: holds no guides: write FASTA, or one sequence a line")
+        raise InputError(f"{path}: no guides: write FASTA, or one sequence per line")
     return guides_of(names, sequences, str(path), pam)
 
 
@@ -287,9 +287,8 @@ def _of_lines(path, lines: list[str]) -> tuple[list[str], list[str]]:
             continue
         if len(cells) > 2:
             raise InputError(
-                f"{path}, line {number}: has {counted(len(cells), 'cell')}: write a name and a "
-                "sequence, or a "
-                "sequence alone"
+                f"{path}, line {number}: found {counted(len(cells), 'column')}: write a name and a "
+                "sequence, or only a sequence"
             )
         names.append(cells[0])
         sequences.append(cells[-1])

@@ -261,8 +261,8 @@ def read_features(path: str | os.PathLike, reference: Reference) -> Features:
         names.append(name)
     if n_lines and not names:
         raise InputError(
-            f"{path}: no feature lies on a contig of the index: its first is on {contig}, and the "
-            f"index has {reference.names[0]}"
+            f"{path}: no feature lies on a contig of the index: the first feature is on {contig}, "
+            f"but the first contig is {reference.names[0]}"
         )
     return _features(starts, stops, names)
 
@@ -286,8 +286,8 @@ def _parsed(path, number: int, cells: list[str]) -> tuple[str, int, int, str]:
             raise ValueError
     except (ValueError, IndexError):
         raise InputError(
-            f"{path}, line {number}: is neither BED nor GFF: columns {at + 1} and {at + 2} must be "
-            "a start and an end"
+            f"{path}, line {number}: neither BED nor GFF: columns {at + 1} and {at + 2} must be a "
+            "start and an end"
         ) from None
     name = cells[3] if len(cells) > 3 else "."
     if is_gff:

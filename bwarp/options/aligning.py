@@ -14,7 +14,8 @@ _MATRIX = Option(
 PAIRS = Task({"": (
     sequence_file("references", "R.fa", required=CONFIGURATION),
     sequence_file(
-        "queries", "Q.fa", f"{SEQUENCES}: as many records as references", required=CONFIGURATION,
+        "queries", "Q.fa", f"{SEQUENCES}, with as many records as references",
+        required=CONFIGURATION,
     ),
     Option(
         "pairs", Text("TABLE"),
@@ -64,7 +65,7 @@ PAIRS = Task({"": (
 SEARCH = Task({"": (
     sequence_file("queries", "Q.fa", required=CONFIGURATION),
     sequence_file(
-        "database", "D.fa", required=True, in_program=", or a folder that --prepare wrote",
+        "database", "D.fa", required=True, in_program=", or a folder written by --prepare",
     ),
     output("OUT.tsv", "table to write; .gz compresses; - is standard output")._replace(
         required=False
@@ -76,7 +77,7 @@ SEARCH = Task({"": (
     ),
     _MATRIX._replace(unset="BLOSUM62"),
     *score_options(
-        127, 10_000, match="none: by the matrix", mismatch="-3", gap_open=11, gap_extend=1
+        127, 10_000, match="none, the matrix is used", mismatch="-3", gap_open=11, gap_extend=1
     ),
     Option("top", Whole(1, 10**9), "maximum number of hits to report for each query", 10),
     Option("min_score", Whole(1, 2**30), "minimum score of a hit", 1, short="-T"),

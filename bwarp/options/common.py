@@ -16,14 +16,14 @@ from bwarp.options.option import (
 )
 
 THREADS = Option(
-    "threads", Whole(1, 1024), "number of CPU threads, by default all that this process may use",
+    "threads", Whole(1, 1024), "number of CPU threads, by default all available ones",
     short="-t -@", only=PROGRAM,
 )  # fmt: skip
 
 BACKEND = Option(
     "backend", OneOf(("auto", "cpu", "cuda")),
-    "engine: `cuda` needs an NVIDIA GPU, `auto` uses a GPU if there is one, `cpu` uses none. The "
-    "results are the same", "auto", in_workflow=", so a change reruns nothing",
+    "engine: `cuda` requires an NVIDIA GPU, `auto` uses a GPU if there is one, `cpu` uses none. "
+    "The results are the same", "auto", in_workflow=", so a change reruns nothing",
 )  # fmt: skip
 
 #: Options of every program, in addition to `THREADS`.
@@ -40,11 +40,11 @@ OVERALL = (
 
 GPUS = Option(
     "gpus", Whole(1, 1024),
-    "maximum number of free GPUs to use", 1, only=PROGRAM,
+    "maximum number of GPUs to use", 1, only=PROGRAM,
 )  # fmt: skip
 
 INDEX_FOLDER = Option(
-    "index", File("INDEX"), "folder that `bwarp index` wrote", short="-x", required=True,
+    "index", File("INDEX"), "folder written by `bwarp index`", short="-x", required=True,
     only=PROGRAM,
 )  # fmt: skip
 
@@ -68,7 +68,7 @@ ON_STDIN = "; - is standard input"
 
 def chunk_file(name: str, program: str, more: str = "") -> Option:
     """Return an option for a file that an earlier step of a chain wrote."""
-    what = f"file that {program} wrote{more}"
+    what = f"file written by {program}{more}"
     return Option(name, File(name.upper()), what, required=True, only=PROGRAM)
 
 
@@ -82,11 +82,11 @@ PARTS = Option(
 READ_FILES = (
     Option(
         "1", File("R1.fq[.gz]"),
-        "reads, or first reads of pairs: FASTQ; or BAM or CRAM without alignments", only=PROGRAM,
+        "reads, or first reads of pairs: FASTQ, or unaligned BAM or CRAM", only=PROGRAM,
         many=True, dest="first",
     ),
     Option(
-        "2", File("R2.fq[.gz]"), "second reads of pairs: as many files as with -1", only=PROGRAM,
+        "2", File("R2.fq[.gz]"), "second reads of pairs, in as many files as -1", only=PROGRAM,
         many=True, dest="second",
     ),
     Option(
@@ -110,7 +110,7 @@ def parse_insert_size(text: str) -> tuple[float, float]:
         mean, standard_deviation = map(float, text.split(","))
     except ValueError:
         raise UsageError(
-            f"{text!r}: write mean and standard deviation separated by a comma, such as 400,60"
+            f"{text!r} is not a mean and a standard deviation such as 400,60"
         ) from None
     return mean, standard_deviation
 
@@ -152,7 +152,7 @@ def score_options(
         option("match", "-A", Whole(least, most), "score of a match", match),
         option("mismatch", "", Whole(-most, -least), "score of a mismatch", mismatch),
         Option(
-            "B", Whole(least, most, negated=True), "the score of a mismatch as a positive number",
+            "B", Whole(least, most, negated=True), "score of a mismatch as a positive number",
             only=PROGRAM, dest="mismatch",
         ),
         option(
@@ -177,6 +177,6 @@ def scores_of_reads() -> tuple[Option, ...]:
 
 COMPRESS = Option(
     "compress", OneOf(("auto", "gpu", "host")),
-    "where to compress BAM: `auto` uses the GPU if one maps and nvCOMP is installed. The records "
-    "are the same, the bytes of the file are not", "auto", only=PROGRAM,
+    "where to compress BAM: `auto` uses the GPU if the run uses one and nvCOMP is installed. The "
+    "records are the same, but not the bytes of the file", "auto", only=PROGRAM,
 )  # fmt: skip

@@ -49,7 +49,10 @@ SEEDS = Task({"": (
         f"cut queries into k-mers of this length, {SHORTEST_KMER} to {LONGEST_KMER}; `whole` "
         "searches every query as it is",
     ),
-    Option("step", Whole(1, 10**9), "with `-k`: bases between the starts of two k-mers", unset="1"),
+    Option(
+        "step", Whole(1, 10**9), "with `-k`: bases between the starts of consecutive k-mers",
+        unset="1",
+    ),
     Option(
         "mismatches", Whole(0, MOST_MISMATCHES),
         f"maximum number of substitutions in a hit, 0 to {MOST_MISMATCHES}", 0, short="-v",
@@ -63,8 +66,8 @@ SEEDS = Task({"": (
     ),
     Option(
         "locate", OneOf(("auto", "gpu", "hybrid", "cpu")),
-        "how SA rows are turned into positions; `hybrid`: LF steps on the GPU, look-up on the CPU. "
-        "The results are the same", "auto",
+        "how SA rows are converted to positions; `hybrid`: LF steps on the GPU, look-up on the "
+        "CPU. The results are the same", "auto",
     ),
     Option(
         "algorithm", OneOf(("schemes", "backtracking")),
@@ -112,7 +115,7 @@ OFFTARGETS = Task({"": (
     ),
     # With more, most sites of a genome would match guides of 20 bases.
     Option(
-        "mismatches", Whole(0, 6), "maximum number of mismatches of a site, 0 to 6", 3, short="-v",
+        "mismatches", Whole(0, 6), "maximum number of mismatches per site, 0 to 6", 3, short="-v",
     ),
     Option(
         "dna_bulges", Whole(0, BULGES_EACH),
@@ -128,12 +131,12 @@ OFFTARGETS = Task({"": (
     ),
     Option(
         "format", OneOf(("auto", "tsv", "bed", "cas-offinder", "crispor")),
-        "columns to write: `auto` chooses by the ending of the output, `tsv` are those of bwarp, "
-        "`cas-offinder` and `crispor` those of these programs", "auto",
+        "columns to write; `auto`: by the ending of the output; `tsv`: those of bwarp; "
+        "`cas-offinder`, `crispor`: those of these programs", "auto",
     ),
     Option(
         "annotation", File("A.bed|A.gff", "a BED, GFF3 or GTF file, plain or gz"),
-        "features in BED, GFF3 or GTF; a column names those that a site overlaps",
+        "features in BED, GFF3 or GTF; a column lists those that overlap a site",
     ),
 )})  # fmt: skip
 
@@ -144,7 +147,7 @@ GUIDES = Task({"": (
         "region", Text("REGION"),
         "contig, or contig:from-to, 1-based and inclusive as in samtools", many=True,
     ),
-    Option("bed", File("R.bed"), "regions, BED"),
+    Option("bed", File("R.bed"), "BED file of regions"),
     output(
         "OUT.fa",
         "file to write: a name and a sequence per line for .txt or .tsv, else FASTA; - writes "
@@ -180,7 +183,7 @@ PRIMERS = Task({"": (
     ),
     Option(
         "mismatches", Whole(0, MOST_MISMATCHES),
-        f"maximum number of mismatches of a primer, 0 to {MOST_MISMATCHES}", 2, short="-v",
+        f"maximum number of mismatches per primer, 0 to {MOST_MISMATCHES}", 2, short="-v",
     ),
     Option(
         "last", Whole(0, LONGEST_KMER),
@@ -255,8 +258,8 @@ SCAN = Task({"": (
     ),
     yes_no("count_only", "write only the number of hits per query", only=PROGRAM),
     Option(
-        "max_hits", Whole(0, 10**15), "refuse to list more hits than this; hits are counted first",
-        10**9,
+        "max_hits", Whole(0, 10**15),
+        "stop if there are more hits than this; hits are counted first", 10**9,
     ),
     Option(
         "algorithm", OneOf(("auto", "classes", "tiles", "gather")),

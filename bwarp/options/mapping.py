@@ -32,7 +32,7 @@ INDEX = Task({"": (
         "values make the index smaller and slower; values below 64 make it larger, not faster", 64,
     ),
     Option(
-        "sa_rate", Whole(1, 1024, note="the whole suffix array", metavar="P"),
+        "sa_rate", Whole(1, 1024, note="the complete suffix array", metavar="P"),
         "rows between two stored entries of the suffix array (the p of SA sampling). 1 stores all, "
         "which is fastest and largest", 4,
     ),
@@ -63,20 +63,20 @@ _TAG = "[A-Za-z][A-Za-z0-9]"
 
 def _parse_tag(text: str) -> str:
     if not re.fullmatch(_TAG, text):
-        raise UsageError(f"{text!r} is not the name of a tag, such as RX")
+        raise UsageError(f"{text!r} is not the name of a tag such as RX")
     return text
 
 
 def _parse_part(text: str) -> tuple[int, int]:
     part, slash, parts = text.partition("/")
     if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise UsageError(f"{text!r}: write the part and the number of parts, such as 3/20")
+        raise UsageError(f"{text!r} is not a part and a number of parts such as 3/20")
     return int(part), int(parts)
 
 
 MARK_DUPLICATES = yes_no(
     "mark_duplicates",
-    "flag all but the best of the duplicate pairs and reads of a sample, as samtools markdup does",
+    "flag duplicate pairs and reads of a sample, except the best ones, as samtools markdup does",
 )  # fmt: skip
 
 BARCODE_TAG = Option(
@@ -110,7 +110,7 @@ _SORT_MEMORY = Option(
 BATCHES = Option(
     "batches",
     File("FOLDER"),
-    "folder of reads that `bwarp batch-reads` wrote",
+    "folder of reads written by `bwarp batch-reads`",
     only=PROGRAM,
 )
 
@@ -123,7 +123,7 @@ _READ_GROUP = Option(
 def estimated_insert_size(program: str) -> Option:
     """Return the option for the insert size that a program has estimated for a unit."""
     return Option(
-        "estimated_insert_size", File("INSERT_SIZE.json"), f"file that `{program}` wrote",
+        "estimated_insert_size", File("INSERT_SIZE.json"), f"file written by `{program}`",
         only=PROGRAM,
     )  # fmt: skip
 
@@ -199,7 +199,7 @@ MAP = Task({
             "with `--all`: maximum number of secondary records per read, best first",
             unset="no limit",
         ),
-        yes_no("soft_clip", "soft-clip supplementary records, too (S instead of H)", short="-Y"),
+        yes_no("soft_clip", "soft-clip supplementary records (S instead of H)", short="-Y"),
         yes_no("eqx", "write `=` and `X` in CIGARs instead of `M`"),
         Option(
             "regions", File("REGIONS.bed", "a BED file, plain or gz"),
@@ -210,7 +210,9 @@ MAP = Task({
             "draw a timeline of the steps per thread and unit in the report; units without a "
             "timeline are mapped again", only=CONFIGURATION,
         ),
-        Option("stats", Text("OUT.json"), "file for the statistics of the reads", only=PROGRAM),
+        Option(
+            "stats", Text("OUT.json"), "write statistics of the reads to this file", only=PROGRAM
+        ),
         COMPRESS,
         Option(
             "batch_reads", Whole(0, 10**12, note="a unit is mapped by one job", word="auto"),
@@ -250,7 +252,7 @@ def parse_report(text: str) -> int:
         return ALL if text == "all" else 0
     kind, _, number = text.partition(":")
     if kind != "strata" or not number.isdecimal():
-        raise UsageError(f"{text!r} is not all, best, or strata:1 and the like")
+        raise UsageError(f"{text!r} is not all, best, or strata:N such as strata:1")
     return int(number)
 
 
@@ -278,8 +280,8 @@ ALLMAP = Task({
         ),
         Option(
             "gaps", Whole(0, MOST_EDITS, word="auto"),
-            "maximum number of inserted and deleted bases among the edits; `auto`: no other limit "
-            "than `--edits`; 0: mismatches only",
+            "maximum number of inserted and deleted bases among the edits; `auto`: limited only "
+            "by `--edits`; 0: mismatches only",
         ),
         Option(
             "report",
@@ -306,7 +308,8 @@ ALLMAP = Task({
         yes_no("unpaired", "report the loci of both ends of a pair independently"),
         Option(
             "max_places", Whole(0, 2**40, note="no limit"),
-            "reads with more loci are listed in .over.tsv instead, with the number; 0: no limit", 0,
+            "reads with more loci are listed in .over.tsv instead, with their number of loci; 0: "
+            "no limit", 0,
         ),
         Option(
             "extension", OneOf(("edits", "semiglobal", "local")),
@@ -324,15 +327,17 @@ ALLMAP = Task({
         ),
         _READ_GROUP,
         _SORT_MEMORY,
-        Option("stats", Text("OUT.json"), "write the counts of the search", only=PROGRAM),
+        Option(
+            "stats", Text("OUT.json"), "write statistics of the search to this file", only=PROGRAM
+        ),
         Option(
             "format", OneOf(("bam", "tsv", "tsv.gz", "paf", "paf.gz")), "format of the loci", "bam",
             only=CONFIGURATION,
         ),
         Option(
             "batch_size", Whole(1, 10**9),
-            "reads per batch, rounded up to whole chunks of up to 8192 reads. The results are the "
-            "same", 1_000_000, only=CONFIGURATION,
+            "reads per batch, rounded up to complete chunks of up to 8192 reads. The results are "
+            "the same", 1_000_000, only=CONFIGURATION,
         ),
         COMPRESS,
         GPUS,

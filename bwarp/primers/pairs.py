@@ -91,14 +91,13 @@ def read_pairs(path: str | os.PathLike) -> PrimerPairs:
             continue
         if len(cells) != 3:
             raise InputError(
-                f"{path}, line {number}: has {counted(len(cells), 'cell')}: write a name, a "
-                "forward and a "
-                "reverse primer"
+                f"{path}, line {number}: found {counted(len(cells), 'column')}: write a name, a "
+                "forward and a reverse primer"
             )
         names.append(cells[0])
         primers += cells[1:]
     if not names:
-        raise InputError(f"{path}: holds no pairs of primers: write a name and two primers a line")
+        raise InputError(f"{path}: no primer pairs: write a name and two primers per line")
     return pairs_of(names, primers, str(path))
 
 
@@ -114,7 +113,7 @@ def pairs_of(names: list[str], primers: list[str], where: str) -> PrimerPairs:
     seen = set()
     for name in names:
         if name in seen:
-            raise InputError(f"{where}: two pairs have the name {name}: every one needs its own")
+            raise InputError(f"{where}: two pairs are named {name}: rename one")
         seen.add(name)
     taken = []
     for number, primer in enumerate(primers):
@@ -127,11 +126,14 @@ def pairs_of(names: list[str], primers: list[str], where: str) -> PrimerPairs:
             )
         if not SHORTEST_KMER <= codes.size <= LONGEST_KMER:
             raise InputError(
-                f"{what}: has {counted(codes.size, 'base')}: {SHORTEST_KMER} to {LONGEST_KMER} "
-                "can be searched"
+                f"{what} has {counted(codes.size, 'base')}: primers must have {SHORTEST_KMER} to "
+                f"{LONGEST_KMER}"
             )
         counts = np.bitwise_count(bases_of_codes(codes)).astype(np.float64)
         if np.log2(counts).sum() > np.log2(MOST_VARIANTS):
-            raise InputError(f"{what}: stands for more than {MOST_VARIANTS} sequences")
+            raise InputError(
+                f"{what} represents more than {MOST_VARIANTS} sequences: use fewer ambiguous "
+                "letters"
+            )
         taken.append(letters.decode())
     return PrimerPairs(tuple(names), tuple(taken))

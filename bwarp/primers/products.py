@@ -218,7 +218,7 @@ def layout_of(path: str | os.PathLike) -> str:
             return layout
     if name == "-":
         return "tsv"
-    raise UsageError(f"{path}: the ending says no format: use .tsv, .bed or .fa, or one with .gz")
+    raise UsageError(f"{path}: the output must end in .tsv, .bed or .fa, or one with .gz")
 
 
 def product_tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:

@@ -445,14 +445,14 @@ def read_chunks(
     for given in filter(None, [path, mates]):
         if (mates or interleaved) and holds_records(given):
             raise UsageError(
-                f"{given}: flags of BAM and CRAM tell the ends of pairs: give it with -1, and "
-                "neither -2 nor --interleaved"
+                f"{given}: BAM and CRAM may contain pairs: give the file with -1, without -2 or "
+                "--interleaved"
             )
     if mates and interleaved:
-        raise UsageError("give either -2 or --interleaved, not both")
+        raise UsageError("-2 cannot be combined with --interleaved")
     if mates and os.path.realpath(path) == os.path.realpath(mates):
         raise UsageError(
-            f"{mates} is given as both ends: with pairs in one file, use --interleaved"
+            f"{mates}: given with both -1 and -2: for pairs in one file, use --interleaved"
         )
     if mates:
         return paired_chunks(path, mates, reads, threads)
@@ -503,8 +503,8 @@ def pairs_alone(path, chunks: Iterator[ReadChunk]) -> Iterator[ReadChunk]:
             template = int(np.flatnonzero(chunk.orphans)[0])
             raise InputError(
                 f"{path}, read {2 * (chunk.first_template + template) + 1:,}: "
-                f"{chunk.name(template)!r} has no mate beside it: map pairs and single reads "
-                "from files of their own"
+                f"{chunk.name(template)!r} has no mate next to it: put pairs and single reads in "
+                "separate files"
             )
         yield chunk
 
@@ -544,7 +544,9 @@ def _paired(
     if n_one < n_two:
         raise _shorter(path_1, path_2, first + n_one)
     if one.is_fasta != two.is_fasta:
-        raise InputError(f"{path_1} and {path_2}: one is FASTA and the other FASTQ")
+        raise InputError(
+            f"{path_1} and {path_2}: one file is FASTA, the other FASTQ: use the same format"
+        )
     laid = laid_out([one, two])
     _check_reads(path_1, one, first)
     _check_reads(path_2, two, first)
@@ -552,13 +554,13 @@ def _paired(
     if differing >= 0:
         raise InputError(
             f"{path_1} and {path_2}, read {first + differing + 1:,}: the names "
-            f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files of a pair "
-            "need the same reads in the same order"
+            f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files must contain "
+            "the same reads in the same order"
         )
     if first == 0 and one.count and (one.mate(0), two.mate(0)) == (2, 1):
         raise InputError(
-            f"{path_1} begins with a second read of a pair ({one.header(0)!r}), and {path_2} with "
-            f"a first read ({two.header(0)!r}): exchange the two files"
+            f"{path_1} begins with the second read of a pair ({one.header(0)!r}), and {path_2} "
+            f"with the first ({two.header(0)!r}): swap the two files"
         )
     comments = np.stack([one.comments, two.comments], axis=1).reshape(-1, 2)
     return ReadChunk(*laid, one.text, one.names, 2, first, comments, two.text)
@@ -575,8 +577,8 @@ def _interleaved(path, records: CountedRecords) -> ReadChunk:
     begins_with_pair = piece.parts[0].first_record == 0 and piece.count > 1 and 1 not in firsts[:2]
     if begins_with_pair and (piece.mate(0), piece.mate(1)) == (2, 1):
         raise InputError(
-            f"{path}: begins with the second read of a pair ({piece.header(0)!r}), and its first "
-            f"read ({piece.header(1)!r}) follows: write first reads first"
+            f"{path}: the second read of a pair ({piece.header(0)!r}) precedes the first "
+            f"({piece.header(1)!r}): write the first read of each pair first"
         )
     names, comments, orphans = piece.names[firsts], piece.comments, None
     if 2 * firsts.size > piece.count:
@@ -593,8 +595,8 @@ def _interleaved(path, records: CountedRecords) -> ReadChunk:
 
 def _shorter(path, other, count: int) -> InputError:
     return InputError(
-        f"{path}: the file ends after {counted(count, 'read')}, but {other} has more: "
-        "both files of a pair need the same reads in the same order"
+        f"{path}: the file ends after {counted(count, 'read')}, but {other} has more: both files "
+        "must contain the same reads in the same order"
     )
 
 
@@ -603,23 +605,22 @@ def _check_reads(path, piece: Piece, first_read: int) -> None:
     lengths = piece.names[:, 1] - piece.names[:, 0]
     for i in np.flatnonzero(lengths > LONGEST_READ_NAME)[:1]:
         raise InputError(
-            f"{path}, read {first_read + i + 1:,}: its name has {lengths[i]:,} characters, and SAM "
-            f"allows {LONGEST_READ_NAME}: shorten it"
+            f"{path}, read {first_read + i + 1:,}: the name has {lengths[i]:,} characters, but SAM "
+            f"allows at most {LONGEST_READ_NAME}: shorten it"
         )
     bad = first_bad_name(piece.text, piece.names)
     if bad >= 0:
         # As the repr of bytes, without the b.
         shown = repr(piece.first_word(bad))[1:]
         raise InputError(
-            f"{path}, read {first_read + bad + 1:,}: SAM allows no read name like {shown} "
-            "(printable ASCII, no @ at its start): rename it"
+            f"{path}, read {first_read + bad + 1:,}: SAM does not allow the read name {shown} "
+            "(printable ASCII, no @ at the start): rename it"
         )
     for i in np.flatnonzero(piece.lengths > LONGEST_READ)[:1]:
         raise InputError(
-            f"{path}, read {first_read + i + 1:,} ({piece.name(i)!r}): it has "
-            f"{counted(piece.lengths[i], 'base')}, and the longest that are mapped have "
-            f"{LONGEST_READ:,}: "
-            "map longer reads with a mapper made for them, such as minimap2"
+            f"{path}, read {first_read + i + 1:,} ({piece.name(i)!r}) has "
+            f"{counted(piece.lengths[i], 'base')}, but the maximum is {LONGEST_READ:,}: use a "
+            "mapper for long reads, such as minimap2"
         )
 
 

@@ -65,9 +65,8 @@ def chunks_of_files(
     """
     if files.second and len(files.first) != len(files.second):
         raise UsageError(
-            f"-1 names {counted(len(files.first), 'file')} and -2 {len(files.second):,}: name "
-            "as many of "
-            "both, in the same order"
+            f"-1 has {counted(len(files.first), 'file')} but -2 has {len(files.second):,}: give "
+            "the same number, in the same order"
         )
     mates = files.second or (None,) * len(files.first)
     parts = [
@@ -76,13 +75,13 @@ def chunks_of_files(
     ]
     for path in files.single:
         if holds_records(path):
-            raise UsageError(f"{path}: BAM and CRAM may hold pairs: give it with -1")
+            raise UsageError(f"{path}: BAM and CRAM may contain pairs: give the file with -1")
         parts.append(read_chunks(path, None, False, reads, threads))
     seen = set()
     for path in files.names:
         file = path if path == "-" else os.path.realpath(path)
         if file in seen:
-            raise UsageError(f"{path}: is given twice: give every file of reads once")
+            raise UsageError(f"{path}: given twice: give each file of reads once")
         seen.add(file)
     return _in_a_row(parts, holds_pairs(files))
 

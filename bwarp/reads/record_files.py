@@ -111,7 +111,7 @@ def has_end(last: bytes) -> bool:
 
 
 def without_end(path: str | os.PathLike) -> InputError:
-    return InputError(f"{path}: the file is damaged (it has no end): fetch or write it again")
+    return InputError(f"{path}: the file is truncated: download or write it again")
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def _opened(path: str | os.PathLike) -> Iterator:
                     file.close()
     except (ValueError, OSError, NotImplementedError) as error:
         raise InputError(
-            f"{path}: the file is damaged ({error}): fetch or write it again"
+            f"{path}: the file is damaged ({error}): download or write it again"
         ) from None
     finally:
         pysam.set_verbosity(before)
@@ -269,20 +269,20 @@ def _error(path, line: bytes, problem: int) -> InputError:
     name = line.partition(b"\t")[0].decode("utf-8", "replace")
     if problem == _ALIGNED:
         return InputError(
-            f"{path}: the read {name!r} is aligned: take the alignments away first (samtools "
-            f"collate -u -O {path} | samtools reset -o unaligned.bam)"
+            f"{path}: the read {name!r} is aligned: remove the alignments first (samtools collate "
+            f"-u -O {path} | samtools reset -o unaligned.bam)"
         )
     if problem == _SAME_NAME:
         return InputError(
-            f"{path}: two reads in a row are called {name!r}, and are not the two ends of a pair: "
-            "give every read or pair a name of its own"
+            f"{path}: two consecutive reads are named {name!r} but are not the two ends of a pair: "
+            "rename one"
         )
     if problem == _PAIR_LATE:
         return InputError(
-            f"{path}: the read {name!r} is of a pair, and the first {FIRST_RECORDS:,} are single: "
-            "map pairs (samtools view -b -f 1) and single reads (-F 1) from files of their own"
+            f"{path}: the read {name!r} is from a pair, but the first {FIRST_RECORDS:,} are "
+            "single: put pairs (samtools view -b -f 1) and single reads (-F 1) in separate files"
         )
-    return InputError(f"{path}: not a record of a read: {line[:40].decode('latin-1')!r}")
+    return InputError(f"{path}: not a valid record: {line[:40].decode('latin-1')!r}")
 
 
 @compiled

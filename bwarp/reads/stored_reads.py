@@ -107,7 +107,7 @@ def _check(reader: ChunkFileReader, kind: str, arrays: dict[str, np.ndarray]) ->
     if "orphans" in arrays:
         reader.check(arrays, orphans=Column(np.bool_, (n,), most=1))
         if ends == 1 or lengths[1::2][arrays["orphans"]].any():
-            raise reader.unlike("orphans: reads alone that have a mate")
+            raise reader.unlike("orphans: single reads that have a mate")
     if letter_lengths.size not in (n, n + lengths.size):
         raise reader.unlike(f"letter_lengths: shape {letter_lengths.shape}")
     bounds = _offsets(letter_lengths[:n])
@@ -142,7 +142,7 @@ def part_of_batches(folder: str | os.PathLike, part: int, parts: int) -> list[Pa
     os.stat(folder)
     names = batches_in(folder)
     if not names:
-        raise InputError(f"{folder}: no folder of reads: make one with bwarp batch-reads")
+        raise InputError(f"{folder}: not a folder of reads: make one with bwarp batch-reads")
     first, last = ((part - 1 + end) * len(names) // parts for end in (0, 1))
     return [Path(folder, name) for name in names[first:last]]
 

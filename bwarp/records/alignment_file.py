@@ -88,8 +88,8 @@ def _check(output: AlignmentOutput) -> None:
     ending = Path(output.path).suffix
     if output.path != "-" and not output.path.endswith(ENDINGS):
         raise UsageError(
-            f"{output.path}: the output must end in .sam, .bam, .cram or .paf (.paf.gz too), or be "
-            "- for SAM to stdout"
+            f"{output.path}: the output must end in .sam, .bam, .cram, .paf or .paf.gz, or be - "
+            "for SAM on standard output"
         )
     if _is_paf(output):
         for name, given in (
@@ -97,20 +97,20 @@ def _check(output: AlignmentOutput) -> None:
             ("--soft-clip", output.soft_clip), ("--read-group", output.read_group_id),
         ):  # fmt: skip
             if given:
-                raise UsageError(f"{output.path}: {name} is not for PAF: leave it out")
+                raise UsageError(f"{output.path}: {name} cannot be combined with PAF output")
     if output.path == "-" and output.sort:
-        raise UsageError("--sort needs a file: give -o OUT.bam, OUT.cram or OUT.sam")
+        raise UsageError("--sort requires a file: use -o OUT.bam, OUT.cram or OUT.sam")
     if ending == ".cram" and not output.sort:
-        raise UsageError(f"{output.path}: CRAM is written sorted: add --sort")
+        raise UsageError(f"{output.path}: CRAM output requires --sort")
     if output.mark_duplicates and not output.sort:
-        raise UsageError("--mark-duplicates looks for reads at the same position: add --sort")
+        raise UsageError("--mark-duplicates requires --sort")
     if output.barcode_tag and not output.mark_duplicates:
         raise UsageError("--barcode-tag requires --mark-duplicates")
     for name, given in (
         ("--reference", output.reference_file), ("--cram-version", output.cram_version),
     ):  # fmt: skip
         if given and ending != ".cram":
-            raise UsageError(f"{output.path}: {name} is only for CRAM: leave it out")
+            raise UsageError(f"{output.path}: {name} requires CRAM output")
 
 
 @contextmanager

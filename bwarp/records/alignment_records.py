@@ -154,6 +154,17 @@ class AlignmentRecords(NamedTuple):
         return len(self.reads)
 
 
+def no_secondary_hits(n_rows: int) -> dict[str, np.ndarray]:
+    """Return the columns of secondary hits for records without XA."""
+    return {
+        "secondary_offsets": np.zeros(n_rows + 1, np.int64),
+        "secondary_strands": np.empty(0, np.uint8),
+        "secondary_positions": np.empty(0, np.int64),
+        "secondary_cigar_offsets": np.zeros(1, np.int64),
+        "secondary_cigar": np.empty(0, np.uint32),
+    }
+
+
 class ReadArrays(NamedTuple):
     """The reads of a chunk, for compiled functions.
 

@@ -117,11 +117,12 @@ def _error(chunk: ReadChunk, read: int, comment: bytes, problem: int) -> InputEr
     )
     if problem == _OURS_ALREADY:
         return InputError(
-            f"{start} has a tag that its records have anyway: leave --comments out, "
-            "or take the tag out of the FASTQ"
+            f"{start} has a tag that bwarp writes: omit --comments, or remove the tag from the "
+            "FASTQ"
         )
     return InputError(
-        f"{start} is not SAM tags with tabs between them, like BC:Z:ACGT: leave --comments out"
+        f"{start} does not consist of SAM tags such as BC:Z:ACGT, separated by tabs: omit "
+        "--comments"
     )
 
 
@@ -253,9 +254,9 @@ def with_tags_of(files: ReadFiles, output: AlignmentOutput) -> tuple[ReadFiles, 
             line, group = parse_read_group(typed)
             if lines.setdefault(group, line) != line:
                 raise InputError(
-                    f"{path}: its read group {group.decode()!r} has another header line before: "
-                    "give it another ID (samtools addreplacerg), or one group for all reads "
-                    "(--read-group)"
+                    f"{path}: read group {group.decode()!r} has a different header line in an "
+                    "earlier file: give it another ID (samtools addreplacerg), or use one group "
+                    "for all reads (--read-group)"
                 )
     several = len(lines) > 1
     group = b"" if several else next(iter(lines), b"")
@@ -280,8 +281,8 @@ def with_tags_of_batches(folder: str | os.PathLike, output: AlignmentOutput) -> 
     lines = read_groups_in(folder)
     if len(lines) > 1:
         raise UsageError(
-            f"{folder}: its reads are of {len(lines):,} read groups, which batches do not keep: "
-            "map their files, or give one group for all reads (--read-group)"
+            f"{folder}: its reads have {len(lines):,} read groups, which batches do not keep: map "
+            "the original files, or use one group for all reads (--read-group)"
         )
     line, group = parse_read_group(lines[0] if lines else None)
     return replace(output, read_group=line, read_group_id=group)

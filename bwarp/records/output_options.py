@@ -177,8 +177,8 @@ def parse_read_group(typed: str | None) -> tuple[str | None, bytes]:
     group = tags.get("ID", "")
     if not line.startswith("@RG\t") or len(tags) < len(fields) or not group or not group.isascii():
         raise UsageError(
-            f"read group {typed!r} is not one line like '@RG\\tID:1\\tSM:sample': it needs an ID, "
-            "each tag once, and plain text"
+            f"read group {typed!r} is not a line such as '@RG\\tID:1\\tSM:sample': it must be "
+            "plain text, with an ID and each tag at most once"
         )
     return line, group.encode()
 
@@ -244,18 +244,18 @@ def write_sequences(reference: Reference, fasta: str | None, folder: Path) -> No
         if hashlib.md5(letters, usedforsecurity=False).hexdigest() != checksum:
             if fasta is None:
                 raise InputError(
-                    f"contig {name!r} has letters besides A, C, G, T and N, which the index does "
-                    "not keep: give --reference with the FASTA that the index was made of"
+                    f"contig {name!r} has letters other than A, C, G, T and N, which the index "
+                    "does not keep: use --reference with the FASTA file that was indexed"
                 )
             raise InputError(
-                f"{fasta}: contig {name!r} is not the one that the index was made of: "
-                "give the FASTA that it was made of"
+                f"{fasta}: contig {name!r} differs from that of the index: give the FASTA file "
+                "that was indexed"
             )
         (folder / checksum).write_bytes(letters)
     for name in waiting:
         raise InputError(
-            f"{fasta}: contig {name!r} of the index is not there: "
-            "give the FASTA that it was made of"
+            f"{fasta}: contig {name!r} of the index is missing: give the FASTA file that was "
+            "indexed"
         )
 
 
@@ -348,8 +348,8 @@ def with_platform_unit(
     unit = platform_unit(first.name(0))
     if unit is None:
         raise InputError(
-            f"read {first.name(0)!r}: its name does not tell flow cell and lane, as those of "
-            "Illumina, Element and MGI do: write the platform unit in place of auto"
+            f"read {first.name(0)!r}: the name does not contain flow cell and lane, as those of "
+            "Illumina, Element and MGI do: write the platform unit instead of auto"
         )
     group = "\t".join(f"PU:{unit}" if field == AUTO else field for field in fields)
     return group, chain([first], chunks)

@@ -22,6 +22,7 @@ from bwarp.records.alignment_records import (
     SecondaryRecords,
     Supplementary,
     joined_alignments,
+    no_secondary_hits,
 )
 from bwarp.records.record_parts import pair_flags, template_length
 from bwarp.runtime.compiled_code import compiled
@@ -115,9 +116,7 @@ def alignment_records(
         contig_starts, np.empty(0, bool) if chunk.orphans is None else chunk.orphans, chunk.ends,
         tuple(columns.values()),
     )  # fmt: skip
-    offsets = np.zeros(reads.size + 1, np.int64)
-    hit_strands, hit_positions = np.empty(0, np.uint8), np.empty(0, np.int64)
-    hit_cigar_offsets, hit_cigar = np.zeros(1, np.int64), np.empty(0, np.uint32)
+    columns |= no_secondary_hits(reads.size)
     if secondary is not None and secondary.reads.size:
         rows_of = np.full(alignments.positions.size, -1)
         rows_of[order] = np.arange(order.size)
@@ -126,14 +125,19 @@ def alignment_records(
             first_rows[secondary.reads],
             rows_of[secondary.named_by + chunk.n_reads],
         )
-        offsets[1:] = np.cumsum(np.bincount(rows, minlength=reads.size))
+        columns["secondary_offsets"][1:] = np.cumsum(np.bincount(rows, minlength=reads.size))
         by_row = np.argsort(rows, kind="stable")
         found = secondary.alignments
-        hit_strands, hit_positions = found.strands[by_row], found.positions[by_row]
         hit_cigar_offsets, hit_cigar, _ = _clipped(
             by_row, lengths[secondary.reads[by_row]], np.ones(rows.size, bool),
             found.read_starts, found.read_ends, found.cigar_offsets, found.cigar,
         )  # fmt: skip
+        columns |= {
+            "secondary_strands": found.strands[by_row],
+            "secondary_positions": found.positions[by_row],
+            "secondary_cigar_offsets": hit_cigar_offsets,
+            "secondary_cigar": hit_cigar,
+        }
     alt_shares = np.zeros(reads.size, np.int64)
     if better_scores is not None:
         has_better = np.flatnonzero(better_scores)
@@ -148,11 +152,6 @@ def alignment_records(
         alt_shares=alt_shares,
         first_rows=first_rows,
         split_ends=split_ends,
-        secondary_offsets=offsets,
-        secondary_strands=hit_strands,
-        secondary_positions=hit_positions,
-        secondary_cigar_offsets=hit_cigar_offsets,
-        secondary_cigar=hit_cigar,
     )
 
 

@@ -300,8 +300,8 @@ def sam_header(reference: Reference, program: str, read_group: str | None, order
     for name in reference.names:
         if not is_contig_name(name):
             raise InputError(
-                f"contig {name!r}: SAM allows no such name (printable ASCII, no comma, quote or "
-                "bracket, not * or = at the start): rename it in the reference and index again"
+                f"SAM does not allow the contig name {name!r} (printable ASCII, no comma, quote or "
+                "bracket, no * or = at the start): rename it in the reference and index again"
             )
     lines = [f"@HD\tVN:1.6\t{order}"]
     lengths, alt = np.diff(reference.contig_starts), set(reference.alt)

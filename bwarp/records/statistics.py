@@ -313,8 +313,8 @@ def few_mapped(reads: int, mapped: int) -> str | None:
         return None
     share = 100 * mapped / reads
     return (
-        f"only {mapped:,} of {counted(reads, 'read')} ({share:.1f} %) are mapped: check that this "
-        "is the reference of these reads"
+        f"only {mapped:,} of {counted(reads, 'read')} ({share:.1f} %) are mapped: check that the "
+        "reads are from this reference"
     )
 
 
@@ -348,7 +348,7 @@ def read_statistics(path: str | os.PathLike) -> dict:
     except (ValueError, TypeError, KeyError):
         whole = False
     if not whole:
-        raise InputError(f"{path}: not the counts that bwarp map writes: map these reads again")
+        raise InputError(f"{path}: not statistics of bwarp map: map these reads again")
     return statistics
 
 

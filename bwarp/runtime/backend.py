@@ -15,8 +15,8 @@ Result = TypeVar("Result")
 #: Libraries that numba-cuda needs to compile; it can be installed without them.
 _COMPILER = ("nvvm", "nvrtc")
 
-_NO_GPU = "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
-_INSTALL = "run pip install 'bwarp[gpu-cu13]', or gpu-cu12 for an older driver"
+_NO_GPU = "no NVIDIA driver or GPU is visible (see nvidia-smi and CUDA_VISIBLE_DEVICES)"
+_INSTALL = "type pip install 'bwarp[gpu-cu13]', or gpu-cu12 for an older driver"
 
 
 def choose_backend(requested: str) -> str:
@@ -64,9 +64,11 @@ def gpu_problem() -> str | None:
         # The first visible GPU is the one in use; this query needs no context.
         capability = cuda.gpus[0].compute_capability
     except Exception as error:  # noqa: BLE001
-        return f"the GPU does not answer ({error})"
+        return f"the GPU does not respond ({error})"
     if capability < (7, 5):
-        return f"the GPU has compute capability {capability[0]}.{capability[1]}; 7.5 is the least"
+        return (
+            f"the GPU has compute capability {capability[0]}.{capability[1]}, but 7.5 is required"
+        )
     return None
 
 
@@ -95,7 +97,7 @@ def _starting_problem() -> str | None:
         sleep_while_waiting()
         cuda.current_context()
     except Exception as error:  # noqa: BLE001
-        return f"the GPU does not answer ({error})"
+        return f"the GPU does not respond ({error})"
     return None
 
 
@@ -112,7 +114,7 @@ def or_on_cpu(
         if requested != "auto" or not is_gpu_memory_error(error):
             raise
         reason = error.reason if isinstance(error, GpuMemoryError) else "the GPU is out of memory"
-    say(f"{reason}: going on with the CPU")
+    say(f"{reason}: continuing on the CPU")
     return "cpu", work("cpu")
 
 

@@ -1,11 +1,13 @@
 """Pipelines of chunks: chunks of input go through stages, several at a time, and come out in order.
 
-    read_ahead    a thread reads while others work
-    in_order      each chunk goes through the stages in a thread
-    in_turns      each item is searched on a GPU, with a thread per GPU
+    map, allmap     read_ahead -> in_order (find, finish, encode) -> write
+    map on GPUs     read_ahead_in_lists -> in_order (find) -> in_order (finish, encode) -> write
+    offtargets      in_order (find) -> write
+    seeds, mems     in_turns (find) -> write
 
 A stage is a function; the stages of a chunk follow each other in one thread. Chunks are requested
-only as others leave the pipeline, which bounds the memory.
+only as others leave the pipeline, which bounds the memory. With `in_turns`, each GPU has a thread,
+and searches whole batches. The other programs take one batch at a time, with all threads.
 """
 
 import queue

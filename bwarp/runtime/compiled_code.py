@@ -230,7 +230,7 @@ def _own_folder() -> Path | None:
         return wanted
     for folder in _private_folders():
         if _problem_with(folder, 0o700) is None:
-            print(f"compiled code is kept in {folder}: {wanted} {problem}", file=sys.stderr)
+            print(f"compiled code is stored in {folder}: {wanted} {problem}", file=sys.stderr)
             return folder
     return None
 
@@ -261,11 +261,11 @@ def _problem_with(folder: Path, mode: int) -> str | None:
             status = parent.stat()
             # In a folder with the sticky bit, such as /tmp, users cannot replace others' files.
             if status.st_mode & 0o002 and not status.st_mode & 0o1000:
-                problem = problem or "could be exchanged by others, who may write where it is"
+                problem = problem or "can be replaced by others"
     except OSError as error:
         return f"cannot be used ({error.strerror})"
     if problem is None and not os.access(folder, os.W_OK):
-        return "may not be written"
+        return "is not writable"
     return problem
 
 
@@ -274,5 +274,5 @@ def _distrust(status: os.stat_result) -> str | None:
     if status.st_uid not in (0, os.geteuid()):
         return "belongs to another user"
     if status.st_mode & 0o022:
-        return "may be written by others"
+        return "can be written by others"
     return None

@@ -36,7 +36,7 @@ def parse_size(text: str) -> int:
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT])i?B?", text.strip(), re.IGNORECASE)
     if not found:
-        raise ValueError(f"{text!r} is no size: write 16G or 800M")
+        raise ValueError(f"{text!r} is not a size such as 16G or 800M")
     return int(float(found[1]) * _UNITS[found[2].upper()])
 
 

@@ -167,14 +167,14 @@ def diagnose(machine: Machine) -> list[Finding]:
         Finding("processor", _processor(machine), _processor_advice(machine)),
         Finding(
             "memory",
-            f"{_gigabytes(machine.memory)}, {_gigabytes(machine.free_memory)} free; "
-            "an index takes 5 bytes per base to build: 16 GB for a human genome",
+            f"{_gigabytes(machine.memory)}, {_gigabytes(machine.free_memory)} free; building an "
+            "index takes 5 bytes per base: 16 GB for a human genome",
         ),
         Finding("disk here", f"{_gigabytes(machine.free_disk)} free"),
         *_gpu(machine),
     ]
     if machine.problem is None:
-        engine = "cuda: a GPU can be used, and backend auto takes it"
+        engine = "cuda: a GPU can be used, and --backend auto uses it"
     else:
         engine = f"cpu: {machine.problem}"
     return [*findings, Finding("backend", engine)]
@@ -188,7 +188,7 @@ def _packages(machine: Machine) -> list[Finding]:
             advice = f"needed for {purpose}: {_installing(machine, name, extra)}"
             findings.append(Finding(name, "not installed", advice))
         elif name == "numpy" and _numbers(version) >= (2, 5) and "numba-cuda" in machine.packages:
-            advice = f"numba-cuda breaks on it: {_pip(machine)} 'numpy<2.5'"
+            advice = f"numba-cuda requires an older version: {_pip(machine)} 'numpy<2.5'"
             findings.append(Finding(name, version, advice))
         else:
             findings.append(Finding(name, version))
@@ -216,8 +216,8 @@ def _cuda_command(machine: Machine, cuda: int) -> str:
 
 
 def _processor(machine: Machine) -> str:
-    cores = f"{machine.cores} of {machine.all_cores} cores may be used"
-    return f"{cores}, vectors: {machine.vectors or 'none that is known'}"
+    cores = f"{machine.cores} of {machine.all_cores} cores can be used"
+    return f"{cores}, vectors: {machine.vectors or 'unknown'}"
 
 
 def _processor_advice(machine: Machine) -> str:
@@ -247,14 +247,14 @@ def _gpu(machine: Machine) -> list[Finding]:
                 "gpu",
                 f"{gpu.name}, {gpu.memory_mb / 1024:.0f} GiB ({gpu.free_mb / 1024:.0f} free), "
                 f"compute capability {capability}",
-                "too old: 7.5 (Turing, 2018) is the least" if old else "",
+                "too old: 7.5 (Turing, 2018) is required" if old else "",
             )
         )
     if machine.denied:
         findings.append(
             Finding(
                 "permission",
-                f"you may not use {', '.join(machine.denied)}",
+                f"no access to {', '.join(machine.denied)}",
                 "sudo usermod -aG video,render $USER, then log in again",
             )
         )
@@ -264,7 +264,7 @@ def _gpu(machine: Machine) -> list[Finding]:
             Finding(
                 "CUDA_VISIBLE_DEVICES",
                 repr(machine.visible),
-                "it hides every GPU: unset CUDA_VISIBLE_DEVICES" if hidden else "",
+                "this hides all GPUs: unset CUDA_VISIBLE_DEVICES" if hidden else "",
             )
         )
     findings.append(_cuda_finding(machine))
@@ -273,7 +273,7 @@ def _gpu(machine: Machine) -> list[Finding]:
 
 def _driver_advice(machine: Machine) -> str:
     if machine.driver and _numbers(machine.driver) < (min(OLDEST_DRIVER.values()),):
-        return "too old for CUDA 12: install 525 or newer, better 580"
+        return "too old for CUDA 12: install 525 or newer, preferably 580"
     return ""
 
 
@@ -283,7 +283,7 @@ def _cuda_finding(machine: Machine) -> Finding:
     fitting = next((cuda for cuda, least in OLDEST_DRIVER.items() if number >= least), 12)
     if machine.cuda_parts is None or "numba-cuda" not in machine.packages:
         return Finding("cuda parts", "not installed", _cuda_command(machine, fitting))
-    found = f"of CUDA {machine.cuda_parts}"
+    found = f"CUDA {machine.cuda_parts}"
     if number and number < OLDEST_DRIVER.get(machine.cuda_parts, 0):
         return Finding(
             "cuda parts",

@@ -1,6 +1,6 @@
 """Report progress on standard error: a line rewritten on a terminal, occasional lines in a log.
 
-    1,310,720 reads done, 512,400 a second, 98.7 % mapped, 3 min 20 s left
+    1,310,720 reads done, 512,400 per second, 98.7 % mapped, 3 min 20 s left
 
 The time left is estimated from the number of items or, if unknown, from the sizes of the input
 files: the operating system knows how far a file has been read, so readers need not report it.
@@ -26,12 +26,12 @@ ON_A_TERMINAL, IN_A_LOG = 1.0, 10.0
 LONG_TO_COMPILE = 1.0
 
 _ANNOUNCEMENT = (
-    "compiling for this machine, what no run has needed before "
+    "compiling for this machine what no earlier run has needed "
     "(bwarp compile does it for all programs and options at once)"
 )
 
 #: Printed at the end of a program; these seconds are not part of its work.
-_TOOK = "compiling for this machine, which later runs need not, took {:.1f} s"
+_TOOK = "compiling for this machine took {:.1f} s, which later runs will not need"
 
 #: Seconds spent compiling in this process, by kind of event.
 _compiling: dict[str, float] = {}
@@ -179,7 +179,7 @@ def steps(
 def progress_line(item: str, done: int, more: str, total: int | None, seconds: float) -> str:
     """Return the line that `progress` prints for `done` of `total` items after some seconds."""
     speed = done / seconds
-    parts = [f"{counted(done, item)} done", f"{speed:,.{0 if speed >= 10 else 1}f} a second"]
+    parts = [f"{counted(done, item)} done", f"{speed:,.{0 if speed >= 10 else 1}f} per second"]
     if more:
         parts.append(more)
     if total is not None and 0 < done < total:

@@ -103,9 +103,9 @@ def _wait(reading: int, program: str) -> None:
     for undo in reversed(_to_undo):
         with contextlib.suppress(OSError):
             undo()
-    outcome = "interrupted; no output was written under its final name"
+    outcome = "interrupted: no output file was written"
     if _has_outputs:
-        outcome = "interrupted; completed outputs were kept"
+        outcome = "interrupted: completed outputs were kept"
     with contextlib.suppress(OSError, ValueError):
         write_line(f"{program}: error: {outcome}")
     # A normal exit would wait for threads in compiled code.

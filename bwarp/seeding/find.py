@@ -8,7 +8,7 @@ distribute batches over several GPUs.
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
@@ -311,56 +311,53 @@ def is_beside_pam(
 NamedKmers = tuple[KmerBatch, Names]
 
 
-def find_in_batches(
-    indexes: Sequence[FMIndex],
-    batches: Iterable[NamedKmers],
-    options: SeedOptions,
-    backend: str,
-    threads: int,
-    pam: Pam | None,
-    reference: Reference,
-) -> Iterator[tuple[NamedKmers, Iterator[FoundSeeds]]]:
-    """Yield every batch, in order, with the result of `bwarp.seeding.find.find_sites`.
+@dataclass(frozen=True)
+class BatchSearch:
+    """A search for batches of k-mers, with indexes prepared by `on_each_gpu`.
 
-    Parameters
+    Attributes
     ----------
-    indexes : sequence
-        As prepared by `bwarp.runtime.chunks.on_each_gpu`.
-    batches : iterable of (KmerBatch, Names)
+    options : SeedOptions
+    backend : str
+    threads : int
+    reference : Reference
     pam : Pam, optional
         Only hits next to it count.
     """
 
-    def search(index: FMIndex, batch: NamedKmers) -> Iterator[FoundSeeds | SeedHits]:
-        kmers, _ = batch
-        is_site = is_beside_pam(reference, pam, kmers) if pam else None
+    options: SeedOptions
+    backend: str
+    threads: int
+    reference: Reference
+    pam: Pam | None = None
+
+    def find(
+        self, indexes: Sequence[FMIndex], batches: Iterable[NamedKmers]
+    ) -> Iterator[tuple[NamedKmers, Iterator[FoundSeeds]]]:
+        """Yield every batch, in order, with the result of `find_sites`."""
+        for batch, results in in_turns(self._find, indexes, batches):
+            yield batch, _with_hits(results)
+
+    def count(
+        self, indexes: Sequence[FMIndex], batches: Iterable[NamedKmers]
+    ) -> Iterator[tuple[NamedKmers, np.ndarray]]:
+        """Yield every batch, in order, with the result of `count_sites`."""
+        for batch, [counts] in in_turns(self._count, indexes, batches):
+            yield batch, counts
+
+    def _find(self, index: FMIndex, batch: NamedKmers) -> Iterator[FoundSeeds | SeedHits]:
         # On a GPU, the hits of a pass are delivered after the pass itself.
-        for found in find_sites(index, kmers, options, backend, threads, is_site):
+        for found in find_sites(*self._searched(index, batch)):
             yield replace(found, hits=iter(()))
             yield from found.hits
 
-    for batch, results in in_turns(search, indexes, batches):
-        yield batch, _with_hits(results)
+    def _count(self, index: FMIndex, batch: NamedKmers) -> Iterator[np.ndarray]:
+        yield count_sites(*self._searched(index, batch))
 
-
-def count_in_batches(
-    indexes: Sequence[FMIndex],
-    batches: Iterable[NamedKmers],
-    options: SeedOptions,
-    backend: str,
-    threads: int,
-    pam: Pam | None,
-    reference: Reference,
-) -> Iterator[tuple[NamedKmers, np.ndarray]]:
-    """Yield every batch with the number of sites per k-mer; parameters as in `find_in_batches`."""
-
-    def search(index: FMIndex, batch: NamedKmers) -> Iterator[np.ndarray]:
+    def _searched(self, index: FMIndex, batch: NamedKmers) -> tuple:
         kmers, _ = batch
-        is_site = is_beside_pam(reference, pam, kmers) if pam else None
-        yield count_sites(index, kmers, options, backend, threads, is_site)
-
-    for batch, [counts] in in_turns(search, indexes, batches):
-        yield batch, counts
+        is_site = is_beside_pam(self.reference, self.pam, kmers) if self.pam else None
+        return index, kmers, self.options, self.backend, self.threads, is_site
 
 
 def _with_hits(results: Iterator[FoundSeeds | SeedHits]) -> Iterator[FoundSeeds]:

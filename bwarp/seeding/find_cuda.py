@@ -133,7 +133,7 @@ def _search_batches(
             if len(batch) == 1:
                 raise UsageError(
                     f"k-mer {start} of length {k} with {counted(options.mismatches, 'mismatch')} "
-                    "takes more GPU memory than there is: use fewer mismatches, or --backend cpu"
+                    "requires more GPU memory than is free: use fewer mismatches, or --backend cpu"
                 )
             size = max(1, len(batch) // 2)
             continue
@@ -199,8 +199,8 @@ def _located(
                 if located is None:
                     if last == first + 1:
                         raise UsageError(
-                            f"the {n_hits:,} hits of k-mer {start + first} take more GPU memory "
-                            "than there is: set --max-hits, or use --backend cpu"
+                            f"the {n_hits:,} hits of k-mer {start + first} require more GPU memory "
+                            "than is free: use --max-hits or --backend cpu"
                         )
                     at_once //= 2
                     continue

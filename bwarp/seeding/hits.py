@@ -110,7 +110,7 @@ def check_options(options: SeedOptions, backend: str) -> None:
         SEEDS[name].check(getattr(options, name))
     if backend == "cpu" and options.locate in ("gpu", "hybrid"):
         raise UsageError(
-            f"locate {options.locate} needs a GPU, and the backend is cpu: use --locate cpu"
+            f"locate {options.locate} requires a GPU, but the backend is cpu: use --locate cpu"
         )
 
 

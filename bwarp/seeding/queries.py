@@ -150,7 +150,7 @@ def _variant_words(letters: np.ndarray) -> np.ndarray:
 def kmers_to_cut(k: int | None, step: int | None) -> tuple[int | None, int]:
     """Return the length of k-mers, None for whole queries, and their step, by default 1."""
     if step is not None and k is None:
-        raise UsageError("--step is for cut k-mers: give their length with -k, or leave it out")
+        raise UsageError("--step requires -k")
     return k, step or 1
 
 

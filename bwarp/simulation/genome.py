@@ -286,11 +286,11 @@ class GenomeParameters:
 
     def __post_init__(self):
         if self.contigs < 1:
-            raise UsageError(f"contigs {self.contigs}: a genome has at least 1 contig")
+            raise UsageError(f"contigs {self.contigs}: a genome must have at least 1 contig")
         if self.length < self.contigs:
             raise UsageError(
-                f"length {self.length} is too short for {counted(self.contigs, 'contig')}: "
-                "every contig needs at least one base"
+                f"length {self.length} is too short for {counted(self.contigs, 'contig')}: each "
+                "contig must have at least 1 base"
             )
         parts = ("repeat_fraction", "tandem_fraction", "duplication_fraction", "n_fraction")
         for name in ("gc", *parts):
@@ -298,12 +298,12 @@ class GenomeParameters:
         in_all = sum(getattr(self, name) for name in parts)
         if round(in_all, 9) > 1:
             raise UsageError(
-                f"the repeat, tandem, duplication and n fractions come to {in_all:g} of the "
-                "genome: they must not pass 1"
+                f"the repeat, tandem, duplication and n fractions sum to {in_all:g}: the maximum "
+                "is 1"
             )
         if not 0 <= self.iupac_letters <= self.length:
             raise UsageError(
-                f"iupac letters {self.iupac_letters} is not from 0 to the genome's length"
+                f"iupac letters {self.iupac_letters} is not from 0 to the length of the genome"
             )
 
 

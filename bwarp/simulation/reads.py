@@ -91,9 +91,9 @@ class ReadParameters:
 
     def __post_init__(self):
         if self.length < 1:
-            raise UsageError(f"read length {self.length}: a read has at least 1 base")
+            raise UsageError(f"read length {self.length}: a read must have at least 1 base")
         if self.ends not in (1, 2):
-            raise UsageError(f"ends {self.ends}: reads are single (1) or in pairs (2)")
+            raise UsageError(f"ends {self.ends}: use 1 for single reads or 2 for pairs")
         check_share("error rate start", self.error_rate_start)
         check_share("error rate end", self.error_rate_end)
         check_share("error indel fraction", self.error_indel_fraction)
@@ -101,7 +101,7 @@ class ReadParameters:
         if self.ends == 2 and not self.length <= self.insert_mean < 2**31:
             raise UsageError(
                 f"insert mean {self.insert_mean:g} is not from the read length {self.length} to "
-                "2^31: it is the length of the whole fragment, both reads included"
+                "2^31: the insert size includes both reads"
             )
         if not 0 <= self.insert_sd < 2**31:
             raise UsageError(f"insert sd {self.insert_sd:g} is not from 0 to 2^31")
@@ -170,8 +170,8 @@ def simulate_reads(
     longest = int(np.diff(offsets).max(initial=0))
     if longest < p.length:
         raise InputError(
-            f"the longest contig has {counted(longest, 'base')}: reads of {p.length} do not fit; "
-            "take a longer reference or shorter reads"
+            f"the longest contig has {counted(longest, 'base')}, too few for reads of {p.length}: "
+            "use a longer reference or shorter reads"
         )
     shape = (p.ends, count, p.length)
     reads = SimulatedReads(
@@ -190,9 +190,9 @@ def simulate_reads(
     )
     if any(unplaced):
         raise InputError(
-            f"no room for a fragment of about {insert_mean:g} bases was found in {MOST_DRAWS:,} "
-            "draws: the contigs are too short or too full of N for it; take a smaller insert, "
-            "shorter reads or another reference"
+            f"no position for a fragment of about {insert_mean:g} bases was found in "
+            f"{MOST_DRAWS:,} draws, because contigs are too short or have too many N: use a "
+            "smaller insert size, shorter reads or another reference"
         )
     return reads
 
@@ -415,8 +415,8 @@ variants=1, errors=0),))
         return ReadTruth(int(number), unquote(contig, errors="strict"), ends)
     except ValueError:
         raise InputError(
-            f"read name {name!r} does not hold the truth: "
-            "only reads that bwarp simulate-reads made can be scored"
+            f"read name {name!r} does not contain the origin of the read: use reads of bwarp "
+            "simulate-reads or dwgsim"
         ) from None
 
 
@@ -439,8 +439,9 @@ def encode_contig_names(names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]
     for name, text in zip(names, encoded, strict=True):
         if _BESIDES_CONTIG + len(text) > LONGEST_NAME:
             raise InputError(
-                f"contig {name[:40]!r}... has a name of {len(text)} characters when "
-                f"percent-encoded: at most {LONGEST_NAME - _BESIDES_CONTIG} fit into a read's name"
+                f"contig {name[:40]!r}...: the name has {len(text)} characters when "
+                f"percent-encoded, but at most {LONGEST_NAME - _BESIDES_CONTIG} fit in a read "
+                "name: shorten it"
             )
     offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded])])
     return np.frombuffer(b"".join(encoded), np.uint8), offsets.astype(np.int64)

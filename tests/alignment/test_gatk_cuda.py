@@ -70,7 +70,9 @@ def test_run_lengths_are_16_bits(monkeypatch):
     pretend(monkeypatch)
     long, short = np.full(32_768, 65, np.uint8), np.full(3, 65, np.uint8)
     pairs = PairBatch(sequences_of([short]), sequences_of([long]))
-    with pytest.raises(InputError, match="32,768 bases, and --algorithm run-lengths counts up to"):
+    with pytest.raises(
+        InputError, match="32,768 bases, but --algorithm run-lengths allows at most"
+    ):
         gatk_run_lengths_cuda.gatk_alignments(
             pairs, GATK_PARAMETERS["new-sw-parameters"], "softclip"
         )

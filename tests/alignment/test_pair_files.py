@@ -8,8 +8,8 @@ from bwarp.sequence import CODE_OF_BYTE
 
 LONG = b"ACGT" * 250_001
 REFUSED = (
-    r"pair 2 \(b\) has 1,000,004 and 1,000,004 letters, and the most that are aligned are "
-    r"1,000,000,000,000 in their product: align such sequences with a program made for them"
+    r", pair 2 \(b\): the product of the lengths 1,000,004 and 1,000,004 exceeds "
+    "1,000,000,000,000: use a program for long sequences"
 )
 
 

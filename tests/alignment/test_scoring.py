@@ -81,41 +81,44 @@ def test_the_element_type_is_the_narrowest_that_holds_the_bounds():
 @pytest.mark.parametrize(
     ("refused", "message"),
     [
-        (lambda: nucleotide_scoring(-1, -4, 6, 1), "match is -1: a match scores 0 or more"),
+        (
+            lambda: nucleotide_scoring(-1, -4, 6, 1),
+            "match is -1: the score of a match must be 0 or more",
+        ),
         (
             lambda: nucleotide_scoring(1, 4, 6, 1),
-            "mismatch is 4: a mismatch scores 0 or less, type -4",
+            "mismatch is 4: the score of a mismatch must be 0 or less: use -4",
         ),
         (
             lambda: nucleotide_scoring(0, 0, 6, 1),
-            "match and mismatch are both 0: every alignment would score the same",
+            "match and mismatch are both 0: all alignments would have the same score",
         ),
         (
             lambda: nucleotide_scoring(20_000, -4, 6, 1),
-            "match 20000, mismatch -4: scores go up to 10000",
+            "match 20000, mismatch -4: scores must be from -10000 to 10000",
         ),
         (
             lambda: nucleotide_scoring(1, -4, -6, 1),
-            "gap-open is -6: gap costs are positive numbers to subtract, type 6",
+            "gap-open is -6: gap costs must not be negative: use 6",
         ),
         (
             lambda: nucleotide_scoring(1, -4, 6, -1),
-            "gap-extend is -1: gap costs are positive numbers to subtract, type 1",
+            "gap-extend is -1: gap costs must not be negative: use 1",
         ),
         (
             lambda: nucleotide_scoring(1, -4, 60_000, 1),
-            "gap-open is 60000: costs and scores go up to 10000",
+            "gap-open is 60000: the maximum of costs and scores is 10000",
         ),
         (
             lambda: matrix_scoring("DAYHOFF", 11, 1),
-            "matrix DAYHOFF is not of whole scores over single letters: choose another, "
-            "such as BLOSUM62",
+            "matrix DAYHOFF does not hold integer scores of single letters: use another, such "
+            "as BLOSUM62",
         ),
         (
             lambda: Scoring(
                 b"AB", np.zeros(256, np.uint8), np.array([[200, 1], [2, 3]], np.int16), 1, 1
             ),
-            "the matrix has a score of 200: a matrix goes up to 127",
+            "the matrix has a score of 200: the maximum in a matrix is 127",
         ),
     ],
 )
@@ -126,7 +129,7 @@ def test_bad_schemes_are_refused(refused, message):
 
 
 def test_an_unknown_matrix_is_refused_and_known_ones_are_listed():
-    with pytest.raises(UsageError, match=r"^matrix 'BLOSSUM62' is not known: choose one of BENNER"):
+    with pytest.raises(UsageError, match=r"^unknown matrix 'BLOSSUM62': use one of BENNER"):
         matrix_scoring("BLOSSUM62", 11, 1)
 
 
@@ -134,6 +137,6 @@ def test_scores_beyond_the_bound_are_refused():
     with pytest.raises(InputError) as error:
         element_type(nucleotide_scoring(10_000, -4, 6, 1), LOCAL, 60_000, 70_000)
     assert str(error.value) == (
-        "60000 against 70,000 residues can score 600010000 or -11, beyond the 536870912 that fits: "
-        "use smaller scores and gap costs, or shorter sequences"
+        "60000 against 70,000 residues can score 600010000 or -11, beyond the limit of "
+        "536870912: use smaller scores and gap costs, or shorter sequences"
     )

@@ -37,11 +37,11 @@ def test_the_reverse_made_at_once_and_added(genome, tmp_path):
     one = bwarp.Index.build(genome, **OPTIONS)
     one.save(tmp_path / "forward")
     opened = bwarp.Index.open(tmp_path / "forward")
-    needed = "has no reverse BWT, which a search with mismatches needs: "
+    needed = "no reverse BWT, which a search with mismatches requires: "
     for index, message in (
-        (one, f"the index {needed}build it with with_reverse=True, or add it with its "
+        (one, f"the index has {needed}build it with with_reverse=True, or add it with "
          "add_reverse()"),
-        (opened, f"{tmp_path}/forward {needed}add it with: bwarp index -o "
+        (opened, f"{tmp_path}/forward: {needed}add it with bwarp index -o "
          f"'{tmp_path}/forward' --with-reverse".replace("'", "")),
     ):  # fmt: skip
         with pytest.raises(UsageError) as error:
@@ -87,11 +87,11 @@ def test_representation(index, tmp_path):
 @pytest.mark.parametrize(
     ("given", "options", "message"),
     [
-        ([], {}, "reference: there is nothing in it: give one sequence or more"),
+        ([], {}, "reference: no sequences: give at least one"),
         (["NNN", ""], {}, "reference: no contig has an A, C, G or T: there is nothing to index"),
-        ({1: "ACGT", "1": "ACG"}, {}, "reference: two contigs are called '1': rename one"),
+        ({1: "ACGT", "1": "ACG"}, {}, "reference: two contigs are named '1': rename one"),
         (["ACGT"], {"occ_rate": 7}, "occ_rate 7 is not a multiple of 32 from 32 to 1024"),
-        ("ACGT", {}, "reference 'ACGT' is no file that is here: write ['ACGT'] for a list"),
+        ("ACGT", {}, "reference 'ACGT' is not an existing file: use ['ACGT'] for a list"),
     ],
 )
 def test_refusals(given, options, message):
@@ -104,7 +104,7 @@ def test_not_an_index():
     with pytest.raises(UsageError) as error:
         bwarp.find_seeds(7, ["ACGTACGT"])
     assert str(error.value) == (
-        "the index is of type int: give a bwarp.Index, or the folder of one"
+        "the index is of type int: give a bwarp.Index or the folder of an index"
     )
     with pytest.raises(InputError, match="no such index"):
         bwarp.find_seeds("nowhere.index", ["ACGTACGT"])

@@ -96,10 +96,10 @@ def test_paf_is_read_by_its_tags(given):
 
 def test_reads_without_rows_are_warned_about(given):
     folder, (reads, _) = given
-    with pytest.warns(UserWarning, match=r"reads? ha(ve|s) more than 1 locus and so no rows"):
+    with pytest.warns(UserWarning, match=r"reads? ha(ve|s) more than 1 locus and no rows"):
         loci = bwarp.find_loci(folder / "index", reads, edits=3, max_places=1)
     assert not loci["query"].duplicated().any()
-    with pytest.warns(UserWarning, match="1 read is no longer than the edits"):
+    with pytest.warns(UserWarning, match="1 read was not searched because it has no more bases"):
         assert bwarp.find_loci(folder / "index", ["ACG"], edits=3).empty
 
 
@@ -107,9 +107,9 @@ def test_reads_without_rows_are_warned_about(given):
     ("options", "message"),
     [
         ({"edits": "x"}, "'x' is neither a whole number nor a percentage such as 3%"),
-        ({"edits": 2, "report": "some"}, "'some' is not all, best, or strata:1 and the like"),
-        ({"edits": 2, "gaps": 3}, "--gaps 3 is more than --edits 2"),
-        ({"edits": 2, "match": 2}, "match is a score: it is for the extension semiglobal or local"),
+        ({"edits": 2, "report": "some"}, "'some' is not all, best, or strata:N such as strata:1"),
+        ({"edits": 2, "gaps": 3}, "--gaps 3 is greater than --edits 2"),
+        ({"edits": 2, "match": 2}, "match requires the extension semiglobal or local"),
         ({"edits": 2, "extension": "global"}, "extension 'global' is not one of edits, semiglobal"),
         ({"edits": 2, "extension": "local", "match": "2"}, "match '2' is not a whole number"),
         ({"edits": 2, "gaps": "1"}, "gaps '1' is not a whole number from 0 to 31"),

@@ -56,20 +56,22 @@ def test_nothing_and_refusals(mapper):
     assert mapper.map([""]).flags.tolist() == [4]
     with pytest.raises(InputError) as error:
         mapper.map(["ACGT"], [])
-    assert str(error.value) == "1 read but 0 mates: give one mate for every read"
+    assert str(error.value) == "1 read but 0 mates: give one mate per read"
     with pytest.raises(InputError) as error:
         mapper.map(["A" * 10_000], ["A" * 10_001])
     assert str(error.value) == (
-        "mates[0] has 10,001 bases, and the longest that are mapped have 10,000: map longer reads "
-        "with a mapper made for them, such as minimap2"
+        "mates[0] has 10,001 bases, but the maximum is 10,000: use a mapper for long reads, "
+        "such as minimap2"
     )
     with pytest.raises(UsageError, match="mismatch is 4"):
         bwarp.Mapper(mapper.index, mismatch=4)
     with pytest.raises(UsageError, match="^mode 'x' is not one of local, end-to-end$"):
         bwarp.Mapper(mapper.index, mode="x")
-    with pytest.raises(InputError, match=r"^reads\[1\]: 'E' at position 2 is not a letter"):
+    with pytest.raises(
+        InputError, match=r"^reads\[1\]: 'E' at position 2 is not a valid sequence letter"
+    ):
         mapper.map(["ACGT", "ACE"], ["ACGT", "ACGT"])
-    with pytest.raises(UsageError, match="^reads 'ACGT' is no file that is here: write "):
+    with pytest.raises(UsageError, match="^reads 'ACGT' is not an existing file: use "):
         mapper.map("ACGT")
 
 
@@ -116,7 +118,7 @@ def test_reads_in_files(mapper, tmp_path):
             assert np.array_equal(values, getattr(in_file, name)), name
     with pytest.raises(UsageError) as error:
         mapper.map(one, list(mates.values()))
-    assert str(error.value) == "reads and mates: give both as files, or both in memory"
+    assert str(error.value) == "reads and mates must both be files, or both be in memory"
 
 
 def test_the_same_lines_as_the_program(mapper, run_program, tmp_path):
@@ -167,5 +169,5 @@ def test_the_form_of_records(mapper):
     assert split.cigars.tolist() == ["80=60S", "80S60="]
     with pytest.raises(UsageError, match="^max_secondary 0 is not a whole number from 1 to"):
         bwarp.Mapper(index, all=True, max_secondary=0)
-    with pytest.raises(UsageError, match="^--max-secondary is for secondary records: give --all"):
+    with pytest.raises(UsageError, match="^--max-secondary requires --all"):
         bwarp.Mapper(index, max_secondary=3)

@@ -55,11 +55,13 @@ def test_nothing_and_refusals(index):
         bwarp.find_mems(index, ["ACGT"], kind="mems")
     with pytest.raises(UsageError, match="^strands '-' is not one of forward, reverse, both$"):
         bwarp.find_mems(index, ["ACGT"], strands="-")
-    with pytest.raises(InputError, match=r"^queries\['a'\]: '!' at position 0 is not a letter"):
+    with pytest.raises(
+        InputError, match=r"^queries\['a'\]: '!' at position 0 is not a valid sequence letter"
+    ):
         bwarp.find_mems(index, {"a": "!"}, **OPTIONS)
 
 
 def test_a_query_without_a_name(index, tmp_path):
     (tmp_path / "q.fa").write_text(">a\nACGT\n>\nACGT\n")
-    with pytest.raises(InputError, match=r"q\.fa: record 2 has no name"):
+    with pytest.raises(InputError, match=r"q\.fa, record 2 has no name"):
         bwarp.find_mems(index, tmp_path / "q.fa", **OPTIONS)

@@ -72,7 +72,9 @@ def test_without_a_site_or_a_pam(given):
     pd.testing.assert_frame_equal(free, table)
     damaged = (folder / "free.tsv").read_text().replace("\t+\t", "\t+\tx", 1)
     (folder / "damaged.tsv").write_text(damaged)
-    with pytest.raises(bwarp.InputError, match="'x' is not a number, as column cut has"):
+    with pytest.raises(
+        bwarp.InputError, match="'x' in column cut is not a number: write the table again"
+    ):
         bwarp.read_table(folder / "damaged.tsv")
 
 
@@ -86,13 +88,15 @@ def test_guides_with_their_pam(given):
         bwarp.find_offtargets(folder / "index", with_pam)
     with pytest.raises(bwarp.InputError, match="guides, guide g0 does not end with the PAM NGG"):
         bwarp.find_offtargets(folder / "index", {"g0": "ACGT" * 5}, guides_have_pam=True)
-    with pytest.raises(bwarp.UsageError, match="guides_have_pam=True needs the PAM"):
+    with pytest.raises(bwarp.UsageError, match="guides_have_pam=True requires a PAM"):
         bwarp.find_offtargets(folder / "index", guides, pam="none", guides_have_pam=True)
 
 
 def test_refusals(given):
     folder, guides = given
-    with pytest.raises(bwarp.InputError, match="guides\\[0\\] is of type bytes: a guide is a str"):
+    with pytest.raises(
+        bwarp.InputError, match="guides\\[0\\] is of type bytes: a guide must be a str"
+    ):
         bwarp.find_offtargets(folder / "index", [b"ACGT" * 5])
     with pytest.raises(bwarp.UsageError, match="mismatches 7 is not a whole number from 0 to 6"):
         bwarp.find_offtargets(folder / "index", guides, mismatches=7)

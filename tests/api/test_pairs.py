@@ -55,17 +55,19 @@ def test_nothing_and_refusals():
     assert bwarp.align_pairs([], [], **OPTIONS).shape == (0, 6)
     with pytest.raises(InputError, match="^queries has 2 records but references has 1"):
         bwarp.align_pairs(["ACGT", "A"], ["ACGT"], **OPTIONS)
-    with pytest.raises(InputError, match=r"^queries: record 2 \(1\) has no sequence"):
+    with pytest.raises(InputError, match=r"^queries, record 2 \(1\) has no sequence"):
         bwarp.align_pairs(["ACGT", ""], ["ACGT", "A"], **OPTIONS)
-    with pytest.raises(InputError, match=r"^references\[0\]: 'E' at position 0 is not a letter"):
+    with pytest.raises(
+        InputError, match=r"^references\[0\]: 'E' at position 0 is not a valid sequence letter"
+    ):
         bwarp.align_pairs(["ACGT"], ["EE"], **OPTIONS)
     for options, message in (
         ({"mode": "best"}, "mode 'best' is not one of global, local, semiglobal, fitting, gatk"),
         ({"mode": "gatk", "overhang": "x"}, "overhang 'x' is not one of softclip, indel"),
-        ({"mode": "gatk", "parameters": "x"}, "parameters 'x' are not one of "),
+        ({"mode": "gatk", "parameters": "x"}, "parameters 'x' is not one of "),
         ({"mismatch": 4}, "mismatch 4 is not a whole number from -10000 to 0"),
         ({"algorithm": "x"}, "algorithm 'x' is not one of band, run-lengths"),
-        ({"matrix": "BLOSUM62", "match": 1}, "--matrix takes the place of --match"),
+        ({"matrix": "BLOSUM62", "match": 1}, "--matrix cannot be combined with --match"),
     ):
         with pytest.raises(UsageError) as error:
             bwarp.align_pairs(["ACGT"], ["ACGT"], **options, **OPTIONS)

@@ -58,19 +58,28 @@ def test_nothing_and_refusals(contigs):
     assert bwarp.scan([], contigs, similarity=1, regions=True, **OPTIONS).shape == (0, 7)
     assert bwarp.scan([], contigs, similarity=1, count_only=True, **OPTIONS).shape == (0, 3)
     for queries, reference, options, message in (
-        (["A"], [], {}, "reference: there is nothing in it: give one sequence or more"),
+        (["A"], [], {}, "reference: no sequences: give at least one"),
         (["A"], {"a": "A"}, {"similarity": 2}, "similarity '2' is not a number above 0"),
-        (["A"], {"a": "A"}, {"best": 1, "regions": True}, "--best and --regions exclude"),
+        (
+            ["A"],
+            {"a": "A"},
+            {"best": 1, "regions": True},
+            "--best cannot be combined with --regions",
+        ),
         (["A"], {"a": "A"}, {"best": 0}, "best 0 is not a whole number from 1 to"),
-        (["A"], {"a": "A"}, {"best": 1, "count_only": True}, "--count-only lists no hits"),
+        (
+            ["A"],
+            {"a": "A"},
+            {"best": 1, "count_only": True},
+            "--count-only cannot be combined with --best",
+        ),
         (["A"], {"a": "A"}, {"algorithm": "x"}, "algorithm 'x' is not one of auto, classes"),
-        ("ACGT", {"a": "A"}, {}, "queries 'ACGT' is no file that is here"),
+        ("ACGT", {"a": "A"}, {}, "queries 'ACGT' is not an existing file"),
         (
             ["A", "C"],
             {"a": "AACC"},
             {"max_hits": 3},
-            "4 hits are more than max_hits 3: raise similarity, ask for best or count_only, or "
-            "raise max_hits",
+            "4 hits exceed max_hits 3: raise similarity, use best or count_only, or raise max_hits",
         ),
     ):
         with pytest.raises((InputError, UsageError)) as error:

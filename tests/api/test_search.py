@@ -55,14 +55,14 @@ def test_nothing_and_refusals(proteins):
     assert bwarp.search([], proteins, **OPTIONS).shape == (0, 5)
     assert bwarp.search([], proteins, evalue=True, **OPTIONS).shape == (0, 7)
     for queries, database, options, message in (
-        (["MKV"], [], {}, "database: there is nothing in it: give one sequence or more"),
-        (["MKV", ""], proteins, {}, "queries: record 2 (1) has no sequence"),
-        (["MK1"], proteins, {}, "queries[0]: '1' at position 2 is not a letter"),
-        ("MKV", proteins, {}, "queries 'MKV' is no file that is here"),
+        (["MKV"], [], {}, "database: no sequences: give at least one"),
+        (["MKV", ""], proteins, {}, "queries, record 2 (1) has no sequence"),
+        (["MK1"], proteins, {}, "queries[0]: '1' at position 2 is not a valid sequence letter"),
+        ("MKV", proteins, {}, "queries 'MKV' is not an existing file"),
         (["MKV"], proteins, {"top": 0}, "top 0 is not a whole number from 1 to"),
-        (["MKV"], proteins, {"mismatch": -1}, "--mismatch goes with --match"),
+        (["MKV"], proteins, {"mismatch": -1}, "--mismatch requires --match"),
         (["MKV"], ["MKV"], {"algorithm": "x"}, "algorithm 'x' is not one of profile, prefix-scan"),
-        (["A"], ["A"], {"match": 1, "evalue": True}, "E-values need a protein matrix"),
+        (["A"], ["A"], {"match": 1, "evalue": True}, "E-values require a protein matrix"),
     ):
         with pytest.raises((InputError, UsageError)) as error:
             bwarp.search(queries, database, **options, **OPTIONS)

@@ -39,9 +39,9 @@ def test_kmers_without_rows_are_warned_about(index, contigs, wrote):
         hits = bwarp.find_seeds(index, given, mismatches=4, max_hits=3, **OPTIONS)
     assert len(hits) == 0
     assert [str(one.message) for one in warned] == [
-        "1 k-mer has more than 3 hits and so no rows: max_hits=0 lists them all, "
-        "count_only=True says how many each has",
-        "queries that were not searched: short (shorter than the k-mer length), "
+        "1 k-mer has more than 3 hits and no rows: use max_hits=0 to list all hits, or "
+        "count_only=True to count them",
+        "queries not searched: short (shorter than the k-mer length), "
         "n (stands for more than 4096 sequences), x (longer than 64), and 1 more",
     ]
     assert {one.filename for one in warned} == {__file__}
@@ -68,11 +68,11 @@ def test_nothing(index):
     ("options", "message"),
     [
         ({"k": 7}, "k 7 is not a whole number from 8 to 64"),
-        ({"step": 2}, "--step is for cut k-mers"),
+        ({"step": 2}, "--step requires -k"),
         ({"mismatches": 5}, "mismatches 5 is not a whole number from 0 to 4"),
         ({"max_hits": -1}, "max_hits -1 is not a whole number"),
         ({"algorithm": "x"}, "algorithm 'x' is not one of schemes, backtracking"),
-        ({"locate": "gpu"}, "locate gpu needs a GPU"),
+        ({"locate": "gpu"}, "locate gpu requires a GPU"),
         ({"backend": "gpu"}, "backend 'gpu' is not one of auto, cpu, cuda"),
         ({"threads": 0}, "threads 0 is not a whole number"),
     ],
@@ -84,9 +84,11 @@ def test_options_that_cannot_be_used(index, options, message):
 
 
 def test_queries_that_cannot_be_used(index):
-    with pytest.raises(UsageError, match="is no file that is here"):
+    with pytest.raises(UsageError, match="is not an existing file"):
         bwarp.find_seeds(index, "ACGTACGT")
-    with pytest.raises(InputError, match=r"^queries\[1\]: 'Q' at position 4 is not a letter"):
+    with pytest.raises(
+        InputError, match=r"^queries\[1\]: 'Q' at position 4 is not a valid sequence letter"
+    ):
         bwarp.find_seeds(index, ["ACGTACGT", "ACGTQ"], **OPTIONS)
 
 

@@ -81,7 +81,7 @@ def test_a_string_is_not_a_list_of_letters(text):
         sequence_batches(text, "reads")
     shown = repr(text[:30])
     assert str(error.value) == (
-        f"reads {shown} is no file that is here: write [{shown}] for a list with one sequence, or "
+        f"reads {shown} is not an existing file: use [{shown}] for a list of one sequence, or "
         "the path of a FASTA or FASTQ file"
     )
 
@@ -94,38 +94,40 @@ def test_a_path_without_a_file():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["ACGT", "ACET"], "reads[1]: 'E' at position 2 is not a letter of this kind of sequence"),
-        (["ACGT", "ACG T"], "reads[1]: ' ' at position 3 is not a letter of this kind of sequence"),
-        (["é"], "reads[0]: 'é' at position 0 is not a letter of this kind of sequence"),
-        (["AC€"], "reads[0]: '?' at position 2 is not a letter of this kind of sequence"),
+        (["ACGT", "ACET"], "reads[1]: 'E' at position 2 is not a valid sequence letter"),
+        (["ACGT", "ACG T"], "reads[1]: ' ' at position 3 is not a valid sequence letter"),
+        (["é"], "reads[0]: 'é' at position 0 is not a valid sequence letter"),
+        (["AC€"], "reads[0]: '?' at position 2 is not a valid sequence letter"),
         (
             {"a": "", "b": b"AC-"},
-            "reads['b']: '-' at position 2 is not a letter of this kind of sequence",
+            "reads['b']: '-' at position 2 is not a valid sequence letter",
         ),
         (
             ["ACGT", float("nan")],
-            "reads[1] is of type float: a sequence is a str, bytes, or an array of codes (uint8)",
+            "reads[1] is of type float: a sequence must be a str, bytes, or an array of codes "
+            "(uint8)",
         ),
         (
             np.zeros(3, np.uint8),
-            "reads[0] is of type uint8: a sequence is a str, bytes, or an array of codes (uint8)",
+            "reads[0] is of type uint8: a sequence must be a str, bytes, or an array of codes "
+            "(uint8)",
         ),
         (
             [np.zeros(3)],
-            "reads[0] is of type ndarray: a sequence is a str, bytes, or an array of codes (uint8)",
+            "reads[0] is of type ndarray: a sequence must be a str, bytes, or an array of codes "
+            "(uint8)",
         ),
         (
             [np.array([0, 5], np.uint8)],
-            "reads[0]: 5 is not a code of this kind of sequence: codes are 0 to 4",
+            "reads[0]: 5 is not a valid code: codes are 0 to 4",
         ),
         (
             {"my guide": "ACGT"},
-            "reads['my guide']: a name has letters and no blanks, for tables end it there: "
-            "rename it",
+            "reads['my guide']: names must not be empty or contain white space: rename it",
         ),
         (
             {"": "ACGT"},
-            "reads['']: a name has letters and no blanks, for tables end it there: rename it",
+            "reads['']: names must not be empty or contain white space: rename it",
         ),
     ],
 )

@@ -52,5 +52,5 @@ def test_statistics_of_allmap(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"reads": 3}', '{"units": 3}', "null"])
 def test_not_statistics(tmp_path, text):
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(bwarp.InputError, match=r"a\.json: not the statistics of bwarp map"):
+    with pytest.raises(bwarp.InputError, match=r"a\.json: not statistics of bwarp map"):
         bwarp.read_table(tmp_path / "a.json")

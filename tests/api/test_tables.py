@@ -17,64 +17,63 @@ SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
         (
             "a.tsv",
             "",
-            "not a table of bwarp, for none has a column '': read other tables with "
-            "pandas.read_csv",
+            "not a table of bwarp (unknown column ''): read other tables with pandas.read_csv",
         ),
         (
             "a.tsv",
             "query,strand\n",
-            "not a table of bwarp, for none has a column 'query,strand': read other tables with "
+            "not a table of bwarp (unknown column 'query,strand'): read other tables with "
             "pandas.read_csv",
         ),
         (
             "a.tsv",
             SEEDS + "q\t0\t+\tone\t12",
-            "the last line has no end: the file was cut off; write it again",
+            "the file is truncated: write it again",
         ),
         # A cell that continues on the next line does not change the number of tabs.
         (
             "a.tsv",
             SEEDS + "q\t0\t+\tone\t12\nq\t0\t+\tone\t12\t1\t7\n",
-            "line 2: 5 cells under 6 columns: the table was damaged; write it again",
+            "line 2: found 5 columns instead of 6: write the table again",
         ),
         (
             "a.tsv",
             SEEDS + "q\t0\t+\tone\t12\t0\n\nq\t0\t+\tone\t12\t1\n",
-            "line 3: 1 cell under 6 columns: the table was damaged; write it again",
+            "line 3: found 1 column instead of 6: write the table again",
         ),
         (
             "a.tsv",
             SEEDS + "q\t0\t+\tone\t12\t0\nq\t0\t+\tone\tx\t1\n",
-            "line 3: 'x' is not a number, as column position has",
+            "line 3: 'x' in column position is not a number: write the table again",
         ),
         (
             "a.bed",
             "one\t1\t2\tq\t\t+\n",
-            "line 1: '' is not a number, as column score has",
+            "line 1: '' in column score is not a number: write the table again",
         ),
         (
             "a.tsv",
             SEEDS + f"q\t0\t+\tone\t{10**30}\t0\n",
-            f"line 2: '{10**30}' is not a number, as column position has",
+            f"line 2: '{10**30}' in column position is not a number: write the table again",
         ),
         (
             "a.mums",
             "> q\n  1  2\n",
-            "line 2: neither a header (> query) nor a match (position in the reference, position "
-            "in the query, length), as MUMmer prints them",
+            "line 2: neither a header (> query) nor a match (position in the reference, "
+            "position in the query, length) in MUMmer's format",
         ),
         (
             "a.mums",
             "  1  2  3\n",
-            "line 1: neither a header (> query) nor a match (position in the reference, position "
-            "in the query, length), as MUMmer prints them",
+            "line 1: neither a header (> query) nor a match (position in the reference, "
+            "position in the query, length) in MUMmer's format",
         ),
         (
             "a.paf",
             "q\t9\t0\t9\t+\tone\t99\t1\t10\t9\t9\t60\tNM:i:0\nq\t9\t0\t9\t+\tone\t99\t1\t10\t9\t9\t60\tNM\n",
-            "line 2: 'NM' is not a tag such as NM:i:0: the table was damaged; write it again",
+            "line 2: 'NM' is not a tag such as NM:i:0: write the table again",
         ),
-        ("a.parquet", "PAR1", "the Parquet file is damaged: write it again"),
+        ("a.parquet", "PAR1", "the file is damaged: write it again"),
     ],
 )
 @pytest.mark.parametrize("compressed", [False, True])
@@ -95,7 +94,7 @@ def test_a_parquet_file_of_another_program(tmp_path):
     import pandas as pd
 
     pd.DataFrame({"query": ["a"], "colour": ["red"]}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match="none has a column 'colour'"):
+    with pytest.raises(InputError, match="unknown column 'colour'"):
         bwarp.read_table(tmp_path / "a.parquet")
 
 
@@ -104,7 +103,7 @@ def test_alignments(tmp_path, name):
     with pytest.raises(UsageError) as error:
         bwarp.read_table(tmp_path / name)
     assert str(error.value) == (
-        f"{tmp_path / name}: these are alignments: read them with pysam.AlignmentFile"
+        f"{tmp_path / name}: the file contains alignments: read it with pysam.AlignmentFile"
     )
 
 

@@ -85,8 +85,8 @@ def test_blocks_are_inflated_as_far_as_they_are_whole(data, monkeypatch):
 def test_damage(data, tmp_path):
     path = tmp_path / "x.bam"
     whole = blocks_of(data)
-    cut_off = f"{path}: the file ends too early: it was cut off; write it again"
-    damaged = f"{path}: not a BAM file, or a damaged one: write it again"
+    cut_off = f"{path}: the file is truncated: write it again"
+    damaged = f"{path}: not a BAM file, or damaged: write it again"
     flipped = bytearray(whole)
     flipped[30_000] ^= 1
     for content, message in (

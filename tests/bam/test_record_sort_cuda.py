@@ -268,7 +268,9 @@ def test_permanent_lack_of_memory_is_a_one_line_error(where, tmp_path, monkeypat
     case.sort(MOST_BYTES[where])
     for number in range(whole.asked):
         FullMemory(monkeypatch, number.__le__)
-        with pytest.raises(GpuMemoryError, match="sorting records takes more GPU memory than is"):
+        with pytest.raises(
+            GpuMemoryError, match="sorting records requires more GPU memory than is"
+        ):
             case.sort(MOST_BYTES[where])
 
 
@@ -332,7 +334,9 @@ def test_little_pinned_memory(most, tmp_path, monkeypatch):
     if most:
         case.sort(1 << 20)
         return
-    with pytest.raises(GpuMemoryError, match="sorting records takes more GPU memory than is free"):
+    with pytest.raises(
+        GpuMemoryError, match="sorting records requires more GPU memory than is free"
+    ):
         case.sort(1 << 20)
 
 

@@ -166,11 +166,14 @@ def test_merged_headers():
     assert merged_header(["1", "2"], [one, two]) == BamHeader(lines + together, (b"c",), (9,))
     assert merged_header(["1"], [one]) == one
     for other, message in (
-        (BamHeader(lines, (b"c",), (8,)), "2: its contigs are not those of 1: map all units to"),
-        (BamHeader(b"@HD\tVN:1.6\n", (b"c",), (9,)), "2: is not sorted: write it with bwarp map"),
+        (
+            BamHeader(lines, (b"c",), (8,)),
+            "2: its contigs differ from those of 1: map all units to",
+        ),
+        (BamHeader(b"@HD\tVN:1.6\n", (b"c",), (9,)), "2: not sorted: write it with bwarp map"),
         (
             BamHeader(lines + b"@RG\tID:1\tSM:t\n", (b"c",), (9,)),
-            "2: its read group '1' has another header line in an earlier unit: give every unit a",
+            "2: read group '1' has a different header line in an earlier unit: give each unit its",
         ),
     ):
         with pytest.raises(InputError) as error:
@@ -191,9 +194,9 @@ def test_units_of_other_options_keep_program_records_of_their_own():
 
 def test_not_a_bam_file():
     for data, message in (
-        (b"@HD\tVN:1.6\n", "x: not a BAM file: give one that bwarp map --sort has written"),
-        (b"", "x: the file ends within its header: write it again"),
-        (b"BAM\1\0\0\0\0\1\0\0", "x: the file ends within its header: write it again"),
+        (b"@HD\tVN:1.6\n", "x: not a BAM file: give one that bwarp map --sort wrote"),
+        (b"", "x: the file is truncated in its header: write it again"),
+        (b"BAM\1\0\0\0\0\1\0\0", "x: the file is truncated in its header: write it again"),
     ):
         with pytest.raises(InputError) as error:
             split_header("x", iter([data]))
@@ -211,14 +214,14 @@ def test_damaged_records():
             bad[9 + len(good)] = 1
         with pytest.raises(InputError) as error:
             list(whole_records("x", iter([bytes(bad)]), header.contig_starts))
-        assert str(error.value) == "x: a record in it is damaged: write the file again"
+        assert str(error.value) == "x: a record is damaged: write the file again"
     with pytest.raises(InputError) as error:
         list(whole_records("x", iter([record("r", 1, 0, 0, []) + good]), header.contig_starts))
-    assert str(error.value) == "x: its header says that it is sorted, and it is not: sort it"
+    assert str(error.value) == "x: the records are not sorted as the header states: sort the file"
     for stop in (1, 3, 10, len(good) - 1):
         with pytest.raises(InputError) as error:
             list(whole_records("x", iter([good, good[:stop]]), header.contig_starts))
-        assert str(error.value) == "x: the file ends within a record: write it again"
+        assert str(error.value) == "x: the file is truncated in a record: write it again"
 
 
 def test_a_record_beyond_its_contig(tmp_path):

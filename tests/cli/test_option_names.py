@@ -26,13 +26,13 @@ KNOWN = ("-o", "--output", "--threads", "--read-group", "--min-score", "-1", "-k
 def test_suggestions(word, meant):
     name = word.partition("=")[0]
     assert unknown_option(["-o", "out", word, "5"], KNOWN) == (
-        f"there is no option {name}: did you mean {meant}?"
+        f"unknown option {name}: did you mean {meant}?"
     )
 
 
 @pytest.mark.parametrize("word", ["--zzz", "-z", "-A"])
 def test_no_similar_option(word):
-    assert unknown_option([word], KNOWN) == f"there is no option {word}"
+    assert unknown_option([word], KNOWN) == f"unknown option {word}"
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_no_options_or_known_ones(words):
 
 
 def test_the_first_of_several():
-    assert unknown_option(["--indx", "--thread"], KNOWN).startswith("there is no option --indx:")
+    assert unknown_option(["--indx", "--thread"], KNOWN).startswith("unknown option --indx:")

@@ -59,8 +59,8 @@ def run(tmp_path, run_program):
 @pytest.mark.parametrize(
     ("requested", "gpus", "said"),
     [
-        ("auto", 2, "--gpus 2: no GPU is used (no driver), the CPU does all the work\n"),
-        ("cpu", 3, "--gpus 3: no GPU is used (--backend cpu), the CPU does all the work\n"),
+        ("auto", 2, "--gpus 2: no GPU is used (no driver)\n"),
+        ("cpu", 3, "--gpus 3: no GPU is used (--backend cpu)\n"),
         ("auto", 1, ""),
     ],
 )
@@ -79,12 +79,12 @@ def test_several_gpus_where_there_is_none(monkeypatch, capsys, requested, gpus, 
         ("raise InputError('a.fa line 2: is bad')", 1, "a.fa line 2: is bad"),
         ("raise UsageError('k is too large')", 2, "k is too large"),
         ("open('none.fa')", 1, "none.fa: no such file or folder: check the path"),
-        ("open('.')", 1, ".: is a folder where a file is wanted"),
-        ("open('prog.py/x')", 1, "prog.py/x: a part of this path is a file, not a folder"),
+        ("open('.')", 1, ".: is a folder, not a file"),
+        ("open('prog.py/x')", 1, "prog.py/x: part of the path is a file, not a folder"),
         (
             "raise PermissionError(13, 'Permission denied', 'a.fa')",
             1,
-            "a.fa: no permission: choose a folder or file you may use",
+            "a.fa: no permission: choose a file or folder that you can access",
         ),
         (
             "raise OSError(24, 'Too many open files', 'a.fa')",
@@ -94,30 +94,30 @@ def test_several_gpus_where_there_is_none(monkeypatch, capsys, requested, gpus, 
         (
             "open('x' * 256)",
             1,
-            f"{'x' * 256}: the name is too long: choose a shorter one (a run adds up to 20 "
+            f"{'x' * 256}: the name is too long: choose a shorter one (bwarp adds up to 20 "
             "characters)",
         ),
         ("raise OSError(5, 'Input/output error', 'a.fa')", 1, "a.fa: Input/output error"),
-        ("raise MemoryError", 1, "out of memory: give the job more, or a smaller input"),
+        ("raise MemoryError", 1, "out of memory: give the job more memory, or use a smaller input"),
         (
             "raise OSError(12, 'Cannot allocate memory')",
             1,
-            "out of memory: give the job more, or a smaller input",
+            "out of memory: give the job more memory, or use a smaller input",
         ),
         (
             'raise RuntimeError("can\'t start new thread")',
             1,
-            "no room for one more thread: give the job more memory, or fewer --threads",
+            "cannot start another thread: give the job more memory, or use fewer --threads",
         ),
         (
             "raise type('CudaAPIError', (Exception,), {})('CUDA_ERROR_OUT_OF_MEMORY')",
             1,
-            "the GPU is out of memory: end what else runs on it, or use --backend cpu",
+            "the GPU is out of memory: stop other programs that use it, or use --backend cpu",
         ),
         (
             "import no_such_thing",
             1,
-            "the Python package no_such_thing is needed for this: pip install no_such_thing",
+            "the Python package no_such_thing is required: pip install no_such_thing",
         ),
     ],
 )
@@ -165,7 +165,7 @@ def test_wrong_options_name_the_help(run):
 
 
 def test_an_unknown_option_is_named_with_a_suggestion(run):
-    message = "there is no option --theads: did you mean --threads? (see prog.py --help)"
+    message = "unknown option --theads: did you mean --threads? (see prog.py --help)"
     # Even if something else is wrong: the missing option may be the misspelt one.
     for words in (["--theads", "3", "pass"], ["--theads=3"]):
         assert run(*words) == (2, "", f"prog.py: error: {message}\n")
@@ -182,7 +182,7 @@ def test_empty_arguments_are_refused(words):
     with pytest.raises(UsageError) as caught:
         parser.parse_args(words)
     assert str(caught.value).startswith(
-        f"argument {name}: an empty word, perhaps of a variable that is not set (see "
+        f"argument {name}: empty value, perhaps an unset variable (see "
     )
 
 

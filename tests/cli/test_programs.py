@@ -38,7 +38,7 @@ def test_without_the_packages_one_line_says_what_to_type(name, tmp_path):
     done = run_bare(f"scripts/{name}", "-o", "a b", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"{name}: error: No module named 'bwarp': type make doctor in {tmp_path}, which brings "
+        f"{name}: error: No module named 'bwarp': type make doctor in {tmp_path}, which installs "
         f"what is missing, then .venv/bin/python scripts/{name} -o 'a b'\n"
     )
 

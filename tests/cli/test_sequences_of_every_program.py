@@ -77,7 +77,7 @@ def test_sequences_in_tables_must_have_names(folder, tmp_path, monkeypatch, word
     done = run(folder, tmp_path, monkeypatch, words, file)
     assert done.rc == 1
     assert done.last_line == (
-        f"{words[0]}.py: error: {file}: record 2 has no name: write one after its > or @"
+        f"{words[0]}.py: error: {file}, record 2 has no name: write one after > or @"
     )
 
 
@@ -95,7 +95,7 @@ def test_a_reference_is_fasta(folder, tmp_path, monkeypatch, words):
     done = run(folder, tmp_path, monkeypatch, words, "reads.fq")
     assert done.rc == 1
     assert "reads.fq" in done.last_line
-    assert "this looks like FASTQ; the reference must be FASTA (>name)" in done.last_line
+    assert "this looks like FASTQ, but the reference must be FASTA (>name)" in done.last_line
 
 
 @pytest.mark.parametrize("words", TABLES.values(), ids=TABLES)

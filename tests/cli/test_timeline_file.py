@@ -49,7 +49,7 @@ def test_without_the_option(tmp_path):
 @pytest.mark.parametrize("name", ["-", "t.txt", "t.json.gz"])
 def test_a_name_of_another_kind(name):
     with (
-        pytest.raises(UsageError, match="the name of a timeline ends in .json"),
+        pytest.raises(UsageError, match="the name must end in .json"),
         timeline_to(name),
     ):
         pass
@@ -58,12 +58,18 @@ def test_a_name_of_another_kind(name):
 def test_another_file_is_not_lost(tmp_path):
     path = tmp_path / "index.json"
     path.write_text("{}")
-    with pytest.raises(UsageError, match="this file is no timeline"), timeline_to(str(path)):
+    with (
+        pytest.raises(UsageError, match="the existing file is not a timeline"),
+        timeline_to(str(path)),
+    ):
         pass
     assert path.read_text() == "{}"
     # Nor an output of the run itself.
     path = tmp_path / "stats.json"
-    with pytest.raises(UsageError, match="this file is no timeline"), timeline_to(str(path)):
+    with (
+        pytest.raises(UsageError, match="the existing file is not a timeline"),
+        timeline_to(str(path)),
+    ):
         path.write_text("[]")
     assert path.read_text() == "[]"
 

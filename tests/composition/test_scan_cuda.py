@@ -133,7 +133,8 @@ def test_references_too_large_for_the_card_are_refused(monkeypatch):
     with pytest.raises(UsageError) as error:
         tiles_cuda.refuse_too_large(references, 6)
     assert str(error.value) == (
-        "the references take 1.8 GB of GPU memory, but 2.0 GB are free and hits need 0.5 GB: "
+        "the references require 1.8 GB of GPU memory and their hits 0.5 GB, but only 2.0 GB are "
+        "free: "
         "split the references, or use --backend cpu"
     )
 

@@ -48,8 +48,8 @@ def test_a_file_is_read_with_its_record_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (">a\nAR\n>b\n\n>c\nAR\n", "{path}: record 2 (b) has no sequence: remove it"),
-        ("", "{path}: there is no sequence in the file"),
+        (">a\nAR\n>b\n\n>c\nAR\n", "{path}, record 2 (b) has no sequence: remove it"),
+        ("", "{path}: the file contains no sequences"),
     ],
 )
 def test_bad_files_are_refused(tmp_path, text, message):
@@ -88,12 +88,12 @@ def damage(folder, name, change):
             lambda f: (f / "database.json").write_text(
                 json.dumps(json.loads((f / "database.json").read_text()) | {"version": 0})
             ),
-            "{folder}: the database has format version 0, this bwarp reads version 1: "
+            "{folder}: the database has format version 0, but this bwarp reads version 1: "
             "prepare it again",
         ),
         (
             lambda f: (f / "database.json").unlink(),
-            "{folder}: not a prepared database, for it has no database.json: make one with "
+            "{folder}: not a prepared database (no database.json): make one with "
             "bwarp search --database D.fa --prepare {folder}",
         ),
     ],
@@ -112,8 +112,8 @@ def test_a_database_of_another_alphabet_is_refused(database, tmp_path):
     with pytest.raises(UsageError) as error:
         load_database(tmp_path / "db", b"ACGTN")
     assert str(error.value) == (
-        f"{tmp_path}/db: was prepared for the letters {AMINO_ACIDS.decode()}, the scores are for "
-        "ACGTN: choose a matrix of the same kind or prepare it again"
+        f"{tmp_path}/db: prepared for the alphabet {AMINO_ACIDS.decode()}, but the scores are "
+        "for ACGTN: use a matrix of the same kind, or prepare it again"
     )
 
 

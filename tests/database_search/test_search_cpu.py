@@ -179,7 +179,10 @@ def test_bad_searches_are_refused():
                 nucleotide_scoring(1, -1, 1, 1),
             )
         )
-    with pytest.raises(UsageError, match=r"^a search takes scores up to 127, not 200: scale them$"):
+    with pytest.raises(
+        UsageError,
+        match=r"^the largest score is 127, but a search allows at most 200: scale the scores$",
+    ):
         list(
             search_scores([np.zeros(3, np.uint8)], database, nucleotide_scoring(200, -150, 249, 11))
         )

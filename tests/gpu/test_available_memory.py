@@ -93,7 +93,7 @@ def test_other_errors_are_not_retried(gpu, error):
 def test_too_little_memory_is_refused_with_both_numbers(gpu):
     assert free_memory() == 5_000_000_000
     require_memory(5_000_000_000, "sorting")
-    message = "sorting takes 5.1 GB of GPU memory and 5.0 GB are free: use --backend cpu"
+    message = "sorting requires 5.1 GB of GPU memory, but only 5.0 GB are free: use --backend cpu"
     with pytest.raises(GpuMemoryError, match=message):
         require_memory(5_100_000_000, "sorting")
 

@@ -77,7 +77,7 @@ def test_programs_at_once_take_a_gpu_each_and_the_next_waits(gpus, programs):
     started = programs(gpus(2), 3)
     assert [said for _, said in started] == [
         *UUIDS[:2],
-        "all 2 GPUs are in use by other programs of bwarp: waiting for one",
+        "all 2 GPUs are in use by other bwarp programs: waiting",
     ]
     (_, (second, _), (third, _)) = started
     second.kill()  # a killed program also releases its GPU

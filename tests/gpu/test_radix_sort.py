@@ -18,7 +18,7 @@ def test_without_the_package_that_sorts(monkeypatch):
     with pytest.raises(UsageError) as error:
         pair_sorter()
     assert str(error.value) == (
-        "sorting on the GPU takes the package cuda-cccl: pip install 'bwarp[gpu-cu13]' (or "
+        "sorting on the GPU requires the package cuda-cccl: pip install 'bwarp[gpu-cu13]' (or "
         "gpu-cu12), or use --backend cpu (import of cuda.compute halted; None in sys.modules)"
     )
 

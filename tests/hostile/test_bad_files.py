@@ -73,7 +73,7 @@ def check(name, path, arguments, folder, letters=NUCLEOTIDES, refused=None) -> b
     assert "Traceback" not in done.said
     found = records(path, letters)
     if is_alignments(path):
-        message = ": these are alignments: make FASTQ of them (samtools fastq)"
+        message = ": the file contains alignments: convert it to FASTQ (samtools fastq)"
     elif isinstance(found, int):
         message = f", line {found}: "
     else:
@@ -107,7 +107,7 @@ def test_index_reference(files, given, tmp_path):
         found = records(path)
         if isinstance(found, list) and found[0][2] is None:
             names = names_of(path)
-            twice = "stands in line" if len(set(names)) < len(names) else None
+            twice = "two contigs are named" if len(set(names)) < len(names) else None
             if check("index_reference", path, arguments, folder, refused=twice):
                 reference = load_index(folder / "index").reference
                 assert list(reference.names) == names
@@ -166,7 +166,7 @@ def test_map_reads_of_bam(files, given, tmp_path):
         arguments = ("--index", given / "i", "-o", tmp_path / "o.sam", "-1")
         done = run_here("map_reads", *arguments, path, folder=tmp_path)
         assert (done.rc, done.left) == (1, [])
-        assert re.search(r": the read '.*' is aligned: take the alignments away", done.last_line)
+        assert re.search(r": the read '.*' is aligned: remove the alignments", done.last_line)
         collated, reads = str(tmp_path / "collated.bam"), str(tmp_path / "reads.bam")
         pysam.collate("-u", "-o", collated, str(path), catch_stdout=False)
         pysam.reset("-o", reads, collated, catch_stdout=False)

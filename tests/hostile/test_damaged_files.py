@@ -207,6 +207,6 @@ def test_invalid_counts(folder, tmp_path, text):
     done = run_here("merge_alignments", *command, folder=tmp_path)
     assert (done.rc, done.left) == (1, ["u.bam", "u.stats.json"])
     assert done.last_line == (
-        f"merge_alignments.py: error: {tmp_path}/u.stats.json: not the counts that bwarp map "
-        "writes: map these reads again"
+        f"merge_alignments.py: error: {tmp_path}/u.stats.json: not statistics of bwarp map: map "
+        "these reads again"
     )

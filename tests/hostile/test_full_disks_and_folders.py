@@ -14,7 +14,10 @@ import pytest
 from tests.helpers.cases.every_writer import INPUTS, MAP, PREPARATIONS, WRITERS, command
 from tests.helpers.programs.programs_here import run_here
 
-LARGER = r"larger than files may be here: raise the limit \(ulimit -f\)|samtools could not make it"
+LARGER = (
+    r"the file is larger than allowed: raise the limit \(ulimit -f\)|"
+    r"samtools could not make the file"
+)
 
 #: A scan knows in advance how much it will write.
 FULL = (
@@ -111,7 +114,7 @@ def test_no_writer_makes_a_missing_folder(given, tmp_path, what):
     done = run_here(*command(words, given, tmp_path), folder=tmp_path)
     assert done.rc == 2, done
     assert done.last_line.endswith(
-        f": the folder {tmp_path}/missing does not exist: create it, or choose another output"
+        f": no such folder {tmp_path}/missing: create it, or choose another output"
     )
     assert done.left == []
 

@@ -45,8 +45,8 @@ def test_refused(name, tmp_path, monkeypatch):
     (tmp_path / lost).write_bytes(b"precious")
     done = run_here(name, *arguments, folder=tmp_path)
     assert (done.rc, done.last_line) == (
-        2, f"{name}.py: error: {lost} is taken by another file of this run: every file needs a "
-        "name of its own",
+        2, f"{name}.py: error: {lost}: the name is used by another file of this run: choose "
+        "another output",
     )  # fmt: skip
     assert done.left == [lost]
     assert (tmp_path / lost).read_bytes() == b"precious"
@@ -71,7 +71,7 @@ def test_names_that_a_run_gives_by_itself(name, arguments, taken, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     done = run_here(name, *arguments.split(), folder=tmp_path)
     assert (done.rc, done.left) == (2, [])
-    assert f"error: {taken} is taken by another file of this run" in done.last_line
+    assert f"error: {taken}: the name is used by another file of this run" in done.last_line
 
 
 @pytest.mark.parametrize("output", ["d.index", "d.index/", "d.index/../d.index", "link", "."])
@@ -85,8 +85,8 @@ def test_an_index_over_the_folder_of_its_reference(output, tmp_path, monkeypatch
     before = sorted((tmp_path / "d.index").iterdir())
     done = run_here("index_reference", "d.index/d.fa", "-o", output, folder=tmp_path)
     assert (done.rc, done.last_line) == (
-        2, f"index_reference.py: error: {output} holds d.index/d.fa, which this run needs: "
-        "write elsewhere",
+        2, f"index_reference.py: error: {output} contains d.index/d.fa, which this run uses: "
+        "choose another output",
     )  # fmt: skip
     assert sorted((tmp_path / "d.index").iterdir()) == before
     assert done.left == ["d.index", "link"]
@@ -106,4 +106,4 @@ def test_a_file_in_the_folder_that_is_searched(name, arguments, tmp_path, monkey
     (tmp_path / "i/index.json").write_text("{}")
     done = run_here(name, *arguments.split(), folder=tmp_path / "i")
     assert (done.rc, done.left) == (2, ["index.json"])
-    assert "lies in i, which this run needs: write elsewhere" in done.last_line
+    assert "lies in i, which this run uses: choose another output" in done.last_line

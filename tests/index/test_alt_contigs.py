@@ -57,8 +57,8 @@ def test_a_list_that_names_no_contig_is_refused(reference, tmp_path, text):
     with pytest.raises(InputError) as refused:
         listed_alt_contigs(tmp_path / "list", reference)
     assert str(refused.value) == (
-        f"{tmp_path}/list: no name in its first column is a contig of the "
-        "reference: mend the list of ALT contigs, or take it away"
+        f"{tmp_path}/list: no name in its first column is a contig of the reference: correct the "
+        "list of ALT contigs, or remove it"
     )
 
 
@@ -71,8 +71,8 @@ def test_typed_contigs_replace_those_of_the_index(reference):
         with pytest.raises(UsageError) as refused:
             chosen_alt_contigs(typed, known)
         assert str(refused.value) == (
-            f"--alt {name}: there is no such contig or file: give contigs of the index with "
-            "commas between them, a file with one in each line, or none"
+            f"--alt {name}: no such contig or file: give contigs of the index separated by "
+            "commas, a file with one contig per line, or none"
         )
 
 

@@ -80,5 +80,7 @@ def test_a_text_that_does_not_fit_the_gpu(monkeypatch):
     with pytest.raises(UsageError) as error:
         build_cuda.build_forward(reference_of([b"A"]), IndexParameters(64, 4, 0))
     message = str(error.value)
-    assert message.startswith("indexing 2 bases takes at least 0.4 GB of GPU memory and 0.1 GB ")
+    assert message.startswith(
+        "indexing 2 bases requires at least 0.4 GB of GPU memory, but only 0.1 GB "
+    )
     assert message.endswith("are free: use --backend cpu, or a GPU with more memory")

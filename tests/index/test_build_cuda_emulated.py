@@ -107,7 +107,10 @@ def test_suffixes_that_begin_alike_and_have_no_room(emulated, monkeypatch):
     parts = suffix_array_cuda.suffixes_in_parts(
         text, packed_text_cuda.text_on_gpu(text), lambda: sample_suffixes(text), 100
     )
-    message = "sorting 129 suffixes that begin alike takes 0.0 GB of GPU memory and 0.0 GB are free"
+    message = (
+        "sorting 129 suffixes that begin alike requires 0.0 GB of GPU memory, "
+        "but only 0.0 GB are free"
+    )
     with pytest.raises(GpuMemoryError, match=message):
         next(parts)
 

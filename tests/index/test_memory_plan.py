@@ -131,7 +131,10 @@ def test_batches_are_halved_one_step_at_a_time():
 
 
 def test_a_gpu_that_is_too_small_is_told_what_is_needed():
-    message = r"takes at least (\d+\.\d) GB of GPU memory and 2\.1 GB are free: use --backend cpu"
+    message = (
+        r"requires at least (\d+\.\d) GB of GPU memory, but only 2\.1 GB are free: "
+        "use --backend cpu"
+    )
     with pytest.raises(GpuMemoryError, match=message) as caught:
         plan_memory(index_of(ROWS), needs(), 2 * GB)
     needed = float(caught.value.reason.split("at least ")[1].split(" GB")[0]) * 1e9
@@ -171,6 +174,6 @@ def test_the_strings_of_the_table_nearly_all_occur():
 
 def test_a_plan_reports_its_choices():
     assert str(MemoryPlan(8, 12, 1000, 8_000_000_000, 500_000_000, 10_000_000_000)) == (
-        "GPU memory: 8.00 GB for the index (every 8th suffix, a table of 12-mers) and 0.50 GB to "
-        "work in, of 10.00 GB free"
+        "GPU memory: 8.00 GB for the index (every 8th suffix, a table of 12-mers) and 0.50 GB of "
+        "work space; 10.00 GB are free"
     )

@@ -110,8 +110,8 @@ def test_the_reverse_is_not_added_to_a_replacement(tmp_path, without, other):
     with pytest.raises(InputError) as error:
         add_reverse_to(stored, lambda: save_apart(other, folder))
     assert str(error.value) == (
-        f"{folder}: another index was written there meanwhile, which was left as it is: run again "
-        "to add the reverse BWT to it"
+        f"{folder}: another index was written meanwhile and was left unchanged: run again to add "
+        "the reverse BWT to it"
     )
     assert_is_without_reverse(folder, other)
     assert [path.name for path in tmp_path.iterdir()] == ["index"]

@@ -146,21 +146,17 @@ def test_truncated_longer_empty_and_missing_arrays(copy, name):
         with pytest.raises(InputError) as error:
             load_all(copy)
         assert str(error.value) == (
-            f"{path}: the file has {counted(len(wrong), 'byte')} where {len(whole):,} were "
-            "written: build the index again"
+            f"{path}: the file has {counted(len(wrong), 'byte')} instead of {len(whole):,}: "
+            "build the index again"
         )
     path.write_bytes(b"")
     with pytest.raises(InputError) as error:
         load_all(copy)
-    assert str(error.value) == (
-        f"{path}: the file is empty, so it was cut off: build the index again"
-    )
+    assert str(error.value) == (f"{path}: the file is empty: build the index again")
     path.unlink()
     with pytest.raises(InputError) as error:
         load_all(copy)
-    assert str(error.value) == (
-        f"{path}: the file is missing from the index: build the index again"
-    )
+    assert str(error.value) == (f"{path}: the file is missing: build the index again")
 
 
 def test_every_flipped_byte_of_the_description_is_refused(copy):
@@ -208,8 +204,8 @@ def test_another_version_is_refused(copy, version):
     with pytest.raises(InputError) as error:
         load_index(copy)
     assert str(error.value) == (
-        f"{path}: the index has format version {json.dumps(version)}, this bwarp reads versions "
-        "1 and 2: build the index again"
+        f"{path}: the index has format version {json.dumps(version)}, but this bwarp reads "
+        "versions 1 and 2: build the index again"
     )
 
 
@@ -221,8 +217,8 @@ def test_a_foreign_description(tmp_path, text):
     with pytest.raises(InputError) as error:
         load_index(folder)
     assert str(error.value) == (
-        f"{folder / 'index.json'}: not a bwarp index, or a damaged one: "
-        f"make one with bwarp index REF.fa -o {folder}"
+        f"{folder / 'index.json'}: not a bwarp index, or damaged: make one with bwarp index "
+        f"REF.fa -o {folder}"
     )
 
 
@@ -237,14 +233,13 @@ def test_not_an_index(tmp_path):
     with pytest.raises(InputError) as error:
         load_index(folder)
     assert str(error.value) == (
-        f"{folder}: not a bwarp index, for it has no index.json: "
-        f"make one with bwarp index REF.fa -o {folder}"
+        f"{folder}: not a bwarp index (no index.json): make one with bwarp index REF.fa -o {folder}"
     )
     (folder / "file").write_text("text")
     with pytest.raises(InputError) as error:
         load_index(folder / "file")
     assert str(error.value) == (
-        f"{folder / 'file'}: is a file; an index is a folder that bwarp index makes"
+        f"{folder / 'file'}: is a file: give the folder that bwarp index wrote"
     )
 
 
@@ -265,7 +260,7 @@ def test_the_folder_of_another_program_is_kept(tmp_path):
     with pytest.raises(UsageError) as error:
         save_index(index_of(HOSTILE["one base"]), folder)
     assert str(error.value) == (
-        f"{folder}: holds an index.json that is not bwarp's: give the name of a new folder"
+        f"{folder}: contains an index.json that bwarp did not write: give the name of a new folder"
     )
     assert contents(folder) == {"index.json": b'{"pages": 3}'}
     assert [path.name for path in tmp_path.iterdir()] == ["web"]

@@ -40,7 +40,8 @@ def test_larger_gpus_take_fewer_parts():
 @pytest.mark.parametrize(("sa_rate", "prefix_length"), [(4, 0), (0, 0), (4, 14)])
 def test_a_gpu_that_is_too_small_is_told_what_is_needed(sa_rate, prefix_length):
     message = (
-        r"indexing 3,100,000,000 bases takes at least \d\.\d GB of GPU memory and 3\.0 GB are free"
+        r"indexing 3,100,000,000 bases requires at least \d\.\d GB of GPU memory, "
+        r"but only 3\.0 GB are free"
     )
     with pytest.raises(GpuMemoryError, match=message) as caught:
         suffixes_at_once(GENOMES[0], sa_rate, prefix_length, 3 * 10**9)

@@ -89,15 +89,15 @@ def test_a_link_to_a_folder_stays_one(tmp_path, index):
 
 def test_a_file_where_a_folder_is_to_be(tmp_path):
     (tmp_path / "a").write_text("")
-    message = f"{tmp_path}/a: is a file; give the name of a folder to create"
+    message = f"{tmp_path}/a: is a file: give the name of a folder to create"
     assert refusal(tmp_path / "a") == message
 
 
 def test_a_folder_of_something_else_is_never_replaced(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
     assert refusal(tmp_path) == (
-        f"{tmp_path}: holds other files, and no index.json; "
-        "give the name of a new folder, or of one to replace"
+        f"{tmp_path}: contains other files and no index.json: give the name of a new folder, or "
+        "of one to replace"
     )
     assert names(tmp_path) == ["thesis.tex"]
 
@@ -110,8 +110,8 @@ def test_files_of_others_are_never_removed(tmp_path, index, name):
         (index / name).write_text("mine")
     name = name.rstrip("/")
     assert refusal(index) == (
-        f"{index}: holds {name}, which was not made with the rest and would be lost: "
-        "move it away, or give the name of a new folder"
+        f"{index}: contains {name}, which was not written with the rest and would be lost: move "
+        "it, or give the name of a new folder"
     )
     assert names(index) == sorted([name, *OWN])
     assert names(tmp_path) == ["index"]
@@ -123,7 +123,7 @@ def test_a_file_that_was_put_there_meanwhile(tmp_path, index):
             (part / "index.json").write_text("new")
             (index / "notes.txt").write_text("mine")
 
-    with pytest.raises(UsageError, match=r"holds notes\.txt"):
+    with pytest.raises(UsageError, match=r"contains notes\.txt"):
         write_while_somebody_else_does()
     assert (index / "index.json").read_text() == "old"
     assert (index / "notes.txt").read_text() == "mine"
@@ -141,13 +141,13 @@ def test_the_current_folder(tmp_path, monkeypatch, index, name):
     (tmp_path / "link").symlink_to(index)
     monkeypatch.chdir(index)
     path = tmp_path / "link" if name == "link" else name
-    assert refusal(path).endswith(": is the folder you are in: give the name of a folder in it")
+    assert refusal(path).endswith(": is the current folder: give the name of a folder in it")
     assert names(index) == sorted(OWN)
 
 
 def test_a_folder_where_a_disk_is_mounted(small_disk):
     assert refusal(small_disk) == (
-        f"{small_disk}: is where a disk is mounted: give the name of a folder in it"
+        f"{small_disk}: is a mount point: give the name of a folder in it"
     )
 
 

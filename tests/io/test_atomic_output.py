@@ -83,14 +83,14 @@ def test_a_link_stays_a_link(tmp_path):
 def test_a_folder_where_a_file_is_to_be(tmp_path):
     with pytest.raises(UsageError) as caught, atomic_file(tmp_path):
         pass
-    assert str(caught.value) == f"{tmp_path}: is a folder; give the name of a file to write"
+    assert str(caught.value) == f"{tmp_path}: is a folder: give the name of a file to write"
 
 
 def test_a_file_where_a_folder_is_to_be(tmp_path):
     (tmp_path / "a").write_text("")
     with pytest.raises(UsageError) as caught, atomic_file(tmp_path / "a" / "b" / "out.txt"):
         pass
-    assert str(caught.value) == f"{tmp_path}/a: is a file, so nothing can be written below it"
+    assert str(caught.value) == f"{tmp_path}/a: is a file, not a folder: choose another output"
 
 
 def test_a_folder_that_does_not_exist_is_not_made(tmp_path):
@@ -99,7 +99,7 @@ def test_a_folder_that_does_not_exist_is_not_made(tmp_path):
         with pytest.raises(UsageError) as caught, write(path):
             pass
         assert str(caught.value) == (
-            f"{path}: the folder {path.parent} does not exist: create it, or choose another output"
+            f"{path}: no such folder {path.parent}: create it, or choose another output"
         )
     assert names(tmp_path) == []
 
@@ -164,7 +164,7 @@ def test_a_private_folder_is_always_removed(tmp_path):
         use_and_fail(path)
     assert names(path.parent) == []
     for folder in (tmp_path, f"{tmp_path}/absent/"):
-        with pytest.raises(UsageError, match="is a folder; give the name of a file to write"):
+        with pytest.raises(UsageError, match="is a folder: give the name of a file to write"):
             use_and_fail(folder)
 
 
@@ -174,7 +174,7 @@ def test_no_folder_takes_the_place_of_a_pipe_or_a_device(tmp_path):
     for name, place in (("pipe.bam", tmp_path / "pipe.bam"), ("null.bam", "/dev/null")):
         with pytest.raises(UsageError) as caught:
             use_and_fail(tmp_path / name)
-        message = f"{place}: is a pipe or a device; give the name of a file to write"
+        message = f"{place}: is a pipe or a device: give the name of a file to write"
         assert str(caught.value) == message
 
 

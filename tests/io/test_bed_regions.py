@@ -19,7 +19,7 @@ def test_regions_are_positions_of_the_genome(tmp_path, compress):
     assert read_regions(tmp_path / "r.bed", REFERENCE) == [(0, 50), (57, 80)]
 
 
-NOT_BED = "is not BED: write contig, start and end with tabs between"
+NOT_BED = "not BED: write contig, start and end, separated by tabs"
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,11 @@ NOT_BED = "is not BED: write contig, start and end with tabs between"
             "one", "one\t1", "one 1 2", "one\t\t2", "one\t-1\t2", "one\t1\t2.0", "one\t1\t\u00b2",
             "one\t1\t\u0663", "one\t1\t" + "9" * 5000, "one\t1\t 2", "\x00\xff",
         )),
-        ("two\t1\t2", "there is no contig two; the first contig is one"),
-        *((line, "one has 50 bases: the start must be before the end, and the end no more than "
-           "these") for line in ("one\t2\t2", "one\t3\t2", "one\t0\t51", "one\t50\t51")),
-        ("none\t0\t0", "none has 0 bases: the start must be before the end, and the end no more "
-         "than these"),
+        ("two\t1\t2", "no contig two in the reference: its first contig is one"),
+        *((line, "one has 50 bases: the start must be less than the end, and the end at most 50")
+          for line in ("one\t2\t2", "one\t3\t2", "one\t0\t51", "one\t50\t51")),
+        ("none\t0\t0", "none has 0 bases: the start must be less than the end, and the end at "
+         "most 0"),
     ],
 )  # fmt: skip
 def test_lines_that_are_refused(tmp_path, line, message):
@@ -46,5 +46,7 @@ def test_lines_that_are_refused(tmp_path, line, message):
 
 def test_a_file_without_regions(tmp_path):
     (tmp_path / "r.bed").write_bytes(b"#one\t1\t2\n\n")
-    with pytest.raises(InputError, match="holds no regions: write contig, start and end with tabs"):
+    with pytest.raises(
+        InputError, match="no regions: write contig, start and end, separated by tabs"
+    ):
         read_regions(tmp_path / "r.bed", REFERENCE)

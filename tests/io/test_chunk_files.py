@@ -56,7 +56,7 @@ def test_a_file_that_was_cut_off_or_changed_anywhere(tmp_path):
     path = tmp_path / "a"
     write(path)
     whole = path.read_bytes()
-    message = f"{path}: the file is damaged or cut off: make it again"
+    message = f"{path}: the file is damaged or truncated: make it again"
     # The final line feed may be missing.
     for length in range(len(whole) - 1):
         path.write_bytes(whole[:length])
@@ -94,12 +94,12 @@ def test_other_files(tmp_path):
         path.write_bytes(text)
         with pytest.raises(InputError) as caught, open_chunk_file(path, "seeds"):
             pass
-        assert str(caught.value) == f"{path}: the file is damaged or cut off: make it again"
+        assert str(caught.value) == f"{path}: the file is damaged or truncated: make it again"
     path.write_bytes(b'{"format": "bwarp frames", "version": 0, "holds": "seeds"}\n')
     with pytest.raises(InputError) as caught, open_chunk_file(path, "seeds"):
         pass
     assert str(caught.value) == (
-        f"{path}: the file has format version 0, this bwarp reads version 2: make it again"
+        f"{path}: the file has format version 0, but this bwarp reads version 2: make it again"
     )
 
 

@@ -15,7 +15,7 @@ from bwarp.io.fastx import read_sequences
 from bwarp.sequence import CODE_OF_BYTE, decode
 from tests.helpers.oracles.plain_fastx_oracle import plain_records
 
-CUT_OFF = "the last FASTQ record is cut off: a record is four lines (@name, bases, +, qualities)"
+CUT_OFF = "the last FASTQ record is truncated: a record has four lines (@name, bases, +, qualities)"
 
 
 def records_of(path, **options) -> list[tuple[bytes, bytes, bytes | None]]:
@@ -183,16 +183,16 @@ def test_real_files_read_as_dnaio_reads_them(shared_data, parts, fastq):
         ),
         ("long_qual", "line 16: the record has 25 bases and 26 qualities"),
         ("no_qual", "line 4: the record has 25 bases and 0 qualities"),
-        ("qual_del", r"line 16: '\x7f' is not a quality character: they run from ! to ~"),
-        ("qual_escape", r"line 20: '\x1b' is not a quality character: they run from ! to ~"),
-        ("qual_null", r"line 4: '\x00' is not a quality character: they run from ! to ~"),
-        ("qual_space", "line 16: ' ' is not a quality character: they run from ! to ~"),
-        ("qual_tab", r"line 20: '\t' is not a quality character: they run from ! to ~"),
-        ("qual_unit_sep", r"line 12: '\x1f' is not a quality character: they run from ! to ~"),
-        ("qual_vtab", r"line 4: '\x0b' is not a quality character: they run from ! to ~"),
+        ("qual_del", r"line 16: '\x7f' is not a quality character (! to ~)"),
+        ("qual_escape", r"line 20: '\x1b' is not a quality character (! to ~)"),
+        ("qual_null", r"line 4: '\x00' is not a quality character (! to ~)"),
+        ("qual_space", "line 16: ' ' is not a quality character (! to ~)"),
+        ("qual_tab", r"line 20: '\t' is not a quality character (! to ~)"),
+        ("qual_unit_sep", r"line 12: '\x1f' is not a quality character (! to ~)"),
+        ("qual_vtab", r"line 4: '\x0b' is not a quality character (! to ~)"),
         ("short_qual", "line 12: the record has 25 bases and 24 qualities"),
-        ("spaces", "line 2: ' ' is not a letter of this kind of sequence"),
-        ("tabs", r"line 2: '\t' is not a letter of this kind of sequence"),
+        ("spaces", "line 2: ' ' is not a valid sequence letter"),
+        ("tabs", r"line 2: '\t' is not a valid sequence letter"),
         (
             "trunc_at_plus",
             "line 19: the third line of a FASTQ record must begin with +, but this line is '': "
@@ -237,46 +237,49 @@ def test_the_other_files_of_biopython(shared_data):
             r", line 3: neither FASTA (>name) nor FASTQ (@name): the line begins with "
             r"'\x93\x00MUMPYÿ and much mo'",
         ),
-        (b"BAM\x01\x00\x00", ": these are alignments: make FASTQ of them (samtools fastq)"),
-        (b"@HD\tVN:1.6\n", ": these are alignments: make FASTQ of them (samtools fastq)"),
-        (b">a\nAC-GT\n", ", line 2: '-' is not a letter of this kind of sequence"),
+        (
+            b"BAM\x01\x00\x00",
+            ": the file contains alignments: convert it to FASTQ (samtools fastq)",
+        ),
+        (b"@HD\tVN:1.6\n", ": the file contains alignments: convert it to FASTQ (samtools fastq)"),
+        (b">a\nAC-GT\n", ", line 2: '-' is not a valid sequence letter"),
         (
             b">a\nACGT\n>b\n\nAC\x00GT\n",
-            r", line 5: '\x00' is not a letter of this kind of sequence",
+            r", line 5: '\x00' is not a valid sequence letter",
         ),
-        (b">a\nACGT\n@b\nACGT\n", ", line 3: a FASTQ record stands in a FASTA file"),
-        (b">a\nACGT\n+\nIIII\n", ", line 3: a FASTQ record stands in a FASTA file"),
+        (b">a\nACGT\n@b\nACGT\n", ", line 3: FASTQ record in a FASTA file"),
+        (b">a\nACGT\n+\nIIII\n", ", line 3: FASTQ record in a FASTA file"),
         (
             b">a\rACGT\r>b\rAC\r",
-            ", line 1: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 1: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
         (
             b">a\nAC\rGT\n",
-            ", line 2: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 2: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
         (
             b"\n\r>a\nACGT\n",
-            ", line 2: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 2: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
         (
             b"@a\rACGT\r+\rIIII\r",
-            ", line 1: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 1: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
         (
             b"@a\nA\n+\nI\n@b\rACGT\r+\rIIII\r@c\nA\n+\nI\n",
-            ", line 5: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 5: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
         (
             b"@a\nAC\n+\nI\rI\n",
-            ", line 4: a carriage return without a line feed: turn old Mac line ends into Unix "
-            r"ones (tr '\r' '\n')",
+            ", line 4: a carriage return without a line feed: convert old Mac line endings to "
+            r"Unix ones (tr '\r' '\n')",
         ),
-        (b"@a\nAC*T\n+\nIIII\n", ", line 2: '*' is not a letter of this kind of sequence"),
+        (b"@a\nAC*T\n+\nIIII\n", ", line 2: '*' is not a valid sequence letter"),
         (
             b"@a\nACGT\n+\nIIII\n>b\nACGT\nACGT\nACGT\n",
             ", line 5: a FASTQ record must begin with @, but this line is '>b'",
@@ -361,7 +364,7 @@ def test_a_table_of_another_alphabet(tmp_path):
     assert batch.codes.tolist() == [3, 0, 1, 2, 4, 5]
     path.write_bytes(b">p\nDARNa\n")
     assert outcome(path, code_of_byte=table) == (
-        f"{path}, line 2: 'a' is not a letter of this kind of sequence"
+        f"{path}, line 2: 'a' is not a valid sequence letter"
     )
 
 

@@ -47,7 +47,7 @@ COMPRESSORS = {
     "zst": zstd,
 }
 MAGIC = {"gz": 2, "bgzf": 2, "bz2": 3, "xz": 6, "zst": 4}
-CUT_OFF = "the compressed file ends too early: it was cut off; fetch or write it again"
+CUT_OFF = "the compressed file is truncated: download or write it again"
 
 
 def content(path, stored: bytes, **options) -> bytes | str:
@@ -285,8 +285,7 @@ def test_two_bytes_a_letter(path, encoding):
     mark = "" if encoding == "utf-16" else "\ufeff"
     for text in ("", "@a\nA\n+\nI\n"):
         assert content(path, (mark + text).encode(encoding)) == (
-            "the text is UTF-16, which no program of the field reads: turn it into plain text "
-            "(iconv -f UTF-16 -t UTF-8)"
+            "the text is UTF-16: convert it to plain text (iconv -f UTF-16 -t UTF-8)"
         )
 
 

@@ -32,24 +32,24 @@ def test_outputs_that_overwrite_something(tmp_path, monkeypatch, outputs, inputs
     with pytest.raises(UsageError) as caught:
         check_outputs(outputs, inputs)
     assert str(caught.value) == (
-        f"{outputs[-1]} is taken by another file of this run: every file needs a name of its own"
+        f"{outputs[-1]}: the name is used by another file of this run: choose another output"
     )
 
 
 def test_an_output_that_links_to_an_input(tmp_path):
     (tmp_path / "reads").touch()
     (tmp_path / "link").symlink_to(tmp_path / "reads")
-    with pytest.raises(UsageError, match="link is taken by another file"):
+    with pytest.raises(UsageError, match="link: the name is used by another file"):
         check_outputs([tmp_path / "link"], [tmp_path / "reads"])
 
 
 @pytest.mark.parametrize(
     ("outputs", "inputs", "message"),
     [
-        (["i/index.json"], ["i"], "i/index.json lies in i"),
-        (["i/a"], ["i/a/reads"], "i/a holds i/a/reads"),
-        (["out", "out/table"], [], "out/table lies in out"),
-        (["i/new", "i"], [], "i holds i/new"),
+        (["i/index.json"], ["i"], "i/index.json: lies in i"),
+        (["i/a"], ["i/a/reads"], "i/a: contains i/a/reads"),
+        (["out", "out/table"], [], "out/table: lies in out"),
+        (["i/new", "i"], [], "i: contains i/new"),
     ],
 )
 def test_a_file_within_another(tmp_path, monkeypatch, outputs, inputs, message):
@@ -59,29 +59,29 @@ def test_a_file_within_another(tmp_path, monkeypatch, outputs, inputs, message):
     check_outputs(["i/new"], ["i"])
     with pytest.raises(UsageError) as caught:
         check_outputs(outputs, inputs)
-    assert str(caught.value) == f"{message}, which this run needs: write elsewhere"
+    assert str(caught.value) == f"{message}, which this run uses: choose another output"
 
 
 def test_a_folder_to_write(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("d").mkdir()
     check_outputs(["out"], ["reads"], "d")
-    with pytest.raises(UsageError, match="d holds d/reads, which this run needs"):
+    with pytest.raises(UsageError, match="d: contains d/reads, which this run uses"):
         check_outputs([], ["d/reads"], "d")
-    with pytest.raises(UsageError, match="d holds d/table, which this run needs"):
+    with pytest.raises(UsageError, match="d: contains d/table, which this run uses"):
         check_outputs(["d/table"], [], "d")
 
 
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("d", "d: is a folder; give the name of a file to write"),
-        ("new/", "new/: is a folder; give the name of a file to write"),
-        ("link", "link: is a folder; give the name of a file to write"),
-        ("file/a/b", "file: is a file, so nothing can be written below it"),
+        ("d", "d: is a folder: give the name of a file to write"),
+        ("new/", "new/: is a folder: give the name of a file to write"),
+        ("link", "link: is a folder: give the name of a file to write"),
+        ("file/a/b", "file: is a file, not a folder: choose another output"),
         (
             "new/a/b",
-            "new/a/b: the folder new/a does not exist: create it, or choose another output",
+            "new/a/b: no such folder new/a: create it, or choose another output",
         ),
     ],
 )
@@ -115,5 +115,5 @@ def test_unknown_endings(path):
     with pytest.raises(UsageError) as caught:
         table_format(path)
     assert str(caught.value) == (
-        f"{path}: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
+        f"{path}: the output must end in .tsv, .bed, .tsv.gz, .bed.gz or .parquet"
     )

@@ -162,7 +162,7 @@ def test_searches_that_do_not_fit_run_in_parts(monkeypatch):
 def test_memory_for_no_read_at_all(monkeypatch):
     monkeypatch.setattr(available_memory, "attempt", lambda work: None)
     contigs, reads, edits, gaps = case(7)
-    with pytest.raises(GpuMemoryError, match="the loci of a read take more GPU memory"):
+    with pytest.raises(GpuMemoryError, match="finding the loci of a read requires more GPU memory"):
         both_engines(contigs, reads, LocusOptions(edits, gaps=gaps), monkeypatch)
 
 

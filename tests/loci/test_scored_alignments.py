@@ -113,14 +113,14 @@ def test_a_whole_insertion_is_no_alignment():
     ("given", "message"),
     [
         (("global",), "extension 'global' is not one of edits, semiglobal, local"),
-        (("edits", 1), "match is a score: it is for the extension semiglobal or local"),
-        (("edits", None, None, 6), "gap-open is a score: it is for the extension semiglobal"),
-        (("local", 0), "match is 0: write a whole number from 1 to 100"),
-        (("local", 101), "match is 101: write a whole number from 1 to 100"),
-        (("semiglobal", 1, 0), "mismatch is 0: a mismatch scores from -100 to -1"),
-        (("semiglobal", 1, -1, -1), "gap-open is -1: write a whole number from 0 to 100"),
-        (("local", 1, -1, 0, 0), "gap-extend is 0: write a whole number from 1 to 100"),
-        (("local", 50), "gap-open is 300: write a whole number from 0 to 100"),
+        (("edits", 1), "match requires the extension semiglobal or local"),
+        (("edits", None, None, 6), "gap-open requires the extension semiglobal"),
+        (("local", 0), "match is 0: use a whole number from 1 to 100"),
+        (("local", 101), "match is 101: use a whole number from 1 to 100"),
+        (("semiglobal", 1, 0), "mismatch is 0: the score of a mismatch must be from -100 to -1"),
+        (("semiglobal", 1, -1, -1), "gap-open is -1: use a whole number from 0 to 100"),
+        (("local", 1, -1, 0, 0), "gap-extend is 0: use a whole number from 1 to 100"),
+        (("local", 50), "gap-open is 300: use a whole number from 0 to 100"),
     ],
 )
 def test_scores_that_cannot_be_used(given, message):

@@ -123,5 +123,5 @@ def test_memory_for_no_item_at_all(monkeypatch):
     pretend(monkeypatch)
     few(monkeypatch, 0)
     steps = steps_cuda.SeedingSteps(index)
-    with pytest.raises(GpuMemoryError, match="the loci of a read take more GPU memory"):
+    with pytest.raises(GpuMemoryError, match="finding the loci of a read requires more GPU memory"):
         steps.step_to_sampled(np.arange(4, dtype=np.uint32))

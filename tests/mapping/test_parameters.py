@@ -33,17 +33,17 @@ def test_a_score_is_good_above_that_of_a_hit_without_seeds(match):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"match": 0}, "match is 0: write a whole number from 1 to 100"),
-        ({"match": 101}, "match is 101: write a whole number from 1 to 100"),
-        ({"mismatch": 4}, "mismatch is 4: a mismatch scores from -100 to -1"),
-        ({"gap_open": -1}, "gap-open is -1: write a whole number from 0 to 100"),
-        ({"gap_extend": 0}, "gap-extend is 0: write a whole number from 1 to 100"),
-        ({"match": 30}, "gap-open is 180: write a whole number from 0 to 100"),
-        ({"clip": 101}, "clip is 101: write a whole number from 0 to 100"),
-        ({"least_score": 0}, "min-score is 0: write a whole number from 1 to 1000000"),
+        ({"match": 0}, "match is 0: use a whole number from 1 to 100"),
+        ({"match": 101}, "match is 101: use a whole number from 1 to 100"),
+        ({"mismatch": 4}, "mismatch is 4: the score of a mismatch must be from -100 to -1"),
+        ({"gap_open": -1}, "gap-open is -1: use a whole number from 0 to 100"),
+        ({"gap_extend": 0}, "gap-extend is 0: use a whole number from 1 to 100"),
+        ({"match": 30}, "gap-open is 180: use a whole number from 0 to 100"),
+        ({"clip": 101}, "clip is 101: use a whole number from 0 to 100"),
+        ({"least_score": 0}, "min-score is 0: use a whole number from 1 to 1000000"),
         (
             {"insert_size": (400.0, 0.0)},
-            "insert size 400,0: give mean and standard deviation, from 1 to 100,000",
+            "insert size 400,0: mean and standard deviation must be from 1 to 100,000",
         ),
     ],
 )

@@ -176,7 +176,9 @@ def test_a_pair_that_does_not_fit_is_not_split(monkeypatch):
         raise CudaAPIError("Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY")
 
     monkeypatch.setattr(pipeline_cuda, "score_reads", score_none)
-    with pytest.raises(GpuMemoryError, match="mapping a read takes more GPU memory than is free"):
+    with pytest.raises(
+        GpuMemoryError, match="mapping a read requires more GPU memory than is free"
+    ):
         list(load(index, PARAMETERS, "cuda").map(chunks_of(reads, 2, 3)))
 
 

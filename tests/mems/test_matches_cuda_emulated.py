@@ -134,6 +134,6 @@ def test_too_many_matches_at_one_place(emulated):
     with pytest.raises(UsageError) as error:
         rows_of(find_matches(reference, text, 10, "maxmatch", "cuda"))
     assert str(error.value) == (
-        "the matches at one position are more than the GPU has room for: give a larger "
-        "--min-length, or use --backend cpu"
+        "the matches at one position require more GPU memory than is free: use a larger "
+        "--min-length, or --backend cpu"
     )

@@ -39,8 +39,8 @@ def test_matches_do_not_depend_on_the_cuts(kind):
         for size in (1, 3, 10, 31, 1000):
             if size < 10 and seed >= 5:
                 continue
-            found = find_in_chunks(reference, size, text, min_length, kind, "cpu")
-            assert rows_of([found]) == expected, (seed, size)
+            found = find_in_chunks(reference, text, size, min_length, kind, "cpu")
+            assert rows_of(found) == expected, (seed, size)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,8 +53,8 @@ def test_matches_over_many_chunks(kind):
     text = text_of(queries, (0, 1), 20)
     whole = rows_of(find_matches(index_of(contigs), text, 20, kind, "cpu"))
     for size in (25, 100, 901):
-        found = find_in_chunks(reference_of(contigs), size, text, 20, kind, "cpu", 2)
-        assert rows_of([found]) == whole
+        found = find_in_chunks(reference_of(contigs), text, size, 20, kind, "cpu", 2)
+        assert rows_of(found) == whole
 
 
 def test_each_chunk_can_be_searched_on_the_gpu(monkeypatch):
@@ -70,8 +70,8 @@ def test_each_chunk_can_be_searched_on_the_gpu(monkeypatch):
         )
 
     monkeypatch.setattr(reference_chunks, "_all_matches", all_matches)
-    found = find_in_chunks(reference_of(contigs), 100, text, 20, "maxmatch", "cuda")
-    assert rows_of([found]) == [(0, 0, 30, 170)]
+    found = find_in_chunks(reference_of(contigs), text, 100, 20, "maxmatch", "cuda")
+    assert rows_of(found) == [(0, 0, 30, 170)]
     assert calls == [(0, 100, "cuda"), (100, 200, "cuda"), (200, 300, "cuda")]
 
 
@@ -83,5 +83,5 @@ def test_on_a_gpu(kind):
     queries = [contigs[0][500:2900], contigs[1][:1500]]
     text = text_of(queries, (0, 1), 20)
     expected = rows_of(find_matches(index_of(contigs), text, 20, kind, "cpu"))
-    found = find_in_chunks(reference_of(contigs), 1000, text, 20, kind, "cuda")
-    assert rows_of([found]) == expected
+    found = find_in_chunks(reference_of(contigs), text, 1000, 20, kind, "cuda")
+    assert rows_of(found) == expected

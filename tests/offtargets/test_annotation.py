@@ -61,12 +61,12 @@ def test_overlaps_by_comparing_all(tmp_path, reference):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("contig0\t1\n", "a, line 1: is neither BED nor GFF: columns 2 and 3 must be a start and "
+        ("contig0\t1\n", "a, line 1: neither BED nor GFF: columns 2 and 3 must be a start and "
          "an end"),
-        ("contig0\tx\ty\t5\t2\t.\t+\t.\tID=a\n", "a, line 1: is neither BED nor GFF: columns "
+        ("contig0\tx\ty\t5\t2\t.\t+\t.\tID=a\n", "a, line 1: neither BED nor GFF: columns "
          "4 and 5"),
-        ("chr1\t1\t5\n", "a: no feature lies on a contig of the index: its first is on chr1, and "
-         "the index has contig0"),
+        ("chr1\t1\t5\n", "a: no feature lies on a contig of the index: the first feature is on "
+         "chr1, but the first contig is contig0"),
     ],
 )  # fmt: skip
 def test_refusals(text, message, tmp_path, monkeypatch, reference):

@@ -132,7 +132,9 @@ def test_a_gpu_with_little_memory_takes_short_stretches(emulated, monkeypatch):
 
     monkeypatch.setattr(available_memory, "free_memory", lambda: 10_000_000)
     monkeypatch.setattr(find_cuda, "free_memory", lambda: 10_000_000)
-    with pytest.raises(GpuMemoryError, match="the search takes 0.1 GB of GPU memory and 0.0 GB"):
+    with pytest.raises(
+        GpuMemoryError, match="the search requires 0.1 GB of GPU memory, but only 0.0 GB"
+    ):
         find_cuda.stretch_to_search()
 
 

@@ -132,7 +132,8 @@ def test_tables_of_all_formats(here):
         done = run_here("find_products", *run, "-o", here / output, folder=here)
         assert done.rc == 0, done.said
         assert done.last_line == (
-            f"5 pairs of primers: {len(wanted)} products of {len({row[0] for row in wanted})}, "
+            f"5 pairs of primers: {len(wanted)} products of "
+            f"{len({row[0] for row in wanted})} pairs, "
             f"{5 - len({row[0] for row in wanted})} without a product"
         )
         data = (here / output).read_bytes()
@@ -176,17 +177,18 @@ def test_tables_of_all_formats(here):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "p.tsv: holds no pairs of primers: write a name and two primers a line"),
+        ("", "p.tsv: no primer pairs: write a name and two primers per line"),
         ("a ACGTACGT\n",
-         "p.tsv, line 1: has 2 cells: write a name, a forward and a reverse primer"),
+         "p.tsv, line 1: found 2 columns: write a name, a forward and a reverse primer"),
         ("a ACGTACGT ACGTACG\n",
-         "p.tsv, pair a, reverse primer: has 7 bases: 8 to 64 can be searched"),
+         "p.tsv, pair a, reverse primer has 7 bases: primers must have 8 to 64"),
         ("a ACGTACGE ACGTACGT\n", "p.tsv, pair a, forward primer: 'E' at position 8 is not a "
          "nucleotide letter (IUPAC)"),
         ("a NNNNNNNN ACGTACGT\n",
-         "p.tsv, pair a, forward primer: stands for more than 4096 sequences"),
+         "p.tsv, pair a, forward primer represents more than 4096 sequences: use fewer "
+         "ambiguous letters"),
         ("a ACGTACGT ACGTACGT\na ACGTACGT ACGTACGT\n",
-         "p.tsv: two pairs have the name a: every one needs its own"),
+         "p.tsv: two pairs are named a: rename one"),
     ],
 )  # fmt: skip
 def test_pairs_that_are_refused(here, text, message):
@@ -201,9 +203,9 @@ def test_pairs_that_are_refused(here, text, message):
     ("words", "message"),
     [
         (("-o", "o.txt"),
-         "o.txt: the ending says no format: use .tsv, .bed or .fa, or one with .gz"),
-        (("-o", "o.tsv", "--min-product", 9, "--max-product", 8), "--min-product 9 is more than "
-         "--max-product 8: no product is both"),
+         "o.txt: the output must end in .tsv, .bed or .fa, or one with .gz"),
+        (("-o", "o.tsv", "--min-product", 9, "--max-product", 8), "--min-product 9 is greater "
+         "than --max-product 8"),
     ],
 )  # fmt: skip
 def test_options_that_are_refused(here, monkeypatch, words, message):

@@ -90,13 +90,13 @@ def test_errors_are_reported_after_the_end_of_the_other_file(file, before):
     bad = file("bad.fq", fastq(READS[:before]) + "@last\nACG")
     for pair in ((short, bad), (bad, short)):
         said = message(paired_chunks(*pair, 4))
-        assert said.startswith(f"{bad}, line {4 * before + 1}: the last FASTQ record is cut off")
+        assert said.startswith(f"{bad}, line {4 * before + 1}: the last FASTQ record is truncated")
 
 
 @pytest.mark.parametrize("size", [4, 20, 1000])
 def test_files_of_different_lengths(file, size):
     long, short = file("long.fq", fastq(READS)), file("short.fq", fastq(READS[:40]))
-    tail = "but {} has more: both files of a pair need the same reads in the same order"
+    tail = "but {} has more: both files must contain the same reads in the same order"
     said = f"{short}: the file ends after 40 reads, " + tail.format(long)
     assert message(paired_chunks(long, short, size)) == said
     assert message(paired_chunks(short, long, size)) == said
@@ -108,7 +108,7 @@ def test_names_that_disagree(file, size):
     one, two = file("1.fq", fastq(READS)), file("2.fq", fastq(other))
     assert message(paired_chunks(one, two, size)) == (
         f"{one} and {two}, read 31: the names 'r30' and 'r31' differ: "
-        "both files of a pair need the same reads in the same order"
+        "both files must contain the same reads in the same order"
     )
 
 
@@ -134,13 +134,13 @@ def text_of(header, count=3) -> str:
 def test_exchanged_mates(file, size, first, second):
     one, two = file("1.fq", text_of(first)), file("2.fq", text_of(second))
     assert message(paired_chunks(one, two, size)) == (
-        f"{one} begins with a second read of a pair ({'0' + first!r}), and {two} with a first read "
-        f"({'0' + second!r}): exchange the two files"
+        f"{one} begins with the second read of a pair ({'0' + first!r}), and {two} with the "
+        f"first ({'0' + second!r}): swap the two files"
     )
     both = file("both.fq", text_of(first, 1) + text_of(second, 1) + text_of("y"))
     assert message(interleaved_chunks(both, size)) == (
-        f"{both}: begins with the second read of a pair ({'0' + first!r}), and its first read "
-        f"({'0' + second!r}) follows: write first reads first"
+        f"{both}: the second read of a pair ({'0' + first!r}) precedes the first "
+        f"({'0' + second!r}): write the first read of each pair first"
     )
 
 
@@ -208,15 +208,15 @@ def test_orphans_are_refused_where_pairs_alone_are_wanted(file, size):
     assert records_of(pairs_alone(path, interleaved_chunks(path, size))) == expected(pairs)
     path = file("mixed.fq", fastq(pairs[:31] + pairs[32:]))
     assert message(pairs_alone(path, interleaved_chunks(path, size))) == (
-        f"{path}, read 31: 'r15' has no mate beside it: map pairs and single reads from files of "
-        "their own"
+        f"{path}, read 31: 'r15' has no mate next to it: put pairs and single reads in separate "
+        "files"
     )
 
 
 def test_fasta_with_fastq(file):
     one, two = file("1.fq", fastq(READS[1:2])), file("2.fa", ">r1\nACGT\n")
     assert message(paired_chunks(one, two)) == (
-        f"{one} and {two}: one is FASTA and the other FASTQ"
+        f"{one} and {two}: one file is FASTA, the other FASTQ: use the same format"
     )
     (chunk,) = single_chunks(two)
     assert chunk.qualities is None
@@ -226,7 +226,7 @@ def test_damage_is_named(file, tmp_path):
     cut = tmp_path / "cut.fq.gz"
     cut.write_bytes(gzip.compress(fastq(READS * 50).encode())[:-30])
     assert message(single_chunks(cut)) == (
-        f"{cut}: the compressed file ends too early: it was cut off; fetch or write it again"
+        f"{cut}: the compressed file is truncated: download or write it again"
     )
     uneven = file("uneven.fq", "@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIII\n")
     assert message(single_chunks(uneven)).startswith(f"{uneven}, line 8: ")
@@ -241,13 +241,13 @@ BAD = fastq(READS[:30]) + "@bad\nAC!T\n+\nIIII\n"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (BAD + fastq(READS[:9]), ", line 122: '!' is not a letter of this kind of sequence"),
-        (BAD + "@last\nACG", ", line 122: '!' is not a letter of this kind of sequence"),
+        (BAD + fastq(READS[:9]), ", line 122: '!' is not a valid sequence letter"),
+        (BAD + "@last\nACG", ", line 122: '!' is not a valid sequence letter"),
         (
             # Its number of reads is unknown, so the message does not say that the other has more.
             fastq(READS[:40]) + "@last\nACG",
-            ", line 161: the last FASTQ record is cut off: "
-            "a record is four lines (@name, bases, +, qualities)",
+            ", line 161: the last FASTQ record is truncated: a record has four lines (@name, "
+            "bases, +, qualities)",
         ),
     ],
 )
@@ -277,7 +277,7 @@ def test_an_error_before_a_damaged_block_is_reported_first(file, tmp_path, monke
     monkeypatch.setattr(counted_records, "_block_bytes", lambda count: 100)
     damaged, fine = tmp_path / "damaged.fq.gz", file("fine.fq", fastq(READS * 60))
     damaged.write_bytes(gzip.compress((BAD + fastq(READS * 50)).encode())[:-30])
-    said = f"{damaged}, line 122: '!' is not a letter of this kind of sequence"
+    said = f"{damaged}, line 122: '!' is not a valid sequence letter"
     assert message(single_chunks(damaged, size, 2)) == said
     assert message(paired_chunks(damaged, fine, size, 2)) == said
     assert message(paired_chunks(fine, damaged, size, 2)) == said
@@ -289,7 +289,9 @@ def test_names_longer_than_a_record_can_hold(file):
     too_long = file("long.fq", fastq([("a", "A", 0), (long, "A", 0)]))
     records = records_of(single_chunks(fine))
     assert [name for name, *_ in records] == ["a", short]
-    message = f"{too_long}, read 2: its name has 255 characters, and SAM allows 254: shorten it"
+    message = (
+        f"{too_long}, read 2: the name has 255 characters, but SAM allows at most 254: shorten it"
+    )
     for chunks in (
         single_chunks(too_long, 1),
         interleaved_chunks(too_long),
@@ -319,7 +321,7 @@ def test_names_that_sam_does_not_allow(tmp_path, name, shown):
     bad.write_bytes(text % name)
     fine.write_bytes(text % b"~!a@b")
     said = (
-        f"{bad}, read 2: SAM allows no read name like {shown} (printable ASCII, no @ at its "
+        f"{bad}, read 2: SAM does not allow the read name {shown} (printable ASCII, no @ at the "
         "start): rename it"
     )
     for size in (1, 100):
@@ -335,8 +337,8 @@ def test_reads_longer_than_are_mapped(file):
     too_long = file("long.fq", fastq([("a", "A", 0), ("b/1", "A" * 10_001, 0)]))
     assert len(records_of(single_chunks(fine))) == 2
     said = (
-        f"{too_long}, read 2 ('b/1'): it has 10,001 bases, and the longest that are mapped have "
-        "10,000: map longer reads with a mapper made for them, such as minimap2"
+        f"{too_long}, read 2 ('b/1') has 10,001 bases, but the maximum is 10,000: use a mapper "
+        "for long reads, such as minimap2"
     )
     for size in (1, 100):
         assert message(single_chunks(too_long, size)) == said

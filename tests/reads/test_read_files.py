@@ -88,17 +88,17 @@ def test_orphans_are_those_of_an_interleaved_file(write):
     [
         (
             ReadFiles(("1.fq", "2.fq"), ("3.fq",)),
-            "-1 names 2 files and -2 1: name as many of both, in the same order",
+            "-1 has 2 files but -2 has 1: give the same number, in the same order",
         ),
         (
             ReadFiles(("1.fq", "./1.fq")),
-            "./1.fq: is given twice: give every file of reads once",
+            "./1.fq: given twice: give each file of reads once",
         ),
         (
             ReadFiles(("1.fq",), ("2.fq",), single=("2.fq",)),
-            "2.fq: is given twice: give every file of reads once",
+            "2.fq: given twice: give each file of reads once",
         ),
-        (ReadFiles(("-",), single=("-",)), "-: is given twice: give every file of reads once"),
+        (ReadFiles(("-",), single=("-",)), "-: given twice: give each file of reads once"),
     ],
 )
 def test_files_that_do_not_go_together(files, message):
@@ -111,4 +111,7 @@ def test_records_are_not_single_reads(tmp_path):
     (tmp_path / "s.cram").write_bytes(b"CRAM")
     with pytest.raises(UsageError) as error:
         chunks_of_files(ReadFiles(("1.fq",), ("2.fq",), single=(f"{tmp_path}/s.cram",)))
-    assert str(error.value) == f"{tmp_path}/s.cram: BAM and CRAM may hold pairs: give it with -1"
+    assert (
+        str(error.value)
+        == f"{tmp_path}/s.cram: BAM and CRAM may contain pairs: give the file with -1"
+    )

@@ -168,7 +168,7 @@ def test_a_named_pipe(write, tmp_path, ending):
 def test_a_named_pipe_that_is_cut_off(write, tmp_path):
     data = write(random_lines(1) * 500).read_bytes()[:-28]
     pipe = tmp_path / "pipe"
-    with into_pipe(pipe, data), pytest.raises(BwarpError, match=r"pipe: the file is damaged"):
+    with into_pipe(pipe, data), pytest.raises(BwarpError, match=r"pipe: the file is truncated"):
         text_of(pipe)
 
 
@@ -226,9 +226,9 @@ def test_standard_input_that_is_cut_off(write, monkeypatch, pipe, cut):
     with sent(data, monkeypatch, pipe), pytest.raises(BwarpError) as error:
         text_of("-")
     assert str(error.value).startswith(
-        "-: the file is damaged (it has no end): fetch or write it again"
+        "-: the file is truncated: download or write it again"
         if cut == 28
-        else "-: samtools could not read it ("
+        else "-: samtools could not read the file ("
     )
 
 
@@ -265,8 +265,8 @@ def test_a_pair_among_single_reads(write, monkeypatch, number):
     with pytest.raises(InputError) as error:
         list(chunks)
     assert str(error.value) == (
-        f"{path}: the read 'r{number}' is of a pair, and the first 4 are single: map pairs "
-        "(samtools view -b -f 1) and single reads (-F 1) from files of their own"
+        f"{path}: the read 'r{number}' is from a pair, but the first 4 are single: put pairs "
+        "(samtools view -b -f 1) and single reads (-F 1) in separate files"
     )
 
 
@@ -279,7 +279,7 @@ def test_alignments_are_refused(write, flag, before):
     with pytest.raises(InputError) as error:
         text_of(path)
     assert str(error.value) == (
-        f"{path}: the read 'b' is aligned: take the alignments away first (samtools collate -u -O "
+        f"{path}: the read 'b' is aligned: remove the alignments first (samtools collate -u -O "
         f"{path} | samtools reset -o unaligned.bam)"
     )
 
@@ -292,8 +292,8 @@ def test_names_that_are_no_pairs_are_refused(write, flags):
     with pytest.raises(InputError) as error:
         text_of(path)
     assert str(error.value) == (
-        f"{path}: two reads in a row are called 'b', and are not the two ends of a pair: give "
-        "every read or pair a name of its own"
+        f"{path}: two consecutive reads are named 'b' but are not the two ends of a pair: rename "
+        "one"
     )
 
 
@@ -344,6 +344,6 @@ def test_records_stand_alone(write, others):
     with pytest.raises(UsageError) as error:
         read_chunks(path, *others)
     assert str(error.value) == (
-        f"{path}: flags of BAM and CRAM tell the ends of pairs: give it with -1, and neither -2 "
-        "nor --interleaved"
+        f"{path}: BAM and CRAM may contain pairs: give the file with -1, without -2 or "
+        "--interleaved"
     )

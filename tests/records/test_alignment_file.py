@@ -218,32 +218,32 @@ def test_an_old_index_is_removed(write, tmp_path):
 REFUSED = [
     (
         {"path": "x.txt"},
-        "x.txt: the output must end in .sam, .bam, .cram or .paf (.paf.gz too), or be - for SAM "
-        "to stdout",
+        "x.txt: the output must end in .sam, .bam, .cram, .paf or .paf.gz, or be - for SAM on "
+        "standard output",
     ),
-    ({"path": "x.paf", "sort": True}, "x.paf: --sort is not for PAF: leave it out"),
+    ({"path": "x.paf", "sort": True}, "x.paf: --sort cannot be combined with PAF output"),
     (
         {"path": "x.paf", "mark_duplicates": True},
-        "x.paf: --mark-duplicates is not for PAF: leave it out",
+        "x.paf: --mark-duplicates cannot be combined with PAF output",
     ),
     (
         {"path": "x.paf.gz", "read_group_id": b"1"},
-        "x.paf.gz: --read-group is not for PAF: leave it out",
+        "x.paf.gz: --read-group cannot be combined with PAF output",
     ),
-    ({"path": "x.paf", "soft_clip": True}, "x.paf: --soft-clip is not for PAF: leave it out"),
-    ({"path": "-", "sort": True}, "--sort needs a file: give -o OUT.bam, OUT.cram or OUT.sam"),
-    ({"path": "x.cram"}, "x.cram: CRAM is written sorted: add --sort"),
+    ({"path": "x.paf", "soft_clip": True}, "x.paf: --soft-clip cannot be combined with PAF output"),
+    ({"path": "-", "sort": True}, "--sort requires a file: use -o OUT.bam, OUT.cram or OUT.sam"),
+    ({"path": "x.cram"}, "x.cram: CRAM output requires --sort"),
     (
         {"path": "x.bam", "mark_duplicates": True},
-        "--mark-duplicates looks for reads at the same position: add --sort",
+        "--mark-duplicates requires --sort",
     ),
     (
         {"path": "x.bam", "reference_file": "x.fa"},
-        "x.bam: --reference is only for CRAM: leave it out",
+        "x.bam: --reference requires CRAM output",
     ),
     (
         {"path": "x.bam", "cram_version": "3.1"},
-        "x.bam: --cram-version is only for CRAM: leave it out",
+        "x.bam: --cram-version requires CRAM output",
     ),
 ]  # fmt: skip
 
@@ -265,18 +265,18 @@ def test_letters_for_cram(run, write, tmp_path):
     with pytest.raises(InputError) as error:
         write("x.cram", sort=True, some_reference=other)
     assert str(error.value) == (
-        "contig 'HLA:A*01=2' has letters besides A, C, G, T and N, which the index does not keep: "
-        "give --reference with the FASTA that the index was made of"
+        "contig 'HLA:A*01=2' has letters other than A, C, G, T and N, which the index does not "
+        "keep: use --reference with the FASTA file that was indexed"
     )
     fasta = tmp_path / "genome.fa"
     for some, message in (
-        (contigs(run), "contig 'HLA:A*01=2' is not the one that the index was made of: give the"),
-        ({"chr1": letters["chr1"]}, "contig 'none' of the index is not there: give the"),
+        (contigs(run), "contig 'HLA:A*01=2' differs from that of the index: give the"),
+        ({"chr1": letters["chr1"]}, "contig 'none' of the index is missing: give the"),
     ):
         fasta.write_text("".join(f">{name} x\n{text}\n" for name, text in some.items()))
         with pytest.raises(InputError) as error:
             write("x.cram", sort=True, some_reference=other, reference_file=str(fasta))
-        assert str(error.value) == f"{fasta}: {message} FASTA that it was made of"
+        assert str(error.value) == f"{fasta}: {message} FASTA file that was indexed"
     assert os.listdir(tmp_path) == ["genome.fa"]
     fasta.write_text("".join(f">{name}\n{text}\n" for name, text in (letters | {"y": "A"}).items()))
     cram = write("x.cram", sort=True, some_reference=other, reference_file=str(fasta))

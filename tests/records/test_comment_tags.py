@@ -74,15 +74,15 @@ def test_refusals(rare, tmp_path):
         with pytest.raises(InputError) as error:
             comment_tags(chunk_of([*rare, "BC:Z:A", comment, "x"], tmp_path), False)
         assert str(error.value) == (
-            f"read 'r{1 + len(rare)}': its comment {comment!r} is not SAM tags with tabs between "
-            "them, like BC:Z:ACGT: leave --comments out"
+            f"read 'r{1 + len(rare)}': its comment {comment!r} does not consist of SAM tags such "
+            "as BC:Z:ACGT, separated by tabs: omit --comments"
         )
     for comment, has_group in [*((comment, False) for comment in OURS), ("RG:Z:x", True)]:
         with pytest.raises(InputError) as error:
             comment_tags(chunk_of([*rare, "BC:Z:A", comment], tmp_path), has_group)
         assert str(error.value) == (
-            f"read 'r{1 + len(rare)}': its comment {comment!r} has a tag that its records have "
-            "anyway: leave --comments out, or take the tag out of the FASTQ"
+            f"read 'r{1 + len(rare)}': its comment {comment!r} has a tag that bwarp writes: omit "
+            "--comments, or remove the tag from the FASTQ"
         )
 
 

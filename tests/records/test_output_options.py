@@ -77,8 +77,8 @@ def test_not_a_read_group(typed):
     with pytest.raises(UsageError) as error:
         parse_read_group(typed)
     assert str(error.value) == (
-        rf"read group {typed!r} is not one line like '@RG\tID:1\tSM:sample': it needs an ID, "
-        "each tag once, and plain text"
+        rf"read group {typed!r} is not a line such as '@RG\tID:1\tSM:sample': it must be plain "
+        "text, with an ID and each tag at most once"
     )
     assert str(error.value).isprintable()
 

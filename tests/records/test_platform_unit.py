@@ -45,6 +45,6 @@ def test_a_name_without_a_platform_unit(tmp_path):
     with pytest.raises(InputError) as error:
         with_platform_unit("@RG\tID:a\tPU:auto", chunks(tmp_path, "SRR1.1"))
     assert str(error.value) == (
-        "read 'SRR1.1': its name does not tell flow cell and lane, as those of Illumina, Element "
-        "and MGI do: write the platform unit in place of auto"
+        "read 'SRR1.1': the name does not contain flow cell and lane, as those of Illumina, "
+        "Element and MGI do: write the platform unit instead of auto"
     )

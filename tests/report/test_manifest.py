@@ -43,6 +43,6 @@ def test_the_program(run_program, files):
     for text in ("{", "[]", "3"):
         done = run_program("write_manifest.py", *arguments, "--parameters", text, cwd=files)
         assert done == (
-            2, "", "write_manifest.py: error: --parameters is no JSON object: write one such as "
+            2, "", "write_manifest.py: error: --parameters is not a JSON object: write one such as "
             '{"mode": "local"}\n',
         )  # fmt: skip

@@ -55,8 +55,8 @@ def test_the_front_page_warns_of_a_wrong_reference():
     text = summary_table({"few_": summarise(PAIRED)}) + mapping_warnings(samples)
     page = publish_parts(text, writer="html")["body"]
     assert re.findall("<p>(<strong>.*)</p>", page) == [
-        "<strong>Warning:</strong> few_: only 154 of 11,786 reads (1.3 %) are mapped: check that "
-        "this is the reference of these reads."
+        "<strong>Warning:</strong> few_: only 154 of 11,786 reads (1.3 %) are mapped: check "
+        "that the reads are from this reference."
     ]
 
 

@@ -12,7 +12,7 @@ from bwarp.runtime import backend
 from bwarp.runtime.backend import choose_backend, gpu_problem, is_gpu_memory_error, or_on_cpu
 
 NUMBA_CUDA = "needs numba-cuda: pip install -e '.[gpu-cu13]'"
-NO_DRIVER = "no NVIDIA driver or GPU is visible (nvidia-smi and CUDA_VISIBLE_DEVICES tell more)"
+NO_DRIVER = "no NVIDIA driver or GPU is visible (see nvidia-smi and CUDA_VISIBLE_DEVICES)"
 
 
 def test_cpu_is_chosen_without_checking_for_a_gpu(monkeypatch):
@@ -37,9 +37,9 @@ def test_a_gpu_that_can_be_used_is_taken(monkeypatch, requested):
 def test_a_gpu_that_cannot_be_started_is_not_used(monkeypatch):
     monkeypatch.setattr(backend, "may_have_gpu", lambda: True)
     monkeypatch.setattr(backend, "gpu_problem", lambda: None)
-    monkeypatch.setattr(backend, "_starting_problem", lambda: "the GPU does not answer (busy)")
+    monkeypatch.setattr(backend, "_starting_problem", lambda: "the GPU does not respond (busy)")
     assert choose_backend("auto") == "cpu"
-    with pytest.raises(UsageError, match=r"cannot run here: the GPU does not answer \(busy\)"):
+    with pytest.raises(UsageError, match=r"cannot run here: the GPU does not respond \(busy\)"):
         choose_backend("cuda")
 
 
@@ -52,7 +52,7 @@ def test_checking_for_a_gpu_changes_nothing(monkeypatch):
 
 def too_small(engine):
     if engine == "cuda":
-        raise GpuMemoryError("sorting takes 9 GB of GPU memory and 8 GB are free")
+        raise GpuMemoryError("sorting requires 9 GB of GPU memory, but only 8 GB are free")
     return "done"
 
 
@@ -65,14 +65,14 @@ def out_of_memory(engine):
 @pytest.mark.parametrize(
     ("work", "reason"),
     [
-        (too_small, "sorting takes 9 GB of GPU memory and 8 GB are free"),
+        (too_small, "sorting requires 9 GB of GPU memory, but only 8 GB are free"),
         (out_of_memory, "the GPU is out of memory"),
     ],
 )
 def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(work, reason):
     said = []
     assert or_on_cpu("auto", "cuda", work, said.append) == ("cpu", "done")
-    assert said == [f"{reason}: going on with the CPU"]
+    assert said == [f"{reason}: continuing on the CPU"]
 
 
 def test_a_required_gpu_is_not_replaced():
@@ -109,7 +109,7 @@ def test_without_numba_cuda_the_way_to_install_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba_cuda", None)  # import fails
     monkeypatch.setattr(backend, "may_have_gpu", lambda: True)
     assert gpu_problem() == (
-        "numba-cuda is not installed: run pip install 'bwarp[gpu-cu13]', "
+        "numba-cuda is not installed: type pip install 'bwarp[gpu-cu13]', "
         "or gpu-cu12 for an older driver"
     )
 
@@ -152,7 +152,7 @@ def test_numba_cuda_without_a_compiler(monkeypatch):
     assert asked == []
     driver.is_available = True
     assert gpu_problem() == (
-        "the CUDA compiler is not installed: run pip install 'bwarp[gpu-cu13]', "
+        "the CUDA compiler is not installed: type pip install 'bwarp[gpu-cu13]', "
         "or gpu-cu12 for an older driver"
     )
     assert asked == ["nvvm", "nvrtc"]

@@ -177,8 +177,8 @@ def test_a_folder_that_others_may_write_is_not_used(package, change, tmp_path, h
     change(kept)
     out, said = call(package, NUMBA_CACHE_DIR=str(kept.parent))
     assert out == "3 0\n"
-    why = "belongs to another user" if change is is_others else "may be written by others"
-    assert said == f"compiled code is kept in {home}/bwarp: {kept} {why}\n"
+    why = "belongs to another user" if change is is_others else "can be written by others"
+    assert said == f"compiled code is stored in {home}/bwarp: {kept} {why}\n"
     assert stat.S_IMODE((home / "bwarp").stat().st_mode) == 0o700
     assert call(package, NUMBA_CACHE_DIR=str(kept.parent)) == ("3 1\n", said)
     assert files(kept) == before
@@ -198,7 +198,7 @@ def test_a_folder_that_others_could_exchange_is_not_used(package, tmp_path, home
     shared.mkdir()
     shared.chmod(0o777)
     said = call(package, NUMBA_CACHE_DIR=str(shared))[1]
-    assert said.endswith("could be exchanged by others, who may write where it is\n")
+    assert said.endswith("can be replaced by others\n")
     # As in /tmp, where a folder belongs to its owner.
     shared.chmod(0o1777)
     assert call(package, NUMBA_CACHE_DIR=str(shared)) == ("3 0\n", "")
@@ -232,7 +232,7 @@ def test_a_user_without_a_home_uses_a_private_folder(package, tmp_path):
     private = tmp_path / f"bwarp-{os.geteuid()}"
     assert out == "3 0\n"
     assert said == (
-        f"compiled code is kept in {private}: {nowhere}/bwarp cannot be used (Not a directory)\n"
+        f"compiled code is stored in {private}: {nowhere}/bwarp cannot be used (Not a directory)\n"
     )
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
     assert call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere) == ("3 1\n", said)

@@ -64,5 +64,5 @@ def test_sizes(text, size):
 
 @pytest.mark.parametrize("text", ["16", "", "G", "-1G", "1e3G", "much"])
 def test_not_a_size(text):
-    with pytest.raises(ValueError, match="is no size: write 16G or 800M"):
+    with pytest.raises(ValueError, match="is not a size such as 16G or 800M"):
         parse_size(text)

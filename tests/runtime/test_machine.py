@@ -33,14 +33,14 @@ def found(machine, what):
 def test_a_healthy_machine_needs_no_advice():
     assert advice(HEALTHY) == {}
     assert found(HEALTHY, "gpu") == ["NVIDIA H200, 140 GiB (140 free), compute capability 9.0"]
-    assert found(HEALTHY, "processor") == ["16 of 64 cores may be used, vectors: avx2"]
+    assert found(HEALTHY, "processor") == ["16 of 64 cores can be used, vectors: avx2"]
     assert found(HEALTHY, "memory") == [
-        "128 GB, 9.5 GB free; an index takes 5 bytes per base to build: 16 GB for a human genome"
+        "128 GB, 9.5 GB free; building an index takes 5 bytes per base: 16 GB for a human genome"
     ]
     last = diagnose(HEALTHY)[-1]
     assert (last.what, last.found) == (
         "backend",
-        "cuda: a GPU can be used, and backend auto takes it",
+        "cuda: a GPU can be used, and --backend auto uses it",
     )
 
 
@@ -62,7 +62,7 @@ def test_a_gpu_without_a_driver():
     ("changes", "expected"),
     [
         ({"driver": "470.82.01", "cuda_parts": 12}, {
-            "driver": "too old for CUDA 12: install 525 or newer, better 580",
+            "driver": "too old for CUDA 12: install 525 or newer, preferably 580",
             "cuda parts": "make run CUDA=12",
         }),
         ({"driver": "550.54"}, {"cuda parts": "make run CUDA=12"}),
@@ -72,14 +72,14 @@ def test_a_gpu_without_a_driver():
             "permission": "sudo usermod -aG video,render $USER, then log in again"
         }),
         ({"visible": ""}, {
-            "CUDA_VISIBLE_DEVICES": "it hides every GPU: unset CUDA_VISIBLE_DEVICES"
+            "CUDA_VISIBLE_DEVICES": "this hides all GPUs: unset CUDA_VISIBLE_DEVICES"
         }),
         ({"visible": "-1"}, {
-            "CUDA_VISIBLE_DEVICES": "it hides every GPU: unset CUDA_VISIBLE_DEVICES"
+            "CUDA_VISIBLE_DEVICES": "this hides all GPUs: unset CUDA_VISIBLE_DEVICES"
         }),
         ({"visible": "1,0"}, {}),
         ({"gpus": (Gpu("Tesla P100", 16_280, 16_000, (6, 0)),)}, {
-            "gpu": "too old: 7.5 (Turing, 2018) is the least"
+            "gpu": "too old: 7.5 (Turing, 2018) is required"
         }),
         ({"vectors": "sse4.2"}, {
             "processor": "without avx2 or neon the CPU engine is several times slower"
@@ -93,7 +93,7 @@ def test_problems(changes, expected):
 def test_packages():
     packages = HEALTHY.packages | {"numpy": "2.5.0"}
     assert advice(replace(HEALTHY, packages=packages)) == {
-        "numpy": "numba-cuda breaks on it: .venv/bin/python -m pip install 'numpy<2.5'"
+        "numpy": "numba-cuda requires an older version: .venv/bin/python -m pip install 'numpy<2.5'"
     }
     del packages["numba-cuda"]
     assert advice(replace(HEALTHY, packages=packages)) == {
@@ -121,7 +121,9 @@ def test_installations_by_pip_are_repaired_by_pip():
     }
     packages |= {"numba-cuda": "0.30.4"}
     machine = replace(HEALTHY, packages=packages, by_make=False, driver="550.54")
-    assert advice(machine)["numpy"] == "numba-cuda breaks on it: pip install 'numpy<2.5'"
+    assert (
+        advice(machine)["numpy"] == "numba-cuda requires an older version: pip install 'numpy<2.5'"
+    )
     assert advice(machine)["cuda parts"] == "pip install 'bwarp[gpu-cu12]'"
 
 

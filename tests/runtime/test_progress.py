@@ -41,17 +41,16 @@ def reported(stream, **options):
 
 def test_a_log_gets_a_line_every_ten_seconds():
     assert reported(io.StringIO()) == (
-        "3,000,000 k-mers done, 250,000 a second, 1,000 hits\n"
-        "5,000,000 k-mers done, 125,000 a second, 100,000 hits\n"
+        "3,000,000 k-mers done, 250,000 per second, 1,000 hits\n5,000,000 k-mers done, 125,000 "
+        "per second, 100,000 hits\n"
     )
 
 
 def test_a_terminal_gets_one_line_rewritten_and_wiped_out_at_the_end():
     assert reported(Terminal()) == (
-        "\r\x1b[K1,000,000 k-mers done, 666,667 a second, 10 hits"
-        "\r\x1b[K3,000,000 k-mers done, 250,000 a second, 1,000 hits"
-        "\r\x1b[K5,000,000 k-mers done, 125,000 a second, 100,000 hits"
-        "\r\x1b[K"
+        "\r\x1b[K1,000,000 k-mers done, 666,667 per second, 10 hits\r\x1b[K3,000,000 k-mers "
+        "done, 250,000 per second, 1,000 hits\r\x1b[K5,000,000 k-mers done, 125,000 per second, "
+        "100,000 hits\r\x1b[K"
     )
 
 
@@ -74,8 +73,8 @@ def test_quiet_runs_report_only_warnings():
 
 def test_the_time_left_where_the_number_is_known():
     assert reported(io.StringIO(), total=5_000_000) == (
-        "3,000,000 k-mers done, 250,000 a second, 1,000 hits, 8 s left\n"
-        "5,000,000 k-mers done, 125,000 a second, 100,000 hits\n"
+        "3,000,000 k-mers done, 250,000 per second, 1,000 hits, 8 s left\n5,000,000 k-mers "
+        "done, 125,000 per second, 100,000 hits\n"
     )
 
 
@@ -89,16 +88,14 @@ def test_the_time_left_of_a_file_that_is_read_ahead(monkeypatch):
         for done in (100, 300, 800, 900):
             report(done)
     assert log.getvalue() == (
-        "100 reads done, 10 a second\n"
-        "300 reads done, 10 a second, 1 min 10 s left\n"
-        "800 reads done, 10 a second, 20 s left\n"
-        "900 reads done, 10 a second, 10 s left\n"
+        "100 reads done, 10 per second\n300 reads done, 10 per second, 1 min 10 s left\n800 "
+        "reads done, 10 per second, 20 s left\n900 reads done, 10 per second, 10 s left\n"
     )
 
 
 def test_slow_work_has_a_decimal():
     assert module.progress_line("query", 3, "", 12, 20.0) == (
-        "3 queries done, 0.1 a second, 1 min 00 s left"
+        "3 queries done, 0.1 per second, 1 min 00 s left"
     )
 
 
@@ -195,7 +192,7 @@ def test_the_speed_does_not_include_compiling(monkeypatch):
     with progress("read", total=300, stream=stream, clock=lambda: next(times)) as report:
         monkeypatch.setitem(module._compiling, "of the test", 10.0)
         report(100)
-    assert stream.getvalue() == "100 reads done, 50 a second, 4 s left\n"
+    assert stream.getvalue() == "100 reads done, 50 per second, 4 s left\n"
 
 
 def test_numba_tells_when_it_compiles(monkeypatch):

@@ -25,7 +25,7 @@ parser.add_argument("statements")
 run_program(parser, lambda options: exec(options.statements, globals()))
 """
 
-NOTHING = "interrupted; no output was written under its final name"
+NOTHING = "interrupted: no output file was written"
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +135,7 @@ def test_outputs_that_take_their_names_together_do_so(start, tmp_path):
         "    time.sleep(1)\n"
     )
     done = end(start(statements), signal.SIGTERM)
-    said = "prog.py: error: interrupted; completed outputs were kept\n"
+    said = "prog.py: error: interrupted: completed outputs were kept\n"
     assert done == (143, "", said)
     assert names(tmp_path) == ["a", "b", "prog.py"]
 

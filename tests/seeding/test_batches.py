@@ -6,9 +6,8 @@ import pytest
 from bwarp.offtargets.guides import parse_pam
 from bwarp.seeding import find_cpu
 from bwarp.seeding.find import (
-    count_in_batches,
+    BatchSearch,
     count_seeds,
-    find_in_batches,
     find_in_passes,
     find_sites,
     is_beside_pam,
@@ -42,9 +41,10 @@ def test_hits_come_in_order_with_their_kmers(monkeypatch, gpus, pam):
     pretend_gpu(monkeypatch, [], gpus=3)
     index, options = index_of_genome(GENOME), SeedOptions(1, 5)
     pam = parse_pam(pam, 3) if pam else None
-    searched = [index] * gpus, batches(), options, "cpu", 1, pam, index.reference
+    search = BatchSearch(options, "cpu", 1, index.reference, pam)
+    got = search.find([index] * gpus, batches())
     n_found = n_hits = 0
-    for (kmers, _), (same, _), found in zip_found(batches(), find_in_batches(*searched)):
+    for (kmers, _), (same, _), found in zip_found(batches(), got):
         assert np.array_equal(kmers.words, same.words)
         is_site = is_beside_pam(index.reference, pam, kmers) if pam else None
         expected = list(find_sites(index, kmers, options, "cpu", 1, is_site))
@@ -68,8 +68,8 @@ def zip_found(expected, got):
 def test_counts(monkeypatch, gpus):
     pretend_gpu(monkeypatch, [], gpus=2)
     index, options = index_of_genome(GENOME), SeedOptions(1, 0)
-    searched = [index] * gpus, batches(), options, "cpu", 1, None, index.reference
-    for (kmers, number), (_, same), counts in zip_found(batches(), count_in_batches(*searched)):
+    got = BatchSearch(options, "cpu", 1, index.reference).count([index] * gpus, batches())
+    for (kmers, number), (_, same), counts in zip_found(batches(), got):
         assert same == number
         assert counts.tolist() == count_seeds(index, kmers, options, "cpu").tolist()
         n_hits = sum(

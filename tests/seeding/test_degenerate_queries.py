@@ -201,7 +201,6 @@ def test_refusals(here):
     for output, more in ((here / "o.bed", ()), (here / "o.tsv", ("--count-only",))):
         done = run_here("find_seeds", *run, output, "--site-sequence", *more, folder=here)
         assert (done.rc, done.last_line) == (
-            2, "find_seeds.py: error: --site-sequence is a column of hits in .tsv or .tsv.gz: "
-            "leave it out",
+            2, "find_seeds.py: error: --site-sequence requires a table of hits, .tsv or .tsv.gz",
         )  # fmt: skip
         assert not output.exists()

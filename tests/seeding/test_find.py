@@ -242,7 +242,7 @@ def test_merging_streams_of_parts():
         (SeedOptions(locate="disk"), "locate 'disk' is not one of auto, gpu, hybrid, cpu"),
         (
             SeedOptions(locate="hybrid"),
-            "locate hybrid needs a GPU, and the backend is cpu: use --locate cpu",
+            "locate hybrid requires a GPU, but the backend is cpu: use --locate cpu",
         ),
     ],
 )

@@ -128,10 +128,10 @@ def test_extreme_parameters_work():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"contigs": 0}, "contigs 0: a genome has at least 1 contig"),
+        ({"contigs": 0}, "contigs 0: a genome must have at least 1 contig"),
         (
             {"length": 3, "contigs": 4},
-            "length 3 is too short for 4 contigs: every contig needs at least one base",
+            "length 3 is too short for 4 contigs: each contig must have at least 1 base",
         ),
         ({"gc": 1.5}, "gc 1.5 is not from 0 to 1"),
         ({"gc": float("nan")}, "gc nan is not from 0 to 1"),
@@ -141,12 +141,11 @@ def test_extreme_parameters_work():
         ({"n_fraction": 1.1}, "n fraction 1.1 is not from 0 to 1"),
         (
             {"repeat_fraction": 0.9, "n_fraction": 0.5},
-            "the repeat, tandem, duplication and n fractions come to 1.48 of the genome: "
-            "they must not pass 1",
+            "the repeat, tandem, duplication and n fractions sum to 1.48: the maximum is 1",
         ),
         (
             {"iupac_letters": 1001},
-            "iupac letters 1001 is not from 0 to the genome's length",
+            "iupac letters 1001 is not from 0 to the length of the genome",
         ),
     ],
 )

@@ -55,8 +55,8 @@ def test_a_contig_name_that_is_too_long():
     with pytest.raises(InputError) as error:
         encode_contig_names(("short", "y|" * 80))
     assert str(error.value) == (
-        f"contig {'y|' * 20!r}... has a name of 320 characters when percent-encoded: "
-        "at most 168 fit into a read's name"
+        f"contig {'y|' * 20!r}...: the name has 320 characters when percent-encoded, but at most "
+        "168 fit in a read name: shorten it"
     )
 
 
@@ -81,8 +81,8 @@ def test_names_without_the_truth(name):
     with pytest.raises(InputError) as error:
         parse_read_name(name)
     assert str(error.value) == (
-        f"read name {name!r} does not hold the truth: "
-        "only reads that bwarp simulate-reads made can be scored"
+        f"read name {name!r} does not contain the origin of the read: use reads of bwarp "
+        "simulate-reads or dwgsim"
     )
 
 

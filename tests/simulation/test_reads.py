@@ -311,8 +311,8 @@ def test_reads_longer_than_every_contig():
     with pytest.raises(InputError) as error:
         simulate_reads(codes, offsets, variants, ReadParameters(101, 1), 1, 0, 5)
     assert str(error.value) == (
-        "the longest contig has 100 bases: reads of 101 do not fit; "
-        "take a longer reference or shorter reads"
+        "the longest contig has 100 bases, too few for reads of 101: use a longer reference or "
+        "shorter reads"
     )
 
 
@@ -327,30 +327,30 @@ def test_no_place_for_a_fragment(letters, ends, insert):
     with pytest.raises(InputError) as error:
         simulate_reads(codes, offsets, variants, parameters, 1, 0, 5)
     assert str(error.value) == (
-        f"no room for a fragment of about {insert} bases was found in 10,000 draws: the contigs "
-        "are too short or too full of N for it; take a smaller insert, shorter reads or another "
-        "reference"
+        f"no position for a fragment of about {insert} bases was found in 10,000 draws, because "
+        "contigs are too short or have too many N: use a smaller insert size, shorter reads or "
+        "another reference"
     )
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"length": 0}, "read length 0: a read has at least 1 base"),
-        ({"ends": 3}, "ends 3: reads are single (1) or in pairs (2)"),
+        ({"length": 0}, "read length 0: a read must have at least 1 base"),
+        ({"ends": 3}, "ends 3: use 1 for single reads or 2 for pairs"),
         ({"error_rate_start": 1.5}, "error rate start 1.5 is not from 0 to 1"),
         ({"error_rate_end": -0.1}, "error rate end -0.1 is not from 0 to 1"),
         ({"error_indel_fraction": 2.0}, "error indel fraction 2.0 is not from 0 to 1"),
         ({"random_fraction": float("nan")}, "random fraction nan is not from 0 to 1"),
         (
             {"insert_mean": 149.0},
-            "insert mean 149 is not from the read length 150 to 2^31: it is the length of the "
-            "whole fragment, both reads included",
+            "insert mean 149 is not from the read length 150 to 2^31: the insert size includes "
+            "both reads",
         ),
         (
             {"insert_mean": float("inf")},
-            "insert mean inf is not from the read length 150 to 2^31: it is the length of the "
-            "whole fragment, both reads included",
+            "insert mean inf is not from the read length 150 to 2^31: the insert size includes "
+            "both reads",
         ),
         ({"insert_sd": -1.0}, "insert sd -1 is not from 0 to 2^31"),
     ],

@@ -182,18 +182,16 @@ def test_parts_with_mismatches_need_the_reverse(copy):
     ("text", "message"),
     [
         ("allmap: {edits: 2, gaps: 3}\n",
-         "  the configuration, allmap.gaps: is more than the edits; write at most 2\n"),
+         "  the configuration, allmap.gaps: is greater than edits: write at most 2\n"),
         ("allmap: {edits: 2, gap_open: 3}\n",
-         "  the configuration, allmap.gap_open: is a score; write extension: semiglobal or local "
-         "as well, or remove it\n"),
+         "  the configuration, allmap.gap_open: requires extension: semiglobal or local\n"),
         ("allmap: {edits: 2, extension: local, match: 0}\n",
-         "  mine.yaml line 3, allmap.match: 0 cannot be used; write a whole number from 1 to 100"
-         "\n"),
+         "  mine.yaml, line 3, allmap.match: 0 is not valid: write a whole number from 1 to 100\n"),
         ("allmap: {edits: 60%}\n",
-         "  mine.yaml line 3, allmap.edits: '60%' cannot be used; write a whole number from 0 to "
+         "  mine.yaml, line 3, allmap.edits: '60%' is not valid: write a whole number from 0 to "
          '31, or a percentage in quotes, such as "3%"\n'),
         ("allmap: {edits: 2, filter: off}\n",
-         "  mine.yaml line 3, allmap.filter: false cannot be used; write auto, or on or off in "
+         "  mine.yaml, line 3, allmap.filter: false is not valid: write auto, or on or off in "
          "quotes\n"),
     ],
 )  # fmt: skip

@@ -53,10 +53,10 @@ def test_all_problems_at_once_in_the_order_of_the_lines():
     assert problems_of(
         "# of ours\nbackend: gpu\nindex:\n  # too odd\n  rate: 33\n  lenght: 3\n"
     ) == [
-        "config.yaml, reference: is missing; write the path of a FASTA file",
-        "config.yaml line 2, backend: 'gpu' cannot be used; write auto or cpu",
-        "config.yaml line 5, index.rate: 33 cannot be used; write a multiple of 32",
-        "config.yaml line 6, index.lenght: is not known; did you mean length?",
+        "config.yaml, reference: is missing: write the path of a FASTA file",
+        "config.yaml, line 2, backend: 'gpu' is not valid: write auto or cpu",
+        "config.yaml, line 5, index.rate: 33 is not valid: write a multiple of 32",
+        "config.yaml, line 6, index.lenght: is unknown: did you mean length?",
     ]
 
 
@@ -74,36 +74,33 @@ def test_all_problems_at_once_in_the_order_of_the_lines():
 )
 def test_values_that_are_no_multiple_of_32(value, shown):
     assert problems_of(f"reference: a.fa\nindex:\n  rate: {value}\n") == [
-        f"config.yaml line 3, index.rate: {shown} cannot be used; write a multiple of 32"
+        f"config.yaml, line 3, index.rate: {shown} is not valid: write a multiple of 32"
     ]
 
 
 def test_a_value_where_a_section_is_due():
     assert problems_of("reference: a.fa\nindex: 64\n") == [
-        "config.yaml line 2, index: 64 cannot be used; "
-        "write a section with the keys rate and length"
+        "config.yaml, line 2, index: 64 is not valid: write a section with the keys rate and length"
     ]
 
 
 def test_an_unknown_key_that_resembles_none():
     assert problems_of("reference: a.fa\nthreads: 4\n") == [
-        "config.yaml line 2, threads: is not known; remove it, or write one of: "
-        "reference, backend, index"
+        "config.yaml, line 2, threads: is unknown: remove it, or write one of reference, "
+        "backend, index"
     ]
 
 
 def test_an_unknown_key_that_would_end_a_line():
     assert problems_of('reference: a.fa\n"a\\x1eb\\n": 4\n') == [
-        "config.yaml line 2, a\\x1eb\\n: is not known; remove it, or write one of: "
-        "reference, backend, index"
+        "config.yaml, line 2, a\\x1eb\\n: is unknown: remove it, or write one of reference, "
+        "backend, index"
     ]
 
 
 def test_a_repeated_key():
     text = "reference: a.fa\nindex:\n  rate: 64\nreference: b.fa\n"
-    assert problems_of(text) == [
-        "config.yaml line 4, reference: is written twice; keep one of them"
-    ]
+    assert problems_of(text) == ["config.yaml, line 4, reference: is given twice: remove one"]
 
 
 def test_errors_name_the_last_file_that_set_a_value():
@@ -112,8 +109,8 @@ def test_errors_name_the_last_file_that_set_a_value():
     typed = ConfigFile("--config", {("backend",): None}, ())
     config = {"reference": "a.fa", "index": {"rate": 1}, "backend": "x"}
     assert [str(problem) for problem in config_problems(config, SCHEMA, [base, mine, typed])] == [
-        "--config, backend: 'x' cannot be used; write auto or cpu",
-        "mine.yaml line 3, index.rate: 1 cannot be used; write a multiple of 32",
+        "--config, backend: 'x' is not valid: write auto or cpu",
+        "mine.yaml, line 3, index.rate: 1 is not valid: write a multiple of 32",
     ]
 
 
@@ -121,7 +118,7 @@ def test_a_missing_key_is_looked_for_in_the_last_file():
     files = [ConfigFile.parse(name, "backend: auto\n") for name in ("base.yaml", "mine.yaml")]
     typed = ConfigFile("--config", {}, ())
     assert [str(problem) for problem in config_problems({}, SCHEMA, [*files, typed])] == [
-        "mine.yaml, reference: is missing; write the path of a FASTA file"
+        "mine.yaml, reference: is missing: write the path of a FASTA file"
     ]
 
 
@@ -132,13 +129,13 @@ def test_input_files_that_are_not_there(tmp_path, monkeypatch):
     text = "reference: folder\nindex:\n  words: none.txt\n"
     config, file = yaml.safe_load(text), ConfigFile.parse("config.yaml", text)
     assert [str(problem) for problem in config_file_problems(config, SCHEMA, [file])] == [
-        "config.yaml line 1, reference: folder is a folder; write the path of a file",
-        "config.yaml line 3, index.words: none.txt does not exist; "
-        "write a path relative to the folder snakemake is started in",
+        "config.yaml, line 1, reference: folder is a folder: write the path of a file",
+        "config.yaml, line 3, index.words: none.txt does not exist: write a path relative to the "
+        "folder in which snakemake starts",
     ]
     config = {"reference": "a{b.txt"}
     assert [problem.message for problem in config_file_problems(config, SCHEMA, [file])] == [
-        "a{b.txt has a brace, a wildcard to Snakemake; rename it"
+        "a{b.txt contains a brace, a wildcard in Snakemake: rename it"
     ]
     config = {"reference": "list.txt", "index": {"words": "made.txt"}}
     assert config_file_problems(config, SCHEMA, [file], made={"made.txt"}) == []
@@ -220,5 +217,5 @@ def test_errors_name_the_command_line_for_a_key_in_braces():
     typed = ConfigFile.of_values("--config", {"index": {"rate": "x"}})
     config = {"reference": "a.fa", "index": {"rate": "x"}}
     assert [str(problem) for problem in config_problems(config, SCHEMA, [file, typed])] == [
-        "--config, index.rate: 'x' cannot be used; write a multiple of 32"
+        "--config, index.rate: 'x' is not valid: write a multiple of 32"
     ]

@@ -95,7 +95,7 @@ def demo(make_copy):
 
 def test_the_demo_says_how_many_reads_are_correct(demo):
     correct = re.search(
-        r"Of the demo's 9,798 reads, ([\d,]+) are mapped correctly \(.* %\)", demo.said
+        r"([\d,]+) of the demo's 9,798 reads are mapped correctly \(.* %\)", demo.said
     )
     assert int(correct[1].replace(",", "")) > 9600
 

@@ -194,6 +194,6 @@ use rule * from bwarp as bwarp_*
 """)
     said = copy.snakemake("-n", cwd=folder, rc=2)
     assert said.endswith(
-        "Nothing was run: the rules call the programs beside them; clone bwarp and let the module "
-        "name workflow/Snakefile of the clone.\n"
+        "Nothing was run: the rules need the programs next to them: clone bwarp, and use "
+        "workflow/Snakefile of the clone as the module.\n"
     )

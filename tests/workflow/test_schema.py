@@ -52,9 +52,9 @@ def test_a_similarity_that_is_not_a_number(schemas, value):
         yaml.safe_load(text), schemas["config"], [ConfigFile.parse("c.yaml", text)]
     )
     (said,) = [str(problem) for problem in problems if "similarity" in problem.where]
-    assert said.startswith("c.yaml line 5, scan.similarity: ")
+    assert said.startswith("c.yaml, line 5, scan.similarity: ")
     assert said.endswith(
-        " cannot be used; write a number above 0 and at most 1, such as 0.95 or 19/20"
+        " is not valid: write a number above 0 and at most 1, such as 0.95 or 19/20"
     )
 
 

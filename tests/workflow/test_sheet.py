@@ -69,8 +69,8 @@ def test_several_files_in_a_cell():
     ]
     assert files_of_cell(None) == []
     assert [str(problem) for problem in sheet_problems("s.csv", rows, SHEET, ("sample",))] == [
-        "s.csv line 3, column fq2: 2 files here, and 1 in fq1; name as many in both, in the "
-        "same order"
+        "s.csv, line 3, column fq2: 2 files here, but 1 in fq1: give the same number in both, in "
+        "the same order"
     ]
 
 
@@ -78,7 +78,8 @@ def test_pairs_that_are_given_in_two_ways():
     schema = {**SHEET, "additionalProperties": True}
     rows = [Row(2, {"sample": "a", "fq1": "1", "fq2": "2", "interleaved": "yes"})]
     assert [str(problem) for problem in sheet_problems("s", rows, schema, ("sample",))] == [
-        "s line 2, column interleaved: both ends are in fq1 then; leave fq2 empty, or write no"
+        "s, line 2, column interleaved: yes means that both ends are in fq1: leave fq2 empty, "
+        "or write no"
     ]
 
 
@@ -86,54 +87,52 @@ def test_quotes_that_are_not_closed():
     rows, problems = read_sheet("s", b'sample\tfq1\na\t"b.fq\n', SHEET)
     assert rows == []
     assert [str(problem) for problem in problems] == [
-        's line 2, quotes: a " has no other one in its line; close the quotes, or leave them out'
+        's, line 2, quotes: unmatched ": close the quotes, or remove them'
     ]
 
 
 def test_cells_under_no_column():
     assert sheet_problems_of("sample,,fq1\na,x,b.fq\n") == [
-        "samples.tsv line 1, column 2 '': has no name; remove the column"
+        "samples.tsv, line 1, column 2 '': has no name: remove the column"
     ]
     assert sheet_problems_of("sample,fq1\na,b.fq,c,d\n") == [
-        "samples.tsv line 2, column 3: there are 4 cells under 2 columns; remove the commas that "
-        "are too many"
+        "samples.tsv, line 2, column 3: found 4 columns instead of 2: remove the extra commas"
     ]
 
 
 def test_a_sheet_with_every_kind_of_bad_cell():
     text = "sample\tunit\tfq1\nA b\t1\ta.fq\nb\t\t\nc\t1\tc.fq\nc\t\td.fq\nd\t1\td.fq\td.fq\n"
     assert sheet_problems_of(text) == [
-        "samples.tsv line 6, column 4: there are 4 cells under 3 columns; "
-        "remove the tabs that are too many",
-        "samples.tsv line 2, column sample: 'A b' cannot be used; write a plain name",
-        "samples.tsv line 3, column fq1: is missing; write the path of a FASTQ file",
-        "samples.tsv line 5, column unit: c 1 stands in line 4 too; "
-        "give each line its own sample and unit",
+        "samples.tsv, line 6, column 4: found 4 columns instead of 3: remove the extra tabs",
+        "samples.tsv, line 2, column sample: 'A b' is not valid: write a plain name",
+        "samples.tsv, line 3, column fq1: is missing: write the path of a FASTQ file",
+        "samples.tsv, line 5, column unit: c 1 is also in line 4: give each line its own sample "
+        "and unit",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "samples.tsv, header: is missing; begin with the line: sample  unit  fq1  fq2"),
-        ("sample\tfq1\n", "samples.tsv, rows: there are none; write a line for each sample"),
+        ("", "samples.tsv, header: is missing: begin with the line sample  unit  fq1  fq2"),
+        ("sample\tfq1\n", "samples.tsv, rows: there are none: write one line per sample"),
         (
             "sample fq1\na a.fq\n",
-            "samples.tsv line 1, header: has no tabs; put one tab between two columns",
+            "samples.tsv, line 1, header: has no tabs: separate columns by one tab",
         ),
         (
             "sample\tfastq\tfq1\n",
-            "samples.tsv line 1, column 2 'fastq': is not known; remove it, or write one of: "
+            "samples.tsv, line 1, column 2 'fastq': is unknown: remove it, or write one of "
             "sample, unit, fq1, fq2",
         ),
-        ("#\nsampel\tfq1\n", "samples.tsv line 2, column 1 'sampel': is not known; "),
+        ("#\nsampel\tfq1\n", "samples.tsv, line 2, column 1 'sampel': is unknown: "),
         (
             "sample\tfq1\tfq1\n",
-            "samples.tsv line 1, column 3 'fq1': is there twice; keep one",
+            "samples.tsv, line 1, column 3 'fq1': is given twice: remove one",
         ),
         (
             "sample\n",
-            "samples.tsv line 1, column fq1: is missing; write the path of a FASTQ file",
+            "samples.tsv, line 1, column fq1: is missing: write the path of a FASTQ file",
         ),
     ],
 )
@@ -145,12 +144,12 @@ def test_a_spreadsheet_file_is_not_a_sheet():
     rows, problems = read_sheet("samples.xlsx", b"PK\x03\x04\xff\xfe", SHEET)
     assert rows == []
     assert [str(problem) for problem in problems] == [
-        "samples.xlsx, content: is an Excel workbook; save the sheet as CSV or tab-separated text "
+        "samples.xlsx, content: is an Excel workbook: save the sheet as CSV or tab-separated text "
         "(UTF-8)"
     ]
     _, problems = read_sheet("samples.csv", b"sample,fq1\na\xe4,b\n", SHEET)
     assert [problem.message for problem in problems] == [
-        "is not plain text; save the sheet as CSV or tab-separated text (UTF-8)"
+        "is not plain text: save the sheet as CSV or tab-separated text (UTF-8)"
     ]
 
 
@@ -167,14 +166,13 @@ def test_files_of_a_sheet(tmp_path, monkeypatch):
     ]
     problems = sheet_file_problems("samples.tsv", rows, SHEET, made={"made.fq", "made2.fq"})
     assert [str(problem) for problem in problems] == [
-        "samples.tsv line 2, column fq2: x/../a.fq stands in column fq1 too; give each file once",
-        "samples.tsv line 3, column fq2: c.fq does not exist; "
-        "write a path relative to the folder snakemake is started in",
-        "samples.tsv line 4, column fq2: b.fq stands in line 3, column fq1 too; "
-        "give each file once",
-        "samples.tsv line 5, column fq1: made2.fq stands in column fq1 too; give each file once",
-        "samples.tsv line 5, column fq1: none.fq does not exist; "
-        "write a path relative to the folder snakemake is started in",
+        "samples.tsv, line 2, column fq2: x/../a.fq is also in column fq1: give each file once",
+        "samples.tsv, line 3, column fq2: c.fq does not exist: write a path relative to the "
+        "folder in which snakemake starts",
+        "samples.tsv, line 4, column fq2: b.fq is also in line 3, column fq1: give each file once",
+        "samples.tsv, line 5, column fq1: made2.fq is also in column fq1: give each file once",
+        "samples.tsv, line 5, column fq1: none.fq does not exist: write a path relative to the "
+        "folder in which snakemake starts",
     ]
 
 
@@ -190,7 +188,7 @@ def test_a_sheet_with_the_line_ends_of_an_old_mac():
 def test_a_path_that_cannot_be_printed():
     (problem,) = sheet_file_problems("s.tsv", [Row(2, {"fq1": "a\x00b"})], SHEET)
     assert problem.message == (
-        r"'a\x00b' does not exist; write a path relative to the folder snakemake is started in"
+        r"'a\x00b' does not exist: write a path relative to the folder in which snakemake starts"
     )
 
 
@@ -200,8 +198,8 @@ def test_a_sample_named_like_a_file_of_another(kind):
     schema = {**SHEET, "properties": SHEET["properties"] | {"sample": {"write": "a name"}}}
     rows, _ = read_sheet("s.tsv", text.encode(), schema)
     assert [str(problem) for problem in sheet_problems("s.tsv", rows, schema, ("fq1",))] == [
-        f"s.tsv line 2, column sample: a.{kind}.tsv would be a file of a.{kind} and of a; "
-        "rename one of the two samples"
+        f"s.tsv, line 2, column sample: a.{kind}.tsv would be a file of both a.{kind} and a: "
+        "rename one of the samples"
     ]
     alone = [row for row in rows if row.cells["sample"] != "a"]
     assert sheet_problems("s.tsv", alone, schema, ("fq1",)) == []

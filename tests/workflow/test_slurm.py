@@ -14,7 +14,9 @@ from pathlib import Path
 
 if not Path("failed").exists():
     Path("failed").touch()
-    sys.exit("index_reference.py: error: out of memory: give the job more, or a smaller input")
+    sys.exit(
+        "index_reference.py: error: out of memory: give the job more memory, or use a smaller input"
+    )
 print(os.environ["CUDA_VISIBLE_DEVICES"], file=sys.stderr)
 os.execv(sys.executable, [sys.executable, "scripts/the_real_one.py", *sys.argv[1:]])
 """

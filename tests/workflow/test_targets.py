@@ -86,9 +86,9 @@ def test_the_manifest_of_a_target_whose_section_is_missing(copy, tmp_path):
     (tmp_path / "small.fa").write_text(">a\nACGT\n")
     own = ("-s", copy / "Snakefile", "--configfile", "mine.yaml", "-n")
     said = copy.snakemake("results/scan/manifest.json", *own, cwd=tmp_path, rc=2)
-    assert "  the configuration, scan: is missing; config/examples/scan.yaml shows one\n" in said
+    assert "  the configuration, scan: is missing: see config/examples/scan.yaml\n" in said
     said = copy.snakemake("manifest", *own, cwd=tmp_path, rc=2)
-    assert "  the configuration, samples: is missing; write the path of a sample sheet" in said
+    assert "  the configuration, samples: is missing: write the path of a sample sheet" in said
 
 
 def test_the_targets_of_the_plain_configuration(copy):
@@ -105,9 +105,9 @@ def test_a_target_whose_section_is_missing(copy, tmp_path):
     (tmp_path / "small.fa").write_text(">a\nACGT\n")
     said = copy.snakemake("-s", copy / "Snakefile", "-n", "seeds", cwd=tmp_path, rc=2)
     assert said.endswith(
-        "Nothing was run: there is a problem in the configuration.\n"
-        "  the configuration, seeds: is missing; config/examples/seeds.yaml shows one\n"
-        "config/README.md explains every key and column.\n"
+        "Nothing was run: there is a problem in the configuration.\n  the configuration, seeds: "
+        "is missing: see config/examples/seeds.yaml\nconfig/README.md explains every key and "
+        "column.\n"
     )
 
 
@@ -118,8 +118,8 @@ def test_a_folder_without_a_configuration(copy, tmp_path):
         *own, "--config", "reference=small.fa", cwd=tmp_path
     )
     assert copy.snakemake(*own, cwd=tmp_path, rc=2).endswith(
-        "  the configuration, reference: is missing; write the path of a FASTA file, plain or gz\n"
-        "config/README.md explains every key and column.\n"
+        "  the configuration, reference: is missing: write the path of a FASTA file, plain or "
+        "gz\nconfig/README.md explains every key and column.\n"
     )
 
 
@@ -129,10 +129,9 @@ def test_reads_without_a_sample_sheet(copy, tmp_path, target):
     (tmp_path / "small.fa").write_text(">a\nACGT\n")
     own = ("-s", copy / "Snakefile", "--configfile", "mine.yaml", "-n")
     assert copy.snakemake(target, *own, cwd=tmp_path, rc=2).endswith(
-        "Nothing was run: there is a problem in the configuration.\n"
-        "  the configuration, samples: is missing; write the path of a sample sheet such as "
-        "config/samples.tsv\n"
-        "config/README.md explains every key and column.\n"
+        "Nothing was run: there is a problem in the configuration.\n  the configuration, "
+        "samples: is missing: write the path of a sample sheet such as "
+        "config/samples.tsv\nconfig/README.md explains every key and column.\n"
     )
 
 

@@ -45,7 +45,7 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        line = f" line {self.line}" if self.line else ""
+        line = f", line {self.line}" if self.line else ""
         # A key may contain characters that end a line on a terminal.
         where = "".join(
             letter if letter.isprintable() else ascii(letter)[1:-1] for letter in self.where
@@ -93,7 +93,7 @@ def config_problems(
     """
     files = tuple(files)
     problems = [
-        Problem(file.name, line, ".".join(path), "is written twice; keep one of them")
+        Problem(file.name, line, ".".join(path), "is given twice: remove one")
         for file in files
         for path, line in file.repeated
     ]
@@ -113,7 +113,7 @@ def config_file_problems(
     for path, value in _file_settings(config, schema, ()):
         message = file_message(value, made)
         if "{" in value or "}" in value:
-            message = f"{printable(value)} has a brace, a wildcard to Snakemake; rename it"
+            message = f"{printable(value)} contains a brace, a wildcard in Snakemake: rename it"
         if message:
             problems.append(Problem(*_find_setting(path, files), ".".join(path), message))
     return in_reading_order(problems)
@@ -207,8 +207,8 @@ def file_message(path: str, made: Container[str]) -> str | None:
         return None
     shown = printable(path)
     if os.path.isdir(path):
-        return f"{shown} is a folder; write the path of a file"
-    return f"{shown} does not exist; write a path relative to the folder snakemake is started in"
+        return f"{shown} is a folder: write the path of a file"
+    return f"{shown} does not exist: write a path relative to the folder in which snakemake starts"
 
 
 def printable(path: str) -> str:
@@ -227,16 +227,16 @@ def explain(error, schema: Mapping) -> Iterator[tuple[tuple[str, ...], str]]:
         for key in error.validator_value:
             if key not in error.instance:
                 write = error.schema["properties"][key]["write"]
-                yield (*path, key), f"is missing; write {write}"
+                yield (*path, key), f"is missing: write {write}"
     else:
-        yield path, f"{_shown(error.instance)} cannot be used; write {error.schema['write']}"
+        yield path, f"{_shown(error.instance)} is not valid: write {error.schema['write']}"
 
 
 def unknown_message(key: str, known: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(key, known, n=1)
     if nearest:
-        return f"is not known; did you mean {nearest[0]}?"
-    return f"is not known; remove it, or write one of: {', '.join(known)}"
+        return f"is unknown: did you mean {nearest[0]}?"
+    return f"is unknown: remove it, or write one of {', '.join(known)}"
 
 
 def _shown(value) -> str:

@@ -66,7 +66,7 @@ def read_sheet(name: str, content: bytes, schema: Mapping) -> tuple[list[Row], l
     text = _text(content)
     if text is None:
         what = "is an Excel workbook" if content.startswith(b"PK\3\4") else "is not plain text"
-        return [], [Problem(name, None, "content", f"{what}; {_SAVE}")]
+        return [], [Problem(name, None, "content", f"{what}: {_SAVE}")]
     lines = [
         (number, line)
         for number, line in enumerate(io.StringIO(text, newline=None), 1)
@@ -78,14 +78,14 @@ def read_sheet(name: str, content: bytes, schema: Mapping) -> tuple[list[Row], l
         del lines[0]
     if not lines:
         columns = "  ".join(schema["properties"])
-        return [], [Problem(name, None, "header", f"is missing; begin with the line: {columns}")]
+        return [], [Problem(name, None, "header", f"is missing: begin with the line {columns}")]
     separator = separator or _separator(lines[0][1])
     table, problems = [], []
     for number, line in lines:
         try:
             table.append((number, _cells(line, separator)))
         except csv.Error:
-            message = 'a " has no other one in its line; close the quotes, or leave them out'
+            message = 'unmatched ": close the quotes, or remove them'
             problems.append(Problem(name, number, "quotes", message))
     if problems:
         return [], problems
@@ -101,14 +101,14 @@ def read_sheet(name: str, content: bytes, schema: Mapping) -> tuple[list[Row], l
                     name,
                     number,
                     f"column {len(header) + 1}",
-                    f"there are {len(cells)} cells under {counted(len(header), 'column')}; "
-                    f"remove the {_NAMES[separator]} that are too many",
+                    f"found {counted(len(cells), 'column')} instead of {len(header)}: "
+                    f"remove the extra {_NAMES[separator]}",
                 )
             )
         named = zip(header, cells, strict=False)
         rows.append(Row(number, {column: cell for column, cell in named if cell}))
     if not rows and not problems:
-        problems.append(Problem(name, None, "rows", "there are none; write a line for each sample"))
+        problems.append(Problem(name, None, "rows", "there are none: write one line per sample"))
     return rows, problems
 
 
@@ -141,18 +141,18 @@ def _cells(line: str, separator: str) -> list[str]:
 def _header_problems(name: str, line: int, header: list[str], schema: Mapping) -> Iterator[Problem]:
     known = schema["properties"]
     if len(header) == 1 and len(header[0].split()) > 1:
-        yield Problem(name, line, "header", "has no tabs; put one tab between two columns")
+        yield Problem(name, line, "header", "has no tabs: separate columns by one tab")
         return
     for number, column in enumerate(header, 1):
         if column not in known:
-            message = unknown_message(column, known) if column else "has no name; remove the column"
+            message = unknown_message(column, known) if column else "has no name: remove the column"
             yield Problem(name, line, f"column {number} {column!r}", message)
         elif column in header[: number - 1]:
-            yield Problem(name, line, f"column {number} {column!r}", "is there twice; keep one")
+            yield Problem(name, line, f"column {number} {column!r}", "is given twice: remove one")
     for column in schema["required"]:
         if column not in header:
             yield Problem(
-                name, line, f"column {column}", f"is missing; write {known[column]['write']}"
+                name, line, f"column {column}", f"is missing: write {known[column]['write']}"
             )
 
 
@@ -182,7 +182,7 @@ def sheet_problems(
                     name,
                     row.line,
                     f"column {unique[-1]}",
-                    f"{' '.join(key)} stands in line {line_of_key[key]} too; "
+                    f"{' '.join(key)} is also in line {line_of_key[key]}: "
                     f"give each line its own {columns}",
                 )
             )
@@ -199,8 +199,8 @@ def _problems_of_names(name: str, rows: Iterable[Row]) -> Iterator[Problem]:
         other, _, kind = (sample or "").rpartition(".")
         if kind in FILES_OF_SAMPLES and other in line_of_sample:
             message = (
-                f"{sample}.tsv would be a file of {sample} and of {other}; "
-                "rename one of the two samples"
+                f"{sample}.tsv would be a file of both {sample} and {other}: "
+                "rename one of the samples"
             )
             yield Problem(name, line, "column sample", message)
 
@@ -209,12 +209,12 @@ def _problems_of_pairs(cells: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield contradictions in a row about its pairs: the column, and a message."""
     first, second = (files_of_cell(cells.get(column)) for column in ("fq1", "fq2"))
     if second and cells.get("interleaved") == "yes":
-        yield "interleaved", "both ends are in fq1 then; leave fq2 empty, or write no"
+        yield "interleaved", "yes means that both ends are in fq1: leave fq2 empty, or write no"
     elif second and len(first) != len(second):
         yield (
             "fq2",
-            f"{counted(len(second), 'file')} here, and {len(first)} in fq1; name as many in both, "
-            "in the same order",
+            f"{counted(len(second), 'file')} here, but {len(first)} in fq1: give the same number "
+            "in both, in the same order",
         )
 
 
@@ -234,7 +234,7 @@ def sheet_file_problems(
                 line, earlier = first_use.setdefault(file, (row.line, where))
                 if (line, earlier) != (row.line, where) or file in used:
                     other = earlier if line == row.line else f"line {line}, {earlier}"
-                    message = f"{printable(path)} stands in {other} too; give each file once"
+                    message = f"{printable(path)} is also in {other}: give each file once"
                 used.add(file)
                 if message:
                     problems.append(Problem(name, row.line, where, message))

@@ -27,12 +27,12 @@ for sample in SAMPLES:
 
 if isinstance(ALLMAP.get("gaps"), int) and isinstance(ALLMAP.get("edits"), int):
     if ALLMAP["gaps"] > ALLMAP["edits"]:
-        message = f"is more than the edits; write at most {ALLMAP['edits']}"
+        message = f"is greater than edits: write at most {ALLMAP['edits']}"
         refuse([Problem("the configuration", None, "allmap.gaps", message)])
 
 for key in SCORES:
     if key in ALLMAP and ALLMAP["extension"] == "edits":
-        message = "is a score; write extension: semiglobal or local as well, or remove it"
+        message = "requires extension: semiglobal or local"
         refuse([Problem("the configuration", None, f"allmap.{key}", message)])
 
 

@@ -1,7 +1,7 @@
 # The FM-index for seeding, matching and mapping.
 
 RESULTS[INDEX] = f"the index of {config['reference']}"
-RESULTS[f"{INDEX}.txt"] = "its parts and their sizes"
+RESULTS[f"{INDEX}.txt"] = "the sizes of its parts"
 
 
 rule index_reference:

@@ -23,7 +23,7 @@ MAPPED = expand(
 
 for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.{MAP_FORMAT}"] = f"the reads of {sample}, mapped"
-    RESULTS[f"results/map/{sample}.stats.json"] = "what became of them"
+    RESULTS[f"results/map/{sample}.stats.json"] = "their statistics"
 
 
 include: "common/parts.smk"

@@ -1,6 +1,6 @@
 # Align query i with reference i: score, position and CIGAR.
 
-RESULTS[result_of("pairs", ".tsv")] = "each query aligned with its reference"
+RESULTS[result_of("pairs", ".tsv")] = "each query aligned to its reference"
 
 
 rule align_pairs:

@@ -1,6 +1,6 @@
 # Find every window of the reference whose base counts are similar to those of a query.
 
-RESULTS[result_of("scan", ".tsv")] = "the windows that are composed like a query"
+RESULTS[result_of("scan", ".tsv")] = "the windows with the base composition of a query"
 
 
 rule scan_composition:

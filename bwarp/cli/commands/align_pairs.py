@@ -49,7 +49,7 @@ def main(options):
     check_outputs([options.output], [options.pairs, options.references, options.queries])
     backend = choose_engine(options.backend)
     if options.mode == "gatk" and output_format != "tsv":
-        raise UsageError("--mode gatk writes .tsv only, for its CIGARs follow GATK's rules")
+        raise UsageError("--mode gatk requires .tsv output, because its CIGARs follow GATK's rules")
     check_pairs_given(options)
     chosen = {name: getattr(options, name) for name in ALIGNER_OPTIONS}
     aligner = pair_aligner(backend, options.threads, **chosen)
@@ -81,15 +81,17 @@ def format_of(options) -> str:
     for ending in FORMATS:
         if name.endswith("." + ending):
             return ending
-    raise UsageError(f"{options.output}: name the output .tsv, .paf or .sam (or .gz after it)")
+    raise UsageError(
+        f"{options.output}: the output must end in .tsv, .paf or .sam, or one with .gz"
+    )
 
 
 def check_pairs_given(options):
     if options.pairs:
         if options.queries or options.references:
-            raise UsageError("give --pairs, or --queries with --references, not both")
+            raise UsageError("--pairs cannot be combined with --queries or --references")
     elif not options.queries or not options.references:
-        raise UsageError("give --queries with --references, or --pairs")
+        raise UsageError("no sequences are given: use --queries with --references, or --pairs")
 
 
 def read_pairs(options, code_of_byte):
@@ -104,24 +106,25 @@ def header_of(options, output_format, scoring) -> str:
     if output_format == "paf":
         return ""
     if scoring.code_of_byte is not CODE_OF_BYTE:
-        raise UsageError("SAM holds nucleotides: with --matrix, write .tsv or .paf")
+        raise UsageError("SAM output requires nucleotides: with --matrix, write .tsv or .paf")
     lengths: dict[str, int] = {}
     if options.pairs or options.references == "-":
-        raise UsageError("SAM needs its references first: give --references as a file, or .paf")
+        raise UsageError(
+            "SAM output requires a file of --references: with --pairs or -, write .tsv or .paf"
+        )
     for batch in read_sequences(options.references):
         for i, name in enumerate(batch.names()):
             length = int(batch.offsets[i + 1] - batch.offsets[i])
             if not is_contig_name(name):
                 raise InputError(
-                    f"{options.references}: record {batch.first_record + i + 1}: SAM allows no "
-                    f"contig name like {name!r} (printable ASCII, no comma, quote or bracket, not "
-                    "* or = at the start): rename it, or write .tsv or .paf"
+                    f"{options.references}, record {batch.first_record + i + 1}: SAM does not "
+                    f"allow the contig name {name!r} (printable ASCII, no comma, quote or bracket, "
+                    "no * or = at the start): rename it, or write .tsv or .paf"
                 )
             if lengths.setdefault(name, length) != length:
                 raise InputError(
-                    f"{options.references}: record {batch.first_record + i + 1}: an earlier "
-                    f"record is called {name} too, and SAM cannot tell them apart: rename one, "
-                    "or write .tsv or .paf"
+                    f"{options.references}, record {batch.first_record + i + 1}: an earlier record "
+                    f"is also named {name}: rename one, or write .tsv or .paf"
                 )
     lines = [f"@SQ\tSN:{name}\tLN:{length}\n" for name, length in lengths.items()]
     return "".join(["@HD\tVN:1.6\tSO:unknown\n", *lines, f"{program_of(options, scoring)}\n"])
@@ -149,7 +152,7 @@ def refuse_read_names(path, named):
     for i, name in enumerate(named.query_names):
         if not is_read_name(name):
             raise InputError(
-                f"{path}: record {named.first + i + 1}: SAM allows no read name like {name!r} "
-                f"(printable ASCII, up to {LONGEST_READ_NAME} characters, no @ at its start): "
+                f"{path}, record {named.first + i + 1}: SAM does not allow the read name {name!r} "
+                f"(printable ASCII, at most {LONGEST_READ_NAME} characters, no @ at the start): "
                 "rename it, or write .tsv or .paf"
             )

@@ -1,5 +1,5 @@
 """Compile the functions of all programs, or of the named ones, with one process per thread.
-Functions that are compiled already are skipped.
+Functions that are already compiled are skipped.
 
 Otherwise a program compiles its functions at first use, which takes up to half a minute, and
 rare options compile a few more. Compiled code is stored next to the package if that folder is
@@ -50,8 +50,8 @@ def main(options):
         raise UsageError(f"program {unknown[0]} is not one of {', '.join(known)}")
     if code_folder() is None:
         raise UsageError(
-            "compiled code cannot be kept: no folder for it can be written: set NUMBA_CACHE_DIR "
-            "to one that you alone may write"
+            "compiled code cannot be stored: set NUMBA_CACHE_DIR to a folder that only you can "
+            "write"
         )
     if options.demo:
         functions = dict.fromkeys(one for kind in DEMO for one in functions_of_kind(kind))

@@ -1,15 +1,15 @@
 """Find maximal exact matches between queries and a reference, in the format of MUMmer 3.
 
 A match is maximal if it cannot be extended at either end. Matches contain no ambiguous bases and do
-not cross the borders of contigs. Of the matches of at least --min-length bases, the output lists
-all (maxmatch), those unique in the reference (mumreference), or those unique in the reference and
-in the strand of the query (mum).
+not cross the borders of contigs. The output lists all matches of at least --min-length bases
+(maxmatch), those unique in the reference (mumreference), or those unique in the reference and in
+the strand of the query (mum).
 
 The output is that of MUMmer with -n: a line "> query" per query, "> query Reverse" for its reverse
 complement, followed by its matches: position in the reference, position in the query, and length,
-with 1-based positions. Positions on the reverse strand count along the reverse complement. Names
-that end in .tsv, .paf or .parquet choose that format, with 0-based positions on the forward
-strands; .gz compresses.
+with 1-based positions. Positions on the reverse strand count along the reverse complement. If the
+name of the output ends in .tsv, .paf or .parquet, this format is written, with 0-based positions on
+the forward strands; .gz compresses.
 
 For a single comparison of genomes, the reference can be given as FASTA, without an index.
 """
@@ -64,7 +64,7 @@ def parse_options():
 
 def main(options):
     if (options.index is None) == (options.reference is None):
-        raise UsageError("give an index by --index, or a FASTA file by --reference")
+        raise UsageError("no reference is given: use --index or --reference")
     output_format = format_of(options)
     check_outputs([options.output], [options.index, options.reference, options.queries])
     search, indexes, reference = searcher(options)
@@ -78,14 +78,7 @@ def main(options):
         # Indexing the chunks of the reference is slow, so search many queries at once.
         at_once = 1 << 30 if options.chunk_bases else CHUNK_BYTES
         batches = read_sequences(options.queries, chunk_bytes=at_once)
-
-        def search_batch(index, batch):
-            names_of(options.queries, batch)
-            text = make_query_text(
-                batch.codes, batch.offsets, strands, options.min_length, options.threads
-            )
-            return search(index, text)
-
+        search_batch = partial(find_in_batch, options, search)
         for batch, found in in_turns(search_batch, indexes, batches):
             n_queries += batch.count
             for matches in write(found, batch):
@@ -101,34 +94,37 @@ def format_of(options) -> str:
     name = Path(options.output.removesuffix(".gz"))
     ending = name.suffix
     if ending == ".parquet" and name.name != Path(options.output).name:
-        raise UsageError(f"{options.output}: Parquet is compressed already: leave out .gz")
+        raise UsageError(f"{options.output}: Parquet is already compressed: omit .gz")
     if ending in OTHER_FORMATS:
         raise UsageError(
-            f"{options.output}: matches are not written as {ending}: end the name in .mums for "
-            "MUMmer's format, or in .tsv, .paf or .parquet"
+            f"{options.output}: matches cannot be written as {ending}: use .mums for MUMmer's "
+            "format, or .tsv, .paf or .parquet"
         )
     if ending not in FORMATS:
         return "mummer"
     for option in ("forward_positions", "four_column", "show_lengths"):
         if getattr(options, option):
             raise UsageError(
-                f"--{option.replace('_', '-')} is for MUMmer's format: leave it out, or give "
-                f"an output that does not end in {ending}"
+                f"--{option.replace('_', '-')} requires MUMmer's format: omit it, or use an output "
+                f"that does not end in {ending}"
             )
     return ending[1:]
 
 
 def searcher(options):
-    """Return a function that finds the matches of a query text, the indexes, and the reference."""
-    length, kind, threads = options.min_length, options.kind, options.threads
+    """Return a function of an index and a query text that finds matches, the indexes, and the
+    reference.
+    """
+    kind, threads = options.kind, options.threads
+    searched = {"min_length": options.min_length, "kind": kind, "threads": threads}
     alone = options.reference and not options.chunk_bases
     if alone and options.backend == "cuda":
-        raise UsageError("--backend cuda needs --index, made with bwarp index, or --chunk-bases")
+        raise UsageError("--backend cuda requires --index or --chunk-bases")
     gpus = options.gpus if options.index else 1
     backend = "cpu" if alone else choose_engine(options.backend, gpus)
     if options.reference:
         reference = read_reference(options.reference, threads)
-        indexes = [None]
+        indexes = [reference]
     else:
         stored = load_index(options.index)
         reference = stored.reference
@@ -140,26 +136,24 @@ def searcher(options):
         )
         if backend == "cuda":
             say(str(indexes[0].plan))
-
     compile_first(backend, options, options.queries)
+    if alone:
+        table = build_kmer_table(reference, options.min_length, threads)
+        return partial(find_table_matches, **searched), [table], reference
+    searched["backend"] = backend
     if options.chunk_bases:
+        search = partial(find_in_chunks, chunk_bases=options.chunk_bases, **searched)
+        return search, [reference] * len(indexes), reference
+    return partial(find_matches, **searched), indexes, reference
 
-        def search(_index, text):
-            size = options.chunk_bases
-            return [find_in_chunks(reference, size, text, length, kind, backend, threads)]
 
-    elif alone:
-        table = build_kmer_table(reference, length, threads)
-
-        def search(_index, text):
-            return find_table_matches(table, text, length, kind, threads)
-
-    else:
-
-        def search(index, text):
-            return find_matches(index, text, length, kind, backend, threads)
-
-    return search, indexes, reference
+def find_in_batch(options, search, index, batch):
+    """Return the matches of a batch of queries."""
+    names_of(options.queries, batch)
+    text = make_query_text(
+        batch.codes, batch.offsets, STRANDS[options.strands], options.min_length, options.threads
+    )
+    return search(index, text)
 
 
 @contextmanager

@@ -45,9 +45,7 @@ def main(options):
     layout = layout_of(options)
     pam = parse_pam(options.pam, options.pam_side)
     if options.guides_have_pam and not pam.texts:
-        raise UsageError(
-            "--guides-have-pam needs the PAM: give --pam, or leave --guides-have-pam out"
-        )
+        raise UsageError("--guides-have-pam requires a PAM: use --pam, or omit --guides-have-pam")
     check_outputs(
         site_tables_at(options.output), [options.index, options.guides, options.annotation]
     )
@@ -92,6 +90,6 @@ def layout_of(options) -> str:
     if name.endswith(".bed"):
         return "bed"
     raise UsageError(
-        f"{options.output}: the ending says no format: use .tsv, .bed, .tsv.gz or .bed.gz, or say "
-        "it by --format"
+        f"{options.output}: the output must end in .tsv, .bed, .tsv.gz or .bed.gz, unless --format "
+        "is given"
     )

@@ -44,8 +44,8 @@ def main(options):
     layout_of(options.output)
     if options.min_product > options.max_product:
         raise UsageError(
-            f"--min-product {options.min_product} is more than --max-product "
-            f"{options.max_product}: no product is both"
+            f"--min-product {options.min_product} is greater than --max-product "
+            f"{options.max_product}"
         )
     check_outputs(product_tables_at(options.output), [options.index, options.pairs])
     pairs = read_pairs(options.pairs)
@@ -73,6 +73,5 @@ def main(options):
             report(done, counted(tables.n_products, "product"))
     say(
         f"{counted(pairs.count, 'pair of primers')}: {counted(tables.n_products, 'product')} of "
-        f"{tables.n_pairs:,}, "
-        f"{pairs.count - tables.n_pairs:,} without a product"
+        f"{counted(tables.n_pairs, 'pair')}, {pairs.count - tables.n_pairs:,} without a product"
     )

@@ -24,7 +24,7 @@ from bwarp.options.finding import SEEDS
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.chunks import on_each_gpu
 from bwarp.runtime.progress import progress, say
-from bwarp.seeding.find import count_in_batches, find_in_batches, prepare
+from bwarp.seeding.find import BatchSearch, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.queries import kmers_to_cut, read_queries
 from bwarp.seeding.seed_tables import (
@@ -54,10 +54,10 @@ def main(options):
     batches = read_queries(options.queries, *kmers_to_cut(options.k, options.step))
     output_format = table_format(options.output)
     if options.site_sequence and (output_format != "tsv" or options.count_only):
-        raise UsageError("--site-sequence is a column of hits in .tsv or .tsv.gz: leave it out")
+        raise UsageError("--site-sequence requires a table of hits, .tsv or .tsv.gz")
     check_outputs(tables_at(options.output), [options.index, options.queries])
     if options.count_only and output_format != "tsv":
-        raise UsageError("--count-only has no positions to list: write .tsv or .tsv.gz")
+        raise UsageError("--count-only requires .tsv or .tsv.gz output")
     backend = choose_engine(options.backend, options.gpus)
     seed_options = SeedOptions(
         options.mismatches, options.max_hits, options.algorithm, options.locate
@@ -75,11 +75,11 @@ def main(options):
     compile_first(backend, options, options.queries)
     if backend == "cuda":
         say(str(indexes[0].plan))
-    searched = indexes, batches, seed_options, backend, options.threads, pam, stored.reference
+    search = BatchSearch(seed_options, backend, options.threads, stored.reference, pam)
     if options.count_only:
-        write_counts(options, count_in_batches(*searched))
+        write_counts(options, search.count(indexes, batches))
     else:
-        write_hits(options, find_in_batches(*searched), stored.reference)
+        write_hits(options, search.find(indexes, batches), stored.reference)
 
 
 def write_hits(options, found_in_batches, reference):
@@ -112,11 +112,11 @@ def write_counts(options, counted_batches):
 
 def say_outcome(options, counts):
     if counts.searched + counts.skipped == 0:
-        say(f"warning: {options.queries} holds no queries")
+        say(f"warning: {options.queries}: the file contains no sequences")
     if counts.skipped and options.k is None and options.output != "-":
         reasons = sibling(options.output, "skipped")
         say(
-            f"warning: {counted(counts.skipped, 'query was', 'queries were')} not searched: "
-            f"{reasons} says why"
+            f"warning: {counted(counts.skipped, 'query was', 'queries were')} not searched: see "
+            f"{reasons} for the reasons"
         )
     say(counts.sentence())

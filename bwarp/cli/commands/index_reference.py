@@ -1,4 +1,4 @@
-"""Build the index of a reference that all other programs use."""
+"""Build the index of a reference, which the other programs search."""
 
 import argparse
 from dataclasses import replace
@@ -29,8 +29,8 @@ EXAMPLES = """
 bwarp index genome.fa.gz -o genome.index
 bwarp index genome.fa -o genome.index --sa-rate 1 --prefix-length 12
 bwarp index genome.fa -o genome.index --with-reverse    for seeds with mismatches
-bwarp index -o genome.index --with-reverse    the same, of an existing index
-bwarp index --verify -o genome.index    prove an existing index
+bwarp index -o genome.index --with-reverse    the same for an existing index
+bwarp index -o genome.index --verify    verify an existing index
 """
 
 
@@ -45,11 +45,11 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES, INDEX)
     parser.add_argument(
         "reference", metavar="REF.fa[.gz]", nargs="?",
-        help="FASTA file of DNA or RNA; may be left out with --with-reverse and --verify",
+        help="FASTA file of DNA or RNA; optional with --with-reverse or --verify",
     )  # fmt: skip
     parser.add_argument(
         "--memory", type=size, metavar="SIZE",
-        help="memory limit for indexing on the CPU, such as 16G; with less it takes longer "
+        help="memory limit for indexing on the CPU, such as 16G; a lower limit takes longer "
         "(default: the free memory)",
     )  # fmt: skip
     return parser
@@ -64,14 +64,15 @@ def main(options):
         index = load_index(options.output)
     else:
         raise UsageError(
-            "no reference: give a FASTA file, or of an existing index --with-reverse or --verify"
+            "no reference is given: give a FASTA file, or use --with-reverse or --verify with an "
+            "existing index"
         )
     if options.verify:
         say("verifying ...")
         # Verify the index as written to disk.
         verify_index(load_index(options.output), options.threads)
         spelling = "both BWTs spell" if index.has_reverse else "the BWT spells"
-        say(f"verified: {spelling} the text, and the tables agree with it")
+        say(f"verified: {spelling} the text, and the tables match it")
     print(size_table(index))
 
 
@@ -90,7 +91,7 @@ def build(options):
             are_alt = counted(
                 len(reference.alt), "contig is an ALT contig", "contigs are ALT contigs"
             )
-            say(f"{are_alt}, by {alt_list}")
+            say(f"{are_alt}, as listed in {alt_list}")
         warn_of_names_like_alt(reference)
         warn_of_contigs_without_bases(reference.contigs_without_segments())
         say(
@@ -117,7 +118,7 @@ def add_reverse(options):
     """Add the reverse BWT to an index, with the text from its packed genome."""
     index = load_index(options.output)
     if index.has_reverse:
-        say(f"{options.output} has the reverse BWT already: nothing was changed")
+        say(f"{options.output} already has the reverse BWT: nothing was changed")
         return index
     backend = choose_engine(options.backend)
     with added_to_index(index) as folder:
@@ -140,6 +141,6 @@ def warn_of_contigs_without_bases(names):
     if names:
         shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
         say(
-            f"warning: nothing can match in {counted(len(names), 'contig')} without A, C, G or "
-            f"T: {shown}"
+            f"warning: {counted(len(names), 'contig contains', 'contigs contain')} no A, C, G or "
+            f"T, so nothing can match there: {shown}"
         )

@@ -41,11 +41,9 @@ def parse_options():
 
 def main(options):
     if (options.fasta is None) == (options.index is None):
-        raise UsageError("give sequences by --fasta, or an index by --index")
+        raise UsageError("use either --fasta or --index")
     if options.min_gc > options.max_gc:
-        raise UsageError(
-            f"--min-gc {options.min_gc} is more than --max-gc {options.max_gc}: no guide is both"
-        )
+        raise UsageError(f"--min-gc {options.min_gc} is greater than --max-gc {options.max_gc}")
     pam = parse_pam(options.pam, options.pam_side)
     check_outputs([options.output], [options.fasta, options.index, options.bed])
     if options.index:
@@ -66,7 +64,7 @@ def main(options):
             write(file, guides, reference, as_lines)
             n_guides += guides.count
     if n_guides == 0:
-        say("warning: there is no guide that fits")
+        say("warning: no guide was found")
     say(f"{counted(n_guides, 'guide')} of {counted(options.length, 'base')} listed")
 
 

@@ -65,7 +65,9 @@ def main(options):
     ]  # fmt: skip
     check_outputs([*files_of(options.output), options.stats], inputs)
     if options.regions == "-" and "-" in files.names:
-        raise UsageError("- is given for reads and for --regions: give one of them as a file")
+        raise UsageError(
+            "-: standard input is given for both reads and --regions: use a file for one of them"
+        )
     backend = choose_engine(options.backend, options.gpus)
     output = replace(output, compression=compression_for(options.compress, backend))
     parameters = mapping_options(options)
@@ -112,8 +114,8 @@ def main(options):
         say(
             counted(
                 orphans,
-                "read has no mate beside it, and was mapped as a single read",
-                "reads have no mate beside them, and were mapped as single reads",
+                "read has no mate and was mapped as a single read",
+                "reads have no mate and were mapped as single reads",
             )
         )
     if options.stats:
@@ -124,7 +126,7 @@ def reads_to_map(options, files: ReadFiles, size: int) -> tuple[Iterator[ReadChu
     """Return chunks of the reads of files or of a part of the batches, and the file names."""
     if options.batches is None:
         if not files.first:
-            raise UsageError("no reads are given: give them with -1, or a folder with --batches")
+            raise UsageError("no reads are given: use -1 or --batches")
         if options.part:
             raise UsageError("--part requires --batches")
         return chunks_of_files(files, size, options.threads), files.names
@@ -143,7 +145,8 @@ def estimated_insert_size(options) -> InsertSize | None:
     insert = read_insert_size(options.estimated_insert_size)
     if options.orientation not in (None, ORIENTATIONS[insert.orientation]):
         raise UsageError(
-            f"{options.estimated_insert_size}: was estimated from pairs in orientation "
-            f"{ORIENTATIONS[insert.orientation]}, not {options.orientation}"
+            f"{options.estimated_insert_size}: estimated for the orientation "
+            f"{ORIENTATIONS[insert.orientation]}, not {options.orientation}: use the same "
+            "--orientation"
         )
     return insert

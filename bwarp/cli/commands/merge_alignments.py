@@ -41,7 +41,7 @@ bwarp merge 1.bam 2.bam other.bam --units lane1 lane1 lane2 -o sample.bam
 
 def parse_options():
     parser = program_parser(
-        __doc__ + " Every X.bam has its statistics in X.stats.json, written by bwarp map --stats; "
+        __doc__ + " Each X.bam has its statistics in X.stats.json, written by bwarp map --stats; "
         "the output gets their sum and an index.",
         EXAMPLES,
         output("OUT.bam|OUT.cram", "sorted file to write, with its index"),
@@ -57,7 +57,7 @@ def parse_options():
     parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
     parser.add_argument(
         "--units", dest="names", nargs="+", metavar="NAME",
-        help="the unit of each file; files of the same unit are its parts, in order (default: each "
+        help="unit of each file; files of the same unit are its parts, in order (default: each "
         "file is a unit with the name of the file)",
     )  # fmt: skip
     return parser
@@ -125,11 +125,10 @@ def check_format(options) -> None:
     if ending not in (".bam", ".cram"):
         raise UsageError(f"{options.output}: the output must end in .bam or .cram")
     if ending == ".cram" and options.index is None:
-        raise UsageError(f"{options.output}: CRAM needs the reference: give --index")
+        raise UsageError(f"{options.output}: CRAM output requires --index")
     if ending == ".bam" and (options.index or options.reference or options.cram_version):
         raise UsageError(
-            f"{options.output}: --index, --reference and --cram-version are only for CRAM: leave "
-            "them out"
+            f"{options.output}: --index, --reference and --cram-version require CRAM output"
         )
     if options.barcode_tag and not options.mark_duplicates:
         raise UsageError("--barcode-tag requires --mark-duplicates")
@@ -142,14 +141,13 @@ def files_of_units(options) -> dict[str, list[str]]:
         for file in options.units:
             name = Path(file).stem
             if name in units:
-                raise UsageError(f"{file}: an earlier unit is called {name}, too: rename one")
+                raise UsageError(f"{file}: an earlier unit is also named {name}: rename one")
             units[name] = [file]
         return units
     if len(options.names) != len(options.units):
         raise UsageError(
-            f"--units has {counted(len(options.names), 'name')} of "
-            f"{counted(len(options.units), 'file')}: name the "
-            "unit of each"
+            f"--units has {counted(len(options.names), 'name')} for "
+            f"{counted(len(options.units), 'file')}: name the unit of each file"
         )
     for name, file in zip(options.names, options.units, strict=True):
         units.setdefault(name, []).append(file)

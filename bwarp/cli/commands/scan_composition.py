@@ -66,10 +66,10 @@ def main(options):
     compile_first(backend, options, options.reference, options.queries)
     references = scan_references(options.reference, read_sequences(options.reference))
     if not references.names:
-        raise InputError(f"{options.reference}: the file is empty: references are needed")
+        raise InputError(f"{options.reference}: the file contains no sequences")
     names, lengths, counts = scan_queries(options.queries, read_sequences(options.queries))
     if not names:
-        raise InputError(f"{options.queries}: the file is empty: queries are needed")
+        raise InputError(f"{options.queries}: the file contains no sequences")
     groups = group_queries(counts, lengths)
     scan = Scan(references, similarity, options.algorithm, backend, options.threads)
     describe(references, names, groups)
@@ -96,12 +96,12 @@ def main(options):
 
 def format_of(options) -> str:
     if options.count_only and (options.best or options.regions):
-        raise UsageError("--count-only lists no hits: leave out --best and --regions")
+        raise UsageError("--count-only cannot be combined with --best or --regions")
     if options.best and options.regions:
-        raise UsageError("--best and --regions exclude each other: choose one")
+        raise UsageError("--best cannot be combined with --regions")
     output_format = table_format(options.output)
     if output_format == "bed" and options.count_only:
-        raise UsageError("--count-only has no positions for BED: write .tsv or .parquet")
+        raise UsageError("--count-only requires .tsv, .tsv.gz or .parquet output")
     return output_format
 
 
@@ -116,7 +116,7 @@ def describe(references, names, groups):
     )
     if n_grouped < len(names):
         baseless = counted(len(names) - n_grouped, "query has", "queries have")
-        say(f"{baseless} no bases, and so no hits")
+        say(f"{baseless} no bases and therefore no hits")
 
 
 def refuse_too_many(options, output_format, total, names, references):
@@ -126,11 +126,11 @@ def refuse_too_many(options, output_format, total, names, references):
     else:
         row = 24 + np.mean([len(n) for n in names]) + np.mean([len(n) for n in references.names])
     size = total * row / (5 if options.output.endswith(".gz") else 1)
-    instead = "raise --similarity, or ask for --best N or --count-only"
+    instead = "raise --similarity, or use --best or --count-only"
     if total > options.max_hits:
         raise UsageError(
-            f"--max-hits {options.max_hits:,} is less than {counted(total, 'hit')} (about "
-            f"{shown(size)}): {instead}, or raise --max-hits"
+            f"--max-hits {options.max_hits:,} is less than the {counted(total, 'hit')} found "
+            f"(about {shown(size)}): {instead}, or raise --max-hits"
         )
     if options.output == "-" or options.regions:
         return
@@ -140,9 +140,8 @@ def refuse_too_many(options, output_format, total, names, references):
     free = shutil.disk_usage(folder).free
     if size > free:
         raise UsageError(
-            f"{counted(total, 'hit')} would take about {shown(size)}, but {folder} has "
-            f"{shown(free)} free: "
-            f"{instead}"
+            f"{counted(total, 'hit')} would take about {shown(size)}, but {folder} has only "
+            f"{shown(free)} free: {instead}"
         )
 
 

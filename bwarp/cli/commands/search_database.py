@@ -2,9 +2,9 @@
 
 A gap of n residues costs gap-open + n * gap-extend, as in BLAST. The table lists the hits query by
 query, best first, with their scores and the ends of the alignment in query and target. Hits of
-equal score are in the order of the database; of equal alignments, the first end in the target is
-reported. Selenocysteine U is scored as C, pyrrolysine O as X, and J by the mean of I and L, as in
-BLAST.
+equal score are in the order of the database; among equal alignments, the one that ends first in
+the target is reported. Selenocysteine U is scored as C, pyrrolysine O as X, and J as the mean of I
+and L, as in BLAST.
 """
 
 from pathlib import Path
@@ -59,11 +59,13 @@ def main(options):
     if options.evalue or options.alignments:
         if options.match is not None:
             raise UsageError(
-                "E-values need a protein matrix: leave out --evalue and --alignments with --match"
+                "E-values require a protein matrix: omit --evalue and --alignments with --match"
             )
         parameters = karlin_altschul(options.matrix or MATRIX, options.gap_open, options.gap_extend)
     if not options.prepare and not (options.queries and options.output):
-        raise UsageError("give --queries and -o to search, or --prepare to prepare a database")
+        raise UsageError(
+            "nothing to do: use --queries and -o to search, or --prepare to prepare a database"
+        )
     inputs = [options.queries, options.database]
     check_outputs([options.output, options.alignments], inputs, options.prepare)
     backend = choose_engine(options.backend, options.gpus)

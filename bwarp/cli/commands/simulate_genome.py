@@ -24,11 +24,11 @@ bwarp simulate-genome -o plain.fa --length 50000 --repeat-fraction 0 --tandem-fr
 """
 
 FRACTIONS = {
-    "gc": "the fraction of the unique sequence that is G or C",
-    "repeat-fraction": "the fraction that is transposons: 300 b, 1.5 kb and 6 kb families",
-    "tandem-fraction": "the fraction that is microsatellites and satellite arrays",
-    "duplication-fraction": "the fraction that is segmental duplications",
-    "n-fraction": "the fraction that is runs of N",
+    "gc": "fraction of G and C in the unique sequence",
+    "repeat-fraction": "fraction of transposons: families of 300 b, 1.5 kb and 6 kb",
+    "tandem-fraction": "fraction of microsatellites and satellite arrays",
+    "duplication-fraction": "fraction of segmental duplications",
+    "n-fraction": "fraction of runs of N",
 }
 
 
@@ -38,7 +38,7 @@ def parse_options():
         ("--length", 1, 2**40, "total length of all contigs"),
         ("--contigs", 1, 10**7, "number of contigs; the first is five times as long as the last"),
         ("--seed", 0, 2**63 - 1, "seed of the random numbers"),
-        ("--iupac-letters", 0, 2**40, "number of bases replaced by ambiguous letters like R"),
+        ("--iupac-letters", 0, 2**40, "number of bases replaced by ambiguous letters such as R"),
         ("--line-width", 1, 10**6, "bases per line"),
     ):
         parser.add_argument(flag, **Whole(least, most).argument(), help=meaning)

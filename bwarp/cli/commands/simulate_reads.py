@@ -35,7 +35,7 @@ CHUNK_READS = 1 << 17
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     parser.add_argument(
-        "--reference", required=True, metavar="REF.fa[.gz]", help="FASTA file to draw from"
+        "--reference", required=True, metavar="REF.fa[.gz]", help="FASTA file to draw reads from"
     )
     parser.add_argument(
         "-1", dest="output1", required=True, metavar="R1.fq[.gz]", help="FASTQ file to write"
@@ -67,12 +67,14 @@ def parse_options():
         ("insert-mean", ReadParameters.insert_mean, "mean insert size, both reads included"),
         ("insert-sd", ReadParameters.insert_sd, "standard deviation of the insert size"),
         ("variant-rate", VariantParameters.rate, "variants per base of the reference"),
-        ("indel-fraction", VariantParameters.indel_fraction, "the fraction of indels in variants"),
-        ("error-rate-start", ReadParameters.error_rate_start, "errors per base, first cycle"),
-        ("error-rate-end", ReadParameters.error_rate_end, "errors per base, last cycle"),
+        ("indel-fraction", VariantParameters.indel_fraction,
+         "fraction of variants that are indels"),
+        ("error-rate-start", ReadParameters.error_rate_start, "errors per base in the first cycle"),
+        ("error-rate-end", ReadParameters.error_rate_end, "errors per base in the last cycle"),
         ("error-indel-fraction", ReadParameters.error_indel_fraction,
-         "the fraction of indels in the errors"),
-        ("random-fraction", ReadParameters.random_fraction, "the fraction of random reads"),
+         "fraction of errors that are indels"),
+        ("random-fraction", ReadParameters.random_fraction,
+         "fraction of reads that are random sequence"),
     ):  # fmt: skip
         parser.add_argument(f"--{option}", type=float, default=default, metavar="F", help=what)
     return parser
@@ -80,9 +82,9 @@ def parse_options():
 
 def _outputs(options) -> list[str]:
     if options.reads is not None and options.output2 is not None:
-        raise UsageError("--reads makes single reads: leave -2 out, or ask for --pairs")
+        raise UsageError("--reads simulates single reads: omit -2, or use --pairs")
     if options.pairs is not None and options.output2 is None:
-        raise UsageError("--pairs needs a second file: give it with -2, or ask for --reads")
+        raise UsageError("--pairs requires a second file: use -2, or --reads for single reads")
     outputs = [name for name in (options.output1, options.output2) if name is not None]
     check_outputs([*outputs, options.vcf], [options.reference])
     return outputs

@@ -24,6 +24,7 @@ from pathlib import Path
 import bwarp
 from bwarp.cli.first_use.listed_functions import ListedFunction, functions_of_kind, types_of_text
 from bwarp.cli.subcommands import SUBCOMMANDS
+from bwarp.counted import counted
 from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
 from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
 from bwarp.runtime.compiled_code import code_folder, keep, kept, package_state, remove_unused
@@ -31,7 +32,7 @@ from bwarp.runtime.machine_code import leave_inner_functions_to_callers
 from bwarp.runtime.progress import duration, say, status_line
 from bwarp.runtime.signals import not_ended, undone_if_ended
 
-_COMPILING = "compiling for this machine, once"
+_COMPILING = "compiling for this machine (once)"
 
 #: Below this number of seconds, programs compile on their own: workers take 0.5 s to start.
 WORTH_IT = 3.0
@@ -101,7 +102,7 @@ def _compile(jobs: Sequence[Job], processes: int) -> None:
     # Kernels of several programs are one job.
     seconds = {json.dumps(job): max(taken, 0.1) for taken, job in jobs}
     processes = min(processes, len(seconds))
-    say(f"{_COMPILING}: {len(seconds)} functions, {processes} at a time")
+    say(f"{_COMPILING}: {counted(len(seconds), 'function')}, {processes} at a time")
     start = time.monotonic()
     left, done = iter(seconds), []
     paths = [str(Path(bwarp.__file__).parent.parent), os.environ.get("PYTHONPATH")]
@@ -145,7 +146,7 @@ def _progress(seconds: dict[str, float], done: Sequence[str], passed: float) -> 
     """Return a line with the number of functions left and the estimated time."""
     taken = sum(seconds[line] for line in done)
     time_left = duration(passed / taken * (sum(seconds.values()) - taken))
-    return f"{_COMPILING}: {len(seconds) - len(done)} functions left, about {time_left}"
+    return f"{_COMPILING}: {counted(len(seconds) - len(done), 'function')} left, about {time_left}"
 
 
 def _worker(environment: dict[str, str]) -> subprocess.Popen:

@@ -1,6 +1,6 @@
 """Count how many simulated reads are mapped correctly, by mapping quality.
 
-A read is correct if mapped within 20 bases of the origin in its name. Reads must be from
+A read is correct if it is mapped within 20 bases of the origin in its name. Reads must be from
 bwarp simulate-reads or dwgsim.
 """
 
@@ -21,7 +21,13 @@ bwarp count-correct sample.bam -o truth.json
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     parser.add_argument("alignments", metavar="IN.bam|IN.sam")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.json", help="- is stdout")
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT.json",
+        help="file to write; - is standard output",
+    )
     return parser
 
 

@@ -1,7 +1,7 @@
 """Write a table of the counts and the time of each step of the chain for a sample.
 
 A row has the step, the quantity counted, the number, and the seconds of the step's jobs over all
-batches as measured by Snakemake, without the time spent compiling.
+batches as measured by Snakemake, excluding compilation.
 """
 
 import os
@@ -37,7 +37,9 @@ ROWS = (
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES, output("OUT.tsv", "table to write"))
-    parser.add_argument("stats", metavar="SAMPLE.stats.json", help="of bwarp allmap or merge")
+    parser.add_argument(
+        "stats", metavar="SAMPLE.stats.json", help="statistics of bwarp allmap or bwarp merge-loci"
+    )
     parser.add_argument(
         "--times", nargs="*", default=[], metavar="BENCHMARK.tsv",
         help="Snakemake's benchmark files of the jobs, in folders named after the steps, with the "

@@ -56,7 +56,7 @@ def parse_options():
     parser = program_parser(__doc__, EXAMPLES)
     parser.add_argument(
         "--statistics", nargs="+", required=True, metavar="SAMPLE.stats.json",
-        help="one file per sample, named after the sample",
+        help="statistics, one file per sample, named after the sample",
     )  # fmt: skip
     parser.add_argument(
         "--truth",
@@ -65,8 +65,10 @@ def parse_options():
         metavar="SAMPLE.json",
         help="counts of correct reads of simulated samples",
     )
-    parser.add_argument("--index-sizes", metavar="INDEX.txt", help="sizes of the index's parts")
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER")
+    parser.add_argument(
+        "--index-sizes", metavar="INDEX.txt", help="sizes of the parts of the index"
+    )
+    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="folder to write")
     return parser
 
 
@@ -126,7 +128,7 @@ def read(path: str, key: str) -> dict:
     try:
         counts = json.loads(Path(path).read_text())
     except ValueError as error:
-        raise InputError(f"{path}: is not JSON: {error}") from None
+        raise InputError(f"{path}: not JSON: {error}") from None
     if not isinstance(counts, dict) or key not in counts:
-        raise InputError(f"{path}: has no {key}: give a file that bwarp wrote for this")
+        raise InputError(f"{path}: no entry {key}: give a file that bwarp wrote for this option")
     return counts

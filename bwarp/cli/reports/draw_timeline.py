@@ -21,14 +21,14 @@ bwarp draw-timeline t.json -o t.svg --title "map, 16 threads"
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES, output("OUT.svg", "picture to write"))
-    parser.add_argument("timeline_file", metavar="T.json", help="what --timeline wrote")
-    parser.add_argument("--title", help="above the picture (default: the file's name)")
+    parser.add_argument("timeline_file", metavar="T.json", help="file written by --timeline")
+    parser.add_argument("--title", help="title of the picture (default: the name of the file)")
     return parser
 
 
 def main(options):
     if not options.output.endswith(".svg"):
-        raise UsageError(f"-o {options.output}: the name of a picture ends in .svg")
+        raise UsageError(f"{options.output}: the output must end in .svg")
     check_outputs([options.output], [options.timeline_file])
     try:
         steps, names = parse_timeline(Path(options.timeline_file).read_text())

@@ -16,10 +16,8 @@ bwarp preview-table results/mems/reads.mums -o reads.html --no-header
 
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES, output("OUT.html", "page to write"))
-    parser.add_argument("table", metavar="TABLE", help="plain or gz")
-    parser.add_argument(
-        "--no-header", action="store_true", help="the table has no line of column names"
-    )
+    parser.add_argument("table", metavar="TABLE", help="table, plain or gz")
+    parser.add_argument("--no-header", action="store_true", help="the table has no header")
     return parser
 
 

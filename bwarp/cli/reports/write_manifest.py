@@ -1,4 +1,4 @@
-"""Write a manifest of a run as JSON: checksums of its files, versions, parameters."""
+"""Write a manifest of a run as JSON: checksums of its files, versions and parameters."""
 
 import json
 
@@ -15,7 +15,7 @@ bwarp write-manifest --inputs genome.fa R1.fq.gz R2.fq.gz --outputs sample.bam -
 
 def parse_options():
     parser = program_parser(
-        __doc__ + " Checksums are MD5; every file is read once.",
+        __doc__ + " Checksums are MD5; each file is read once.",
         EXAMPLES,
         output("OUT.json", "file to write"),
     )
@@ -26,7 +26,10 @@ def parse_options():
         "--outputs", nargs="*", default=[], metavar="FILE", help="files, or folders of files"
     )
     parser.add_argument(
-        "--parameters", default="{}", metavar="JSON", help="further entries (default: none)"
+        "--parameters",
+        default="{}",
+        metavar="JSON",
+        help="further entries, as a JSON object (default: none)",
     )
     return parser
 
@@ -38,7 +41,7 @@ def main(options):
     except ValueError:
         parameters = None
     if not isinstance(parameters, dict):
-        raise UsageError('--parameters is no JSON object: write one such as {"mode": "local"}')
+        raise UsageError('--parameters is not a JSON object: write one such as {"mode": "local"}')
     made = manifest(options.inputs, options.outputs, parameters, options.threads)
     with atomic_file(options.output, "w") as file:
         file.write(json.dumps(made, indent=1) + "\n")

@@ -62,9 +62,11 @@ def parse_options():
 def main(options):
     # The second read of a named pipe would block.
     if options.queries == "-" or Path(options.queries).is_fifo():
-        raise UsageError(f"{options.queries}: queries are read twice to be cut: give a file")
+        raise UsageError(
+            f"{options.queries}: the queries are read twice: use a file, not standard input"
+        )
     if options.search != "search" and (options.matrix or options.match is not None):
-        raise UsageError("--matrix and --match are for search: leave them out, or cut --for search")
+        raise UsageError("--matrix and --match require --for search")
     code_of_byte = CODE_OF_BYTE
     if options.search == "search":
         code_of_byte = search_scoring(options.matrix, options.match, None, 0, 1).code_of_byte

@@ -34,14 +34,14 @@ def parse_options():
         Option(
             "reads",
             File("READS"),
-            f"first files that bwarp batch-reads wrote, enough to contain {FIRST_PAIRS:,} pairs",
+            f"first files written by bwarp batch-reads, enough to contain {FIRST_PAIRS:,} pairs",
             required=True,
             many=True,
         ),
         Option(
             "loci",
             File("LOCI"),
-            "files that bwarp extend-candidates wrote for them",
+            "files written by bwarp extend-candidates for these reads",
             required=True,
             many=True,
         ),
@@ -54,9 +54,8 @@ def main(options):
     check_outputs([options.output], [options.index, *options.reads, *options.loci])
     if len(options.reads) != len(options.loci):
         raise UsageError(
-            f"--reads has {counted(len(options.reads), 'file')} and --loci "
-            f"{len(options.loci):,}: give the "
-            "loci of every batch"
+            f"--reads has {counted(len(options.reads), 'file')} but --loci has "
+            f"{len(options.loci):,}: give one file of loci per batch"
         )
     index = load_index(options.index)
     sizes = []
@@ -69,7 +68,7 @@ def main(options):
             check_all_loci(loci)
             for chunk, rounds, _ in found_rounds(reads, [loci], index.reference):
                 if chunk.ends == 1:
-                    raise UsageError(f"--reads {of_reads}: has no pairs: give batches of pairs")
+                    raise UsageError(f"--reads {of_reads}: no pairs: give batches of pairs")
                 most = pairs_left(chunk)
                 if not most:
                     break

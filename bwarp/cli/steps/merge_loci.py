@@ -1,4 +1,4 @@
-"""Merge the loci of batches, as bwarp write-alignments wrote them: BAM, TSV or PAF.
+"""Merge the loci of batches, written by bwarp write-alignments as BAM, TSV or PAF.
 
 The tables .over.tsv and .skipped.tsv and the counts .stats.json of the batches are merged as well.
 The output is byte-identical to that of bwarp allmap with all reads.
@@ -39,7 +39,7 @@ def parse_options():
     parser = program_parser(
         __doc__,
         EXAMPLES,
-        output("OUT", "file to write, of the same format"),
+        output("OUT", "file to write, in the same format"),
     )
     parser.add_argument("batches", nargs="+", metavar="BATCH", help="files of loci, in order")
     return parser
@@ -49,9 +49,9 @@ def main(options):
     form = format_of(options.output)
     for path in [options.output, *options.batches]:
         if path == "-":
-            raise UsageError("-: batches are merged from files to a file: name one")
+            raise UsageError("-: batches are merged from files to a file: give the name of a file")
         if format_of(path) != form:
-            raise UsageError(f"{path}: all files must be of one format, {form} as the output is")
+            raise UsageError(f"{path}: all files must have the format of the output, {form}")
     inputs = [file for batch in options.batches for file in [batch, *beside(batch)]]
     outputs = outputs_of(options.output, stats_of(options.output))
     check_outputs(outputs, inputs)
@@ -124,7 +124,8 @@ def join_loci(file: IO[bytes], paths: list[Path]) -> None:
     for path, header in zip(paths, headers, strict=True):
         if header not in (paired, paired.replace(b"\tpair\n", b"\n")):
             raise InputError(
-                f"{path}: was written with another extension than other batches: write all with one"
+                f"{path}: written with a different --extension than other batches: write all with "
+                "the same one"
             )
     file.write(paired)
     for path, header in zip(paths, headers, strict=True):
@@ -145,7 +146,7 @@ def header_of(path: Path) -> bytes:
 
 def skip_header(part: IO[bytes], path: Path, header: bytes) -> None:
     if part.read(len(header)) != header:
-        raise InputError(f"{path}: not a table that bwarp write-alignments wrote: write it again")
+        raise InputError(f"{path}: not a table of bwarp write-alignments: write it again")
 
 
 @contextmanager
@@ -155,4 +156,6 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         with open_file(path, "rb") as file:
             yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: the compressed file is damaged ({error})") from None
+        raise InputError(
+            f"{path}: the compressed file is damaged ({error}): download or write it again"
+        ) from None

@@ -35,10 +35,10 @@ def parse_options():
 def main(options):
     ending = Path(options.output).suffix
     if ending not in HAS_HEADER:
-        raise UsageError(f"{options.output}: tables are merged as .tsv or .mums: end the name so")
+        raise UsageError(f"{options.output}: the output must end in .tsv or .mums")
     for part in options.parts:
         if Path(part).suffix != ending:
-            raise UsageError(f"{part}: all tables must end in {ending}, as the output does")
+            raise UsageError(f"{part}: all tables must end in {ending}, like the output")
     check_outputs([options.output], options.parts)
     header = None
     with atomic_file(options.output) as file:
@@ -51,7 +51,8 @@ def main(options):
                         file.write(header)
                     if line != header or not line.endswith(b"\n"):
                         raise InputError(
-                            f"{path}: begins otherwise than {options.parts[0]}: make it again"
+                            f"{path}: the header differs from that of {options.parts[0]}: make it "
+                            "again"
                         )
                 shutil.copyfileobj(part, file, 1 << 20)
     say(f"{options.output}: {counted(len(options.parts), 'table')} merged")

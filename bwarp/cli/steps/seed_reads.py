@@ -1,4 +1,4 @@
-"""Cut the reads of a batch into parts and search these in an index.
+"""Cut the reads of a batch into parts and search them in an index.
 
 The second step of the chain, after bwarp batch-reads. Each read is cut into as many parts as
 are needed to miss no locus. LF steps lead from each SA row of a part to a sampled one (Liu and
@@ -59,7 +59,7 @@ def parse_options():
         Option(
             "after",
             File("LOCI"),
-            "file that bwarp extend-candidates wrote in the first round: search the unresolved "
+            "file written by bwarp extend-candidates in the first round: search its unresolved "
             "reads",
         ),
         *ALLMAP.only(*LOCI_SEARCHED),
@@ -109,8 +109,8 @@ def main(options):
             before.check_index(index.checksum, index.folder)
             if options_of_file(before) != limits:
                 raise UsageError(
-                    f"--after {options.after}: the first round was searched with other limits: "
-                    "give the same --edits, --gaps, --report and --seed-mismatches"
+                    f"--after {options.after}: the first round was searched with other limits: use "
+                    "the same --edits, --gaps, --report and --seed-mismatches"
                 )
             chunks = (
                 (chunk, found[0])

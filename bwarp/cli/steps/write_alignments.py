@@ -56,7 +56,7 @@ def parse_options():
         Option(
             "loci",
             File("LOCI"),
-            "files that bwarp extend-candidates wrote, one per round",
+            "files written by bwarp extend-candidates, one per round",
             required=True,
             many=True,
         ),
@@ -85,8 +85,8 @@ def main(options):
             reader.check_index(index.checksum, index.folder)
             if options_of_file(reader) != limits:
                 raise InputError(
-                    f"{reader.path}: was searched with other limits than {readers[0].path}: give "
-                    "the rounds of one search"
+                    f"{reader.path}: searched with other limits than {readers[0].path}: give the "
+                    "rounds of one search"
                 )
         if insert is not None:
             check_all_loci(readers[0])
@@ -104,8 +104,8 @@ def main(options):
             chunk, rounds, counts = of_chunk
             if insert is not None and chunk.ends == 1:
                 raise UsageError(
-                    f"--reads {options.reads}: has no pairs: leave --insert-size and "
-                    "--estimated-insert-size out"
+                    f"--reads {options.reads}: no pairs: omit --insert-size and "
+                    "--estimated-insert-size"
                 )
             both = both_strands(chunk.codes, chunk.offsets)
             strata = limits.strata if insert is None else ALL

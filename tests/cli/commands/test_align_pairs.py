@@ -132,12 +132,12 @@ def test_fastq_and_large_files_stream(run_program, tmp_path):
     [
         (
             ">a\nACGT\n>b\n\n>c\nA\n", (), 1,
-            "q.fa: record 2 (b) has no sequence: remove it and its partner",
+            "q.fa, record 2 (b) has no sequence: remove it and its partner",
         ),
         (
             ">a\nACGT\n>b\nA\n", (), 1,
-            "q.fa has 2 records but r.fa.gz has 3: record i goes with record i, so both must have "
-            "as many",
+            "q.fa has 2 records but r.fa.gz has 3: query i is aligned to reference i, so their "
+            "numbers must be equal",
         ),
         (QUERIES, ("--gap-open", "-6"), 2,
          "argument -O/--gap-open: '-6' is not a whole number from 0 to 10000 (see align_pairs.py "
@@ -146,21 +146,21 @@ def test_fastq_and_large_files_stream(run_program, tmp_path):
          "argument --mismatch: '4' is not a whole number from -10000 to 0 (see align_pairs.py "
          "--help)"),
         (QUERIES, ("--matrix", "BLOSUM62", "--match", 2), 2,
-         "--matrix takes the place of --match and --mismatch: give one of both"),
+         "--matrix cannot be combined with --match or --mismatch"),
         (QUERIES, ("--overhang", "indel"), 2,
-         "--overhang and --parameters are for --mode gatk: leave them out"),
+         "--overhang and --parameters require --mode gatk"),
         (QUERIES, ("--mode", "local", "--free-ends", "query-end"), 2,
-         "--free-ends is for --mode semiglobal, not local"),
+         "--free-ends requires --mode semiglobal, not local"),
         (QUERIES, ("--free-ends", "query-end,both"), 2,
          "free end 'both' is not one of query-start, query-end, reference-start, reference-end"),
         (QUERIES, ("--mode", "gatk", "--matrix", "BLOSUM62"), 2,
-         "--matrix and --free-ends are not for --mode gatk: leave them out"),
+         "--mode gatk cannot be combined with --matrix or --free-ends"),
         (QUERIES, ("--mode", "gatk", "--algorithm", "run-lengths"), 2,
-         "algorithm run-lengths needs a GPU, and the backend is cpu: use --algorithm band"),
+         "algorithm run-lengths requires a GPU, but the backend is cpu: use --algorithm band"),
         (QUERIES, ("--algorithm", "run-lengths"), 2,
-         "--algorithm run-lengths is for --mode gatk: leave it out"),
+         "--algorithm run-lengths requires --mode gatk"),
         (QUERIES, ("--pairs", "t.tsv"), 2,
-         "give --pairs, or --queries with --references, not both"),
+         "--pairs cannot be combined with --queries or --references"),
         (QUERIES, ("--backend", "cuda"), 2, None),
     ],
 )  # fmt: skip
@@ -180,11 +180,10 @@ def test_refusals_are_one_line(run_program, files, queries, options, rc, message
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("ACGT\tAC\tGT", "t.tsv: line 2 has 3 columns: give query and reference, or query name, "
-         "query, reference name and reference, with tabs between them"),
-        ("ACGT\t", "t.tsv: line 2: the reference is empty: remove that line"),
-        ("ACJT\tACG", "t.tsv: line 2: 'J' in the query is not a letter of the alphabet that the "
-         "scores are for"),
+        ("ACGT\tAC\tGT", "t.tsv, line 2: found 3 columns: write query and reference, or query "
+         "name, query, reference name and reference, separated by tabs"),
+        ("ACGT\t", "t.tsv, line 2: the reference is empty: remove the line"),
+        ("ACJT\tACG", "t.tsv, line 2: 'J' in the query is not in the alphabet of the scores"),
     ],
 )  # fmt: skip
 def test_bad_tables_are_refused(run_program, tmp_path, line, message):
@@ -198,14 +197,16 @@ def test_bad_tables_are_refused(run_program, tmp_path, line, message):
 def test_other_refusals(run_program, files):
     done = align(run_program, files, "out.bam")
     assert done.stderr.endswith(
-        "error: out.bam: name the output .tsv, .paf or .sam (or .gz after it)\n"
+        "error: out.bam: the output must end in .tsv, .paf or .sam, or one with .gz\n"
     )
     done = align(run_program, files, "out.sam", "--matrix", "NUC.4.4")
-    assert done.stderr.endswith("error: SAM holds nucleotides: with --matrix, write .tsv or .paf\n")
+    assert done.stderr.endswith(
+        "error: SAM output requires nucleotides: with --matrix, write .tsv or .paf\n"
+    )
     (files / "q.fa").write_text(">a\nACZT\n>b\nA\n>c\nA\n")
     done = align(run_program, files, "out.tsv")
     assert (done.rc, done.stderr) == (
-        1, "align_pairs.py: error: q.fa, line 2: 'Z' is not a letter of this kind of sequence\n"
+        1, "align_pairs.py: error: q.fa, line 2: 'Z' is not a valid sequence letter\n"
     )  # fmt: skip
     done = align(run_program, files, "out.tsv", "--matrix", "TRANS")
     assert done.rc == 1, "a matrix over ACGT has no Z either"
@@ -214,7 +215,7 @@ def test_other_refusals(run_program, files):
 def test_a_matrix_without_a_letter_and_scores_beyond_the_bound_are_refused(run_program, files):
     done = align(run_program, files, "out.tsv", "--matrix", "HOXD70")
     assert (done.rc, done.stderr) == (
-        1, "align_pairs.py: error: q.fa, line 6: 'N' is not a letter of this kind of sequence\n"
+        1, "align_pairs.py: error: q.fa, line 6: 'N' is not a valid sequence letter\n"
     )  # fmt: skip
     (files / "t.tsv").write_text(f"{'A' * 60_000}\t{'C' * 60_000}\n")
     done = run_program(
@@ -224,7 +225,7 @@ def test_a_matrix_without_a_letter_and_scores_beyond_the_bound_are_refused(run_p
     assert (done.rc, done.stderr) == (
         1,
         "align_pairs.py: error: 60000 against 60,000 residues can score 600010000 or -120023, "
-        "beyond the 536870912 that fits: use smaller scores and gap costs, or shorter sequences\n",
+        "beyond the limit of 536870912: use smaller scores and gap costs, or shorter sequences\n",
     )
 
 
@@ -233,23 +234,23 @@ def test_a_matrix_without_a_letter_and_scores_beyond_the_bound_are_refused(run_p
     [
         (
             b">a\nAC\n>b\x00c d\nAC\n", b">r\nAC\n>s\nAC\n",
-            r"q.fa: record 2: SAM allows no read name like 'b\x00c' (printable ASCII, up to 254 "
-            "characters, no @ at its start): rename it, or write .tsv or .paf",
+            r"q.fa, record 2: SAM does not allow the read name 'b\x00c' (printable ASCII, at "
+            r"most 254 characters, no @ at the start): rename it, or write .tsv or .paf",
         ),
         (
             b">@a\nAC\n", b">r\nAC\n",
-            "q.fa: record 1: SAM allows no read name like '@a' (printable ASCII, up to 254 "
-            "characters, no @ at its start): rename it, or write .tsv or .paf",
+            "q.fa, record 1: SAM does not allow the read name '@a' (printable ASCII, at most "
+            "254 characters, no @ at the start): rename it, or write .tsv or .paf",
         ),
         (
             b">%b\nAC\n" % (b"a" * 255), b">r\nAC\n",
-            f"q.fa: record 1: SAM allows no read name like '{'a' * 255}' (printable ASCII, up to "
-            "254 characters, no @ at its start): rename it, or write .tsv or .paf",
+            f"q.fa, record 1: SAM does not allow the read name '{'a' * 255}' (printable ASCII, "
+            "at most 254 characters, no @ at the start): rename it, or write .tsv or .paf",
         ),
         (
             b">a\nAC\n>b\nAC\n", b">r\nAC\n>s,t u\nAC\n",
-            "r.fa: record 2: SAM allows no contig name like 's,t' (printable ASCII, no comma, "
-            "quote or bracket, not * or = at the start): rename it, or write .tsv or .paf",
+            "r.fa, record 2: SAM does not allow the contig name 's,t' (printable ASCII, no "
+            "comma, quote or bracket, no * or = at the start): rename it, or write .tsv or .paf",
         ),
     ],
 )  # fmt: skip

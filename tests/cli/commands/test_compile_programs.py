@@ -36,8 +36,8 @@ def test_where_no_code_can_be_kept_nothing_is_compiled(compiled, tmp_path, monke
     done = run_here("compile_programs", "map", folder=tmp_path)
     assert (done.rc, compiled) == (2, [])
     assert done.last_line.endswith(
-        "error: compiled code cannot be kept: no folder for it can be written: set NUMBA_CACHE_DIR "
-        "to one that you alone may write"
+        "error: compiled code cannot be stored: set NUMBA_CACHE_DIR to a folder that only you "
+        "can write"
     )
 
 

@@ -165,14 +165,20 @@ def test_pairs_name_their_mates(given, tmp_path):
     make_mates(folder)
     run(folder, "-1", folder / "one.fq", "-2", folder / "one.fq.2", "-o", out, "-e", 2)
     with pysam.AlignmentFile(out) as bam:
-        records = [record for record in bam if not record.is_secondary]
+        records = [record for record in bam if not record.is_proper_pair]
     assert all(record.is_paired for record in records)
-    primary = {(record.query_name, record.is_read1): record for record in records}
-    for (name, first), record in primary.items():
-        mate = primary[name, not first]
+    primary = {
+        (record.query_name, record.is_read1): record
+        for record in records
+        if not record.is_secondary
+    }
+    for record in records:
+        mate = primary[record.query_name, not record.is_read1]
         assert record.mate_is_unmapped == mate.is_unmapped
+        assert record.next_reference_id == mate.reference_id
         assert record.next_reference_start == mate.reference_start
         assert record.mate_is_reverse == mate.is_reverse
+    assert {record.mate_is_unmapped for record in records if record.is_secondary} == {True, False}
 
 
 @pytest.fixture(scope="module")
@@ -525,30 +531,28 @@ def test_reads_that_cannot_be_searched_are_listed(given, tmp_path):
     ("arguments", "message"),
     [
         (("-o", "o.txt", "-e", 1),
-         "o.txt: name the output .bam, .tsv or .paf (.tsv.gz and .paf.gz too)"),
-        (("-o", "o.tsv", "-e", 32), "--edits 32 cannot be searched: use 0 to 31"),
-        (("-o", "o.tsv", "-e", "60%"), "--edits 60% cannot be searched: use 0% to 50%"),
+         "o.txt: the output must end in .bam, .tsv, .tsv.gz, .paf or .paf.gz"),
+        (("-o", "o.tsv", "-e", 32), "--edits 32 is out of range: use 0 to 31"),
+        (("-o", "o.tsv", "-e", "60%"), "--edits 60% is out of range: use 0% to 50%"),
         (("-o", "o.tsv", "-e", 2, "--gaps", 3),
-         "--gaps 3 is more than --edits 2: every gap letter is an edit: use 0 to 2"),
+         "--gaps 3 is greater than --edits 2: each base of a gap is an edit: use 0 to 2"),
         (("-o", "o.tsv", "-e", 2, "--seed-mismatches", 5),
          "argument --seed-mismatches: '5' is not a whole number from 0 to 4, or auto"),
         (("-o", "o.tsv", "-e", "x"), "'x' is neither a whole number nor a percentage such as 3%"),
         (("-o", "o.tsv", "-e", 2, "--report", "some"),
-         "'some' is not all, best, or strata:1 and the like"),
+         "'some' is not all, best, or strata:N such as strata:1"),
         (("-o", "o.tsv", "-e", 2, "--seed-mismatches", "x"),
          "'x' is not a whole number from 0 to 4, or auto"),
         (("-o", "o.tsv", "-e", 2, "-R", "@RG\tID:1"),
-         "--read-group is for BAM: leave it out, or name the output .bam"),
+         "--read-group requires BAM output"),
         (("-o", "o.tsv", "-e", 2, "--xa"),
-         "--xa is for BAM: leave it out, or name the output .bam"),
+         "--xa requires BAM output"),
         (("-o", "o.tsv", "-e", 2, "--gap-open", 4),
-         "gap-open is a score: it is for the extension semiglobal or local: leave it out, or "
-         "choose one of these"),
+         "gap-open requires the extension semiglobal or local"),
         (("-o", "o.tsv", "-e", 2, "--extension", "local", "-A", 20),
-         "gap-open is 120: write a whole number from 0 to 100"),
+         "gap-open is 120: use a whole number from 0 to 100"),
         (("-o", "o.tsv", "-e", 2, "-I", "300,40"),
-         "--insert-size and --orientation are for pairs: give -2 or --interleaved, or leave them "
-         "out"),
+         "--insert-size and --orientation require pairs: use -2 or --interleaved"),
     ],
 )  # fmt: skip
 def test_refusals_are_one_line(given, tmp_path, monkeypatch, arguments, message):

@@ -165,23 +165,23 @@ def test_errors(genomes, run_program, tmp_path):
     output = tmp_path / "out.paf"
     base = ["--queries", queries, "-o", output]
     for arguments, rc, message in [
-        ([*base], 2, "give an index by --index, or a FASTA file by --reference"),
+        ([*base], 2, "no reference is given: use --index or --reference"),
         ([*base, "--index", index, "--reference", reference], 2,
-         "give an index by --index, or a FASTA file by --reference"),
+         "no reference is given: use --index or --reference"),
         ([*base, "--index", index, "-c"], 2,
-         "--forward-positions is for MUMmer's format: leave it out, or give an output that does "
-         "not end in .paf"),
+         "--forward-positions requires MUMmer's format: omit it, or use an output that does not "
+         "end in .paf"),
         ([*base, "--index", index, "-l", "0"], 2,
          "argument -l/--min-length: '0' is not a whole number from 1 to 2147483648"),
         (["--queries", queries, "-o", tmp_path / "x.bed.gz", "--index", index], 2,
-         f"{tmp_path}/x.bed.gz: matches are not written as .bed: end the name in .mums for "
-         "MUMmer's format, or in .tsv, .paf or .parquet"),
+         f"{tmp_path}/x.bed.gz: matches cannot be written as .bed: use .mums for "
+         "MUMmer's format, or .tsv, .paf or .parquet"),
         (["--queries", queries, "-o", tmp_path / "x.parquet.gz", "--index", index], 2,
-         f"{tmp_path}/x.parquet.gz: Parquet is compressed already: leave out .gz"),
+         f"{tmp_path}/x.parquet.gz: Parquet is already compressed: omit .gz"),
         ([*base, "--reference", reference, "--backend", "cuda"], 2,
-         "--backend cuda needs --index, made with bwarp index, or --chunk-bases"),
+         "--backend cuda requires --index or --chunk-bases"),
         (["--queries", nameless, "-o", output, "--index", index], 1,
-         f"{nameless}: record 2 has no name: write one after its > or @"),
+         f"{nameless}, record 2 has no name: write one after > or @"),
         ([*base, "--index", tmp_path / "none"], 1, f"{tmp_path}/none: no such index"),
     ]:  # fmt: skip
         done = run_program("find_mems.py", *arguments)

@@ -161,16 +161,16 @@ def test_guides_alone_on_lines_and_without_a_pam(run_program, index):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no guides: write FASTA, or one sequence a line"),
-        (">a\nACGTACGTACGTAC\n", "guide a has 14 bases: 15 to 40 can be searched"),
-        (">a\n" + "A" * 41, "guide a has 41 bases: 15 to 40 can be searched"),
-        (f">a\n{GUIDE}\n>a\n{GUIDE}\n", "two guides have the name a: every one needs its own"),
-        (f"{GUIDE}\n{GUIDE}\n", f"two guides have the name {GUIDE}: every one needs its own"),
-        (f">a\n{GUIDE}NGG\n", "guide a: 'N' at position 21: guides are of A, C, G and T; the PAM, "
-         "which may have IUPAC letters, is given by --pam"),
+        ("", "no guides: write FASTA, or one sequence per line"),
+        (">a\nACGTACGTACGTAC\n", "guide a has 14 bases: guides must have 15 to 40"),
+        (">a\n" + "A" * 41, "guide a has 41 bases: guides must have 15 to 40"),
+        (f">a\n{GUIDE}\n>a\n{GUIDE}\n", "two guides are named a: rename one"),
+        (f"{GUIDE}\n{GUIDE}\n", f"two guides are named {GUIDE}: rename one"),
+        (f">a\n{GUIDE}NGG\n", "guide a: 'N' at position 21 is not A, C, G or T: give the PAM "
+         "with --pam, not in the guide"),
         (f">\n{GUIDE}\n", "line 1: a guide without a name: write >name"),
-        (f"a\t{GUIDE}\t5\n", "line 1: has 3 cells: write a name and a sequence, or a "
-         "sequence alone"),
+        (f"a\t{GUIDE}\t5\n", "line 1: found 3 columns: write a name and a "
+         "sequence, or only a sequence"),
     ],
 )  # fmt: skip
 def test_guides_that_are_refused(refused, index, tmp_path, text, message):
@@ -187,11 +187,11 @@ def test_guides_that_are_refused(refused, index, tmp_path, text, message):
     [
         (("--pam", "NGZ"), "--pam NGZ: 'Z' is not a nucleotide letter (IUPAC): write PAMs such as "
          "NGG or NGG,NAG, or none"),
-        (("--pam", "NGG,"), "--pam NGG,: a PAM has 1 to 16 bases, or is none"),
+        (("--pam", "NGG,"), "--pam NGG,: a PAM must have 1 to 16 bases, or be none"),
         (("--mismatches", "7"), "argument -v/--mismatches: '7' is not a whole number from 0 to 6"),
         (("--dna-bulges", "3"), "argument --dna-bulges: '3' is not a whole number from 0 to 2"),
-        (("-o", "out.txt"), "out.txt: the ending says no format: use .tsv, .bed, .tsv.gz or "
-         ".bed.gz, or say it by --format"),
+        (("-o", "out.txt"), "out.txt: the output must end in .tsv, .bed, .tsv.gz or .bed.gz, "
+         "unless --format is given"),
     ],
 )  # fmt: skip
 def test_options_that_are_refused(refused, index, guides, tmp_path, words, message):
@@ -214,8 +214,8 @@ def test_guides_with_their_pam(run_program, index, tmp_path, pam, side, before, 
 
     ends = "ends" if side == 3 else "begins"
     warning = (
-        f"warning: every guide {ends} with the PAM {pam}, which is searched for beside the guide: "
-        "if the guides were exported with their PAM, give --guides-have-pam\n"
+        f"warning: every guide {ends} with the PAM {pam}, which is searched for next to the guide: "
+        "if the guides include their PAM, use --guides-have-pam\n"
     )
     assert warning in search(before, behind).stderr
     alone = search("", "")
@@ -247,17 +247,17 @@ def test_a_guide_without_its_pam_is_named(refused, index, tmp_path):
     code, said = refused(*run, "--guides-have-pam")
     assert code == 1
     assert said.rstrip().endswith(
-        "g.fa, guide b does not end with the PAM NGG: correct the guide or --pam, or leave out "
+        "g.fa, guide b does not end with the PAM NGG: correct the guide or --pam, or omit "
         "--guides-have-pam"
     )
     code, said = refused(*run, "--guides-have-pam", "--pam", "TTTV", "--pam-side", 5)
     assert "guide a does not begin with the PAM TTTV: " in said
     code, said = refused(*run, "--guides-have-pam", "--pam", "none")
     assert code == 2
-    assert "--guides-have-pam needs the PAM: give --pam, or leave --guides-have-pam out" in said
+    assert "--guides-have-pam requires a PAM: use --pam, or omit --guides-have-pam" in said
     (tmp_path / "g.fa").write_text(f">c\n{'A' * 41}TGG\n")
     code, said = refused(*run, "--guides-have-pam")
-    assert "guide c has 41 bases: 15 to 40 can be searched" in said
+    assert "guide c has 41 bases: guides must have 15 to 40" in said
 
 
 def test_two_names_of_one_sequence_have_rows_each(run_program, index, tmp_path):

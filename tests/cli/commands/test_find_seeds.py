@@ -84,7 +84,8 @@ def test_tables_and_messages(run_program, index, queries, tmp_path):
         assert (done.rc, done.stdout) == (0, "")
         # A slow machine that compiles first reports progress before this line.
         assert done.stderr.splitlines()[-2:] == [
-            f"warning: 3 queries were not searched: {tmp_path}/new_folder/out.skipped.tsv says why",
+            f"warning: 3 queries were not searched: see "
+            f"{tmp_path}/new_folder/out.skipped.tsv for the reasons",
             f"4 k-mers searched: {hits.count(chr(10)) - 1:,} hits of 2, 1 over the limit, "
             "1 without a hit; 3 skipped",
         ]
@@ -153,7 +154,10 @@ def test_no_queries(run_program, index, tmp_path):
     output = tmp_path / "out.tsv"
     done = run_program(SCRIPT, "--index", index, "--queries", tmp_path / "empty.fa", "-o", output)
     assert done.rc == 0
-    assert done.stderr.splitlines()[0] == f"warning: {tmp_path}/empty.fa holds no queries"
+    assert (
+        done.stderr.splitlines()[0]
+        == f"warning: {tmp_path}/empty.fa: the file contains no sequences"
+    )
     assert output.read_text() == HITS_HEADER
 
 
@@ -162,19 +166,19 @@ def test_no_queries(run_program, index, tmp_path):
     [
         (
             ["--step", "3"],
-            "--step is for cut k-mers: give their length with -k, or leave it out",
+            "--step requires -k",
         ),
         (
             ["-o", "hits.txt"],
-            "hits.txt: the ending says no format: use .tsv, .bed, .tsv.gz, .bed.gz or .parquet",
+            "hits.txt: the output must end in .tsv, .bed, .tsv.gz, .bed.gz or .parquet",
         ),
         (
             ["-o", "x.bed", "--count-only"],
-            "--count-only has no positions to list: write .tsv or .tsv.gz",
+            "--count-only requires .tsv or .tsv.gz output",
         ),
         (
             ["--locate", "gpu", "--backend", "cpu"],
-            "locate gpu needs a GPU, and the backend is cpu: use --locate cpu",
+            "locate gpu requires a GPU, but the backend is cpu: use --locate cpu",
         ),
         (
             ["-k", "7"],
@@ -207,10 +211,10 @@ def test_invalid_options(refused, index, queries, tmp_path, arguments, message):
             "{path}, line 1: neither FASTA (>name) nor FASTQ (@name): "
             "the line begins with 'not sequences'",
         ),
-        (">q\nACGTEACGT\n", "{path}, line 2: 'E' is not a letter of this kind of sequence"),
+        (">q\nACGTEACGT\n", "{path}, line 2: 'E' is not a valid sequence letter"),
         (
             ">a\nACGTACGTACGT\n>b\nACGTACGTACGT\n> \nACGTACGTACGT\n",
-            "{path}: record 3 has no name: write one after its > or @",
+            "{path}, record 3 has no name: write one after > or @",
         ),
     ],
 )

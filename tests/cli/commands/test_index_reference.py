@@ -75,7 +75,7 @@ def test_help_version_and_a_whole_run(run_program, fasta, tmp_path):
     assert done.stderr.splitlines()[0].startswith("indexing 30 bases of 2 contigs on c")
     assert done.stderr.splitlines()[-2:] == [
         "verifying ...",
-        "verified: the BWT spells the text, and the tables agree with it",
+        "verified: the BWT spells the text, and the tables match it",
     ]
 
 
@@ -116,7 +116,7 @@ def test_the_reverse_made_at_once_and_added_later(index_reference, program, tmp_
     options = ("--occ-rate", 32, "--backend", "cpu")
     at_once = index_reference("r.fa", "-o", "both", "--with-reverse", "--verify", *options)
     assert at_once.rc == 0
-    assert at_once.last == "verified: both BWTs spell the text, and the tables agree with it"
+    assert at_once.last == "verified: both BWTs spell the text, and the tables match it"
     assert index_reference("r.fa", "-o", "r.index", *options).rc == 0
     (tmp_path / "r.fa").unlink()
     said = []
@@ -132,7 +132,7 @@ def test_the_reverse_made_at_once_and_added_later(index_reference, program, tmp_
         # The second run writes nothing.
         before = {path: path.stat() for path in Path("1.index").iterdir()}
         assert index_reference("-o", "1.index", "--with-reverse") == (0, at_once.out, "")
-        assert said[3:] == ["1.index has the reverse BWT already: nothing was changed"]
+        assert said[3:] == ["1.index already has the reverse BWT: nothing was changed"]
         assert {path: path.stat() for path in Path("1.index").iterdir()} == before
     finally:
         program.say = kept
@@ -160,7 +160,9 @@ def test_a_gpu_that_is_too_small_to_add_the_reverse(index_reference, program, fa
     def build(reference, occ_rate, backend, *further):
         used.append(backend)
         if backend == "cuda":
-            raise GpuMemoryError("sorting takes 75.0 GB of GPU memory and 20.0 GB are free")
+            raise GpuMemoryError(
+                "sorting requires 75.0 GB of GPU memory, but only 20.0 GB are free"
+            )
         return build_reverse(reference, occ_rate, backend, *further)
 
     monkeypatch.setattr(program, "build_reverse", build)
@@ -172,17 +174,17 @@ def test_a_gpu_that_is_too_small_to_add_the_reverse(index_reference, program, fa
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", ": the file is empty: a FASTA file with the reference is needed"),
-        (b">a\n>b\n", ": no contig has any sequence"),
+        (b"", ": the file contains no sequences"),
+        (b">a\n>b\n", ": all contigs are empty"),
         (b">a\nNNNN\n", ": no contig has an A, C, G or T: there is nothing to index"),
-        (b">p\nMSEQNN\n", ", line 2: 'E' is a protein letter: the reference must be of DNA or RNA "
+        (b">p\nMSEQNN\n", ", line 2: 'E' is a protein letter: the reference must be DNA or RNA "
          "(IUPAC letters)"),
-        (b">a\nAC\n>a\nGT\n", ", line 3: contig 'a' stands in line 1 already: every contig needs "
-         "a name of its own"),
-        (gzip.compress(FASTA, mtime=0)[:-12], ": the compressed file ends too early: it was cut "
-         "off; fetch or write it again"),
-        (b"@r\nACGT\n+\nIIII\n", ", line 1: this looks like FASTQ; the reference must be FASTA "
-         "(>name)"),
+        (b">a\nAC\n>a\nGT\n", ", line 3: two contigs are named 'a', the first in line 1: rename "
+         "one"),
+        (gzip.compress(FASTA, mtime=0)[:-12], ": the compressed file is truncated: download or "
+         "write it again"),
+        (b"@r\nACGT\n+\nIIII\n", ", line 1: this looks like FASTQ, but the reference must be "
+         "FASTA (>name)"),
     ],
 )  # fmt: skip
 def test_bad_references(index_reference, tmp_path, content, message):
@@ -196,21 +198,21 @@ def test_bad_references(index_reference, tmp_path, content, message):
     ("arguments", "rc", "message"),
     [
         (["absent.fa", "-o", "i"], 1, "absent.fa: no such file or folder: check the path"),
-        ([".", "-o", "i"], 1, ".: is a folder where a file is wanted"),
+        ([".", "-o", "i"], 1, ".: is a folder, not a file"),
         (["r.fa"], 2, "the following arguments are required: -o/--output "
          "(see index_reference.py --help)"),
-        (["-o", "i"], 2, "no reference: give a FASTA file, or of an existing index --with-reverse "
-         "or --verify"),
+        (["-o", "i"], 2, "no reference is given: give a FASTA file, or use --with-reverse or "
+         "--verify with an existing index"),
         (["r.fa", "-o", "i", "--occ-rate", "48"], 2, "argument --occ-rate: '48' is not a "
          "multiple of 32 from 32 to 1024 (see index_reference.py --help)"),
         (["r.fa", "-o", "i", "--sa-rate", "0"], 2, "argument --sa-rate: '0' is not a whole "
          "number from 1 to 1024 (see index_reference.py --help)"),
         (["r.fa", "-o", "i", "--prefix-length", "15"], 2, "argument --prefix-length: '15' is "
          "not a whole number from 0 to 14, or auto (see index_reference.py --help)"),
-        (["r.fa", "-o", "i", "--memory", "16"], 2, "argument --memory: '16' is no size: write 16G "
-         "or 800M (see index_reference.py --help)"),
-        (["r.fa", "-o", "r.fa"], 2, "r.fa is taken by another file of this run: every "
-         "file needs a name of its own"),
+        (["r.fa", "-o", "i", "--memory", "16"], 2, "argument --memory: '16' is not a size such "
+         "as 16G or 800M (see index_reference.py --help)"),
+        (["r.fa", "-o", "r.fa"], 2, "r.fa: the name is used by another file of this run: choose "
+         "another output"),
         (["r.fa", "-o", "."], 2, None),
         (["-o", "i", "--verify"], 1, "i: no such index: make it with bwarp index "
          "REF.fa -o i"),
@@ -231,13 +233,13 @@ def test_unwritable_outputs_are_reported_before_reading_the_reference(index_refe
     answer = index_reference("absent.fa", "-o", "photos")
     assert answer.rc == 2
     assert answer.last == (
-        "index_reference.py: error: photos: holds other files, and no index.json; "
-        "give the name of a new folder, or of one to replace"
+        "index_reference.py: error: photos: contains other files and no index.json: give the "
+        "name of a new folder, or of one to replace"
     )
     (tmp_path / "photos" / "index.json").write_text("{}")
     answer = index_reference("absent.fa", "-o", "photos")
-    assert answer == (2, "", "index_reference.py: error: photos: holds an index.json that is not "
-                      "bwarp's: give the name of a new folder")  # fmt: skip
+    assert answer == (2, "", "index_reference.py: error: photos: contains an index.json that "
+                      "bwarp did not write: give the name of a new folder")  # fmt: skip
     assert sorted(os.listdir("photos")) == ["cat.jpg", "index.json"]
 
 
@@ -247,7 +249,7 @@ def test_contigs_in_which_nothing_can_match(index_reference, tmp_path, program, 
     program.warn_of_contigs_without_bases(["a"])
     program.warn_of_contigs_without_bases([])
     assert capfd.readouterr().err == (
-        "warning: nothing can match in 1 contig without A, C, G or T: a\n"
+        "warning: 1 contig contains no A, C, G or T, so nothing can match there: a\n"
     )
     monitored = []
     program.say, kept = monitored.append, program.say
@@ -256,7 +258,8 @@ def test_contigs_in_which_nothing_can_match(index_reference, tmp_path, program, 
     finally:
         program.say = kept
     assert monitored[0] == (
-        "warning: nothing can match in 7 contigs without A, C, G or T: n0, n1, n2, n3, n4, ..."
+        "warning: 7 contigs contain no A, C, G or T, so nothing can match there: n0, n1, n2, "
+        "n3, n4, ..."
     )
 
 
@@ -273,8 +276,8 @@ def test_damaged_and_other_indexes(index_reference, fasta):
     description.write_text(json.dumps(json.loads(description.read_text()) | {"version": 99}))
     answer = index_reference("-o", "i", "--verify")
     assert answer == (1, "", "index_reference.py: error: i/index.json: the index has format "
-                      "version 99, this bwarp reads versions 1 and 2: build the index "
-                      "again")  # fmt: skip
+                      "version 99, but this bwarp reads versions 1 and 2: build the "
+                      "index again")  # fmt: skip
     # Both are repaired by building again.
     assert index_reference("r.fa", "-o", "i", "--verify").rc == 0
 
@@ -296,8 +299,8 @@ def test_a_complete_but_wrong_index(index_reference, fasta, monkeypatch):
     answer = index_reference("-o", "i", "--verify")
     assert answer.rc == 1
     assert answer.last.startswith(
-        "index_reference.py: error: the index is wrong, build it again: its forward BWT or "
-        "suffix array disagrees with the text at position "
+        "index_reference.py: error: the index is invalid (its forward BWT or suffix array "
+        "disagrees with the text at position "
     )
 
 
@@ -371,7 +374,7 @@ def test_ended_while_the_reverse_is_added(index_reference, fasta, tmp_path, how)
 def test_interrupted_while_writing(fasta, tmp_path, how):
     rc, err, parts = stop_while_writing(tmp_path, how)
     assert rc == 128 + how
-    assert err.splitlines()[-1].endswith("interrupted; no output was written under its final name")
+    assert err.splitlines()[-1].endswith("interrupted: no output file was written")
     assert "Traceback" not in err
     assert len(parts) == 1
     assert os.listdir(tmp_path) == ["r.fa"]
@@ -426,8 +429,8 @@ def test_a_limit_on_the_size_of_files(index_reference, fasta, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert answer.rc == 1
     assert answer.last == (
-        "index_reference.py: error: i: larger than files may be here: raise the limit "
-        "(ulimit -f), or write elsewhere"
+        "index_reference.py: error: i: the file is larger than allowed: raise the limit (ulimit "
+        "-f), or write elsewhere"
     )
     assert os.listdir(tmp_path) == ["r.fa"]
 
@@ -451,7 +454,9 @@ def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(
     def build(reference, parameters, backend, *further):
         used.append(backend)
         if backend == "cuda":
-            raise GpuMemoryError("sorting takes 75.0 GB of GPU memory and 20.0 GB are free")
+            raise GpuMemoryError(
+                "sorting requires 75.0 GB of GPU memory, but only 20.0 GB are free"
+            )
         return build_index(reference, parameters, backend, *further)
 
     monkeypatch.setattr(program, "build_index", build)
@@ -461,11 +466,14 @@ def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(
     monkeypatch.setattr(program, "say", said.append)
     assert index_reference("small.fa", "-o", "small.index", "--verify").rc == 0
     assert used == ["cuda", "cpu"]
-    assert "sorting takes 75.0 GB of GPU memory and 20.0 GB are free: going on with the CPU" in said
+    assert (
+        "sorting requires 75.0 GB of GPU memory, but only 20.0 GB are free: continuing on the CPU"
+        in said
+    )
     answer = index_reference("small.fa", "-o", "other.index", "--backend", "cuda")
     assert answer == (
         2,
         "",
-        "index_reference.py: error: sorting takes 75.0 GB of GPU memory and 20.0 GB are free: "
-        "use --backend cpu, or a GPU with more memory",
+        "index_reference.py: error: sorting requires 75.0 GB of GPU memory, but only 20.0 GB "
+        "are free: use --backend cpu, or a GPU with more memory",
     )

@@ -142,28 +142,28 @@ def test_nothing_fits(run_program, fasta, tmp_path):
     done = run_program(SCRIPT, "--fasta", fasta, "-o", tmp_path / "o.fa", "--pam", "GATTACAGATTACA")
     assert (done.rc, (tmp_path / "o.fa").read_text()) == (0, "")
     assert done.stderr.splitlines()[-2:] == [
-        "warning: there is no guide that fits", "0 guides of 20 bases listed",
+        "warning: no guide was found", "0 guides of 20 bases listed",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ((), 2, "give sequences by --fasta, or an index by --index"),
+        ((), 2, "use either --fasta or --index"),
         (("--fasta", "FA", "--min-gc", "60", "--max-gc", "50"), 2,
-         "--min-gc 60 is more than --max-gc 50: no guide is both"),
-        (("--fasta", "FA", "--region", "chr1"), 2, "--region chr1: there is no contig chr1: write "
-         "contig or contig:from-to; the first contig is contig0"),
+         "--min-gc 60 is greater than --max-gc 50"),
+        (("--fasta", "FA", "--region", "chr1"), 2, "--region chr1: no contig chr1 in the "
+         "reference: write contig or contig:from-to, such as contig0"),
         (("--fasta", "FA", "--region", "contig1:2-4"), 2, "--region contig1:2-4: contig1 has the "
          "bases 1 to 3: write two of them, the smaller first"),
-        (("--fasta", "FA", "--bed", "BED"), 1, "line 1: is not BED: write contig, start and end "
-         "with tabs between"),
-        (("--fasta", "FA", "--bed", "BED2"), 1, "line 1: there is no contig c; the first contig is "
-         "contig0"),
+        (("--fasta", "FA", "--bed", "BED"), 1, "line 1: not BED: write contig, start and end, "
+         "separated by tabs"),
+        (("--fasta", "FA", "--bed", "BED2"), 1, "line 1: no contig c in the reference: "
+         "its first contig is contig0"),
         (("--fasta", "FA", "--bed", "BED3"), 1, "line 1: contig1 has 3 bases: the start must be "
-         "before the end, and the end no more than these"),
-        (("--fasta", "FA", "--bed", "BED4"), 1, "holds no regions: write contig, start and end "
-         "with tabs between"),
+         "less than the end, and the end at most"),
+        (("--fasta", "FA", "--bed", "BED4"), 1, "no regions: write contig, start and end, "
+         "separated by tabs"),
     ],
 )  # fmt: skip
 def test_refusals(checkout, monkeypatch, capsys, fasta, tmp_path, words, code, message):

@@ -81,15 +81,14 @@ def test_refusals_leave_nothing(run_program, units, tmp_path):
     other = tmp_path / "lane" / "1.bam"
     done = run_program(SCRIPT, *units, other, "-o", output)
     assert done == (
-        2, "", f"merge_alignments.py: error: {other}: an earlier unit is called 1, too: "
-        "rename one\n",
+        2, "", f"merge_alignments.py: error: {other}: an earlier unit is also named 1: rename "
+        "one\n",
     )  # fmt: skip
     units[1].write_bytes(units[1].read_bytes()[:100])
     done = run_program(SCRIPT, *units, "-o", output)
     assert (done.rc, done.stdout) == (1, "")
     assert done.stderr == (
-        f"merge_alignments.py: error: {units[1]}: the file ends too early: it was cut off; "
-        "write it again\n"
+        f"merge_alignments.py: error: {units[1]}: the file is truncated: write it again\n"
     )
     assert os.listdir(output.parent) == []
     (tmp_path / "1.stats.json").unlink()

@@ -55,7 +55,7 @@ def test_tsv(scan, tmp_path, similarity, algorithm):
         distance, shown = line.split("\t")[3:]
         assert shown == f"{1 - int(distance) / 4:.6f}"
     assert f"{len(expected)} hits at similarity {similarity}" in done.stderr
-    assert "1 query has no bases, and so no hits" in done.stderr
+    assert "1 query has no bases and therefore no hits" in done.stderr
 
 
 def test_standard_output_gzip_bed_and_parquet_say_the_same(scan, tmp_path):
@@ -117,19 +117,19 @@ def test_threads_change_nothing(scan):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-o", "out.tsv", "--count-only", "--best", "2"), "--count-only lists no hits: leave out "
-         "--best and --regions"),
-        (("-o", "out.tsv", "--regions", "--best", "2"), "--best and --regions exclude each other: "
-         "choose one"),
-        (("-o", "out.txt"), "out.txt: the ending says no format: "
-         "use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"),
-        (("-o", "out.parquet.gz"), "out.parquet.gz: the ending says no format: "
-         "use .tsv, .bed, .tsv.gz, .bed.gz or .parquet"),
-        (("-o", "out.bed", "--count-only"), "--count-only has no positions for BED: "
-         "write .tsv or .parquet"),
-        (("-o", "out.tsv", "--max-hits", "3"), "--max-hits 3 is less than 11 hits (about 340 "
-         "bytes): raise --similarity, or ask for --best N or --count-only, "
-         "or raise --max-hits"),
+        (("-o", "out.tsv", "--count-only", "--best", "2"), "--count-only cannot be combined "
+         "with --best or --regions"),
+        (("-o", "out.tsv", "--regions", "--best", "2"), "--best cannot be combined with "
+         "--regions"),
+        (("-o", "out.txt"), "out.txt: the output must end in .tsv, .bed, .tsv.gz, .bed.gz or "
+         ".parquet"),
+        (("-o", "out.parquet.gz"), "out.parquet.gz: the output must end in .tsv, .bed, .tsv.gz, "
+         ".bed.gz or .parquet"),
+        (("-o", "out.bed", "--count-only"), "--count-only requires .tsv, .tsv.gz or .parquet "
+         "output"),
+        (("-o", "out.tsv", "--max-hits", "3"), "--max-hits 3 is less than the 11 hits found "
+         "(about 340 bytes): raise --similarity, or use --best or --count-only, or raise "
+         "--max-hits"),
     ],
 )  # fmt: skip
 def test_wrong_options(scan, tmp_path, arguments, message):
@@ -142,13 +142,13 @@ def test_wrong_options(scan, tmp_path, arguments, message):
 @pytest.mark.parametrize(
     ("reference", "queries", "message"),
     [
-        ("", QUERIES, "r2.fa: the file is empty: references are needed"),
-        (REFERENCE, "", "q2.fa: the file is empty: queries are needed"),
-        (REFERENCE + ">\nAC\n", QUERIES, "r2.fa: record 4 has no name: write one after its > or @"),
-        (REFERENCE, ">a\nAC\n>\nAC\n", "q2.fa: record 2 has no name: write one after its > or @"),
-        (REFERENCE, ">a\nACE\n", "q2.fa, line 2: 'E' is not a letter of this kind of sequence"),
-        (REFERENCE, ">a\n" + 70000 * "A" + "\n", "q2.fa: query 'a' has 70,000 bases; "
-         "65,534 is the most"),
+        ("", QUERIES, "r2.fa: the file contains no sequences"),
+        (REFERENCE, "", "q2.fa: the file contains no sequences"),
+        (REFERENCE + ">\nAC\n", QUERIES, "r2.fa, record 4 has no name: write one after > or @"),
+        (REFERENCE, ">a\nAC\n>\nAC\n", "q2.fa, record 2 has no name: write one after > or @"),
+        (REFERENCE, ">a\nACE\n", "q2.fa, line 2: 'E' is not a valid sequence letter"),
+        (REFERENCE, ">a\n" + 70000 * "A" + "\n", "q2.fa: query 'a' has 70,000 bases, but the "
+         "maximum is 65,534"),
     ],
 )  # fmt: skip
 def test_wrong_files(scan, tmp_path, reference, queries, message):
@@ -174,6 +174,6 @@ def test_more_than_the_disk_holds_is_refused(tmp_path, monkeypatch):
     with pytest.raises(UsageError) as error:
         program.refuse_too_many(options, "tsv", 10**6, ["q"], references)
     assert str(error.value) == (
-        f"1,000,000 hits would take about 29.0 MB, but {tmp_path} has 1.0 MB free: "
-        "raise --similarity, or ask for --best N or --count-only"
+        f"1,000,000 hits would take about 29.0 MB, but {tmp_path} has only 1.0 MB free: raise "
+        "--similarity, or use --best or --count-only"
     )

@@ -126,18 +126,18 @@ def test_nucleotides(run_program, tmp_path):
          "no E-values for BLOSUM62 with gap-open 5 and gap-extend 1: parameters are published for "
          "11/2, 10/2, 9/2, 8/2, 7/2, 6/2, 13/1, 12/1, 11/1, 10/1, 9/1"),
         (("--match", 2, "--evalue"), 2,
-         "E-values need a protein matrix: leave out --evalue and --alignments with --match"),
+         "E-values require a protein matrix: omit --evalue and --alignments with --match"),
         (("--match", 2, "--matrix", "PAM30"), 2,
-         "--matrix takes the place of --match and --mismatch: give one of both"),
-        (("--mismatch", -2), 2, "--mismatch goes with --match: give both, or a --matrix"),
+         "--matrix cannot be combined with --match or --mismatch"),
+        (("--mismatch", -2), 2, "--mismatch requires --match: use both, or --matrix"),
         (("--algorithm", "prefix-scan"), 2,
-         "algorithm prefix-scan needs a GPU, and the backend is cpu: use --algorithm profile"),
+         "algorithm prefix-scan requires a GPU, but the backend is cpu: use --algorithm profile"),
         (("--gap-extend", "-1"), 2,
          "argument -E/--gap-extend: '-1' is not a whole number from 0 to 10000 "
          "(see search_database.py --help)"),
         (("--database", "none.fa"), 1, "none.fa: no such file or folder: check the path"),
-        (("--queries", "empty.fa"), 1, "empty.fa: record 2 (y) has no sequence: remove it"),
-        (("--queries", "nothing.fa"), 1, "nothing.fa: there is no sequence in the file"),
+        (("--queries", "empty.fa"), 1, "empty.fa, record 2 (y) has no sequence: remove it"),
+        (("--queries", "nothing.fa"), 1, "nothing.fa: the file contains no sequences"),
     ],
 )  # fmt: skip
 def test_refusals_are_one_line(run_program, files, options, rc, message):
@@ -155,6 +155,6 @@ def test_nothing_to_do_is_refused(run_program, files):
     done = search(run_program, files, "--database", "d.fa")
     assert (done.rc, done.stderr) == (
         2,
-        "search_database.py: error: give --queries and -o to search, or --prepare to prepare a "
-        "database\n",
+        "search_database.py: error: nothing to do: use --queries and -o to search, or --prepare "
+        "to prepare a database\n",
     )

@@ -60,7 +60,7 @@ def test_the_examples_in_the_help_run(run_program, tmp_path):
         (("--gc", "1.5"), "gc 1.5 is not from 0 to 1"),
         (
             ("--length", "3", "--contigs", "4"),
-            "length 3 is too short for 4 contigs: every contig needs at least one base",
+            "length 3 is too short for 4 contigs: each contig must have at least 1 base",
         ),
         (
             ("--length", "many"),
@@ -69,8 +69,7 @@ def test_the_examples_in_the_help_run(run_program, tmp_path):
         ),
         (
             ("--repeat-fraction", "0.99"),
-            "the repeat, tandem, duplication and n fractions come to 1.09 of the genome: "
-            "they must not pass 1",
+            "the repeat, tandem, duplication and n fractions sum to 1.09: the maximum is 1",
         ),
     ],
 )
@@ -86,11 +85,11 @@ def test_an_output_that_cannot_be_written(run_program, tmp_path):
     done = run_program(SCRIPT, "-o", tmp_path, *SMALL)
     assert done.rc == 2
     assert done.stderr == (
-        f"simulate_genome.py: error: {tmp_path}: is a folder; give the name of a file to write\n"
+        f"simulate_genome.py: error: {tmp_path}: is a folder: give the name of a file to write\n"
     )
     done = run_program(SCRIPT, "-o", tmp_path / "file" / "g.fa", *SMALL)
     assert done.rc == 2
     assert done.stderr == (
-        f"simulate_genome.py: error: {tmp_path / 'file'}: is a file, "
-        "so nothing can be written below it\n"
+        f"simulate_genome.py: error: {tmp_path / 'file'}: is a file, not a folder: choose "
+        "another output\n"
     )

@@ -129,15 +129,15 @@ def test_the_examples_in_the_help_run(run_program, folder):
     [
         (
             ("-1", "a.fq", "--pairs", "5"),
-            "--pairs needs a second file: give it with -2, or ask for --reads",
+            "--pairs requires a second file: use -2, or --reads for single reads",
         ),
         (
             ("-1", "a.fq", "-2", "b.fq", "--reads", "5"),
-            "--reads makes single reads: leave -2 out, or ask for --pairs",
+            "--reads simulates single reads: omit -2, or use --pairs",
         ),
         (
             ("-1", "a.fq", "-2", "a.fq", "--pairs", "5"),
-            "a.fq is taken by another file of this run: every file needs a name of its own",
+            "a.fq: the name is used by another file of this run: choose another output",
         ),
         (
             ("-1", "a.fq"),
@@ -153,8 +153,8 @@ def test_the_examples_in_the_help_run(run_program, folder):
         ),
         (
             ("-1", "a.fq", "-2", "b.fq", "--pairs", "5", "--insert-mean", "100"),
-            "insert mean 100 is not from the read length 150 to 2^31: it is the length of the "
-            "whole fragment, both reads included",
+            "insert mean 100 is not from the read length 150 to 2^31: the insert size includes "
+            "both reads",
         ),
     ],
 )
@@ -171,26 +171,26 @@ def test_refusals_of_options(run_program, reference, tmp_path, options, message)
         (
             ">c\nACGT\n",
             (),
-            "the longest contig has 4 bases: reads of 150 do not fit; "
-            "take a longer reference or shorter reads",
+            "the longest contig has 4 bases, too few for reads of 150: use a longer reference "
+            "or shorter reads",
         ),
         (
             f">c\n{'ACGTN' * 100}\n",
             ("--read-length", "20"),
-            "no room for a fragment of about 20 bases was found in 10,000 draws: the contigs are "
-            "too short or too full of N for it; take a smaller insert, shorter reads or another "
-            "reference",
+            "no position for a fragment of about 20 bases was found in 10,000 draws, because "
+            "contigs are too short or have too many N: use a smaller insert size, shorter reads "
+            "or another reference",
         ),
         (
             f">{'x' * 200}\n{'ACGT' * 100}\n",
             (),
-            f"contig {'x' * 40!r}... has a name of 200 characters when percent-encoded: "
-            "at most 168 fit into a read's name",
+            f"contig {'x' * 40!r}...: the name has 200 characters when percent-encoded, but at "
+            "most 168 fit in a read name: shorten it",
         ),
         (
             "",
             (),
-            "ref.fa: the file is empty: a FASTA file with the reference is needed",
+            "ref.fa: the file contains no sequences",
         ),
     ],
 )
@@ -218,6 +218,6 @@ def test_an_output_in_a_missing_folder(run_program, reference, tmp_path):
     done = run_program(SCRIPT, "--reference", reference, "-1", output, "--reads", 5)
     assert done.rc == 2
     assert done.stderr == (
-        f"simulate_reads.py: error: {tmp_path / 'file'}: is a file, "
-        "so nothing can be written below it\n"
+        f"simulate_reads.py: error: {tmp_path / 'file'}: is a file, not a folder: choose another "
+        "output\n"
     )

@@ -96,8 +96,8 @@ def test_functions_are_compiled_once(compile_in, tmp_path):
     assert kept == "[True, True, True, True]"
     # On a slow machine, lines about the remaining functions are in between.
     first, *_, last = said.splitlines()
-    assert first == "compiling for this machine, once: 4 functions, 2 at a time"
-    assert last.startswith("compiling for this machine, once: done after ")
+    assert first == "compiling for this machine (once): 4 functions, 2 at a time"
+    assert last.startswith("compiling for this machine (once): done after ")
     assert compile_in(tmp_path) == (kept, "")
 
 
@@ -149,5 +149,5 @@ def test_without_a_cache_nothing_is_compiled_ahead(compile_in, tmp_path, monkeyp
 def test_progress_says_what_is_left_and_how_long_it_takes():
     seconds = {"long": 6.0, "short": 2.0, "shorter": 1.0}
     assert compiling._progress(seconds, ["long"], 12) == (
-        "compiling for this machine, once: 2 functions left, about 6 s"
+        "compiling for this machine (once): 2 functions left, about 6 s"
     )

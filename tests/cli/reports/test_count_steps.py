@@ -44,7 +44,7 @@ def test_seconds_do_not_include_compiling(stats, tmp_path):
     times = [tmp_path / "seed_reads" / f"{batch}.1.benchmark.tsv" for batch in (0, 1)]
     for path, seconds in zip(times, (14.5, 2.0), strict=True):
         path.write_text(f"s\th:m:s\n{seconds}\t0:00:01\n")
-    said = "100 reads done, 50 a second\n" + compiling_took(12.3) + "\n70 parts\n"
+    said = "100 reads done, 50 per second\n" + compiling_took(12.3) + "\n70 parts\n"
     (tmp_path / "seed_reads" / "0.1.log").write_text(said)
     out = tmp_path / "o.tsv"
     done = run_here("count_steps", stats, "-o", out, "--times", *times, folder=tmp_path)
@@ -57,4 +57,4 @@ def test_other_counts_are_refused(tmp_path):
     out = tmp_path / "o.tsv"
     done = run_here("count_steps", tmp_path / "s.stats.json", "-o", out, folder=tmp_path)
     assert (done.rc, done.left) == (1, ["s.stats.json"])
-    assert done.last_line.endswith("not the counts of a search for loci: make them again")
+    assert done.last_line.endswith("not statistics of a search for loci: make them again")

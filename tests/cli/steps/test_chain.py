@@ -229,8 +229,8 @@ def test_alignments_by_scores_and_by_edits_are_not_merged(folder, tmp_path):
     done = run_here("merge_loci", *both, "-o", tmp_path / "o.tsv", folder=tmp_path)
     assert (done.rc, (tmp_path / "o.tsv").exists()) == (1, False)
     assert done.last_line == (
-        f"merge_loci.py: error: {both[0]}: was written with another extension than other batches: "
-        "write all with one"
+        f"merge_loci.py: error: {both[0]}: written with a different --extension than other "
+        "batches: write all with the same one"
     )
 
 
@@ -240,7 +240,7 @@ def test_single_reads_do_not_pair(folder, tmp_path):
     out = ("-o", tmp_path / "o.tsv", "--insert-size", "160,8")
     done = run_here("write_alignments", "--index", folder / "i", *files, *out, folder=tmp_path)
     assert done.rc == 2
-    assert "has no pairs: leave --insert-size and --estimated-insert-size out" in done.said
+    assert "no pairs: omit --insert-size and --estimated-insert-size" in done.said
 
 
 def test_the_estimate_is_of_the_first_pairs_alone(folder, pairs, tmp_path, monkeypatch):
@@ -271,15 +271,15 @@ def test_the_estimate_is_of_the_first_pairs_alone(folder, pairs, tmp_path, monke
     ("reads", "limits", "files", "rc", "message"),
     [
         ("pairs", LIMITS, ("--reads", "b/0.reads", "b/1.reads", "--loci", "0.0.loci"), 2,
-         "--reads has 2 files and --loci 1: give the loci of every batch"),
+         "--reads has 2 files but --loci has 1: give one file of loci per batch"),
         ("pairs", LIMITS, ("--reads", "b/1.reads", "--loci", "0.0.loci"), 1,
-         "0.0.loci: these loci are of other reads than those of b/1.reads: give the file of reads "
-         "that was searched"),
+         "0.0.loci: these loci are not from the reads in b/1.reads: give the file of reads that "
+         "was searched"),
         ("pairs", (*LIMITS, "--report", "best"), ("--reads", "b/0.reads", "--loci", "0.0.loci"), 2,
-         "--loci 0.0.loci: proper pairs may have any locus of their ends: use bwarp seed-reads "
+         "--loci 0.0.loci: proper pairs require all loci of their ends: use bwarp seed-reads "
          "--report all"),
         ("single", LIMITS, ("--reads", "b/0.reads", "--loci", "0.0.loci"), 2,
-         "--reads b/0.reads: has no pairs: give batches of pairs"),
+         "--reads b/0.reads: no pairs: give batches of pairs"),
     ],
 )  # fmt: skip
 def test_reads_without_an_insert_size_estimate(
@@ -320,8 +320,8 @@ def test_a_file_that_is_no_insert_size_is_refused(steps, tmp_path, text):
     done = run_here("write_alignments", "--index", steps / "i", *files, *out, folder=tmp_path)
     assert (done.rc, done.left) == (1, ["size.json"])
     assert done.last_line == (
-        f"write_alignments.py: error: {tmp_path}/size.json: not an insert size that "
-        "bwarp map-insert-size or bwarp allmap-insert-size wrote: make it again"
+        f"write_alignments.py: error: {tmp_path}/size.json: not an insert size of bwarp "
+        "map-insert-size or bwarp allmap-insert-size: make it again"
     )
 
 
@@ -375,25 +375,25 @@ SEEDS = ("--reads", "b/0.reads", "--edits", "4")
         ("seed_reads", ("--index", "i", "--reads", "0.0.seeds", "--edits", "4"), 1,
          "0.0.seeds: not a file of reads: make one with bwarp batch-reads"),
         ("seed_reads", ("--index", "i", *SEEDS, "--after", "0.0.loci", "--report", "best"), 2,
-         "--after 0.0.loci: the first round was searched with other limits: give the same "
+         "--after 0.0.loci: the first round was searched with other limits: use the same "
          "--edits, --gaps, --report and --seed-mismatches"),
         ("seed_reads", ("--index", "i", "--reads", "other/0.reads", "--edits", "4", "--after",
                         "0.0.loci"), 1,
-         "0.0.loci: these loci are of other reads than those of other/0.reads: give the file of "
-         "reads that was searched"),
+         "0.0.loci: these loci are not from the reads in other/0.reads: give the file of reads "
+         "that was searched"),
         ("locate_seeds", ("--index", "i", "--seeds", "0.0.hits"), 1,
          "0.0.hits: not a file of seeds: make one with bwarp seed-reads"),
         ("locate_seeds", ("--index", "index", "--seeds", "0.0.seeds"), 1,
-         "0.0.seeds: these seeds were found in another index than index: give that one, or find "
-         "them again with bwarp seed-reads"),
+         "0.0.seeds: these seeds were found with an index other than index: use the same index, "
+         "or find them again with bwarp seed-reads"),
         ("extend_candidates", ("--index", "i", "--reads", "b/0.reads", "--candidates",
                                "0.0.seeds"), 1,
          "0.0.seeds: not a file of candidates or hits: make one with "
          "bwarp filter-candidates"),
         ("filter_candidates", ("--index", "i", "--reads", "other/0.reads", "--hits",
                                "0.0.hits"), 1,
-         "0.0.hits: these hits are of other reads than those of other/0.reads: give the file of "
-         "reads that was searched"),
+         "0.0.hits: these hits are not from the reads in other/0.reads: give the file of reads "
+         "that was searched"),
     ],
 )  # fmt: skip
 def test_files_of_different_runs_are_refused(
@@ -413,17 +413,17 @@ def test_rounds_of_two_searches_are_refused(folder, steps, tmp_path):
     done = run_here("write_alignments", "--index", folder / "i", *out, folder=tmp_path)
     assert (done.rc, done.left) == (1, ["c"])
     assert done.last_line == (
-        f"write_alignments.py: error: {loci[1]}: was searched with other limits than {loci[0]}: "
-        "give the rounds of one search"
+        f"write_alignments.py: error: {loci[1]}: searched with other limits than {loci[0]}: give "
+        "the rounds of one search"
     )
 
 
 @pytest.mark.parametrize(
     ("arguments", "rc", "message"),
     [
-        (("0.bam", "0.tsv"), 2, "0.tsv: all files must be of one format, bam as the output is"),
-        (("-",), 2, "-: batches are merged from files to a file: name one"),
-        (("1.bam",), 1, "1.stats.json: not the counts of a search for loci: make them again"),
+        (("0.bam", "0.tsv"), 2, "0.tsv: all files must have the format of the output, bam"),
+        (("-",), 2, "-: batches are merged from files to a file: give the name of a file"),
+        (("1.bam",), 1, "1.stats.json: not statistics of a search for loci: make them again"),
     ],
 )
 def test_files_that_cannot_be_merged(steps, monkeypatch, tmp_path, arguments, rc, message):
@@ -446,8 +446,8 @@ def test_a_table_of_another_kind_is_not_merged(steps, monkeypatch, tmp_path):
     assert done.rc == 1
     assert "o.bam" not in done.left
     assert done.last_line == (
-        f"merge_loci.py: error: {tmp_path}/0.over.tsv: not a table that bwarp write-alignments "
-        "wrote: write it again"
+        f"merge_loci.py: error: {tmp_path}/0.over.tsv: not a table of bwarp write-alignments: "
+        "write it again"
     )
 
 

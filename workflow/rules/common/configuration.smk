@@ -12,8 +12,8 @@ IS_MAIN = workflow.modifier.is_main_snakefile()
 STORAGE = workflow.storage_settings.default_storage_provider
 
 if not isinstance(workflow.current_basedir, os.PathLike):
-    clone = "clone bwarp and let the module name workflow/Snakefile of the clone"
-    print(f"Nothing was run: the rules call the programs beside them; {clone}.", file=sys.stderr)
+    clone = "clone bwarp, and use workflow/Snakefile of the clone as the module"
+    print(f"Nothing was run: the rules need the programs next to them: {clone}.", file=sys.stderr)
     sys.exit(2)
 
 CHECKOUT = Path(workflow.current_basedir).parents[2]
@@ -93,7 +93,7 @@ def seen_here(path):
 def section(name):
     """Return a section of the configuration that a target requires."""
     if name not in config:
-        message = f"is missing; config/examples/{name}.yaml shows one"
+        message = f"is missing: see config/examples/{name}.yaml"
         refuse([Problem("the configuration", None, name, message)])
     return config[name]
 

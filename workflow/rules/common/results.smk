@@ -47,7 +47,7 @@ def print_results():
         if os.path.exists(path):
             print(f"  {path:<40}  {what}")
     if not REPORT_TOOLS:
-        print("No plots and no report: pip install -e '.[report]' brings what they need.")
+        print("No plots and no report: type pip install -e '.[report]' to install their packages.")
     print_truth()
 
 
@@ -76,7 +76,7 @@ def print_truth():
         if path.exists():
             counts = TruthCounts(**json.loads(path.read_text()))
             print(
-                f"Of the demo's {counts.total:,} reads, {sum(counts.correct):,} are mapped "
+                f"{sum(counts.correct):,} of the demo's {counts.total:,} reads are mapped "
                 f"correctly ({100 * sum(counts.correct) / counts.total:.2f} %)."
             )
 

@@ -22,7 +22,7 @@ def of_samples(files):
 
     def named(wildcards):
         if not SAMPLES:
-            message = "is missing; write the path of a sample sheet such as config/samples.tsv"
+            message = "is missing: write the path of a sample sheet such as config/samples.tsv"
             refuse([Problem("the configuration", None, "samples", message)])
         return files
 

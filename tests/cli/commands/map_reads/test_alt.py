@@ -50,7 +50,7 @@ def alt(run_program, tmp_path_factory):
     assert "warning: 1 contig looks like ALT contigs (chr1_x_alt), but none" in done.stderr
     (folder / "genome.fa.alt").write_text("chr1_x_alt\t0\tchr1\t40001\t60\t*\n")
     done = run_program(*index, "-o", "known", cwd=folder)
-    assert done.stderr.startswith("1 contig is an ALT contig, by genome.fa.alt\n")
+    assert done.stderr.startswith("1 contig is an ALT contig, as listed in genome.fa.alt\n")
 
     def run(index, *arguments):
         reads = ("-1", "1.fq", "-2", "2.fq", "-o", "-", "--threads", 1)
@@ -155,7 +155,7 @@ def test_a_wrong_list_is_refused(alt):
     assert "wrong: no name in its first column is a contig of the reference" in (done.stderr)
     done = run("known", "--alt", "chr7_alt")
     assert (done.rc, done.stdout) == (2, "")
-    assert "--alt chr7_alt: there is no such contig or file" in done.stderr
+    assert "--alt chr7_alt: no such contig or file" in done.stderr
 
 
 @pytest.mark.skipif(shutil.which("bwa") is None, reason="needs bwa")

@@ -225,20 +225,20 @@ def test_regions_without_reads(map_reads, folder, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "r.bed: holds no regions: write contig, start and end with tabs between"),
-        ("# none\n", "r.bed: holds no regions: write contig, start and end with tabs between"),
+        ("", "r.bed: no regions: write contig, start and end, separated by tabs"),
+        ("# none\n", "r.bed: no regions: write contig, start and end, separated by tabs"),
         (
             "chr1 1 2\n",
-            "r.bed, line 1: is not BED: write contig, start and end with tabs between",
+            "r.bed, line 1: not BED: write contig, start and end, separated by tabs",
         ),
         (
             "chr1\t1\t2\nchrX\t1\t2\n",
-            "r.bed, line 2: there is no contig chrX; the first contig is chr1",
+            "r.bed, line 2: no contig chrX in the reference: its first contig is chr1",
         ),
         (
             "chr1\t5\t5\n",
-            "r.bed, line 1: chr1 has {} bases: the start must be before the end, and the end no "
-            "more than these",
+            "r.bed, line 1: chr1 has {} bases: the start must be less than the end, and the end "
+            "at most {}",
         ),
     ],
 )
@@ -246,7 +246,8 @@ def test_regions_that_are_refused(map_reads, folder, pairs_sam, tmp_path, text, 
     (tmp_path / "r.bed").write_text(text)
     done = map_reads("-1", folder / "1.fq", "--regions", "r.bed", "-o", "out.sam", cwd=tmp_path)
     with pysam.AlignmentFile(pairs_sam[0]) as file:
-        message = message.format(f"{file.get_reference_length('chr1'):,}")
+        length = f"{file.get_reference_length('chr1'):,}"
+    message = message.format(length, length)
     assert (done.rc, done.stdout) == (1, "")
     assert done.stderr == f"map_reads.py: error: {message}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["r.bed"]
@@ -283,6 +284,6 @@ def test_paf_has_its_own_tags_once(run_program, golden_index, lines_of, tmp_path
     )
     assert (done.rc, done.stderr) == (
         1,
-        f"map_reads.py: error: read 'r': its comment '{comment}' has a tag that its records have "
-        "anyway: leave --comments out, or take the tag out of the FASTQ\n",
+        f"map_reads.py: error: read 'r': its comment '{comment}' has a tag that bwarp writes: "
+        "omit --comments, or remove the tag from the FASTQ\n",
     )

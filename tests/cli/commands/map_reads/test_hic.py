@@ -105,10 +105,8 @@ def test_options_that_conflict_with_hic(ligated):
     _, run = ligated
     done = run("-1", "1.fq", "-o", "-", "--hic")
     assert (done.rc, done.stdout) == (2, "")
-    assert "--hic is for pairs: give -2 or --interleaved, or leave it out" in done.stderr
+    assert "--hic requires pairs: use -2 or --interleaved" in done.stderr
     for option in (("--insert-size", "400,50"), ("--orientation", "FR")):
         done = run("-1", "1.fq", "-2", "2.fq", "-o", "-", "--hic", *option)
         assert (done.rc, done.stdout) == (2, "")
-        assert (
-            "--hic maps the ends of pairs one by one: leave --insert-size and --orientation out"
-        ) in done.stderr
+        assert ("--hic cannot be combined with --insert-size or --orientation") in done.stderr

@@ -60,8 +60,8 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
     index = ("--index", folder / "index")
     done = merge(run_program, units, "-o", newer, *index, *options, "--cram-version", "3.1")
     assert done.stderr.splitlines()[0] == (
-        f"warning: {newer}: the header does not name the reference, so readers need it (samtools "
-        "view -T REF.fa): give --reference REF.fa, plain or bgzip, to name it"
+        f"warning: {newer}: the header does not contain the path of the reference, which readers "
+        "then need (samtools view -T REF.fa): use --reference REF.fa, plain or bgzip"
     )
     assert newer.read_bytes()[:6] == b"CRAM\3\1"
     assert "UR:" not in pysam.view("-H", str(newer))
@@ -82,10 +82,10 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
     ("arguments", "message"),
     [
         (("-o", "s.sam"), "s.sam: the output must end in .bam or .cram"),
-        (("-o", "s.cram"), "s.cram: CRAM needs the reference: give --index"),
+        (("-o", "s.cram"), "s.cram: CRAM output requires --index"),
         (
             ("-o", "s.bam", "--index", "index"),
-            "s.bam: --index, --reference and --cram-version are only for CRAM: leave them out",
+            "s.bam: --index, --reference and --cram-version require CRAM output",
         ),
         (
             ("-o", "s.bam", "--barcode-tag", "RX"),
@@ -93,7 +93,7 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
         ),
         (
             ("-o", "s.bam", "--mark-duplicates", "--barcode-tag", "RXX"),
-            "argument --barcode-tag: 'RXX' is not the name of a tag, such as RX (see "
+            "argument --barcode-tag: 'RXX' is not the name of a tag such as RX (see "
             "merge_alignments.py --help)",
         ),
     ],

@@ -144,8 +144,8 @@ def test_batches_of_several_read_groups_take_one(folder, tmp_path):
     done = run_here("map_reads", *given, folder=tmp_path)
     assert done.rc == 2
     assert done.last_line == (
-        f"map_reads.py: error: {tmp_path}/cut: its reads are of 2 read groups, which batches do "
-        "not keep: map their files, or give one group for all reads (--read-group)"
+        f"map_reads.py: error: {tmp_path}/cut: its reads have 2 read groups, which batches do "
+        "not keep: map the original files, or use one group for all reads (--read-group)"
     )
     assert not (tmp_path / "o.bam").exists()
 
@@ -170,18 +170,18 @@ ESTIMATE = {"mean": 250.0, "standard_deviation": 20.0, "lowest": 170, "highest":
 @pytest.mark.parametrize(
     ("arguments", "rc", "message"),
     [
-        ("", 2, "no reads are given: give them with -1, or a folder with --batches"),
+        ("", 2, "no reads are given: use -1 or --batches"),
         ("-1 r.fq --part 1/2", 2, "--part requires --batches"),
         ("--batches b -1 r.fq", 2, "--batches cannot be combined with -1, -2, --single or "
          "--interleaved"),
-        ("--batches b", 1, "b: no folder of reads: make one with bwarp batch-reads"),
+        ("--batches b", 1, "b: not a folder of reads: make one with bwarp batch-reads"),
         ("--batches c", 1, "c: no such file or folder: check the path"),
-        ("--batches b --part 3/2", 2, "argument --part: '3/2': write the part and the number of "
-         "parts, such as 3/20 (see map_reads.py --help)"),
+        ("--batches b --part 3/2", 2, "argument --part: '3/2' is not a part and a number of "
+         "parts such as 3/20 (see map_reads.py --help)"),
         ("--batches b --estimated-insert-size s.json --insert-size 200,20", 2,
          "--estimated-insert-size cannot be combined with --insert-size or --hic"),
         ("--batches b --estimated-insert-size s.json --orientation RF", 2,
-         "s.json: was estimated from pairs in orientation FR, not RF"),
+         "s.json: estimated for the orientation FR, not RF: use the same --orientation"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_mapped(folder, tmp_path, monkeypatch, arguments, rc, message):
@@ -199,5 +199,5 @@ def test_every_file_needs_a_unit(folder, tmp_path):
     out = ("-o", tmp_path / "o.bam", "--units", "u", "v")
     done = run_here("merge_alignments", tmp_path / "u.bam", *out, folder=tmp_path)
     assert (done.rc, done.last_line) == (
-        2, "merge_alignments.py: error: --units has 2 names of 1 file: name the unit of each"
+        2, "merge_alignments.py: error: --units has 2 names for 1 file: name the unit of each file"
     )  # fmt: skip

@@ -18,31 +18,31 @@ from tests.helpers.programs.mapped_reads import contigs_of, outcome, records
 USAGE = [
     (
         ("-o", "out.txt"),
-        "out.txt: the output must end in .sam, .bam, .cram or .paf (.paf.gz too), or be - for SAM "
-        "to stdout",
+        "out.txt: the output must end in .sam, .bam, .cram, .paf or .paf.gz, or be - for SAM on "
+        "standard output",
     ),
     (
         ("--max-secondary", "3", "-o", "out.sam"),
-        "--max-secondary is for secondary records: give --all, or leave it out",
+        "--max-secondary requires --all",
     ),
     (
         ("-1", "-", "--regions", "-", "-o", "out.sam"),
-        "- is given for reads and for --regions: give one of them as a file",
+        "-: standard input is given for both reads and --regions: use a file for one of them",
     ),
-    (("-o", "out.paf", "--sort"), "out.paf: --sort is not for PAF: leave it out"),
-    (("-2", "x.fq", "--interleaved", "-o", "-"), "give either -2 or --interleaved, not both"),
+    (("-o", "out.paf", "--sort"), "out.paf: --sort cannot be combined with PAF output"),
+    (("-2", "x.fq", "--interleaved", "-o", "-"), "-2 cannot be combined with --interleaved"),
     (
         ("-1", "x.fq", "-2", "./x.fq", "-o", "-"),
-        "./x.fq is given as both ends: with pairs in one file, use --interleaved",
+        "./x.fq: given with both -1 and -2: for pairs in one file, use --interleaved",
     ),
     (
         ("-1", "-", "-2", "-", "-o", "out.sam"),
-        "- is given as both ends: with pairs in one file, use --interleaved",
+        "-: given with both -1 and -2: for pairs in one file, use --interleaved",
     ),
     (
         ("--read-group", "SM:s", "-o", "-"),
-        r"read group 'SM:s' is not one line like '@RG\tID:1\tSM:sample': it needs an ID, each tag "
-        "once, and plain text",
+        r"read group 'SM:s' is not a line such as '@RG\tID:1\tSM:sample': it must be plain text, "
+        "with an ID and each tag at most once",
     ),
 ]
 
@@ -63,8 +63,8 @@ def test_bad_reads_leave_nothing(map_reads, folder, tmp_path, ending):
     done = map_reads("-1", "cut.fq.gz", "-o", f"out.{ending}", "--sort", cwd=tmp_path)
     assert (done.rc, done.stdout) == (1, "")
     assert done.stderr == (
-        "map_reads.py: error: cut.fq.gz: the compressed file ends too early: it was cut off; "
-        "fetch or write it again\n"
+        "map_reads.py: error: cut.fq.gz: the compressed file is truncated: download or write it "
+        "again\n"
     )
     assert os.listdir(tmp_path) == ["cut.fq.gz"]
 
@@ -74,13 +74,13 @@ def test_bad_reads_leave_nothing(map_reads, folder, tmp_path, ending):
     [
         (
             b"a\x00b", b"ACGT",
-            r"read 1: SAM allows no read name like 'a\x00b' (printable ASCII, no @ at its start): "
-            "rename it",
+            r"read 1: SAM does not allow the read name 'a\x00b' (printable ASCII, no @ at the "
+            r"start): rename it",
         ),
         (
             b"long", b"A" * (LONGEST_READ + 1),
-            "read 1 ('long'): it has 10,001 bases, and the longest that are mapped have 10,000: "
-            "map longer reads with a mapper made for them, such as minimap2",
+            "read 1 ('long') has 10,001 bases, but the maximum is 10,000: use a mapper for long "
+            "reads, such as minimap2",
         ),
     ],
 )  # fmt: skip
@@ -115,8 +115,8 @@ def test_a_wrong_reference_is_reported(run_program, map_reads, folder, tmp_path)
     (tmp_path / "few.fq").write_text(ours + others)
     (tmp_path / "enough.fq").write_text(ours + others.split("@x8")[0])
     warning = (
-        "warning: only 2 of 11 reads (18.2 %) are mapped: check that this is the reference of "
-        "these reads"
+        "warning: only 2 of 11 reads (18.2 %) are mapped: check that the reads are from this "
+        "reference"
     )
     for name, ends in (("few", warning), ("enough", "10 reads, 2 mapped")):
         done = map_reads(
@@ -145,8 +145,9 @@ def test_a_contig_name_that_sam_forbids(run_program, map_reads, folder, tmp_path
     done = map_reads("-1", folder / "1.fq", "-o", "-", index=tmp_path / "bad")
     assert (done.rc, done.stdout) == (1, "")
     assert done.stderr == (
-        "map_reads.py: error: contig 'a,b': SAM allows no such name (printable ASCII, no comma, "
-        "quote or bracket, not * or = at the start): rename it in the reference and index again\n"
+        "map_reads.py: error: SAM does not allow the contig name 'a,b' (printable ASCII, no "
+        "comma, quote or bracket, no * or = at the start): rename it in the reference and index "
+        "again\n"
     )
 
 
@@ -188,9 +189,7 @@ def test_interrupt_and_kill(map_reads, folder, checkout, monkeypatch, tmp_path):
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.decode() == (
-        "map_reads.py: error: interrupted; no output was written under its final name\n"
-    )
+    assert said.decode() == ("map_reads.py: error: interrupted: no output file was written\n")
     assert os.listdir(tmp_path) == []
     process = start_slowly(folder, output)
     process.kill()
@@ -220,8 +219,8 @@ def test_scores_and_pairs_as_given(map_reads, folder, tmp_path):
     [
         (
             ("--insert-size", "400"),
-            "argument -I/--insert-size: '400': write mean and standard deviation separated by "
-            "a comma, such as 400,60 (see map_reads.py --help)\n",
+            "argument -I/--insert-size: '400' is not a mean and a standard deviation such as "
+            "400,60 (see map_reads.py --help)\n",
         ),
         (
             ("--mismatch", "4"),

@@ -165,8 +165,8 @@ def test_groups_of_one_name_are_refused(map_reads, unaligned, tmp_path):
     done = map_reads("-1", unaligned, "x.bam", "-o", "out.sam", cwd=tmp_path)
     assert done.rc == 1
     assert done.stderr.endswith(
-        "error: x.bam: its read group 'g1' has another header line before: give it another ID "
-        "(samtools addreplacerg), or one group for all reads (--read-group)\n"
+        "error: x.bam: read group 'g1' has a different header line in an earlier file: give it "
+        "another ID (samtools addreplacerg), or use one group for all reads (--read-group)\n"
     )
     assert not (tmp_path / "out.sam").exists()
     one = ("--read-group", r"@RG\tID:1\tSM:s")
