@@ -34,7 +34,7 @@ from bwarp.mapping.extension_cpu import (
     window_sequences,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.mapping.scored_hits_cpu import ScoredHits, longest_between
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes, prefetch_bases, shifted, turned
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count, prefetch
@@ -678,8 +678,7 @@ def _find_gaps(genome, both, offsets, mapped, costs, gaps):
     genome, both, mapped, gaps = uncounted((genome, both, mapped, gaps))
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least = least_clipped(costs)
-    longest = np.diff(offsets).max() if offsets.size > 1 else 0
-    space = np.empty((2, longest + 1), np.int64)
+    space = np.empty((2, longest_between(offsets) + 1), np.int64)
     n_found = 0
     for row in range(mapped.positions.size):
         length = offsets[row + 1] - offsets[row]

@@ -28,7 +28,7 @@ from bwarp.mapping.extension_cpu import (
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.primary_hits_cpu import read_span
-from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
+from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, longest_between, merge, replaced
 from bwarp.mapping.seeds_cpu import find_candidates
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import offsets_of
@@ -251,8 +251,7 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
     genome, both, hits, gaps = uncounted((genome, both, hits, gaps))
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least, shortest = least_clipped(costs), costs.gap_open + costs.gap_extend
-    longest = np.diff(offsets).max() if offsets.size > 1 else 0
-    space = np.empty((2, longest + 1), np.int64)
+    space = np.empty((2, longest_between(offsets) + 1), np.int64)
     n = 0
     for read in range(offsets.size - 1):
         first, last = hits.offsets[read], hits.offsets[read + 1]
