@@ -29,7 +29,7 @@ from bwarp.mapping.extension_cpu import (
     best_gap,
     gap_costs,
     least_clipped,
-    place,
+    on_diagonal,
     scoring_of,
     window_sequences,
 )
@@ -269,7 +269,7 @@ def end_gap_functions(
 
         Parameters
         ----------
-        read : Placed
+        read : OnDiagonal
         begin, end : int
             The stretch; no other stretch of the diagonal has a higher clip-penalised score.
         """
@@ -411,7 +411,7 @@ def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
             first += both.size // 2 if hits.strands[hit] else 0
             begin, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
             start, clipped = hits.starts[hit], max(begin, length - end)
-            read = place(contig_starts, start, first, length, start - begin)
+            read = on_diagonal(contig_starts, start, first, length, start - begin)
             if not two_gaps_may_gain(clipped, costs) and not gap_may_gain(
                 blocks, both, read, begin, end, costs
             ):
@@ -703,7 +703,7 @@ def _find_gaps(genome, both, offsets, mapped, costs, gaps):
                     matched = int64(mapped.cigar[last - 1] >> 4)
             if clipped < least:
                 continue
-            read = place(contig_starts, position, base, length, diagonal)
+            read = on_diagonal(contig_starts, position, base, length, diagonal)
             shift, split, outer, gain = best_gap(
                 blocks, both, read, right, clipped, matched, costs, space
             )

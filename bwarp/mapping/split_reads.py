@@ -24,7 +24,7 @@ from bwarp.mapping.extension_cpu import (
     extend,
     gap_costs,
     least_clipped,
-    place,
+    on_diagonal,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.primary_hits_cpu import read_span
@@ -269,14 +269,14 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
                 continue
             base = offsets[read] + (both.size // 2 if hits.strands[hit] else 0)
             start = hits.starts[hit]
-            placed = place(contig_starts, start, base, length, start - begin)
+            read_there = on_diagonal(contig_starts, start, base, length, start - begin)
             gaps[n, 4] = 0
             for right in (False, True):
                 clipped = length - end if right else begin
                 if clipped < least:
                     continue
                 shift, _, outer, gain = best_gap(
-                    blocks, both, placed, right, clipped, end - begin, costs, space
+                    blocks, both, read_there, right, clipped, end - begin, costs, space
                 )
                 if gain > gaps[n, 4]:
                     gaps[n, 0], gaps[n, 1], gaps[n, 2] = hit, right, shift
