@@ -169,16 +169,15 @@ def kernel(results, references, groups):
 def streams(results, references, groups):
     from bwarp.composition import gather_cuda
     from bwarp.composition.histogram import largest_distance
+    from bwarp.composition.tiles_cpu import TileQueries
 
     placed = gather_cuda.prepare_references(references, np.uint32)
     group = groups[len(groups) // 2]
     largest = np.full(len(group.counts), largest_distance(SIMILARITY, group.length), np.int32)
+    queries = TileQueries(group.length, group.counts, largest, 0, references.codes.size, 1 << 20)
     for n_streams in (1, 2, 4, 8, 16, 22, 32, 64, 100):
         seconds, _ = timed(
-            lambda n=n_streams: gather_cuda.count_tile_hits(
-                placed, group.length, group.counts, largest, 0, references.codes.size, 1 << 20, 1, n
-            ),
-            2,
+            lambda n=n_streams: gather_cuda.count_tile_hits(placed, queries, 1, n), 2
         )
         met = len(largest) * window_count(references, group.length)
         add(

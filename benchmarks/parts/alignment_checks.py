@@ -78,10 +78,10 @@ def expected_answers(path):
 
     answers = {}
     for name, pairs, scoring, mode in check_cases():
-        for field, array in vars(pair_alignments(pairs, scoring, mode, 2)).items():
+        for field, array in pair_alignments(pairs, scoring, mode, 2)._asdict().items():
             answers[f"{name}/{field}"] = array
     for name, pairs, parameters, overhang in gatk_cases():
-        for field, array in vars(gatk_alignments(pairs, parameters, overhang, 2)).items():
+        for field, array in gatk_alignments(pairs, parameters, overhang, 2)._asdict().items():
             answers[f"{name}/{field}"] = array
     queries, database, scoring = search_case()
     answers["search"] = np.array(list(search_scores(queries, database, scoring, 2)))
@@ -93,7 +93,7 @@ def expected_answers(path):
 def comparison(expected, name, answer):
     fields = [
         field
-        for field, array in vars(answer).items()
+        for field, array in answer._asdict().items()
         if not np.array_equal(array, expected[f"{name}/{field}"])
     ]
     return [{"check": name, "equal": not fields, **({"differ": fields} if fields else {})}]

@@ -22,6 +22,7 @@ With ref of n bases along the rows and alt of m along the columns (GATK's own or
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -92,8 +93,7 @@ GATK_PARAMETERS = {
 }
 
 
-@dataclass(frozen=True)
-class GatkAlignments:
+class GatkAlignments(NamedTuple):
     """The position of each alternate in its reference, and its CIGAR of M, I, D and S.
 
     Attributes

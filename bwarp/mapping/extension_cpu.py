@@ -90,7 +90,7 @@ class Costs(NamedTuple):
     margin: int
 
 
-class Placed(NamedTuple):
+class OnDiagonal(NamedTuple):
     """A read on a diagonal within a contig.
 
     Attributes
@@ -140,10 +140,10 @@ def costs_of(parameters: MappingParameters) -> Costs:
 
 
 @compiled(inline="always")
-def read_on_contig(contig_starts, position, first, length, diagonal):
-    """Return a read (`Placed`) in the contig that contains a position of the genome."""
+def on_diagonal(contig_starts, position, first, length, diagonal):
+    """Return a read (`OnDiagonal`) in the contig that contains a position of the genome."""
     contig = np.searchsorted(contig_starts, position, side="right")
-    return Placed(first, length, diagonal, contig_starts[contig - 1], contig_starts[contig])
+    return OnDiagonal(first, length, diagonal, contig_starts[contig - 1], contig_starts[contig])
 
 
 @compiled(inline="always")
@@ -586,7 +586,7 @@ def best_gap(blocks, both, read, right, clipped, matched, costs, space):
 
     Parameters
     ----------
-    read : Placed
+    read : OnDiagonal
         The read in `both`, on its diagonal at this end.
     right : bool
         Whether the clipped end is on the right.

@@ -29,12 +29,12 @@ from bwarp.mapping.extension_cpu import (
     best_gap,
     gap_costs,
     least_clipped,
-    read_on_contig,
+    on_diagonal,
     scoring_of,
     window_sequences,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.mapping.scored_hits_cpu import ScoredHits, longest_between
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes, prefetch_bases, shifted, turned
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count, prefetch
@@ -269,7 +269,7 @@ def end_gap_functions(
 
         Parameters
         ----------
-        read : Placed
+        read : OnDiagonal
         begin, end : int
             The stretch; no other stretch of the diagonal has a higher clip-penalised score.
         """
@@ -411,7 +411,7 @@ def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
             first += both.size // 2 if hits.strands[hit] else 0
             begin, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
             start, clipped = hits.starts[hit], max(begin, length - end)
-            read = read_on_contig(contig_starts, start, first, length, start - begin)
+            read = on_diagonal(contig_starts, start, first, length, start - begin)
             if not two_gaps_may_gain(clipped, costs) and not gap_may_gain(
                 blocks, both, read, begin, end, costs
             ):
@@ -678,8 +678,7 @@ def _find_gaps(genome, both, offsets, mapped, costs, gaps):
     genome, both, mapped, gaps = uncounted((genome, both, mapped, gaps))
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least = least_clipped(costs)
-    longest = np.diff(offsets).max() if offsets.size > 1 else 0
-    space = np.empty((2, longest + 1), np.int64)
+    space = np.empty((2, longest_between(offsets) + 1), np.int64)
     n_found = 0
     for row in range(mapped.positions.size):
         length = offsets[row + 1] - offsets[row]
@@ -704,7 +703,7 @@ def _find_gaps(genome, both, offsets, mapped, costs, gaps):
                     matched = int64(mapped.cigar[last - 1] >> 4)
             if clipped < least:
                 continue
-            read = read_on_contig(contig_starts, position, base, length, diagonal)
+            read = on_diagonal(contig_starts, position, base, length, diagonal)
             shift, split, outer, gain = best_gap(
                 blocks, both, read, right, clipped, matched, costs, space
             )

@@ -27,7 +27,7 @@ from bwarp.gpu.launch import WARP, launch
 from bwarp.gpu.memory import device_array, work_space
 from bwarp.gpu.sums_and_sorts import exclusive_sum, slot_in_list
 from bwarp.gpu.transfers import to_gpu, to_host
-from bwarp.mapping.extension_cpu import Placed, gap_costs, least_clipped, scoring_of
+from bwarp.mapping.extension_cpu import OnDiagonal, gap_costs, least_clipped, scoring_of
 from bwarp.mapping.extension_cuda import DeviceGenome, contig_at
 from bwarp.mapping.final_alignments import (
     NOTHING,
@@ -393,10 +393,10 @@ def mark_gaps_near_ends(
     contig = contig_at(contig_starts, start)
     gains = two_gaps_may_gain(max(begin, length - end), costs)
     if not gains:
-        placed = Placed(
+        read_there = OnDiagonal(
             first, length, start - begin, contig_starts[contig], contig_starts[contig + 1]
         )
-        gains = gap_may_gain(genome.blocks, reads.blocks, placed, begin, end, costs)
+        gains = gap_may_gain(genome.blocks, reads.blocks, read_there, begin, end, costs)
     if gains:
         listed.before[row] = uint32(1)
 

@@ -14,7 +14,7 @@ import numpy as np
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.insert_size import InsertSize, five_prime, mate_window
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.mapping.scored_hits_cpu import ScoredHits, longest_between
 from bwarp.mapping.seeds_cpu import Candidates, candidates_of
 from bwarp.reads.base_bits_cpu import SLACK, put_bases
 from bwarp.runtime.compiled_code import compiled
@@ -56,7 +56,7 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
     n_found = 0
     # heads[kmer] is 1 + the last position of the k-mer in the read, before[] 1 + the one before it.
     heads = np.zeros(1 << (2 * KMER), np.int32)
-    before = np.zeros(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int32)
+    before = np.zeros(longest_between(offsets), np.int32)
     counts = np.zeros(highest - lowest + 1, np.int32)
     window = np.empty(highest - lowest + before.size + SLACK, np.uint8)
     for anchor in range(offsets.size - 1):

@@ -34,7 +34,7 @@ from bwarp.mapping.likelihoods import (
     mapping_quality,
 )
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
-from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.mapping.scored_hits_cpu import ScoredHits, longest_between
 from bwarp.mapping.seeds_cpu import score_bound_of
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
@@ -513,8 +513,7 @@ def _rank_together(hits, on_alt, lengths, primary, reads, scores, limits, found)
     """Write the hits of all reads; return the numbers of lines and of secondary hits."""
     hits, found = uncounted((hits, found))
     lines = found.lines
-    most = np.diff(hits.offsets).max() if reads.size else 0
-    order, leaders = np.empty(most, np.int64), np.empty(most, np.int64)
+    order, leaders = np.empty((2, longest_between(hits.offsets)), np.int64)
     n_lines, n_secondary = 0, 0
     for read in reads:
         length, chosen = lengths[read], primary[read]
@@ -613,7 +612,7 @@ def five_prime_first(
 @compiled
 def _take_first_parts(hits, lengths, reads, scores, primary):
     hits, primary = uncounted((hits, primary))
-    parts = np.empty(np.diff(hits.offsets).max() if reads.size else 0, np.int64)
+    parts = np.empty(longest_between(hits.offsets), np.int64)
     for read in reads:
         length = lengths[read]
         first = parts[0] = primary.hits[read]

@@ -139,6 +139,15 @@ def _first(hits: ScoredHits, n: int) -> ScoredHits:
     return ScoredHits(*(column[:n] for column in hits[:-1]), offsets=hits.offsets)
 
 
+@compiled
+def longest_between(offsets):
+    """Return the largest difference of neighbouring offsets; 0 if there is none."""
+    longest = np.int64(0)
+    for i in range(1, offsets.size):
+        longest = max(longest, offsets[i] - offsets[i - 1])
+    return longest
+
+
 @compiled(inline="always")
 def put_row(scored, row, fields):
     """Write the fields of a row (a tuple, in their order) that starts at `row`; both engines use
@@ -214,7 +223,7 @@ def _rank(offsets, strands, scored, least, hits):
     """Write every read's hits in order; return their number."""
     strands, scored, hits = uncounted((strands, scored, hits))
     n = 0
-    kept = np.empty(max(1, np.diff(offsets).max() if offsets.size > 1 else 1), np.int64)
+    kept = np.empty(longest_between(offsets), np.int64)
     for read in range(offsets.size - 1):
         n_kept = _rank_read(strands, scored, offsets[read], offsets[read + 1], least, kept)
         for j in range(n_kept):

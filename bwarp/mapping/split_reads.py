@@ -24,11 +24,11 @@ from bwarp.mapping.extension_cpu import (
     extend,
     gap_costs,
     least_clipped,
-    read_on_contig,
+    on_diagonal,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.primary_hits_cpu import read_span
-from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
+from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, longest_between, merge, replaced
 from bwarp.mapping.seeds_cpu import find_candidates
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import offsets_of
@@ -254,8 +254,7 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
     genome, both, hits, gaps = uncounted((genome, both, hits, gaps))
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least, shortest = least_clipped(costs), costs.gap_open + costs.gap_extend
-    longest = np.diff(offsets).max() if offsets.size > 1 else 0
-    space = np.empty((2, longest + 1), np.int64)
+    space = np.empty((2, longest_between(offsets) + 1), np.int64)
     n = 0
     for read in range(offsets.size - 1):
         first, last = hits.offsets[read], hits.offsets[read + 1]
@@ -273,14 +272,14 @@ def _find_gaps(genome, both, offsets, hits, costs, gaps):
                 continue
             base = offsets[read] + (both.size // 2 if hits.strands[hit] else 0)
             start = hits.starts[hit]
-            placed = read_on_contig(contig_starts, start, base, length, start - begin)
+            read_there = on_diagonal(contig_starts, start, base, length, start - begin)
             gaps[n, 4] = 0
             for right in (False, True):
                 clipped = length - end if right else begin
                 if clipped < least:
                     continue
                 shift, _, outer, gain = best_gap(
-                    blocks, both, placed, right, clipped, end - begin, costs, space
+                    blocks, both, read_there, right, clipped, end - begin, costs, space
                 )
                 if gain > gaps[n, 4]:
                     gaps[n, 0], gaps[n, 1], gaps[n, 2] = hit, right, shift

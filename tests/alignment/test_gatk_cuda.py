@@ -88,5 +88,5 @@ def test_equals_the_cpu_engine(engine, name, overhang):
         pairs = related_pairs(rng, count, longest)
         got = ENGINES[engine].gatk_alignments(pairs, GATK_PARAMETERS[name], overhang)
         expected = gatk_cpu.gatk_alignments(pairs, GATK_PARAMETERS[name], overhang, 4)
-        for field, array in vars(expected).items():
+        for field, array in expected._asdict().items():
             np.testing.assert_array_equal(getattr(got, field), array, field)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bwarp.mapping import final_alignments
-from bwarp.mapping.extension_cpu import Placed, both_strands, extend
+from bwarp.mapping.extension_cpu import OnDiagonal, both_strands, extend
 from bwarp.mapping.final_alignments import align_hits, end_costs, gap_may_gain
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from tests.helpers.oracles.mapping_oracle import candidates_at, flat, genome_with
@@ -79,8 +79,8 @@ def found_by_bits(genome, read, diagonal, begin, end, parameters, contig=0):
     # Other bases on both sides, as from other reads.
     both = np.concatenate([np.full(7, 1, np.uint8), read, np.full(70, 2, np.uint8)])
     low, high = genome.contig_starts[contig : contig + 2]
-    placed = Placed(7, len(read), diagonal, low, high)
-    return gap_may_gain(genome.blocks, both, placed, begin, end, end_costs(parameters))
+    read_there = OnDiagonal(7, len(read), diagonal, low, high)
+    return gap_may_gain(genome.blocks, both, read_there, begin, end, end_costs(parameters))
 
 
 def random_genome(rng, n):

@@ -8,7 +8,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.gpu.cuda import cuda, int64, uint8, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
-from bwarp.mapping.extension_cpu import Placed
+from bwarp.mapping.extension_cpu import OnDiagonal
 from bwarp.mapping.final_alignments import EndCosts, end_costs
 from bwarp.mapping.final_alignments import gap_may_gain as gap_may_gain_cpu
 from bwarp.mapping.final_alignments_cuda import gap_may_gain
@@ -31,7 +31,7 @@ def find_gains(
     i = cuda.grid(1)
     if i < n:
         at = 5 * i
-        read = Placed(numbers[at], numbers[at + 1], numbers[at + 2], low, high)
+        read = OnDiagonal(numbers[at], numbers[at + 1], numbers[at + 2], low, high)
         gains[i] = gap_may_gain(blocks, read_blocks, read, numbers[at + 3], numbers[at + 4], costs)
 
 
@@ -58,7 +58,7 @@ def test_the_same_stretches_may_gain(device, name):
         gap_may_gain_cpu(
             genome.blocks,
             codes,
-            Placed(offsets[i], len(read), diagonal, low, high),
+            OnDiagonal(offsets[i], len(read), diagonal, low, high),
             begin,
             end,
             costs,
