@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.loci import find_cpu
 from bwarp.loci.alignments_cpu import LocusAlignments, align_by_score, align_loci
 from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.find_cpu import TextAndGenome
+from bwarp.loci.find_cpu import LociFinder, TextAndGenome
 from bwarp.loci.options import Extension, FoundLoci, LocusOptions
 from bwarp.loci.pairs_cpu import LocusPairs, PairOptions, pair_loci, single_insert_sizes
 from bwarp.loci.verify_cpu import COUNTS
@@ -211,23 +211,14 @@ class SearchedChunk(NamedTuple):
     counts: np.ndarray
 
 
-class Finder(Protocol):
-    """Finds all loci of batches of reads, in any thread; the loci do not depend on the engine."""
-
-    def find_batch(
-        self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
-    ) -> tuple[FoundLoci, np.ndarray]:
-        """See `bwarp.loci.find_cpu.LociFinder.find_batch`."""
-
-
 @dataclass(frozen=True)
 class LociEngine:
-    """A genome and a finder, ready to find the loci of chunks of reads."""
+    """A genome and a finder, of the CPU or of GPUs, ready to find the loci of chunks of reads."""
 
     genome: TextAndGenome
     task: LociTask
     threads: int
-    finder: Finder
+    finder: LociFinder
 
     def find_loci(
         self,
@@ -274,7 +265,7 @@ def load(
     make_genome = partial(find_cpu.load, index.reference, threads)
     if backend != "cuda":
         genome = make_genome()
-        return LociEngine(genome, task, threads, find_cpu.LociFinder(index, genome, task.searched))
+        return LociEngine(genome, task, threads, LociFinder(index, genome, task.searched))
     from bwarp.gpu.several_gpus import on_each
     from bwarp.loci import find_cuda
 

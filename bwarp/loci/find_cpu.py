@@ -97,13 +97,7 @@ class LociFinder:
         return search_rounds(find, np.diff(offsets), self._options), counts
 
     def find_round(self, both, blocks, offsets, counts, reads, edits) -> np.ndarray:
-        """Find the loci of reads with up to `edits` edits each.
-
-        Returns
-        -------
-        rows : ndarray, shape=(n, 4), dtype=int64
-            Item, start, end, distance.
-        """
+        """Find the loci of reads with up to `edits` edits: rows of item, start, end, distance."""
         index, genome = self._index, self._genome
         gaps = self._options.gaps_of(edits)
         mismatches = seed_mismatches(index, np.diff(offsets)[reads], edits, gaps, self._options)

@@ -254,7 +254,7 @@ class LociFinder:
 
 
 class FinderOnGpus:
-    """Finds the loci of a batch with the finder of the least busy GPU."""
+    """Finds the loci of a batch as the finder of the least busy GPU does."""
 
     def __init__(self, finders: Sequence[LociFinder]):
         self._finders = LeastBusy(finders)

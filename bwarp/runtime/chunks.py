@@ -77,8 +77,7 @@ def read_ahead(items: Iterator, most: int = 2) -> Iterator:
 
     The thread starts at once, and ends soon after the iterator is no longer referenced.
     """
-    handover = _begun(items, most)
-    return handover.until_dropped(handover.items())
+    return _begun(items, most).taken()
 
 
 def read_ahead_in_lists(items: Iterator, most: int) -> Iterator[list]:
@@ -87,7 +86,7 @@ def read_ahead_in_lists(items: Iterator, most: int) -> Iterator[list]:
     A list has up to `most` items; if none is ready, wait for one.
     """
     handover = _begun(items, most)
-    return handover.until_dropped(handover.lists(most))
+    return handover.in_lists(handover.taken(), most)
 
 
 def _begun(items: Iterator, most: int) -> "_Handover":
@@ -127,8 +126,14 @@ class _Handover:
             except queue.Full:
                 continue
 
-    def items(self) -> Iterator:
-        """Yield the items."""
+    def taken(self) -> Iterator:
+        """Return the items; the thread that makes them ends soon after this is dropped."""
+        items = self._items()
+        # A generator that was never asked for an item does not start, and cannot clean up.
+        weakref.finalize(items, self.stop)
+        return items
+
+    def _items(self) -> Iterator:
         try:
             while True:
                 with span("wait for what is read ahead"):
@@ -141,9 +146,9 @@ class _Handover:
         finally:
             self.stop()
 
-    def lists(self, most: int) -> Iterator[list]:
-        """Yield the items in lists of those that are ready, at least one."""
-        ahead, end = self.items(), None
+    def in_lists(self, ahead: Iterator, most: int) -> Iterator[list]:
+        """Yield the taken items in lists of those that are ready, at least one."""
+        end = None
         while end is None:
             items = []
             try:
@@ -156,12 +161,6 @@ class _Handover:
                 yield items
         if not isinstance(end, StopIteration):
             raise end
-
-    def until_dropped(self, taken: Iterator) -> Iterator:
-        """Return the same generator; stop as soon as it is no longer referenced."""
-        # A generator that was never asked for an item does not start, and cannot clean up.
-        weakref.finalize(taken, self.stop)
-        return taken
 
     def stop(self) -> None:
         """Let the thread that makes items end soon."""
@@ -235,4 +234,4 @@ def _make_all(handover: _Handover, results: Iterator) -> None:
 
 def _first_of(under_way: deque) -> tuple[object, Iterator]:
     item, handover = under_way[0]
-    return item, handover.until_dropped(handover.items())
+    return item, handover.taken()

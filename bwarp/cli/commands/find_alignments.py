@@ -1,5 +1,7 @@
 """Find every locus where reads align with at most the given number of edits; none is missed."""
 
+from functools import partial
+
 from bwarp.bam.compression import WHILE_MAPPING, compression_for
 from bwarp.cli.locus_options import (
     given_extension,
@@ -55,12 +57,8 @@ def main(options):
     index = load_index(options.index)
     # Compile in parallel before anything compiles on its own.
     compile_first(backend, options, *files.names)
-    _, engine = or_on_cpu(
-        options.backend,
-        backend,
-        lambda backend: load(index, task, backend, options.threads, options.gpus),
-        say,
-    )
+    load_on = partial(load, index, task, threads=options.threads, gpus=options.gpus)
+    _, engine = or_on_cpu(options.backend, backend, load_on, say)
     certificate = Certificate()
     with (
         open_locus_output(

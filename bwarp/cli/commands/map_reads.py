@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from bwarp.bam.compression import compression_for
 from bwarp.cli.options import (
@@ -95,12 +96,8 @@ def main(options):
         output = replace(output, read_group=group)
     reference = replace(index.reference, alt=chosen_alt_contigs(options.alt, index.reference))
     parameters = replace(parameters, alt=reference.alt)
-    _, engine = or_on_cpu(
-        options.backend,
-        backend,
-        lambda backend: load(index, parameters, backend, options.threads, options.gpus),
-        say,
-    )
+    load_on = partial(load, index, parameters, threads=options.threads, gpus=options.gpus)
+    _, engine = or_on_cpu(options.backend, backend, load_on, say)
     output = replace(output, gpu_sort_bytes=engine.sort_bytes)
     if options.alt is None:
         warn_of_names_like_alt(reference)
