@@ -60,9 +60,9 @@ def measure(options):
         records = alignment_records(genome.contig_starts, chunk, *mapped)
         tables.append(mapped_tables(genome, names, ReadArrays.of(chunk, both), records, GROUP))
     with tempfile.TemporaryDirectory() as work:
-        turns = [one_turn(Path(work), options, header, tables) for _ in range(options.repeats + 1)][
-            1:
-        ]  # the first turn compiles, where that has not been done
+        turns = [one_turn(Path(work), options, header, tables) for _ in range(options.repeats + 1)]
+    # The first turn compiles, where that has not been done.
+    del turns[0]
     for step in turns[0]:
         wall, processor = (statistics.median(turn[step][i] for turn in turns) for i in (0, 1))
         yield {
