@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,12 +25,11 @@ from bwarp.io.atomic_output import atomic_files
 from bwarp.io.names import MOST_DIGITS, Names, put_bytes, put_field, put_number
 from bwarp.loci.alignments_cpu import LocusAlignments
 from bwarp.loci.find import FoundChunk
-from bwarp.loci.options import FoundLoci
-from bwarp.loci.pairs_cpu import LocusPairs
-from bwarp.reads.read_chunks import ReadChunk
+from bwarp.records.alignment_records import ReadArrays
 from bwarp.records.record_text import begin_tag, put_cigar, put_integer
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.seed_tables import sibling
 
 TSV, PAF = 0, 1
@@ -57,46 +57,58 @@ _NUMBERS = 15
 _ENDS = np.frombuffer(b"/1/2", np.uint8)
 
 
+class _Tables(NamedTuple):
+    """What lines are written from; `numbers` of pairs are empty for single reads."""
+
+    reads_of_chunk: ReadArrays
+    contigs: Names
+    contig_starts: np.ndarray
+    reads: np.ndarray
+    strands: np.ndarray
+    locus_edits: np.ndarray
+    numbers: np.ndarray
+    alignments: LocusAlignments
+
+
 def locus_lines(
     layout: int,
-    chunk: ReadChunk,
+    found: FoundChunk,
     contig_starts: np.ndarray,
     contigs: Names,
-    loci: FoundLoci,
-    alignments: LocusAlignments,
-    pairs: LocusPairs | None = None,
     scored: bool = False,
 ) -> np.ndarray:
     """Format loci as `TSV` (after `loci_header`) or `PAF` lines: an array of bytes."""
-    numbers = np.empty(0, np.int64) if pairs is None else pairs.numbers
-    text = _room(chunk, contigs, loci, alignments)
-    used = _write(
-        layout == PAF, chunk.text, chunk.names, chunk.ends, np.diff(chunk.offsets), contig_starts,
-        contigs.text, contigs.bounds, loci.reads, loci.strands, loci.distances, *alignments,
-        scored, pairs is not None, numbers, text,
+    loci = found.loci
+    numbers = np.empty(0, np.int64) if found.pairs is None else found.pairs.numbers
+    tables = _Tables(
+        ReadArrays.of(found.chunk, found.both), contigs, contig_starts, loci.reads, loci.strands,
+        loci.distances, numbers, found.alignments,
     )  # fmt: skip
-    return text[:used]
+    text = _room(found, contigs)
+    return text[: _write(layout == PAF, scored, tables, text)]
 
 
-def _room(chunk, contigs, loci, alignments) -> np.ndarray:
+def _room(found: FoundChunk, contigs: Names) -> np.ndarray:
     """Return an upper bound of the bytes of the lines."""
-    names = np.diff(chunk.names).reshape(-1)[loci.reads // chunk.ends]
+    chunk, reads = found.chunk, found.loci.reads
+    names = np.diff(chunk.names).reshape(-1)[reads // chunk.ends]
     line = contigs.longest + 2 + _NUMBERS * (MOST_DIGITS + 1) + _TAG_BYTES
-    operations = alignments.cigar.size * (MOST_DIGITS + 1)
-    return np.empty(int(names.sum()) + len(loci.reads) * line + operations, np.uint8)
+    operations = found.alignments.cigar.size * (MOST_DIGITS + 1)
+    return np.empty(int(names.sum()) + len(reads) * line + operations, np.uint8)
 
 
 @compiled
-def _write(
-    is_paf, text, names, ends_a_template, lengths, contig_starts, contig_text, contig_bounds,
-    reads, strands, locus_edits, cigar_offsets, cigar, starts, ends, distances, scores, is_scored,
-    is_paired, numbers, out,
-):  # fmt: skip
+def _write(is_paf, is_scored, tables, out):
+    tables, out = uncounted((tables, out))
+    of_chunk, contigs, contig_starts, reads, strands, locus_edits, numbers, alignments = tables
+    ends_a_template, offsets, text, names, _, _ = of_chunk
+    contig_text, contig_bounds = contigs
+    cigar_offsets, cigar, starts, ends, distances, scores = alignments
     at = np.int64(0)
     contig = np.int64(0)
     for i in range(reads.size):
         read = reads[i]
-        template = read // ends_a_template
+        template, length = read // ends_a_template, offsets[read + 1] - offsets[read]
         at = put_bytes(out, at, text, names[template, 0], names[template, 1])
         if ends_a_template == 2:
             at = put_bytes(out, at, _ENDS, 2 * (read & 1), 2 * (read & 1) + 2)
@@ -113,9 +125,9 @@ def _write(
                 last -= 1
             if strands[i]:
                 before, after = after, before
-            at = put_field(out, at, lengths[read], _TAB)
+            at = put_field(out, at, length, _TAB)
             at = put_field(out, at, before, _TAB)
-            at = put_field(out, at, lengths[read] - after, _TAB)
+            at = put_field(out, at, length - after, _TAB)
         out[at] = _MINUS if strands[i] else _PLUS
         out[at + 1] = _TAB
         at += 2
@@ -155,9 +167,9 @@ def _write(
             at = put_number(out, at, locus_edits[i])
         if is_paf and locus_edits[i] != distances[i]:
             at = put_integer(out, at, XD, locus_edits[i], False)
-        if is_paired and is_paf:
+        if numbers.size and is_paf:
             at = put_integer(out, at, PR, numbers[i], False)
-        elif is_paired:
+        elif numbers.size:
             out[at] = _TAB
             at = put_number(out, at + 1, numbers[i])
         out[at] = _NEWLINE
@@ -227,10 +239,7 @@ def open_tables(
             file.write(loci_header(scored, paired))
 
         def encode(found: FoundChunk) -> list:
-            text = locus_lines(
-                layout, found.chunk, reference.contig_starts, contigs, found.loci,
-                found.alignments, found.pairs, scored,
-            )  # fmt: skip
+            text = locus_lines(layout, found, reference.contig_starts, contigs, scored)
             return [over_lines(found), skipped_lines(found), text]
 
         def write(texts: list) -> None:

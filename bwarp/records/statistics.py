@@ -90,16 +90,14 @@ def count_bases(
     starts = offsets[reads] + reverse + alignments.read_starts
     step = depth_step(int(genome.contig_starts[-1]))
     spans = np.zeros(starts.size, np.int64)
-    aligned, inserted, edits = _count(
-        genome.blocks, both, starts, alignments.positions, alignments.cigar_offsets,
-        alignments.cigar, step, depths, spans,
-    )  # fmt: skip
+    aligned, inserted, edits = _count(genome.blocks, both, starts, alignments, step, depths, spans)
     return BaseCounts(aligned, inserted, edits, spans)
 
 
 @compiled
-def _count(blocks, both, starts, positions, offsets, cigar, step, depths, spans):
-    blocks, both, cigar, depths = uncounted((blocks, both, cigar, depths))
+def _count(blocks, both, starts, alignments, step, depths, spans):
+    blocks, both, alignments, depths = uncounted((blocks, both, alignments, depths))
+    positions, _, _, _, _, offsets, cigar = alignments
     aligned, inserted, edits = np.int64(0), np.int64(0), np.int64(0)
     for row in range(starts.size):
         if row + _AHEAD < starts.size and positions[row + _AHEAD] >= 0:
