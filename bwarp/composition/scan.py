@@ -122,7 +122,7 @@ class TileScan:
 
 
 def _keep_best(groups, positions, distances, wanted, largest):
-    """Return the best of the hits, and the distance below which each query can still use more."""
+    """Return the best of the hits, and the distance up to which each query can still use more."""
     order = np.argsort(groups, kind="stable")
     hits = np.bincount(groups, minlength=len(largest))
     hits, positions, distances = best_hits(hits, positions[order], distances[order], wanted)

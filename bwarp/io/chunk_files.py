@@ -177,7 +177,7 @@ class Column(NamedTuple):
     least, most : int
         Bounds of its values; without `most` they are not checked.
     are_offsets : bool
-        Whether it must rise from `least` to `most`.
+        Whether it must begin with `least`, end with `most` and never fall.
     """
 
     dtype: type

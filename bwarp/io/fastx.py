@@ -140,7 +140,7 @@ def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[Re
                 raise _unfinished_error(path, rest.tobytes(), lines_before)
             return
         if block.size:
-            # The rest begins in this block, unless one record began before it and ends after it.
+            # The rest begins in this block, unless one record began before it and is not complete.
             whole = block[n_taken - rest.size :] if count else _joined(rest, block[n_taken:])
             data, block = whole, _NOTHING
             continue

@@ -4,8 +4,8 @@
     records  |------|---|-------|--|-------------------------|-----|----|
     parts    1                  2                               3
 
-A part begins with the first record after its share of the bytes, and has at least one record. The
-records are checked before they are cut, so errors name lines of the whole file.
+A part begins with the first record after the shares of the parts before it, and has at least one
+record. The records are checked before they are cut, so errors name lines of the whole file.
 """
 
 import os

@@ -233,9 +233,9 @@ def _trace(genome, blocks, compared, all_edits, most, letters, reach, cigar):
 # If the scores favour inserting a whole read over aligning it, the whole stretch is aligned as
 # well.
 #
-# Loci where no gap can improve the score need no alignment. In a stretch as long as the read, a gap
-# also costs one match, because at least one base of the read is inserted. A local alignment may
-# lose as little on a nearby diagonal, so it is skipped only where all bases agree.
+# Loci where every alignment with a gap scores less need no alignment. In a stretch as long as the
+# read, a gap also costs one match, because at least one base of the read is inserted. A local
+# alignment may lose as little on a nearby diagonal, so it is skipped only where all bases agree.
 
 
 #: Loci aligned at a time; their stretches are copied out of the genome.
@@ -304,7 +304,7 @@ def align_by_score(
 
 
 def _most_mismatches(extension: Extension) -> int:
-    """Return the maximum number of mismatches with which no gap can improve the score of a read."""
+    """Return the maximum number of mismatches with which a read scores more than with any gap."""
     if extension.local:
         return 0
     scoring = extension.scoring

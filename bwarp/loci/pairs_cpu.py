@@ -1,4 +1,4 @@
-"""Find proper pairs: loci of the two ends of a template at the insert size of the run.
+"""Find proper pairs: two loci of a template with the orientation and insert size of the run.
 
     loci of end 1     A            B                C
     loci of end 2        a   a'                          c

@@ -7,9 +7,9 @@ a time, using one number per hit that is computed once:
     hit of read 2    contig | strand | first base
     hit of read 1    contig | strand of read 2 | first position of the window for read 2
 
-A hit of read 2 is in the window if its number exceeds that of the hit of read 1 by less than
-the size of the window. Likelihoods are integers, so that their sums do not depend on the order;
-among equal pairs, the one with the highest tie number is taken, which is unique.
+A hit of read 2 is in the window if its number is at least that of the hit of read 1, and less than
+that plus the size of the window. Likelihoods are integers, so that their sums do not depend on the
+order; among equal pairs, the one with the highest tie number is taken, which is unique.
 """
 
 from functools import lru_cache

@@ -74,7 +74,8 @@ def supplementary_of(
         hits, lengths, mapped, primary, reads, scores_of(parameters)
     )
     found = align_hits(genome, both, offsets, hits, rows, parameters, threads=threads)
-    # A window may contain bases that the primary record aligns; such a hit is not extended.
+    # In a window, a hit may align bases that the primary record already aligns. A gapless hit then
+    # stays as it was scored; any other is dropped.
     again = _same_bases_as_primary(found, hits.reads[rows], mapped, lengths)
     order = np.arange(rows.size)
     if again.any():

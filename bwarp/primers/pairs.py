@@ -73,8 +73,8 @@ class PrimerPairs:
 
 
 def read_pairs(path: str | os.PathLike) -> PrimerPairs:
-    """Read pairs from lines of a name, a forward and a reverse primer, separated by blanks or
-    commas.
+    """Read pairs from lines of a name, a forward and a reverse primer, separated by white
+    space or commas.
 
     Skips lines that begin with ``#`` and the header of a table.
 
