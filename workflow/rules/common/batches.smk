@@ -59,7 +59,7 @@ def first_batches(path):
     """Return an input function: one file per batch from which the insert size is estimated."""
 
     def paths(wildcards):
-        from bwarp.mapping.insert_size import FIRST_PAIRS
+        from bwarp.mapping.first_pairs import FIRST_PAIRS
         from bwarp.reads.stored_reads import first_template_of
 
         sample, unit = wildcards.sample, wildcards.unit
