@@ -120,10 +120,10 @@ def whole_run(folder: Path, number: int, report: str, options) -> dict:
 
 def timeline(folder: Path, number: int, report: str, options) -> dict:
     """Return the times at which chunks of a run in this process are done."""
+    from bwarp.allmap.find import LociTask, load, reads_a_chunk
+    from bwarp.allmap.locus_bam import locus_tables
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.loci.find import LociTask, load, reads_a_chunk
-    from bwarp.loci.locus_bam import locus_tables
     from bwarp.mapping.extension_cpu import Genome
     from bwarp.reads.read_chunks import read_chunks
     from bwarp.records.record_writer import bam_records
@@ -161,7 +161,7 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
 
 
 def loci_options(report: str, options):
-    from bwarp.loci.options import LocusOptions
+    from bwarp.allmap.options import LocusOptions
     from bwarp.options.mapping import ALL
 
     return LocusOptions(options.edits, strata=ALL if report == "all" else 0)
@@ -172,12 +172,12 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     import numpy as np
     from frame.gpu_timing import KernelClock, StepClock, microseconds_each
 
+    from bwarp.allmap.alignments_cpu import align_loci
+    from bwarp.allmap.candidates_cpu import blocks_of
+    from bwarp.allmap.find import FoundChunk, LociTask, load, reads_a_chunk
+    from bwarp.allmap.locus_bam import locus_tables
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
-    from bwarp.loci.alignments_cpu import align_loci
-    from bwarp.loci.candidates_cpu import blocks_of
-    from bwarp.loci.find import FoundChunk, LociTask, load, reads_a_chunk
-    from bwarp.loci.locus_bam import locus_tables
     from bwarp.mapping.extension_cpu import Genome, both_strands
     from bwarp.reads.read_chunks import read_chunks
     from bwarp.records.record_writer import bam_records

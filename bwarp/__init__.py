@@ -9,8 +9,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bwarp.api.allmap import find_loci as find_loci
     from bwarp.api.index import Index as Index
-    from bwarp.api.loci import find_loci as find_loci
     from bwarp.api.mapper import Mapper as Mapper
     from bwarp.api.mems import find_mems as find_mems
     from bwarp.api.offtargets import find_offtargets as find_offtargets
@@ -31,7 +31,7 @@ _HOMES = {
     "Mapper": "bwarp.api.mapper",
     "UsageError": "bwarp.errors",
     "align_pairs": "bwarp.api.pairs",
-    "find_loci": "bwarp.api.loci",
+    "find_loci": "bwarp.api.allmap",
     "find_mems": "bwarp.api.mems",
     "find_offtargets": "bwarp.api.offtargets",
     "find_seeds": "bwarp.api.seeds",

@@ -23,10 +23,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from bwarp.allmap.find import Certificate
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.file_blocks import read_blocks
-from bwarp.loci.find import Certificate
 from bwarp.records.statistics import empty_statistics
 from bwarp.report.mapping_summary import summarise
 

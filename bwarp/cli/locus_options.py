@@ -8,16 +8,16 @@ from dataclasses import asdict
 
 import numpy as np
 
+from bwarp.allmap.find import Certificate
+from bwarp.allmap.locus_bam import BamOptions, open_bam
+from bwarp.allmap.locus_text import SIBLINGS, format_of, open_tables
+from bwarp.allmap.options import Extension, LocusOptions, extension_of
+from bwarp.allmap.pairs_cpu import PairOptions
 from bwarp.bam.compression import ON_HOST, Compression
 from bwarp.bam.header import files_of_reads, program_record
 from bwarp.cli.options import read_files, sort_bytes
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file
-from bwarp.loci.find import Certificate
-from bwarp.loci.locus_bam import BamOptions, open_bam
-from bwarp.loci.locus_text import SIBLINGS, format_of, open_tables
-from bwarp.loci.options import Extension, LocusOptions, extension_of
-from bwarp.loci.pairs_cpu import PairOptions
 from bwarp.mapping.insert_size import given_insert_size
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.mapping import ALL, SCORES

@@ -19,7 +19,7 @@ SECONDS = {
     "bwarp.alignment.gatk_run_lengths_cuda": 2,
     "bwarp.alignment.int32_kernel_cuda": 3,
     "bwarp.alignment.packed_int16_kernel_cuda": 3,
-    "bwarp.loci.verify_cuda": 4,
+    "bwarp.allmap.verify_cuda": 4,
     "bwarp.records.bam_records_cuda": 6,
     "bwarp.mapping.primary_hits_cuda": 3,
     "bwarp.mapping.candidates_cuda": 2,

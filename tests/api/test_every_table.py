@@ -5,10 +5,10 @@ import itertools
 import pytest
 
 import bwarp
+from bwarp.allmap.locus_text import FORMATS as LOCUS_FORMATS
 from bwarp.cli.commands import align_pairs, find_mems, list_guides
 from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.io.atomic_output import TABLE_FORMATS
-from bwarp.loci.locus_text import FORMATS as LOCUS_FORMATS
 from bwarp.options.aligning import PAIRS as PAIRS_TASK
 from bwarp.options.finding import OFFTARGETS
 from bwarp.options.mapping import ALLMAP

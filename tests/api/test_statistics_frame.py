@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 
 import bwarp
-from bwarp.loci.find import Certificate
+from bwarp.allmap.find import Certificate
 from bwarp.records.statistics import empty_statistics, merged_statistics, statistics_text
 
 COUNTS = empty_statistics() | {

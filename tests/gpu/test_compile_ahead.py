@@ -69,7 +69,7 @@ def modules_of(program, capability=(9, 0)) -> set[str]:
 
 def test_a_program_needs_the_kernels_of_its_imports():
     assert "bwarp.mapping.seed_selection_cuda" in modules_of("map")
-    assert "bwarp.loci.hits_cuda" in modules_of("allmap") - modules_of("map")
+    assert "bwarp.allmap.hits_cuda" in modules_of("allmap") - modules_of("map")
     assert "bwarp.database_search.profile_kernel_cuda" in modules_of("search")
 
 

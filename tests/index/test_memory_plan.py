@@ -46,8 +46,8 @@ def test_plans_fit_with_room_for_the_driver(free, sa_rate):
 def needs_of(program: str) -> MemoryNeeds:
     """Return the memory requests of programs, as for a human genome."""
     pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+    from bwarp.allmap import find_cuda as loci
     from bwarp.index.device_index_cuda import search_needs
-    from bwarp.loci import find_cuda as loci
     from bwarp.mapping import seeding_rounds_cuda as mapping
 
     if program == "map":

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from bwarp.allmap.find import Certificate, LociTask, load, reads_a_chunk
 from bwarp.bam.compression import WHILE_MAPPING, compression_for
 from bwarp.cli.locus_options import (
     given_extension,
@@ -19,7 +20,6 @@ from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
-from bwarp.loci.find import Certificate, LociTask, load, reads_a_chunk
 from bwarp.options.mapping import ALLMAP
 from bwarp.reads.read_chunks import pairs_alone
 from bwarp.reads.read_files import chunks_of_files

@@ -7,9 +7,9 @@ batches as measured by Snakemake, excluding compilation.
 import os
 from pathlib import Path
 
+from bwarp.allmap.find import Certificate
 from bwarp.cli.program import program_parser
 from bwarp.io.atomic_output import atomic_file, check_outputs
-from bwarp.loci.find import Certificate
 from bwarp.options.common import output
 from bwarp.runtime.progress import seconds_of_compiling
 

@@ -5,15 +5,15 @@ bwarp write-alignments. The output is JSON: mean, standard deviation, bounds of 
 and orientation; - is standard output.
 """
 
+from bwarp.allmap.chain_files import check_all_loci, found_rounds
+from bwarp.allmap.pairs_cpu import single_insert_sizes
+from bwarp.allmap.rounds import joined_rounds
 from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.chunk_files import open_chunk_file
-from bwarp.loci.chain_files import check_all_loci, found_rounds
-from bwarp.loci.pairs_cpu import single_insert_sizes
-from bwarp.loci.rounds import joined_rounds
 from bwarp.mapping.first_pairs import FIRST_PAIRS, pairs_left
 from bwarp.mapping.insert_size import insert_size_of_parts, insert_size_text
 from bwarp.options.common import INDEX_FOLDER, ORIENTATION, output

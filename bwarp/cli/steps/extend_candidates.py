@@ -4,19 +4,19 @@ The fifth step of the chain, after bwarp filter-candidates, or directly after
 bwarp locate-seeds. The output is a chunk file; - is standard output.
 """
 
-from bwarp.cli.program import choose_engine, program_parser
-from bwarp.counted import counted
-from bwarp.index.store import load_index
-from bwarp.io.atomic_output import check_outputs
-from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
-from bwarp.loci.chain_files import (
+from bwarp.allmap.chain_files import (
     frame_of_loci,
     hits_of_frame,
     options_of_file,
     searched_chunks,
     stored_options,
 )
-from bwarp.loci.find import steps_of
+from bwarp.allmap.find import steps_of
+from bwarp.cli.program import choose_engine, program_parser
+from bwarp.counted import counted
+from bwarp.index.store import load_index
+from bwarp.io.atomic_output import check_outputs
+from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.chunks import in_order

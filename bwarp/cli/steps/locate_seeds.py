@@ -3,13 +3,13 @@
 The third step of the chain; it runs on the CPU. The output is a chunk file; - is standard output.
 """
 
+from bwarp.allmap.chain_files import options_of_file, rows_of_frame, stored_options
 from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.index.locate_cpu import look_up
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
-from bwarp.loci.chain_files import options_of_file, rows_of_frame, stored_options
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import progress, say

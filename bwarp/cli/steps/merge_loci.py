@@ -14,6 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+from bwarp.allmap.find import Certificate
+from bwarp.allmap.locus_bam import CERTIFICATE, certificate_line
+from bwarp.allmap.locus_text import LOCI_HEADERS, SIBLING_HEADERS, SIBLINGS, format_of
 from bwarp.bam.header import BamHeader
 from bwarp.bam.sorted_file import merge_files
 from bwarp.cli.locus_options import outputs_of, write_certificate
@@ -22,9 +25,6 @@ from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_files, check_outputs, private_folder
-from bwarp.loci.find import Certificate
-from bwarp.loci.locus_bam import CERTIFICATE, certificate_line
-from bwarp.loci.locus_text import LOCI_HEADERS, SIBLING_HEADERS, SIBLINGS, format_of
 from bwarp.options.common import output
 from bwarp.records.alignment_file import put_in_place
 from bwarp.runtime.progress import say

@@ -14,6 +14,18 @@ from itertools import repeat
 
 import numpy as np
 
+from bwarp.allmap.chain_files import (
+    found_rounds,
+    frame_of_hits,
+    frame_of_searched,
+    options_of_file,
+    stored_options,
+)
+from bwarp.allmap.find import steps_of
+from bwarp.allmap.find_cpu import hit_ranges
+from bwarp.allmap.parts_cpu import hits_of, items_of, seed_mismatches
+from bwarp.allmap.rounds import following_round
+from bwarp.allmap.verify_cpu import COUNTS
 from bwarp.cli.locus_options import locus_options
 from bwarp.cli.program import choose_engine, program_parser
 from bwarp.counted import counted
@@ -21,18 +33,6 @@ from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
-from bwarp.loci.chain_files import (
-    found_rounds,
-    frame_of_hits,
-    frame_of_searched,
-    options_of_file,
-    stored_options,
-)
-from bwarp.loci.find import steps_of
-from bwarp.loci.find_cpu import hit_ranges
-from bwarp.loci.parts_cpu import hits_of, items_of, seed_mismatches
-from bwarp.loci.rounds import following_round
-from bwarp.loci.verify_cpu import COUNTS
 from bwarp.mapping.extension_cpu import both_strands
 from bwarp.options.common import INDEX_FOLDER, chunk_file, output
 from bwarp.options.mapping import ALLMAP, LOCI_SEARCHED

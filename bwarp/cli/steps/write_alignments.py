@@ -9,6 +9,12 @@ requires that bwarp seed-reads has searched all loci.
 from contextlib import ExitStack
 from dataclasses import replace
 
+from bwarp.allmap.alignments_cpu import NoAlignmentError
+from bwarp.allmap.candidates_cpu import blocks_of
+from bwarp.allmap.chain_files import check_all_loci, found_rounds, options_of_file
+from bwarp.allmap.find import Certificate, LociTask, SearchedChunk, finish_chunk
+from bwarp.allmap.find_cpu import load
+from bwarp.allmap.rounds import joined_rounds
 from bwarp.cli.locus_options import (
     given_extension,
     open_locus_output,
@@ -22,12 +28,6 @@ from bwarp.errors import InputError, UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
 from bwarp.io.chunk_files import open_chunk_file
-from bwarp.loci.alignments_cpu import NoAlignmentError
-from bwarp.loci.candidates_cpu import blocks_of
-from bwarp.loci.chain_files import check_all_loci, found_rounds, options_of_file
-from bwarp.loci.find import Certificate, LociTask, SearchedChunk, finish_chunk
-from bwarp.loci.find_cpu import load
-from bwarp.loci.rounds import joined_rounds
 from bwarp.mapping.extension_cpu import both_strands
 from bwarp.mapping.insert_size import InsertSize, given_insert_size, read_insert_size
 from bwarp.mapping.parameters import mapping_parameters

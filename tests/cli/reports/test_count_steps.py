@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import pytest
 
-from bwarp.loci.find import Certificate
+from bwarp.allmap.find import Certificate
 from bwarp.runtime.progress import compiling_took
 from tests.helpers.programs.programs_here import run_here
 

@@ -343,7 +343,7 @@ def test_no_read_is_long_enough(folder, tmp_path):
 def test_a_few_hits_per_frame(folder, tmp_path, monkeypatch):
     given = ("-1", folder / "r.fq"), LIMITS, (), "bam"
     expected = contents(in_one(folder, tmp_path / "one", *given))
-    monkeypatch.setattr("bwarp.loci.find_cpu._HITS_AT_ONCE", 7)
+    monkeypatch.setattr("bwarp.allmap.find_cpu._HITS_AT_ONCE", 7)
     assert contents(chain(folder, tmp_path / "c", *given, 25)) == expected
 
 

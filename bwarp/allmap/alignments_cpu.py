@@ -1,0 +1,361 @@
+"""Align reads at their loci: CIGARs with the fewest edits, or with the best affine-gap score.
+
+Without scores, `align_loci` returns the alignment with the edits of the locus and the fewest gap
+letters. Among equal ones, gaps are leftmost: tracing back from the last base prefers a match or
+mismatch, then a deleted base, then an inserted one. With scores, `align_by_score` aligns each read
+semi-globally or locally within the stretch of its locus.
+
+The traceback reads furthest-reaching rows (`verify_cpu`), one set per number of gap letters: how
+many bases of the read can be aligned on a diagonal with a number of edits. It skips runs of equal
+bases 64 at a time and consults the rows only where a base differs.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from bwarp.alignment.pair_ends_cpu import pair_alignments
+from bwarp.alignment.pairs import (
+    DELETION,
+    INSERTION,
+    MATCH,
+    SOFT_CLIP,
+    Alignments,
+    PairBatch,
+    Sequences,
+)
+from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL
+from bwarp.allmap.candidates_cpu import mismatches
+from bwarp.allmap.options import Extension, FoundLoci
+from bwarp.allmap.verify_cpu import LEFT, NOWHERE, RIGHT, Compared, agreeing, furthest
+from bwarp.errors import InputError
+from bwarp.reads.base_bits_cpu import copy_bases
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.uncounted import uncounted
+
+
+class NoAlignmentError(InputError):
+    """A read has more edits at a locus than recorded; `read` is its number."""
+
+    def __init__(self, read: int):
+        super().__init__(
+            "the index is invalid (a read has more edits at a locus than the search found): build "
+            "it again"
+        )
+        self.read = read
+
+
+class LocusAlignments(NamedTuple):
+    """Alignments of reads at their loci.
+
+    Attributes
+    ----------
+    offsets : ndarray, shape=(n + 1,), dtype=int64
+    cigar : ndarray, dtype=uint32
+        M, I, D and S, ``length << 4 | operation`` as in BAM.
+    starts, ends : ndarray, shape=(n,), dtype=int64
+        Start and end of the aligned bases in the genome, within the locus.
+    distances, scores : ndarray, shape=(n,), dtype=int32
+        Edits of these alignments; their scores, or the negated edits.
+    """
+
+    offsets: np.ndarray
+    cigar: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    distances: np.ndarray
+    scores: np.ndarray
+
+
+class _ReadsAtLoci(NamedTuple):
+    """The reads of loci: where each begins on its strand, and its bases; and the loci."""
+
+    begins: np.ndarray
+    lengths: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    distances: np.ndarray
+
+
+def align_loci(
+    genome: np.ndarray,
+    blocks: np.ndarray,
+    offsets: np.ndarray,
+    loci: FoundLoci,
+    gaps: np.ndarray,
+) -> LocusAlignments:
+    """Align every read at each of its loci.
+
+    Parameters
+    ----------
+    genome, blocks : ndarray, dtype=uint64
+        Blocks of the genome; blocks of the reads, followed by their reverse complements.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    gaps : ndarray, shape=(n_reads,), dtype=int64
+        The maximum number of gap letters of a locus, per read.
+
+    Raises
+    ------
+    NoAlignmentError
+        For a locus that no search can have found.
+    """
+    n = len(loci.reads)
+    # Each gap letter needs its own operation and one before it, plus one at the end.
+    most = int((2 * loci.distances + 1).sum(dtype=np.int64))
+    cigar_offsets, cigar = np.zeros(n + 1, np.int64), np.empty(most, np.uint32)
+    begins = offsets[loci.reads] + loci.strands.astype(np.int64) * offsets[-1]
+    lengths = np.diff(offsets)[loci.reads]
+    reads = _ReadsAtLoci(begins, lengths, loci.starts, loci.ends, loci.distances)
+    used = _align(genome, blocks, reads, gaps[loci.reads], cigar_offsets, cigar)
+    if used < 0:
+        raise NoAlignmentError(int(loci.reads[~used]))
+    return LocusAlignments(
+        cigar_offsets, cigar[:used].copy(), loci.starts, loci.ends, loci.distances, -loci.distances
+    )
+
+
+@compiled
+def _align(genome, blocks, reads, gaps, cigar_offsets, cigar):
+    """Write all operations; return how many, or ~i if locus i has no alignment with its edits."""
+    begins, lengths, starts, ends, distances = reads
+    genome, blocks, cigar = uncounted((genome, blocks, cigar))
+    reach = np.empty(1024, np.int64)
+    used = np.int64(0)
+    for i in range(begins.size):
+        length, size, edits = lengths[i], ends[i] - starts[i], np.int64(distances[i])
+        if length == size and mismatches(genome, starts[i], blocks, begins[i], length) == edits:
+            cigar[used] = np.uint32(length) << np.uint32(4) | np.uint32(MATCH)
+            used += 1
+        else:
+            most = min(gaps[i], edits)
+            room = (most + 1) * (edits + 1) * (2 * most + 3)
+            if reach.size < room:
+                reach = np.empty(room, np.int64)
+            compared = Compared(starts[i], size, begins[i], length)
+            letters = _reach_end(genome, blocks, compared, edits, most, reach)
+            if letters < 0:
+                return ~i
+            used += _trace(genome, blocks, compared, edits, most, letters, reach, cigar[used:])
+        cigar_offsets[i + 1] = used
+    return used
+
+
+@numba.njit(nogil=True, inline="always")
+def _row_of(edits, most, letters, s):
+    """Return the offset of diagonal 0 in the rows with `letters` gap letters and `s` edits."""
+    return (letters * (edits + 1) + s) * (2 * most + 3) + most + 1
+
+
+@numba.njit(nogil=True)
+def _reach_end(genome, blocks, compared, edits, most, reach):
+    """Fill the furthest rows until one covers the whole read and ends at the end of its stretch.
+
+    Returns
+    -------
+    letters : int
+        The minimum number of gap letters of such an alignment; -1 if there is none.
+    """
+    start, size, begin, length = compared
+    for letters in range(most + 1):
+        reach[_row_of(edits, most, letters, 0) - most - 1 :][: (edits + 1) * (2 * most + 3)] = (
+            NOWHERE
+        )
+        for s in range(letters, edits + 1):
+            now = _row_of(edits, most, letters, s)
+            before, fewer = now - (2 * most + 3), _row_of(edits, most, letters - 1, s - 1)
+            for k in range(-letters, letters + 1, 2):
+                last = min(length, size - k)
+                row = np.int64(0)
+                if s:
+                    row = furthest(
+                        reach[before + k] if s > letters else NOWHERE,
+                        reach[fewer + k - 1] if letters else NOWHERE,
+                        reach[fewer + k + 1] if letters else NOWHERE,
+                        last,
+                    )
+                if row >= 0:
+                    row += agreeing(genome, start + row + k, blocks, begin + row, last - row, RIGHT)
+                reach[now + k] = row
+        k = size - length
+        if abs(k) <= letters and reach[_row_of(edits, most, letters, edits) + k] == length:
+            return letters
+    return -1
+
+
+@numba.njit(nogil=True)
+def _trace(genome, blocks, compared, all_edits, most, letters, reach, cigar):
+    """Trace back from the last base, write the operations in forward order, and return how many."""
+    start, size, begin, length = compared
+    row, k, edits = length, size - length, all_edits
+    used = 0
+    while row > 0 or row + k > 0:
+        operation, n = np.uint32(MATCH), np.int64(0)
+        if row > 0 and row + k > 0:
+            n = agreeing(genome, start + row + k, blocks, begin + row, min(row, row + k), LEFT)
+        if n == 0:
+            n = np.int64(1)
+            edits_before = edits - 1
+            if not (
+                row > 0
+                and row + k > 0
+                and edits_before >= letters
+                and reach[_row_of(all_edits, most, letters, edits_before) + k] >= row - 1
+            ):
+                letters -= 1
+                is_deleted = (
+                    row + k > 0
+                    and abs(k - 1) <= letters
+                    and reach[_row_of(all_edits, most, letters, edits_before) + k - 1] >= row
+                )
+                operation = np.uint32(DELETION if is_deleted else INSERTION)
+            edits = edits_before
+        if operation != np.uint32(DELETION):
+            row -= n
+        if operation == np.uint32(DELETION):
+            k -= 1
+        elif operation == np.uint32(INSERTION):
+            k += 1
+        if used and cigar[used - 1] & np.uint32(15) == operation:
+            cigar[used - 1] += np.uint32(n) << np.uint32(4)
+        else:
+            cigar[used] = np.uint32(n) << np.uint32(4) | operation
+            used += 1
+    cigar[:used] = cigar[:used][::-1].copy()
+    return used
+
+
+# Alignments by score. Stretches and scores follow the rules of `bwarp.alignment.pairs`:
+#
+#     semiglobal   the whole read; bases at the ends of the stretch may be left over
+#     local        the part of the read that scores most (Smith-Waterman); ends may be clipped
+#
+# If the scores favour inserting a whole read over aligning it, the whole stretch is aligned as
+# well.
+#
+# Loci where every alignment with a gap scores less need no alignment. In a stretch as long as the
+# read, a gap also costs one match, because at least one base of the read is inserted. A local
+# alignment may lose as little on a nearby diagonal, so it is skipped only where all bases agree.
+
+
+#: Loci aligned at a time; their stretches are copied out of the genome.
+_AT_ONCE = 1 << 16
+
+
+def align_by_score(
+    genome: np.ndarray,
+    both: np.ndarray,
+    blocks: np.ndarray,
+    offsets: np.ndarray,
+    loci: FoundLoci,
+    extension: Extension,
+) -> LocusAlignments:
+    """Find the best-scoring alignment at every locus.
+
+    Parameters
+    ----------
+    genome : ndarray, dtype=uint64
+        Blocks of the genome.
+    both, blocks : ndarray, dtype=uint8 and uint64
+        The reads followed by their reverse complements, and the blocks of both.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+    n = len(loci.reads)
+    begins = offsets[loci.reads] + loci.strands.astype(np.int64) * offsets[-1]
+    lengths = np.diff(offsets)[loci.reads].astype(np.int32)
+    starts, ends = loci.starts.copy(), loci.ends.copy()
+    distances, scores = np.zeros((2, n), np.int32)
+    read_starts, read_ends = np.zeros(n, np.int32), lengths.copy()
+    operations = np.zeros((2, n), np.int64)
+    match, mismatch = extension.scoring.match_mismatch
+    waiting = _without_gaps(
+        genome, blocks, _ReadsAtLoci(begins, lengths, starts, ends, loci.distances), match,
+        mismatch, _most_mismatches(extension), distances, scores,
+    )  # fmt: skip
+    parts, n_operations = [np.empty(0, np.uint32)], 0
+
+    def align(rows: np.ndarray, mode) -> np.ndarray:
+        """Align reads at the given loci; return the loci where no base is aligned."""
+        nonlocal n_operations
+        sizes = (loci.ends[rows] - loci.starts[rows]).astype(np.int32)
+        stretches = Sequences(*copy_bases(genome, loci.starts[rows], sizes), sizes)
+        reads = Sequences(both, begins[rows], lengths[rows])
+        found: Alignments = pair_alignments(PairBatch(reads, stretches), extension.scoring, mode)
+        starts[rows] = loci.starts[rows] + found.reference_starts
+        ends[rows] = loci.starts[rows] + found.reference_ends
+        read_starts[rows], read_ends[rows] = found.query_starts, found.query_ends
+        distances[rows], scores[rows] = found.edit_distances, found.scores
+        operations[0, rows] = n_operations + found.cigar_offsets[:-1]
+        operations[1, rows] = n_operations + found.cigar_offsets[1:]
+        parts.append(found.cigar)
+        n_operations += found.cigar.size
+        return rows[found.reference_starts == found.reference_ends]
+
+    for first in range(0, waiting.size, _AT_ONCE):
+        unaligned = align(waiting[first : first + _AT_ONCE], LOCAL if extension.local else FITTING)
+        if unaligned.size:
+            align(unaligned, GLOBAL)
+    cigar_offsets = np.zeros(n + 1, np.int64)
+    cigar = np.empty(3 * n + n_operations, np.uint32)
+    used = _join(
+        lengths, read_starts, read_ends, *operations, np.concatenate(parts), cigar_offsets, cigar
+    )
+    return LocusAlignments(cigar_offsets, cigar[:used].copy(), starts, ends, distances, scores)
+
+
+def _most_mismatches(extension: Extension) -> int:
+    """Return the maximum number of mismatches with which a read scores more than with any gap."""
+    if extension.local:
+        return 0
+    scoring = extension.scoring
+    match, mismatch = scoring.match_mismatch
+    return (match + scoring.gap_open + scoring.gap_extend - 1) // (match - mismatch)
+
+
+@compiled
+def _without_gaps(genome, blocks, reads, match, mismatch, most, distances, scores):
+    """Score the loci that need no alignment; return the others."""
+    begins, lengths, starts, ends, edits = reads
+    genome, blocks = uncounted((genome, blocks))
+    others = np.empty(begins.size, np.int64)
+    n_others = 0
+    for i in range(begins.size):
+        length = np.int64(lengths[i])
+        differing = most + 1
+        if ends[i] - starts[i] == length and edits[i] <= most:
+            differing = mismatches(genome, starts[i], blocks, begins[i], length)
+        if differing <= most:
+            distances[i] = differing
+            scores[i] = match * (length - differing) + mismatch * differing
+        else:
+            others[n_others] = i
+            n_others += 1
+    return others[:n_others]
+
+
+@compiled
+def _join(lengths, read_starts, read_ends, begins, ends, operations, offsets, cigar):
+    """Write CIGARs with clipped ends and = and X joined to M; return their operation counts."""
+    used = np.int64(0)
+    for i in range(lengths.size):
+        before, after = read_starts[i], lengths[i] - read_ends[i]
+        if before:
+            cigar[used] = np.uint32(before) << np.uint32(4) | np.uint32(SOFT_CLIP)
+            used += 1
+        first = used
+        if begins[i] == ends[i]:
+            cigar[used] = np.uint32(lengths[i]) << np.uint32(4) | np.uint32(MATCH)
+            used += 1
+        for at in range(begins[i], ends[i]):
+            operation, size = operations[at] & np.uint32(15), operations[at] & ~np.uint32(15)
+            operation = np.uint32(MATCH) if operation > 6 else operation
+            if used > first and cigar[used - 1] & np.uint32(15) == operation:
+                cigar[used - 1] += size
+            else:
+                cigar[used] = size | operation
+                used += 1
+        if after:
+            cigar[used] = np.uint32(after) << np.uint32(4) | np.uint32(SOFT_CLIP)
+            used += 1
+        offsets[i + 1] = used
+    return used

@@ -1,0 +1,330 @@
+"""Find the loci of a stream of reads, chunk by chunk and in input order, with either engine.
+
+    reads -> find -> pairs -> align -> encode
+
+The first chunks of pairs give the insert size of the run (first_pairs.py).
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from bwarp.allmap import find_cpu
+from bwarp.allmap.alignments_cpu import LocusAlignments, align_by_score, align_loci
+from bwarp.allmap.candidates_cpu import blocks_of
+from bwarp.allmap.find_cpu import LociFinder, TextAndGenome
+from bwarp.allmap.options import Extension, FoundLoci, LocusOptions
+from bwarp.allmap.pairs_cpu import LocusPairs, PairOptions, pair_loci, single_insert_sizes
+from bwarp.allmap.verify_cpu import COUNTS
+from bwarp.counted import counted
+from bwarp.errors import InputError
+from bwarp.index.fm_index import FMIndex
+from bwarp.mapping.extension_cpu import both_strands
+from bwarp.mapping.first_pairs import find_and_finish, pairs_left
+from bwarp.mapping.insert_size import InsertSize, insert_size_of_parts
+from bwarp.options.mapping import ALL
+from bwarp.reads.read_chunks import READS_A_CHUNK, ReadChunk
+from bwarp.runtime.threads import run_together
+from bwarp.runtime.timeline import on_timeline
+
+#: Reads per chunk when all loci are wanted: hundreds per read in a large genome, with many chunks
+#: in flight.
+READS_WITH_ALL = 1 << 13
+
+
+class LociTask(NamedTuple):
+    """What a run searches and reports.
+
+    Attributes
+    ----------
+    limits : LocusOptions
+    max_places : int
+        Reads with more loci are only counted; 0 means no limit.
+    pairing : PairOptions or None
+        For chunks of pairs; without it, ends are reported independently.
+    extension : Extension or None
+        Scores for aligning the reads; without them, alignments have the fewest edits.
+    """
+
+    limits: LocusOptions
+    max_places: int = 0
+    pairing: PairOptions | None = None
+    extension: Extension | None = None
+
+    @property
+    def searched(self) -> LocusOptions:
+        """The search options: for pairs, all loci, because the best pair may have any of them."""
+        return self.limits if self.pairing is None else replace(self.limits, strata=ALL)
+
+
+def reads_a_chunk(backend: str, task: LociTask) -> int:
+    """Return the number of reads per chunk that keeps an engine busy."""
+    if task.searched.strata == ALL:
+        return READS_WITH_ALL
+    if backend == "cuda":
+        from bwarp.allmap import find_cuda
+
+        return find_cuda.READS_A_CHUNK
+    return READS_A_CHUNK
+
+
+def steps_of(backend: str) -> ModuleType:
+    """Return the module with the steps of the chain: `bwarp.allmap.find_cpu` or its CUDA twin."""
+    return import_module(f"bwarp.allmap.find_{backend}")
+
+
+Result = TypeVar("Result")
+
+#: A count that no search reaches.
+_MOST_COUNTED = 1 << 60
+
+
+@dataclass
+class Certificate:
+    """Counters of a search: the proof that nothing was left out.
+
+    Attributes
+    ----------
+    reads, aligned, over, without, skipped : int
+        Each read is aligned, over the limit of loci, without a locus, or not searched.
+    parts, located, dropped, verified, confirmed : int
+        Parts of reads searched; their SA rows, all located; rows dropped by the bound, verified (a
+        verified one stands for all that agree with it), and confirmed.
+    loci : int
+        Loci written; for a template with proper pairs, one per end of each pair.
+    loci_over : int
+        Loci of reads over the limit.
+    pairs : int
+        Proper pairs written.
+    lowest_insert_size, highest_insert_size : int
+        The range of insert sizes of proper pairs; 0 without pairs.
+    """
+
+    reads: int = 0
+    aligned: int = 0
+    over: int = 0
+    without: int = 0
+    skipped: int = 0
+    parts: int = 0
+    located: int = 0
+    dropped: int = 0
+    verified: int = 0
+    confirmed: int = 0
+    loci: int = 0
+    loci_over: int = 0
+    pairs: int = 0
+    lowest_insert_size: int = 0
+    highest_insert_size: int = 0
+
+    def add(self, other: "Certificate") -> None:
+        for name in (one.name for one in fields(self)):
+            mine, others = getattr(self, name), getattr(other, name)
+            setattr(self, name, max(mine, others) if "insert_size" in name else mine + others)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike) -> "Certificate":
+        """Read the counters that a run wrote.
+
+        Raises
+        ------
+        InputError
+            If the file is anything else.
+        """
+        try:
+            counts = json.loads(Path(path).read_bytes())
+            certificate = cls(**counts)
+            whole = all(
+                type(count) is int and 0 <= count < _MOST_COUNTED for count in counts.values()
+            )
+        except (ValueError, TypeError, RecursionError):
+            whole = False
+        if not whole or len(counts) != len(fields(cls)):
+            raise InputError(f"{path}: not statistics of a search for loci: make them again")
+        return certificate
+
+    def sentence(self) -> str:
+        """Return all read counts as a sentence."""
+        pairs = f", {counted(self.pairs, 'proper pair')}," if self.highest_insert_size else ","
+        return (
+            f"{counted(self.reads, 'read')}: {self.aligned:,} with "
+            f"{counted(self.loci, 'locus')}{pairs} {self.over:,} "
+            f"over the limit, {self.without:,} without a locus, {self.skipped:,} not searched"
+        )
+
+
+@dataclass(frozen=True)
+class FoundChunk:
+    """The loci of a chunk of reads.
+
+    Attributes
+    ----------
+    chunk : ReadChunk
+    both : ndarray, dtype=uint8
+        The reads, followed by their reverse complements.
+    loci : FoundLoci
+        Loci of reads within the limit.
+    alignments : LocusAlignments
+    n_loci : ndarray, shape=(n_reads,), dtype=int64
+        Loci of each read, regardless of the limit; for a template with proper pairs, its pairs.
+    over : ndarray, dtype=int64
+        The reads over the limit.
+    certificate : Certificate
+    pairs : LocusPairs or None
+        None for single reads.
+    """
+
+    chunk: ReadChunk
+    both: np.ndarray
+    loci: FoundLoci
+    alignments: LocusAlignments
+    n_loci: np.ndarray
+    over: np.ndarray
+    certificate: Certificate = field(default_factory=Certificate)
+    pairs: LocusPairs | None = None
+
+
+class SearchedChunk(NamedTuple):
+    """A chunk of reads and all their loci, before pairing and alignment.
+
+    Attributes
+    ----------
+    chunk : ReadChunk
+    both, blocks : ndarray
+        The reads on both strands, and their blocks.
+    loci : FoundLoci
+    counts : ndarray, dtype=int64
+        Counters of the search (`COUNTS`).
+    """
+
+    chunk: ReadChunk
+    both: np.ndarray
+    blocks: np.ndarray
+    loci: FoundLoci
+    counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class LociEngine:
+    """A genome and a finder, of the CPU or of GPUs, ready to find the loci of chunks of reads."""
+
+    genome: TextAndGenome
+    task: LociTask
+    threads: int
+    finder: LociFinder
+
+    def find_loci(
+        self,
+        chunks: Iterator[ReadChunk],
+        encode: Callable[[FoundChunk], Result] = lambda found: found,
+    ) -> Iterator[tuple[Result, Certificate]]:
+        """Find the loci of every chunk, in order, with several chunks in flight.
+
+        Yields
+        ------
+        encoded : object
+            The result of ``encode(found)``, called in the thread that found the loci.
+        certificate : Certificate
+        """
+        pairing, finish = self.task.pairing, partial(self._finish, encode)
+        known = pairing and pairing.insert
+        estimate = pairing and self._estimate
+        return find_and_finish(chunks, self._search, finish, self.threads, known, estimate)
+
+    @on_timeline("find loci")
+    def _search(self, chunk: ReadChunk) -> SearchedChunk:
+        both = both_strands(chunk.codes, chunk.offsets)
+        blocks = blocks_of(both)
+        return SearchedChunk(
+            chunk, both, blocks, *self.finder.find_batch(both, blocks, chunk.offsets)
+        )
+
+    def _estimate(self, first: Sequence[SearchedChunk]) -> InsertSize:
+        starts = self.genome.contig_starts
+        sizes = [single_insert_sizes(one.loci, starts, pairs_left(one.chunk)) for one in first]
+        return insert_size_of_parts(sizes, self.task.pairing.orientation)
+
+    def _finish(
+        self, encode: Callable[[FoundChunk], Result], one: SearchedChunk, insert: InsertSize | None
+    ) -> tuple[Result, Certificate]:
+        found = finish_chunk(self.genome, one, self.task, insert)
+        return encode(found), found.certificate
+
+
+def load(
+    index: FMIndex, task: LociTask, backend: str = "cpu", threads: int = 1, gpus: int = 1
+) -> LociEngine:
+    """Load the genome and, in parallel, the index on up to `gpus` GPUs."""
+    make_genome = partial(find_cpu.load, index.reference, threads)
+    if backend != "cuda":
+        genome = make_genome()
+        return LociEngine(genome, task, threads, LociFinder(index, genome, task.searched))
+    from bwarp.allmap import find_cuda
+    from bwarp.gpu.several_gpus import on_each
+
+    prepare = partial(on_each, partial(find_cuda.prepare, index, threads), gpus)
+    genome, devices = run_together([make_genome, prepare], 2)
+    finders = [find_cuda.LociFinder(index, genome, device, task.searched) for device in devices]
+    return LociEngine(genome, task, threads, find_cuda.FinderOnGpus(finders))
+
+
+@on_timeline("align loci")
+def finish_chunk(
+    genome: TextAndGenome, one: SearchedChunk, task: LociTask, insert: InsertSize | None = None
+) -> FoundChunk:
+    """Align the loci of a chunk, and count the loci of reads with too many.
+
+    Parameters
+    ----------
+    insert : InsertSize, optional
+        For pairs, to list loci pair by pair.
+    """
+    chunk, both, blocks, loci, counts = one
+    lengths, most = np.diff(chunk.offsets), task.max_places
+    pairs = None
+    if insert is None:
+        n_loci = np.bincount(loci.reads, minlength=chunk.n_reads)
+    else:
+        loci, pairs, n_loci = pair_loci(
+            loci, lengths, genome.contig_starts, insert, task.limits.strata, most
+        )
+    over = np.flatnonzero(n_loci > most) if most else np.empty(0, np.int64)
+    if over.size and pairs is None:
+        loci = _within(loci, n_loci <= most)
+    if task.extension is None:
+        gaps = task.limits.gaps_of(task.limits.edits_of(lengths))
+        alignments = align_loci(genome.blocks, blocks, chunk.offsets, loci, gaps)
+    else:
+        alignments = align_by_score(
+            genome.blocks, both, blocks, chunk.offsets, loci, task.extension
+        )
+    skipped = int((loci.searched < 0).sum())
+    with_loci = int((n_loci > 0).sum())
+    certificate = Certificate(
+        reads=chunk.n_reads,
+        aligned=with_loci - over.size,
+        over=int(over.size),
+        without=chunk.n_reads - with_loci - skipped,
+        skipped=skipped,
+        loci=len(loci.reads),
+        loci_over=int(n_loci[over].sum()),
+        pairs=0 if pairs is None else int((pairs.numbers > 0).sum()) // 2,
+        lowest_insert_size=0 if insert is None else insert.lowest,
+        highest_insert_size=0 if insert is None else insert.highest,
+        **dict(zip(COUNTS, counts.tolist(), strict=True)),
+    )
+    return FoundChunk(chunk, both, loci, alignments, n_loci, over, certificate, pairs)
+
+
+def _within(loci: FoundLoci, kept: np.ndarray) -> FoundLoci:
+    """Return the loci of the selected reads."""
+    rows = kept[loci.reads]
+    columns = [loci.reads, loci.strands, loci.starts, loci.ends, loci.distances]
+    return FoundLoci(*(column[rows] for column in columns), loci.searched)

@@ -1,0 +1,174 @@
+"""Find all loci of a batch of reads on the CPU: cut, search, locate, verify.
+
+    reads -> items -> parts with SA intervals -> rows -> positions -> loci
+             strands  exact, or with mismatches           CPU         bound, then edit distances
+
+The programs of the chain call the same functions, one each, with files in between.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from bwarp.allmap import candidates_cpu
+from bwarp.allmap import parts_cpu as search_cpu
+from bwarp.allmap import verify_cpu as loci_cpu
+from bwarp.allmap.options import FoundLoci, LocusOptions
+from bwarp.allmap.parts_cpu import (
+    Items,
+    PartHits,
+    Parts,
+    hits_of,
+    items_of,
+    search_parts,
+    seed_mismatches,
+    some_items,
+)
+from bwarp.allmap.rounds import search_rounds
+from bwarp.allmap.verify_cpu import COUNTS, find_loci
+from bwarp.index import locate_cpu
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.locate_cpu import locate
+from bwarp.mapping.extension_cpu import genome_of
+from bwarp.reference import Reference
+from bwarp.runtime.threads import bounded_ranges
+
+#: Hits located and verified at a time; each takes 16 bytes for its row, position and key.
+_HITS_AT_ONCE = 1 << 20
+
+
+class Segments(NamedTuple):
+    """Stretches of the genome without ambiguous bases or contig borders.
+
+    Attributes
+    ----------
+    text : ndarray, shape=(n + 1,), dtype=int64
+        The start of each in the indexed text, and the end of the text.
+    starts, ends : ndarray, shape=(n,), dtype=int64
+        In the genome.
+    """
+
+    text: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, reference: Reference) -> "Segments":
+        starts = reference.segment_genome.astype(np.int64)
+        return cls(reference.segment_text, starts, starts + np.diff(reference.segment_text) - 1)
+
+
+class TextAndGenome(NamedTuple):
+    """What hits are verified against, and where contigs start."""
+
+    blocks: np.ndarray
+    segments: Segments
+    contig_starts: np.ndarray
+
+
+def load(reference: Reference, threads: int = 1) -> TextAndGenome:
+    """Load what hits are verified against; releases the pages of a memory-mapped reference."""
+    genome = genome_of(reference, threads)
+    return TextAndGenome(genome.blocks, Segments.of(reference), genome.contig_starts)
+
+
+class LociFinder:
+    """Finds all loci of batches of reads; several threads may call it."""
+
+    def __init__(self, index: FMIndex, genome: TextAndGenome, options: LocusOptions):
+        self._index, self._genome, self._options = index, genome, options
+
+    def find_batch(
+        self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
+    ) -> tuple[FoundLoci, np.ndarray]:
+        """Find all loci of the reads; return them with the counters (`verify_cpu.COUNTS`).
+
+        Parameters
+        ----------
+        both : ndarray, dtype=uint8
+            The reads, followed by their reverse complements at the same offsets.
+        blocks : ndarray, dtype=uint64
+            Their blocks.
+        offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+        """
+        counts = np.zeros(len(COUNTS), np.int64)
+        find = partial(self.find_round, both, blocks, offsets, counts)
+        return search_rounds(find, np.diff(offsets), self._options), counts
+
+    def find_round(self, both, blocks, offsets, counts, reads, edits) -> np.ndarray:
+        """Find the loci of reads with up to `edits` edits: rows of item, start, end, distance."""
+        index, genome = self._index, self._genome
+        gaps = self._options.gaps_of(edits)
+        mismatches = seed_mismatches(index, np.diff(offsets)[reads], edits, gaps, self._options)
+        items = items_of(offsets, reads, edits, gaps, mismatches)
+        parts = search_parts(index, both, items)
+        counts[COUNTS.index("parts")] += parts.offsets[-1]
+        found = []
+        for first, last in hit_ranges(parts):
+            hits, rows = hits_of(parts, first, last)
+            counts[COUNTS.index("located")] += rows.size
+            loci = find_loci(
+                genome.blocks, blocks, some_items(items, slice(first, last)), hits,
+                locate(index, rows), genome.segments, self._options.use_filter, counts,
+            )  # fmt: skip
+            loci[:, 0] += first
+            found.append(loci)
+        rows = np.concatenate(found) if found else np.empty((0, 4), np.int64)
+        rows[:, 0] = 2 * reads[rows[:, 0] >> 1] + (rows[:, 0] & 1)
+        return rows
+
+
+def hit_ranges(parts: Parts):
+    """Yield ranges of items with as many hits as are processed at a time, or single items."""
+    before = np.concatenate([[0], np.cumsum(parts.n_rows, dtype=np.int64)])
+    return bounded_ranges(before[parts.interval_offsets[parts.offsets]], _HITS_AT_ONCE)
+
+
+# The steps of the chain on the CPU, each from arrays to arrays.
+
+
+class SeedingSteps:
+    """Search parts, and step from their rows to sampled ones."""
+
+    def __init__(self, index: FMIndex):
+        self._index = index
+
+    def search_parts(self, both: np.ndarray, items: Items) -> Parts:
+        """See `bwarp.allmap.parts_cpu.search_parts`."""
+        return search_cpu.search_parts(self._index, both, items)
+
+    def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `bwarp.index.locate_cpu.step_to_sampled`."""
+        return locate_cpu.step_to_sampled(self._index, rows)
+
+
+class VerifyingSteps:
+    """Drop hits that the bound rules out, and find the loci of the others."""
+
+    def __init__(self, reference: Reference, threads: int = 1):
+        self._genome = load(reference, threads)
+
+    def may_have_loci(
+        self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
+    ) -> np.ndarray:
+        """See `bwarp.allmap.candidates_cpu.may_have_loci`."""
+        genome = self._genome
+        return candidates_cpu.may_have_loci(
+            genome.blocks, reads, items, hits, positions, genome.segments
+        )
+
+    def find_loci(
+        self,
+        reads: np.ndarray,
+        items: Items,
+        hits: PartHits,
+        positions: np.ndarray,
+        use_filter: bool,
+        counts: np.ndarray,
+    ) -> np.ndarray:
+        """See `bwarp.allmap.verify_cpu.find_loci`."""
+        genome = self._genome
+        return loci_cpu.find_loci(
+            genome.blocks, reads, items, hits, positions, genome.segments, use_filter, counts
+        )

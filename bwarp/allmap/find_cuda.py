@@ -1,0 +1,446 @@
+"""Find all loci of a batch of reads on a GPU; results and counters equal those of find_cpu.
+
+    reads -> items -> parts with SA intervals -> rows -> positions -> keys -> clusters -> loci
+    host     host     one thread/item             one thread/hit               one thread/cluster
+
+Several threads submit batches and take turns on the GPU; data needed for more than one round stays
+there between turns. Reads and loci pass through pinned memory. The CPU searches parts with
+mismatches, and reads with more hits than the GPU takes at once. If a batch does not fit into the
+memory of the GPU, this batch and all later ones are split.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bwarp.allmap import find_cpu
+from bwarp.allmap.clusters_cuda import LONGER
+from bwarp.allmap.device_text_cuda import DeviceText, blocks_on_gpu, text_on_gpu
+from bwarp.allmap.hits_cuda import hits_on_gpu, keys_of_hits, located_hits, mark_hits
+from bwarp.allmap.near_best_cuda import loci_near_best
+from bwarp.allmap.options import FoundLoci, LocusOptions, parts_needed
+from bwarp.allmap.parts_cpu import (
+    Items,
+    PartHits,
+    Parts,
+    item_parts,
+    items_of,
+    merge_parts,
+    search_by_mismatches,
+    search_mismatch_parts,
+    seed_mismatches,
+    some_items,
+)
+from bwarp.allmap.parts_cuda import (
+    DeviceItems,
+    DeviceParts,
+    cut_rarer,
+    items_on_gpu,
+    parts_on_gpu,
+    parts_on_host,
+    rows_of_items,
+    search_exact_parts,
+)
+from bwarp.allmap.rounds import search_rounds
+from bwarp.allmap.verify_cpu import COUNTS
+from bwarp.allmap.verify_cuda import FoundOnGpu, loci_of_keys, sorted_loci
+from bwarp.errors import GpuMemoryError
+from bwarp.gpu.available_memory import Pieces
+from bwarp.gpu.cuda import cuda
+from bwarp.gpu.several_gpus import LeastBusy
+from bwarp.gpu.sums_and_sorts import pair_sorter
+from bwarp.gpu.transfers import PinnedBuffer, PinnedBuffers
+from bwarp.index.device_index_cuda import DeviceIndex, make_device_index
+from bwarp.index.fm_index import FMIndex
+from bwarp.index.locate_cuda import step_to_sampled
+from bwarp.index.memory_plan import MemoryNeeds
+from bwarp.mapping.extension_cuda import genome_bytes
+from bwarp.options.mapping import ALL
+from bwarp.reads.device_reads_cuda import DeviceReads, both_strands
+from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.threads import bounded_ranges
+
+#: Reads per GPU batch: enough to make launching dozens of kernels cheap, few enough to give many
+#: threads work; then a size nearly as fast; and a size for small GPUs.
+READS_A_CHUNK = 1 << 17
+ENOUGH_READS = 1 << 14
+FEWEST_READS = 1 << 12
+
+#: Approximate GPU memory per read with `_HITS_A_READ` hits; more in genomes of low complexity.
+BYTES_A_READ = 16384
+_HITS_A_READ = 64
+
+#: Batches with pinned memory: one on the GPU, one before it and one after it.
+_PINNED = 3
+
+_PARTS, _LOCATED, _DROPPED, _VERIFIED, _CONFIRMED = range(len(COUNTS))
+
+
+@dataclass(frozen=True)
+class DeviceData:
+    """What stays on the GPU for all batches; `index.plan.elements` reads fit next to it.
+
+    Attributes
+    ----------
+    index : DeviceIndex
+    text : DeviceText
+    """
+
+    index: DeviceIndex
+    text: DeviceText
+
+
+def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
+    """Copy an index and its genome to the GPU, to be kept for all batches."""
+    needs = MemoryNeeds(
+        with_reverse=False,
+        with_suffixes="yes",
+        bytes_an_element=BYTES_A_READ,
+        fewest=FEWEST_READS,
+        enough=ENOUGH_READS,
+        most=READS_A_CHUNK,
+        # Includes the prefix table of the index.
+        beside=genome_bytes(index.reference) + 16 * 4**index.prefix_length,
+    )
+    device = make_device_index(index, needs, with_lists=False, threads=threads)
+    return DeviceData(device, text_on_gpu(index.reference, device.sort_pairs, threads))
+
+
+class LociFinder:
+    """Find the loci of batches of reads, taking turns on a GPU.
+
+    Parameters
+    ----------
+    genome : TextAndGenome
+        On the host, for reads that the CPU searches.
+    """
+
+    def __init__(
+        self,
+        index: FMIndex,
+        genome: find_cpu.TextAndGenome,
+        device: DeviceData,
+        options: LocusOptions,
+    ):
+        self._index, self._device, self._options = index, device, options
+        self._on_host = find_cpu.LociFinder(index, genome, options)
+        self._turn = threading.Lock()
+        self._pinned = PinnedBuffers(_PINNED)
+        self._pieces = pieces_of(device.index.plan.elements)
+        self._most_hits = _HITS_A_READ * device.index.plan.elements
+
+    def find_batch(
+        self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
+    ) -> tuple[FoundLoci, np.ndarray]:
+        """Find all loci of the reads, as `bwarp.allmap.find_cpu.LociFinder.find_batch`."""
+
+        def find(first: int, stop: int) -> tuple[int, FoundLoci, np.ndarray]:
+            return first, *self._find_part(both, blocks, offsets, first, stop)
+
+        found = self._pieces.each(find, len(offsets) - 1)
+        return _joined([(first, loci) for first, loci, _ in found]), sum(one[2] for one in found)
+
+    def _find_part(self, both, blocks, offsets, first: int, stop: int):
+        """Find loci of reads `first` to `stop`, numbered from `first`, and the counters."""
+        here = offsets[first : stop + 1] - offsets[first]
+        codes = both[offsets[first] : offsets[stop]]
+        with self._pinned.lent() as pinned:
+            (on_way,) = pinned.arrays(codes.size, [np.uint8])
+            on_way[:] = codes
+            with self._turn:
+                reads = both_strands(on_way, here)
+        counts = np.zeros(len(COUNTS), np.int64)
+
+        def find(numbers: np.ndarray, edits: np.ndarray) -> np.ndarray:
+            gaps = self._options.gaps_of(edits)
+            lengths = np.diff(here)[numbers]
+            mismatches = seed_mismatches(self._index, lengths, edits, gaps, self._options)
+            items = items_of(here, numbers, edits, gaps, mismatches)
+            on_host = both, offsets[first], offsets[-1] - here[-1]
+            if not mismatches.any():
+                rows, is_crowded = self._find_items(reads, items, on_host, counts)
+            else:
+                is_crowded = np.zeros(len(items.begins), bool)
+                found = []
+                for m in np.unique(mismatches):
+                    some = np.flatnonzero(items.mismatches == m)
+                    of_these = some_items(items, some)
+                    rows, is_crowded[some] = self._find_items(reads, of_these, on_host, counts)
+                    rows[:, 0] = some[rows[:, 0]]
+                    found.append(rows)
+                rows = _in_order(found)
+            rows[:, 0] = 2 * numbers[rows[:, 0] >> 1] + (rows[:, 0] & 1)
+            crowded = np.flatnonzero(is_crowded[::2])
+            if crowded.size:
+                more = self._on_host.find_round(
+                    both, blocks, offsets, counts, first + numbers[crowded], edits[crowded]
+                )
+                more[:, 0] -= 2 * first
+                rows = _in_order([rows, more])
+            return rows
+
+        return search_rounds(find, np.diff(here), self._options), counts
+
+    def _find_items(
+        self, reads: DeviceReads, items: Items, on_host: tuple, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Find the loci of items searched with the same mismatches: rows as in find_cpu.
+
+        Parameters
+        ----------
+        on_host : tuple of ndarray, int and int
+            The reads on both strands on the host, the shift of these reads among them, and the
+            additional shift of their reverse complements.
+
+        Returns
+        -------
+        rows : ndarray, shape=(n, 4), dtype=int64
+        is_crowded : ndarray, shape=(n_items,), dtype=bool
+            Items of reads with more hits than are processed at once; they are left out.
+        """
+        mismatches = int(items.mismatches[0])
+        n_parts = parts_needed(items.edits, items.gaps, mismatches)
+        searched = None
+        if mismatches:
+            both, shift, shift_of_complements = on_host
+            begins = items.begins + shift
+            begins[1::2] += shift_of_complements
+            searched = search_mismatch_parts(
+                self._index, both, items._replace(begins=begins), n_parts, mismatches
+            )
+        with self._pinned.lent() as pinned, self._turn:
+            on_gpu = items_on_gpu(items)
+            if searched is not None:
+                parts = parts_on_gpu(searched)
+                n_rows = rows_of_items(parts)
+            else:
+                index = self._device.index
+                parts, n_rows = search_exact_parts(index, reads.both, on_gpu, n_parts)
+                if cut_rarer(index, reads.both, on_gpu, parts, n_rows):
+                    n_rows = rows_of_items(parts)
+            hits_at_once = max(self._most_hits >> self._pieces.halvings, 1)
+            is_crowded = (n_rows > hits_at_once).reshape(-1, 2).any(axis=1).repeat(2)
+            counts[_PARTS] += n_parts[~is_crowded].sum()
+            counts[_LOCATED] += n_rows[~is_crowded].sum()
+            # A crowded item forms a range of its own.
+            sizes = np.where(is_crowded, hits_at_once + 1, n_rows)
+            found = [
+                self._find_range(reads, on_gpu, parts, *bounds, pinned, counts)
+                for bounds in bounded_ranges(item_parts(sizes), hits_at_once)
+                if not is_crowded[bounds[0]]
+            ]
+        # Ranges of items are consecutive.
+        return np.concatenate([np.empty((0, 4), np.int64), *found]), is_crowded
+
+    def _find_range(
+        self, reads: DeviceReads, items: DeviceItems, parts: DeviceParts, first: int, last: int,
+        pinned: PinnedBuffer, counts,
+    ) -> np.ndarray:  # fmt: skip
+        """Find the loci of the items from `first` to `last`."""
+        text = self._device.text
+        hits = located_hits(self._device.index, parts, first, last)
+        keys = keys_of_hits(text, reads.blocks, items, parts, hits, self._options.use_filter)
+        found = loci_of_keys(text, reads.blocks, items, parts, keys)
+        counts[_DROPPED] += hits.count - keys.count
+        counts[_VERIFIED] += found.verified
+        counts[_CONFIRMED] += found.confirmed
+        if self._options.strata != ALL:
+            found = loci_near_best(found, items.count, self._options.strata)
+        found = sorted_loci(text, items.count, found)
+        return rows_of(found, items.on_host.lengths, pinned)
+
+
+class FinderOnGpus:
+    """Finds the loci of a batch as the finder of the least busy GPU does."""
+
+    def __init__(self, finders: Sequence[LociFinder]):
+        self._finders = LeastBusy(finders)
+
+    def find_batch(
+        self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
+    ) -> tuple[FoundLoci, np.ndarray]:
+        with self._finders.lent() as finder:
+            return finder.find_batch(both, blocks, offsets)
+
+
+def pieces_of(at_once: int) -> Pieces:
+    """Return pieces that start with `at_once` reads or items."""
+    return Pieces(
+        at_once, GpuMemoryError("finding the loci of a read requires more GPU memory than is free")
+    )
+
+
+def rows_of(found: FoundOnGpu, lengths: np.ndarray, pinned: PinnedBuffer) -> np.ndarray:
+    """Copy loci to the host as rows of item, start, end and distance, shape=(n, 4), dtype=int64."""
+    rows = np.empty((found.count, 4), np.int64)
+    if found.count:
+        loci, shapes = pinned.arrays(found.count, [np.uint64, np.uint32])
+        found.loci[: found.count].copy_to_host(loci)
+        found.shapes[: found.count].copy_to_host(shapes)
+        _part_bits(loci, shapes, lengths, rows)
+    return rows
+
+
+# One pass: there may be a hundred loci per read, and the GPU waits.
+@compiled
+def _part_bits(loci, shapes, lengths, rows):
+    for i in range(loci.size):
+        item, start = np.int64(loci[i] >> np.uint64(32)), np.int64(loci[i] & np.uint64(0xFFFFFFFF))
+        shape = np.int64(shapes[i])
+        rows[i, 0] = item
+        rows[i, 1] = start
+        rows[i, 2] = start + np.int64(lengths[item]) + (shape >> 8) - LONGER
+        rows[i, 3] = shape & 0xFF
+
+
+def _in_order(found: list[np.ndarray]) -> np.ndarray:
+    """Merge the rows of several lists in the order of items."""
+    rows = np.concatenate(found)
+    return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
+    """Join the loci of batches of reads; each comes with the number of its first read."""
+    if len(found) == 1:
+        return found[0][1]
+    columns = zip(*(vars(loci).values() for _, loci in found), strict=True)
+    reads = np.concatenate([first + loci.reads for first, loci in found])
+    _, *others = map(np.concatenate, columns)
+    return FoundLoci(reads, *others)
+
+
+# The steps of the chain on a GPU, each from host arrays to host arrays.
+#
+#     search_parts, step_to_sampled     with the index on the GPU
+#     may_have_loci, find_loci          with the genome on the GPU
+#
+# Several threads call them and take turns. Work that does not fit into the memory of the GPU is
+# done in pieces.
+
+
+class SeedingSteps:
+    """Search parts, and step from their rows to sampled ones; results as on the CPU.
+
+    Parameters
+    ----------
+    index : FMIndex
+    """
+
+    def __init__(self, index: FMIndex):
+        needs = MemoryNeeds(
+            with_reverse=False,
+            with_suffixes="no",
+            bytes_an_element=BYTES_A_READ,
+            fewest=FEWEST_READS,
+            enough=ENOUGH_READS,
+            most=READS_A_CHUNK,
+            beside=16 * 4**index.prefix_length,
+        )
+        self._index, self._device = index, make_device_index(index, needs, with_lists=False)
+        self._turn = threading.Lock()
+
+    def search_parts(self, both: np.ndarray, items: Items) -> Parts:
+        """Do what `parts_cpu.search_parts` does; the CPU searches parts with mismatches."""
+        return search_by_mismatches(self._index, both, items, self._search_exact)
+
+    def _search_exact(self, both: np.ndarray, items: Items, n_parts: np.ndarray) -> Parts:
+        def search(first: int, last: int) -> Parts:
+            some = items_on_gpu(some_items(items, slice(first, last)))
+            codes = cuda.to_device(both)
+            parts, rows = search_exact_parts(self._device, codes, some, n_parts[first:last])
+            cut_rarer(self._device, codes, some, parts, rows)
+            return parts_on_host(parts)
+
+        found = _in_pieces(search, len(n_parts), self._turn)
+        if len(found) == 1:
+            return found[0]
+        sizes = [len(parts.offsets) - 1 for parts in found]
+        return merge_parts(np.split(np.arange(len(n_parts)), np.cumsum(sizes)[:-1]), found)
+
+    def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Do what `bwarp.index.locate_cpu.step_to_sampled` does."""
+
+        def walk(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+            sampled = cuda.to_device(rows[first:last])
+            steps = cuda.device_array(last - first, np.uint32)
+            rate = self._index.sa_rate
+            step_to_sampled(self._device.forward, rate, sampled, steps, last - first)
+            return sampled.copy_to_host(), steps.copy_to_host()
+
+        found = _in_pieces(walk, rows.size, self._turn)
+        columns = zip(np.empty((2, 0), np.uint32), *found, strict=True)
+        sampled, steps = (np.concatenate(column) for column in columns)
+        return sampled, steps
+
+
+class VerifyingSteps:
+    """Drop hits that the bound rules out, and find the loci of the others; results as on the CPU.
+
+    Parameters
+    ----------
+    reference : Reference
+    """
+
+    def __init__(self, reference: Reference, threads: int = 1):
+        self._text = text_on_gpu(reference, pair_sorter(), threads)
+        self._turn = threading.Lock()
+        self._pinned = PinnedBuffer()
+        self._reads = self._blocks = None
+
+    def may_have_loci(
+        self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
+    ) -> np.ndarray:
+        """Do what `bwarp.allmap.candidates_cpu.may_have_loci` does, without the genome."""
+
+        def bound(first: int, last: int) -> np.ndarray:
+            on_gpu = items_on_gpu(some_items(items, slice(first, last)))
+            parts, some = hits_on_gpu(hits, positions, first, last)
+            kept = mark_hits(self._text, self._blocks_of(reads), on_gpu, parts, some)
+            return kept.copy_to_host()[: some.count].astype(bool)
+
+        found = _in_pieces(bound, len(items.begins), self._turn)
+        return np.concatenate([np.empty(0, bool), *found])
+
+    def find_loci(
+        self,
+        reads: np.ndarray,
+        items: Items,
+        hits: PartHits,
+        positions: np.ndarray,
+        use_filter: bool,
+        counts: np.ndarray,
+    ) -> np.ndarray:
+        """Do what `bwarp.allmap.verify_cpu.find_loci` does, without the genome."""
+
+        def find(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+            on_gpu = items_on_gpu(some_items(items, slice(first, last)))
+            parts, some = hits_on_gpu(hits, positions, first, last)
+            blocks = self._blocks_of(reads)
+            keys = keys_of_hits(self._text, blocks, on_gpu, parts, some, use_filter)
+            loci = loci_of_keys(self._text, blocks, on_gpu, parts, keys)
+            loci = sorted_loci(self._text, on_gpu.count, loci)
+            rows = rows_of(loci, on_gpu.on_host.lengths, self._pinned)
+            rows[:, 0] += first
+            return rows, np.array([some.count - keys.count, loci.verified, loci.confirmed])
+
+        found = _in_pieces(find, len(items.begins), self._turn)
+        for _, of_piece in found:
+            counts[COUNTS.index("dropped") :] += of_piece
+        return np.concatenate([np.empty((0, 4), np.int64), *(rows for rows, _ in found)])
+
+    def _blocks_of(self, reads: np.ndarray):
+        """Return the reads of a chunk on the GPU, where they stay for all frames of its hits."""
+        if reads is not self._reads:
+            # The reads of two chunks may be too large.
+            self._reads = self._blocks = None
+            self._reads, self._blocks = reads, blocks_on_gpu(reads)
+        return self._blocks
+
+
+def _in_pieces(work: Callable, count: int, turn: threading.Lock) -> list:
+    """Call ``work(first, last)`` on ranges of items, as few as fit into the memory of the GPU."""
+    with turn:
+        return pieces_of(count).each(work, count) if count else []

@@ -1,0 +1,127 @@
+"""The steps of the chain with the GPU's kernels in plain Python, against the CPU."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
+
+pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
+
+from bwarp.allmap import find as engine
+from bwarp.allmap import find_cuda as steps_cuda
+from bwarp.allmap.candidates_cpu import blocks_of
+from bwarp.allmap.parts_cpu import hits_of, items_of, kept_hits
+from bwarp.allmap.verify_cpu import COUNTS
+from bwarp.errors import GpuMemoryError
+from bwarp.gpu import available_memory
+from bwarp.index.locate_cpu import locate
+from bwarp.mapping.extension_cpu import both_strands
+from tests.helpers.gpu.emulated_mapping import pretend
+from tests.helpers.gpu.pretended_device import pair_sorter
+
+
+@pytest.mark.parametrize("at_once", [100, 3, 1])
+@pytest.mark.parametrize("number", range(4))
+def test_as_the_cpu(monkeypatch, number, at_once):
+    rng = random.Random(number)
+    contigs = hard_genome(rng)
+    edits = 3
+    codes, offsets = flat(hard_reads(rng, contigs, 4, edits))
+    both = both_strands(codes, offsets)
+    index = index_of_codes(contigs, prefix_length=3, sa_rate=(1, 4)[number % 2])
+    blocks = blocks_of(both)
+    on_cpu = engine.steps_of("cpu")
+    seeding, verifying = on_cpu.SeedingSteps(index), on_cpu.VerifyingSteps(index.reference)
+    all_edits = np.full(4, edits)
+    mismatches = np.array([0, 1, 0, 1]) * (number == 2)
+    gaps = all_edits * (number != 2)
+    items = items_of(offsets, np.arange(4), all_edits, gaps, mismatches)
+    parts = seeding.search_parts(both, items)
+    hits, rows = hits_of(parts, 0, len(items.begins))
+    walked = seeding.step_to_sampled(rows)
+    positions = locate(index, rows)
+    kept = verifying.may_have_loci(blocks, items, hits, positions)
+    left = kept_hits(hits, positions, kept)
+    counts = np.zeros(len(COUNTS), np.int64)
+    loci = verifying.find_loci(blocks, items, *left, False, counts)
+    assert len(loci) > 0
+
+    pretend(monkeypatch)
+    monkeypatch.setattr(steps_cuda, "pair_sorter", pair_sorter)
+    few(monkeypatch, at_once)
+    on_gpu = engine.steps_of("cuda")
+    seeding, verifying = on_gpu.SeedingSteps(index), on_gpu.VerifyingSteps(index.reference)
+    found_parts = seeding.search_parts(both, items)
+    for one in (found_parts, parts):
+        # Without rows, there is no first row.
+        one.first_rows[one.n_rows == 0] = 0
+    for one, other in zip(found_parts, parts, strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+    for one, other in zip(seeding.step_to_sampled(rows), walked, strict=True):
+        assert one.dtype == other.dtype
+        assert one.tolist() == other.tolist()
+    assert verifying.may_have_loci(blocks, items, hits, positions).tolist() == kept.tolist()
+    found = np.zeros(len(COUNTS), np.int64)
+    assert verifying.find_loci(blocks, items, *left, False, found).tolist() == loci.tolist()
+    assert found.tolist() == counts.tolist()
+    none = np.empty(0, np.uint32)
+    assert [one.size for one in seeding.step_to_sampled(none)] == [0, 0]
+
+
+def test_reads_are_copied_once_a_chunk(monkeypatch):
+    index = index_of_codes([[0, 1, 2, 3, 3, 1] * 10])
+    pretend(monkeypatch)
+    monkeypatch.setattr(steps_cuda, "pair_sorter", pair_sorter)
+    copy, copied = steps_cuda.blocks_on_gpu, []
+
+    def noted(blocks):
+        copied.append(blocks)
+        return copy(blocks)
+
+    monkeypatch.setattr(steps_cuda, "blocks_on_gpu", noted)
+    few(monkeypatch, 1)
+    on_cpu = engine.steps_of("cpu")
+    steps = steps_cuda.VerifyingSteps(index.reference)
+    chunks = []
+    for begin in (0, 1):
+        codes, offsets = flat([[0, 1, 2, 3, 3, 1] * 2, ([0, 1, 2, 3, 3, 1] * 3)[begin:]])
+        both = both_strands(codes, offsets)
+        chunks.append(blocks_of(both))
+        items = items_of(offsets, np.arange(2), np.ones(2, int), np.ones(2, int), np.zeros(2, int))
+        hits, rows = hits_of(on_cpu.SeedingSteps(index).search_parts(both, items), 0, 4)
+        positions = locate(index, rows)
+        expected = on_cpu.VerifyingSteps(index.reference)
+        for _ in range(2):
+            for use_filter in (False, True):
+                counts = np.zeros((2, len(COUNTS)), np.int64)
+                found, same = (
+                    one.find_loci(chunks[-1], items, hits, positions, use_filter, of_one)
+                    for one, of_one in zip((steps, expected), counts, strict=True)
+                )
+                assert found.tolist() == same.tolist()
+                assert len(found) > 1
+            kept = steps.may_have_loci(chunks[-1], items, hits, positions)
+            assert kept.tolist() == [True] * len(kept)
+    assert [id(one) for one in copied] == [id(one) for one in chunks]
+
+
+def few(monkeypatch, at_once):
+    """Limit the memory to this many items at a time."""
+
+    def attempt(work):
+        first, last = work.args
+        return work() if last - first <= at_once else None
+
+    monkeypatch.setattr(available_memory, "attempt", attempt)
+
+
+def test_memory_for_no_item_at_all(monkeypatch):
+    index = index_of_codes([[0, 1, 2, 3] * 10])
+    pretend(monkeypatch)
+    few(monkeypatch, 0)
+    steps = steps_cuda.SeedingSteps(index)
+    with pytest.raises(GpuMemoryError, match="finding the loci of a read requires more GPU memory"):
+        steps.step_to_sampled(np.arange(4, dtype=np.uint32))
