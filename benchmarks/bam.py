@@ -31,7 +31,7 @@ from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.reads.base_bits_cpu import copy_bases
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import ReadArrays, mapped_tables
+from bwarp.records.alignment_records import ReadAlignments, ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import bam_records, sam_records
 from bwarp.reference import make_reference
@@ -58,7 +58,7 @@ def measure(options):
     for first in range(0, options.reads, READS_A_CHUNK):
         n_pairs = min(READS_A_CHUNK, options.reads - first) // 2
         chunk, both, *mapped = simulated_pairs(rng, genome, n_pairs, first // 2)
-        records = alignment_records(genome.contig_starts, chunk, *mapped)
+        records = alignment_records(genome.contig_starts, chunk, ReadAlignments(*mapped))
         tables.append(mapped_tables(genome, names, ReadArrays.of(chunk, both), records, GROUP))
     with tempfile.TemporaryDirectory() as work:
         # The first turn compiles if necessary.

@@ -2,7 +2,7 @@
 
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.pipeline import MappedChunk
-from bwarp.records.alignment_records import AlignmentRecords
+from bwarp.records.alignment_records import AlignmentRecords, ReadAlignments
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_text import with_mismatches
 
@@ -19,10 +19,11 @@ def chunk_records(
     eqx : bool
         Write = and X in CIGARs instead of M.
     """
-    records = alignment_records(
-        genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
-        done.secondary, done.better_scores, done.recorded, soft_clip,
+    alignments = ReadAlignments(
+        done.mapped, done.primary, done.supplementary, done.secondary, done.better_scores,
+        done.recorded,
     )  # fmt: skip
+    records = alignment_records(genome.contig_starts, done.chunk, alignments, soft_clip)
     if eqx:
         return with_mismatches(records, genome, done.chunk.offsets, done.both)
     return records

@@ -24,6 +24,7 @@ import numpy as np
 from bwarp.io.names import Names
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.final_alignments import MappedReads
+from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.runtime.compiled_code import read_only
 
@@ -88,6 +89,30 @@ class SecondaryRecords:
 
     reads: np.ndarray
     alignments: MappedReads
+
+
+class ReadAlignments(NamedTuple):
+    """The alignments of a chunk's reads, from which records are made.
+
+    Attributes
+    ----------
+    mapped : MappedReads
+        The primary alignment of each read.
+    primary : PrimarySelection
+    supplementary, secondary : optional
+        Further alignments of mapped reads.
+    better_scores : ndarray, shape=(n_reads,), dtype=int64, optional
+        Scores of better hits on ALT contigs, 0 for none.
+    recorded : optional
+        Secondary hits that get records.
+    """
+
+    mapped: MappedReads
+    primary: PrimarySelection
+    supplementary: Supplementary | None = None
+    secondary: SecondaryHits | None = None
+    better_scores: np.ndarray | None = None
+    recorded: SecondaryRecords | None = None
 
 
 class AlignmentRecords(NamedTuple):

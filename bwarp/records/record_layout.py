@@ -13,14 +13,10 @@ from bwarp.bam.fields import (
     SUPPLEMENTARY,
     UNMAPPED,
 )
-from bwarp.mapping.final_alignments import MappedReads
-from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import (
     AlignmentRecords,
-    SecondaryHits,
-    SecondaryRecords,
-    Supplementary,
+    ReadAlignments,
     joined_alignments,
     no_secondary_hits,
 )
@@ -47,12 +43,7 @@ _COLUMNS = {
 def alignment_records(
     contig_starts: np.ndarray,
     chunk: ReadChunk,
-    mapped: MappedReads,
-    primary: PrimarySelection,
-    supplementary: Supplementary | None = None,
-    secondary: SecondaryHits | None = None,
-    better_scores: np.ndarray | None = None,
-    recorded: SecondaryRecords | None = None,
+    of_reads: ReadAlignments,
     soft_clip: bool = False,
 ) -> AlignmentRecords:
     """Return the records of a chunk's reads.
@@ -61,18 +52,11 @@ def alignment_records(
     ----------
     contig_starts : ndarray, shape=(n_contigs + 1,), dtype=int64
     chunk : ReadChunk
-    mapped : MappedReads
-        The primary alignment of each read.
-    primary : PrimarySelection
-    supplementary, secondary : optional
-        Further alignments of mapped reads.
-    better_scores : ndarray, shape=(n_reads,), dtype=int64, optional
-        Scores of better hits on ALT contigs, 0 for none.
-    recorded : optional
-        Secondary hits that get records.
+    of_reads : ReadAlignments
     soft_clip : bool
         Soft-clip all records.
     """
+    mapped, primary, supplementary, secondary, better_scores, recorded = of_reads
     lengths = np.diff(chunk.offsets)
     reads, qualities, suboptimal = np.arange(chunk.n_reads), primary.qualities, primary.suboptimal
     alignments = mapped

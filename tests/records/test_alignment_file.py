@@ -19,7 +19,7 @@ from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_file import alignment_file
-from bwarp.records.alignment_records import SecondaryHits, Supplementary
+from bwarp.records.alignment_records import ReadAlignments, SecondaryHits, Supplementary
 from bwarp.records.output_options import AlignmentOutput, default_sort_bytes
 from bwarp.records.record_layout import alignment_records
 from bwarp.reference import make_reference
@@ -48,7 +48,7 @@ def run():
         again = [tiled(part, 120, times) for part in mapped]
         # samtools fixmate has its own definition of proper pairs.
         again[1].proper[:] = False
-        records = alignment_records(genome.contig_starts, chunk, *again)
+        records = alignment_records(genome.contig_starts, chunk, ReadAlignments(*again))
         lines.append((chunk, both_strands(chunk.codes, chunk.offsets), records))
     reference = make_reference(tuple(CONTIGS), genome.contig_starts, codes_in(genome))
     return reference, genome, lines

@@ -42,7 +42,7 @@ def test_records_are_those_of_samtools(tmp_path, ends, has_qualities):
     mapped[0].scores[:3] = (70_000, 300, -5)
     mapped[1].suboptimal[:3] = (-200, -70_000, 255)
     mapped[4][:3] = 0
-    records = alignment_records(genome.contig_starts, chunk, *mapped)
+    records = alignment_records(genome.contig_starts, chunk, mapped)
     tables = mapped_tables(genome, names, ReadArrays.of(chunk, both), records, b"a group")
     expected = by_samtools(b"".join(sam_records(tables)), tmp_path)
     for threads in (1, 3):

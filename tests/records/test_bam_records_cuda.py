@@ -13,7 +13,7 @@ from bwarp.mapping.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import base_blocks
 from bwarp.reads.device_reads_cuda import both_strands
-from bwarp.records.alignment_records import ReadArrays, mapped_tables
+from bwarp.records.alignment_records import ReadAlignments, ReadArrays, mapped_tables
 from bwarp.records.bam_records_cuda import (
     HostRecords,
     PlainTables,
@@ -74,9 +74,8 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
     is_plain[rng.integers(0, chunk.n_reads, 3)] = False
     if ends == 2:
         is_plain = np.repeat(is_plain[::2] & is_plain[1::2], 2)
-    records = alignment_records(
-        genome.contig_starts, chunk, mapped, primary, supplementary, secondary
-    )
+    alignments = ReadAlignments(mapped, primary, supplementary, secondary)
+    records = alignment_records(genome.contig_starts, chunk, alignments)
     reads = ReadArrays.of(chunk, both)
     [expected] = bam_records(mapped_tables(genome, names, reads, records, group))
     assert 0 < np.count_nonzero(is_plain) < chunk.n_reads

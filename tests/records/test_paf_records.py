@@ -74,7 +74,7 @@ def test_lines_are_those_of_the_oracle(ends, eqx):
     genome, names = random_genome(rng)
     chunk = random_chunk(rng, 150, ends)
     both, mapped = random_mapped(rng, genome, chunk)
-    records = alignment_records(genome.contig_starts, chunk, *mapped)
+    records = alignment_records(genome.contig_starts, chunk, mapped)
     if eqx:
         records = with_mismatches(records, genome, chunk.offsets, both)
     expected = list(lines_by_the_oracle(genome, chunk, both, records))
@@ -89,7 +89,7 @@ def test_comments_end_the_lines():
     genome, names = random_genome(rng)
     chunk = random_chunk(rng, 40, 2)
     both, mapped = random_mapped(rng, genome, chunk)
-    records = alignment_records(genome.contig_starts, chunk, *mapped)
+    records = alignment_records(genome.contig_starts, chunk, mapped)
     comments = [b"" if read % 3 else b"BC:Z:%d\tRX:Z:ACGT" % read for read in range(80)]
     offsets = np.cumsum([0] + [len(comment) for comment in comments])
     further = np.frombuffer(b"".join(comments), np.uint8), offsets

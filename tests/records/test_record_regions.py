@@ -35,7 +35,7 @@ def test_records_are_those_of_templates_in_regions(ends):
     genome, names = random_genome(rng)
     chunk = random_chunk(rng, 150, ends, orphan_share=0.2 if ends == 2 else 0)
     both, mapped = random_mapped(rng, genome, chunk)
-    records = alignment_records(genome.contig_starts, chunk, *mapped)
+    records = alignment_records(genome.contig_starts, chunk, mapped)
 
     def lines(table):
         parts = sam_records(mapped_tables(genome, names, ReadArrays.of(chunk, both), table))

@@ -182,7 +182,7 @@ def test_lines_are_those_of_the_oracle(ends, has_qualities, orphans, soft_clip, 
     genome, names = random_genome(rng)
     chunk = random_chunk(rng, 150, ends, has_qualities, orphans)
     both, mapped = random_mapped(rng, genome, chunk)
-    records = alignment_records(genome.contig_starts, chunk, *mapped, soft_clip=soft_clip)
+    records = alignment_records(genome.contig_starts, chunk, mapped, soft_clip)
     if eqx:
         records = with_mismatches(records, genome, chunk.offsets, both)
     form = {"soft_clip": soft_clip, "match": "=" if eqx else "M"}

@@ -7,7 +7,12 @@ from bwarp.mapping.extension_cpu import Genome, both_strands
 from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import SecondaryHits, SecondaryRecords, Supplementary
+from bwarp.records.alignment_records import (
+    ReadAlignments,
+    SecondaryHits,
+    SecondaryRecords,
+    Supplementary,
+)
 from tests.helpers.oracles.mapping_oracle import codes_in, genome_with
 
 CONTIGS = {"chr1": 3000, "none": 0, "HLA:A*01=2": 500, "a_long_name|of/a_contig": 900}
@@ -131,4 +136,6 @@ def random_mapped(rng, genome: Genome, chunk: ReadChunk):
     better_scores[some] = alignments.scores[some] + rng.integers(1, 50, some.size)
     other = np.sort(rng.choice(mapped, mapped.size // 4))
     recorded = SecondaryRecords(other, random_alignments(rng, genome, chunk, both, other))
-    return both, (alignments, primary, supplementary, secondary, better_scores, recorded)
+    return both, ReadAlignments(
+        alignments, primary, supplementary, secondary, better_scores, recorded
+    )

@@ -11,6 +11,7 @@ from bwarp.index.store import load_index
 from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.reads.read_chunks import interleaved_chunks
+from bwarp.records.alignment_records import ReadAlignments
 from bwarp.records.record_layout import alignment_records
 from tests.helpers.programs.mapped_reads import records
 
@@ -70,10 +71,8 @@ def test_chunks_and_threads_change_nothing(folder, mixed, sam, map_reads):
     def rows(size):
         lines = []
         for done in engine.map(interleaved_chunks(mixed, size, 2)):
-            table = alignment_records(
-                engine.genome.contig_starts, done.chunk, done.mapped, done.primary,
-                done.supplementary, done.secondary,
-            )  # fmt: skip
+            found = ReadAlignments(done.mapped, done.primary, done.supplementary, done.secondary)
+            table = alignment_records(engine.genome.contig_starts, done.chunk, found)
             columns = (
                 table.flags,
                 table.positions,

@@ -16,7 +16,7 @@ from bwarp.mapping.extension_cpu import genome_of
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import CpuMapEngine
 from bwarp.reads.read_chunks import paired_chunks
-from bwarp.records.alignment_records import ReadArrays, mapped_tables
+from bwarp.records.alignment_records import ReadAlignments, ReadArrays, mapped_tables
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_writer import sam_records
 from tests.helpers.programs.mapped_reads import check_mates, check_record, contigs_of, records
@@ -108,10 +108,8 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
         lines, inserts = b"", set()
         chunks = paired_chunks(folder / "1.fq", folder / "2.fq", reads_a_chunk)
         for done in CpuMapEngine(index, genome, MappingParameters(), threads).map(chunks):
-            records = alignment_records(
-                genome.contig_starts, done.chunk, done.mapped, done.primary, done.supplementary,
-                done.secondary,
-            )  # fmt: skip
+            found = ReadAlignments(done.mapped, done.primary, done.supplementary, done.secondary)
+            records = alignment_records(genome.contig_starts, done.chunk, found)
             reads = ReadArrays.of(done.chunk, done.both)
             parts = sam_records(mapped_tables(genome, names, reads, records, b"g1"))
             lines += b"".join(part.tobytes() for part in parts)
