@@ -2,25 +2,10 @@
 
 The library is pure functions over NumPy arrays: files -> arrays -> functions -> arrays -> files.
 Only `bwarp.cli` parses arguments, and nothing here depends on Snakemake. Modules that are slow to
-import are imported on first use.
+import are imported on first use; __init__.pyi tells editors what they define.
 """
 
 import importlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from bwarp.api.allmap import find_loci as find_loci
-    from bwarp.api.index import Index as Index
-    from bwarp.api.mapper import Mapper as Mapper
-    from bwarp.api.mems import find_mems as find_mems
-    from bwarp.api.offtargets import find_offtargets as find_offtargets
-    from bwarp.api.pairs import align_pairs as align_pairs
-    from bwarp.api.scan import scan as scan
-    from bwarp.api.search import search as search
-    from bwarp.api.seeds import find_seeds as find_seeds
-    from bwarp.api.tables import read_table as read_table
-    from bwarp.errors import InputError as InputError
-    from bwarp.errors import UsageError as UsageError
 
 __version__ = "0.1.0"
 
