@@ -61,8 +61,8 @@ def test_reads_of_all_lengths_map_to_their_origins(mapper, length, rate):
 def test_both_engines_score_long_reads_alike(monkeypatch):
     pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
     from bwarp.gpu.transfers import PinnedBuffer
-    from bwarp.mapping import pipeline as mapper
     from bwarp.mapping import seeding_rounds_cuda
+    from bwarp.mapping.pipeline import CpuMapEngine
     from bwarp.mapping.scored_hits_cuda import hits_on_host
     from tests.helpers.gpu.emulated_mapping import pretend
 
@@ -72,7 +72,7 @@ def test_both_engines_score_long_reads_alike(monkeypatch):
     codes, offsets = flat(reads)
     chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), np.zeros((4, 2), int), 1, 0)
     parameters = MappingParameters()
-    expected = mapper._score(index, genome, chunk, parameters)
+    expected = CpuMapEngine(index, genome, parameters).find(chunk)
     pretend(monkeypatch)
     scored = seeding_rounds_cuda.score_reads(
         seeding_rounds_cuda.prepare(index), codes, offsets, parameters

@@ -16,11 +16,12 @@ from tests.helpers.oracles.mapping_oracle import (
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.gpu.transfers import PinnedBuffer
-from bwarp.mapping import pipeline, seeding_rounds_cuda
+from bwarp.mapping import seeding_rounds_cuda
 from bwarp.mapping.extension_cpu import extend
 from bwarp.mapping.insert_size import InsertSize
 from bwarp.mapping.mate_rescue_cpu import rescue_candidates
 from bwarp.mapping.parameters import END_TO_END, LOCAL, MappingParameters, SeedRound, of_ends
+from bwarp.mapping.pipeline import CpuMapEngine
 from bwarp.mapping.scored_hits_cpu import merge
 from bwarp.mapping.scored_hits_cuda import hits_on_host
 from bwarp.reads.read_chunks import ReadChunk
@@ -114,7 +115,7 @@ def test_the_hits_of_reads_and_of_their_mates(monkeypatch, seed, orientation, mo
     codes, offsets = flat(hostile_pairs(rng, bases, 12))
     names = np.zeros((12, 2), np.int64)
     chunk = ReadChunk(codes, offsets, None, np.empty(0, np.uint8), names, 2, 0)
-    alone = pipeline._score(index, genome, chunk, parameters)
+    alone = CpuMapEngine(index, genome, parameters).find(chunk)
     insert = INSERT._replace(orientation=orientation)
     candidates = rescue_candidates(genome, alone.both, offsets, alone.hits, insert, parameters)
     low = of_ends(parameters, 2)
