@@ -98,7 +98,7 @@ def time_pairs(columns, mode_name, count, gapped):
     from bwarp.alignment import pair_ends_cuda as pairs_cuda
     from bwarp.alignment.device_batch_cuda import device_batch, pair_costs
     from bwarp.alignment.traceback_cuda import trace_alignments
-    from bwarp.gpu.memory import work_space
+    from bwarp.gpu.memory_pool import work_space
 
     pairs = random_pairs(count, 150, columns, 8, gapped)
     mode, scoring = MODES[mode_name], nucleotide_scoring(1, -4, 6, 1)

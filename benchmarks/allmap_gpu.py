@@ -126,7 +126,7 @@ def timeline(folder: Path, number: int, report: str, options) -> dict:
     from bwarp.io.names import Names
     from bwarp.mapping.extension_cpu import Genome
     from bwarp.reads.read_chunks import read_chunks
-    from bwarp.records.record_writer import bam_records
+    from bwarp.records.bam_records_cpu import bam_records
     from bwarp.runtime.chunks import read_ahead
 
     start, marks = time.perf_counter(), []
@@ -180,7 +180,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     from bwarp.io.names import Names
     from bwarp.mapping.extension_cpu import Genome, both_strands
     from bwarp.reads.read_chunks import read_chunks
-    from bwarp.records.record_writer import bam_records
+    from bwarp.records.bam_records_cpu import bam_records
 
     step = StepClock()
     index = step("load the index", load_index, folder / "index")

@@ -32,8 +32,8 @@ from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.reads.base_bits_cpu import copy_bases
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import ReadAlignments, ReadArrays, mapped_tables
+from bwarp.records.bam_records_cpu import bam_records, sam_records
 from bwarp.records.record_layout import alignment_records
-from bwarp.records.record_writer import bam_records, sam_records
 from bwarp.reference import make_reference
 
 LENGTH = 150

@@ -148,7 +148,7 @@ def compare(folder: Path, name: str, threads: int) -> dict:
 
 def timeline(folder: Path, threads: int, gpus: int = 1, name: str = "") -> dict:
     """Return the times at which chunks of a run are done, and the speed of its second half."""
-    from bwarp.bam.compression import compression_for
+    from bwarp.bam.compression_engine import compression_for
     from bwarp.index.store import load_index
     from bwarp.mapping.engine import load, reads_a_chunk
     from bwarp.mapping.parameters import MappingParameters
@@ -208,8 +208,8 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.mapping.scored_hits_cuda import hits_on_host
     from bwarp.reads.read_chunks import joined_chunks, paired_chunks
     from bwarp.records.alignment_records import ReadArrays, mapped_tables
+    from bwarp.records.bam_records_cpu import bam_records
     from bwarp.records.bam_records_cuda import record_constants, record_numbers
-    from bwarp.records.record_writer import bam_records
     from bwarp.runtime.backend import choose_backend
 
     choose_backend("cuda")

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bwarp.errors import InputError
+from bwarp.io.compressed_files import read_blocks
 from bwarp.io.fastx import lone_return_error, not_fasta_error
-from bwarp.io.file_blocks import read_blocks
 from bwarp.io.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range

@@ -21,7 +21,7 @@ from bwarp.alignment.scoring import Mode, Scoring
 from bwarp.gpu.available_memory import affordable
 from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
-from bwarp.gpu.memory import cut, device_array, work_space
+from bwarp.gpu.memory_pool import cut, device_array, work_space
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 from bwarp.gpu.transfers import to_gpu, to_host
 

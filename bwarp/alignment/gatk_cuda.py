@@ -26,7 +26,7 @@ from bwarp.alignment.traceback_cuda import trace_alignments
 from bwarp.gpu.cuda import cuda, int32
 from bwarp.gpu.device_arrays import columns
 from bwarp.gpu.kernel import kernel
-from bwarp.gpu.memory import device_array, work_space
+from bwarp.gpu.memory_pool import device_array, work_space
 
 ALL = 0xFFFFFFFF
 MOST_CODES = 32

@@ -16,8 +16,8 @@ from bwarp.alignment.pairs import Alignments, PairBatch, Sequences, sequences_of
 from bwarp.alignment.scoring import MODES, Mode, Scoring, matrix_scoring, nucleotide_scoring
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
+from bwarp.io.compressed_files import read_blocks
 from bwarp.io.fastx import SequenceBatch, read_sequences
-from bwarp.io.file_blocks import read_blocks
 from bwarp.io.names import refuse_nameless
 from bwarp.options.aligning import FREE_ENDS, PAIRS
 

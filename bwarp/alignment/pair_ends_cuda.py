@@ -28,7 +28,7 @@ from bwarp.alignment.scoring import Mode, Scoring, element_type, highest_score, 
 from bwarp.alignment.traceback_cuda import trace_alignments
 from bwarp.gpu.available_memory import affordable
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.memory import device_array, work_space
+from bwarp.gpu.memory_pool import device_array, work_space
 from bwarp.gpu.transfers import to_gpu, to_host
 
 #: (threads, rows) of the tiles of the packed kernel, smallest first, for many pairs.

@@ -17,7 +17,7 @@ from bwarp.allmap.find import Certificate, FoundChunk
 from bwarp.allmap.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipped_lines
 from bwarp.allmap.options import FoundLoci
 from bwarp.allmap.pairs_cpu import LocusPairs
-from bwarp.bam.compression import ON_HOST, WHEN_MAPPED, Compression
+from bwarp.bam.compression_engine import ON_HOST, WHEN_MAPPED, Compression
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.fields import (
     FIRST,
@@ -52,8 +52,8 @@ from bwarp.records.alignment_records import (
     RecordTags,
     no_secondary_hits,
 )
+from bwarp.records.bam_records_cpu import bam_records, sam_header
 from bwarp.records.record_text import OtherHit, end_text, put_integer_tag, put_other_hit, put_tag
-from bwarp.records.record_writer import bam_records, sam_header
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import joined_stretches

@@ -26,7 +26,7 @@ import pandas as pd
 from bwarp.allmap.find import Certificate
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
-from bwarp.io.file_blocks import read_blocks
+from bwarp.io.compressed_files import read_blocks
 from bwarp.records.statistics import empty_statistics
 from bwarp.report.mapping_summary import summarise
 

@@ -28,7 +28,7 @@ from bwarp.bam.bgzf import (
     is_stored,
     sums_of_blocks,
 )
-from bwarp.bam.compression import WHILE_MAPPING, filled
+from bwarp.bam.compression_engine import WHILE_MAPPING, filled
 from bwarp.gpu import nvcomp
 from bwarp.gpu.available_memory import attempt, free_memory
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
@@ -42,7 +42,7 @@ _THREADS = 128
 
 
 class BlocksOnGpu:
-    """`bwarp.bam.compression.Compression.blocks` on the current GPU, or on the host if the GPU has
+    """`compression_engine.Compression.blocks` on the current GPU, or on the host if the GPU has
     no memory left.
 
     Parameters

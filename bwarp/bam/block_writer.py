@@ -16,7 +16,7 @@ from typing import IO
 import numpy as np
 
 from bwarp.bam.bgzf import BLOCK_BYTES
-from bwarp.bam.compression import ON_HOST, Compression, filled
+from bwarp.bam.compression_engine import ON_HOST, Compression, filled
 from bwarp.bam.index import IndexBuilder, RecordLoci, record_loci
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.timeline import on_timeline

@@ -19,7 +19,7 @@ import numpy as np
 
 from bwarp.bam.bgzf import END_OF_FILE
 from bwarp.bam.block_writer import BlockWriter
-from bwarp.bam.compression import ON_HOST, Compression
+from bwarp.bam.compression_engine import ON_HOST, Compression
 from bwarp.bam.fields import (
     FIXED_BYTES,
     FLAG_AT,
@@ -31,7 +31,7 @@ from bwarp.bam.fields import (
 )
 from bwarp.bam.records import Records, get_int16, get_int32, record_starts
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import read_binary_blocks
+from bwarp.io.compressed_files import read_binary_blocks
 from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.threads import for_each_range

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.bam.block_writer import BlockWriter
-from bwarp.bam.compression import ON_HOST, Compression
+from bwarp.bam.compression_engine import ON_HOST, Compression
 from bwarp.bam.external_sort import merge_runs, run_file
 from bwarp.bam.record_order_cuda import BYTES_TO_SORT, SortedRecords
 from bwarp.bam.records import Records
@@ -38,7 +38,7 @@ from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.cuda import cuda, driver, int64, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
-from bwarp.gpu.memory import ALIGNMENT, cut, room_for
+from bwarp.gpu.memory_pool import ALIGNMENT, cut, room_for
 from bwarp.gpu.sums_and_sorts import pair_sorter
 from bwarp.runtime.timeline import on_timeline
 

@@ -29,7 +29,7 @@ from bwarp.gpu import nvcomp
 from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.cuda import cuda, driver, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
-from bwarp.gpu.memory import cut
+from bwarp.gpu.memory_pool import cut
 from bwarp.gpu.several_gpus import copy_from_gpu
 from bwarp.gpu.transfers import PinnedBuffer, into_host
 from bwarp.runtime.backend import is_gpu_memory_error

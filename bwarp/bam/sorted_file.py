@@ -19,7 +19,7 @@ from typing import IO
 
 from bwarp.bam.bgzf import END_OF_FILE, read_bgzf
 from bwarp.bam.block_writer import BlockWriter
-from bwarp.bam.compression import ON_HOST, STORED, Compression
+from bwarp.bam.compression_engine import ON_HOST, STORED, Compression
 from bwarp.bam.external_sort import merged, whole_records
 from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
 from bwarp.bam.index import IndexBuilder, index_ending

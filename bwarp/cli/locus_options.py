@@ -13,7 +13,7 @@ from bwarp.allmap.locus_bam import BamOptions, open_bam
 from bwarp.allmap.locus_text import SIBLINGS, format_of, open_tables
 from bwarp.allmap.options import Extension, LocusOptions, extension_of
 from bwarp.allmap.pairs_cpu import PairOptions
-from bwarp.bam.compression import ON_HOST, Compression
+from bwarp.bam.compression_engine import ON_HOST, Compression
 from bwarp.bam.header import files_of_reads, program_record
 from bwarp.cli.options import read_files, sort_bytes
 from bwarp.errors import UsageError

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu import memory as workspace
+from bwarp.gpu import memory_pool as workspace
 from bwarp.gpu.cuda import cuda, require_context
 from bwarp.gpu.launch import current_device
 from bwarp.runtime.backend import is_gpu_memory_error

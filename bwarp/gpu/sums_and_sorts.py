@@ -27,7 +27,7 @@ from bwarp.gpu.cuda import cuda, int32, int64, uint32
 from bwarp.gpu.device_arrays import number_at
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
-from bwarp.gpu.memory import device_array
+from bwarp.gpu.memory_pool import device_array
 
 #: Maximum number of elements per warp, and of an array summed by one warp; a multiple of 32.
 TILE = 2048

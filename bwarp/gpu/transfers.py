@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.gpu.cuda import cuda, driver
-from bwarp.gpu.memory import are_neighbours, cut, device_array, room_for
+from bwarp.gpu.memory_pool import are_neighbours, cut, device_array, room_for
 
 #: Bytes per slot; with smaller slots the overhead per copy dominates.
 SLOT = 4 << 20

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from bwarp.errors import InputError, UsageError
-from bwarp.io.file_blocks import read_blocks
+from bwarp.io.compressed_files import read_blocks
 from bwarp.reference import Reference
 
 

@@ -5,7 +5,7 @@ import re
 
 from bwarp.counted import counted
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import read_blocks
+from bwarp.io.compressed_files import read_blocks
 from bwarp.reference import Reference
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks, take_blocks
+from bwarp.io.compressed_files import CHUNK_BYTES, read_blocks, take_blocks
 from bwarp.io.line_scan import (
     SLACK,
     copy_between,

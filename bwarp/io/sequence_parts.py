@@ -19,8 +19,8 @@ import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import InputError
+from bwarp.io.compressed_files import read_blocks
 from bwarp.io.fastx import RecordText, SequenceBatch, cut_records, parse_records
-from bwarp.io.file_blocks import read_blocks
 from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import CODE_OF_BYTE
 

@@ -24,7 +24,7 @@ from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import columns, number_at, zeros
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import WARP, launch
-from bwarp.gpu.memory import device_array, work_space
+from bwarp.gpu.memory_pool import device_array, work_space
 from bwarp.gpu.sums_and_sorts import exclusive_sum, slot_in_list
 from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.mapping.extension_cpu import OnDiagonal, gap_costs, least_clipped, scoring_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
-from bwarp.io.file_blocks import read_blocks
+from bwarp.io.compressed_files import read_blocks
 from bwarp.options.finding import LONGEST_GUIDE, LONGEST_PAM, SHORTEST_GUIDE
 from bwarp.sequence import CODE_OF_BYTE
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import read_blocks
+from bwarp.io.compressed_files import read_blocks
 from bwarp.io.names import Names
 from bwarp.offtargets.cas9_scores import SCORED_LENGTH, cfd_scores, has_scores, mit_scores
 from bwarp.offtargets.guides import Guides, Pam

@@ -7,8 +7,8 @@ import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import InputError
+from bwarp.io.compressed_files import read_blocks
 from bwarp.io.fastx import SequenceBatch
-from bwarp.io.file_blocks import read_blocks
 from bwarp.options.finding import LONGEST_KMER, SHORTEST_KMER
 from bwarp.seeding.kmers import MOST_VARIANTS
 from bwarp.seeding.queries import CODE_OF_LETTER, bases_of_codes

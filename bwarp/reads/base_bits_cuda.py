@@ -12,7 +12,7 @@ from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
-from bwarp.gpu.memory import cut
+from bwarp.gpu.memory_pool import cut
 from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.sums_and_sorts import exclusive_sum, greatest
 from bwarp.gpu.transfers import to_host

@@ -25,6 +25,7 @@ import numpy as np
 from bwarp.bam.header import LONGEST_READ_NAME
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
+from bwarp.io.compressed_files import CHUNK_BYTES, read_blocks
 from bwarp.io.fastx import (
     RecordText,
     SequenceBatch,
@@ -33,7 +34,6 @@ from bwarp.io.fastx import (
     parse_records,
     put_fastq,
 )
-from bwarp.io.file_blocks import CHUNK_BYTES, read_blocks
 from bwarp.io.line_scan import SLACK, find_blank
 from bwarp.io.names import put_bytes
 from bwarp.reads.record_files import has_pairs, holds_records, read_unaligned

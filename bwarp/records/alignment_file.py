@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bwarp.bam.compression import WHEN_MAPPED, WHILE_MAPPING
+from bwarp.bam.compression_engine import WHEN_MAPPED, WHILE_MAPPING
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
@@ -35,6 +35,7 @@ from bwarp.records.alignment_records import (
     mapped_tables,
     selected_rows,
 )
+from bwarp.records.bam_records_cpu import bam_records, quality_sums, sam_header, sam_records
 from bwarp.records.comment_tags import ReadTags, comment_tags
 from bwarp.records.output_options import (
     AlignmentOutput,
@@ -48,7 +49,6 @@ from bwarp.records.output_options import (
     write_sequences,
 )
 from bwarp.records.paf_records import paf_lines
-from bwarp.records.record_writer import bam_records, quality_sums, sam_header, sam_records
 from bwarp.records.statistics import add_counts, counts_of, empty_statistics
 from bwarp.reference import Reference
 from bwarp.runtime.signals import naming_outputs

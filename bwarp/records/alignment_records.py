@@ -12,7 +12,7 @@ pair is unmapped:
 
 Secondary records of a read, if requested, follow its supplementary ones; SA does not list them.
 
-`record_writer` converts rows to text or bytes; it also counts edits (NM, MD), because it has the
+`bam_records_cpu` converts rows to text or bytes; it also counts edits (NM, MD), because it has the
 bases.
 """
 

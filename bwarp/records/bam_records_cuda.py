@@ -45,7 +45,7 @@ from bwarp.mapping.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import base_at, differing
 from bwarp.reads.device_reads_cuda import DeviceReads
-from bwarp.records.record_parts import (
+from bwarp.records.record_rules import (
     AlignedRead,
     EngineFunctions,
     nibble,

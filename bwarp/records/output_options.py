@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.bam.compression import ON_HOST, Compression
+from bwarp.bam.compression_engine import ON_HOST, Compression
 from bwarp.bam.fields import UNMAPPED
 from bwarp.bam.header import BamHeader, files_of_reads, program_record
 from bwarp.errors import InputError, UsageError

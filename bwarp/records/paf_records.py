@@ -26,7 +26,7 @@ from bwarp.bam.fields import (
 from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.reads.base_bits_cpu import base_at, differing
 from bwarp.records.alignment_records import RecordTables
-from bwarp.records.record_parts import is_match
+from bwarp.records.record_rules import is_match
 from bwarp.records.record_text import begin_tag, put_cigar, put_integer
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count

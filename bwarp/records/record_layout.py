@@ -20,7 +20,7 @@ from bwarp.records.alignment_records import (
     joined_alignments,
     no_secondary_hits,
 )
-from bwarp.records.record_parts import pair_flags, template_length
+from bwarp.records.record_rules import pair_flags, template_length
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline

@@ -15,7 +15,7 @@ from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.reads.base_bits_cpu import base_at, differing
 from bwarp.records.alignment_records import AlignmentRecords
-from bwarp.records.record_parts import (
+from bwarp.records.record_rules import (
     AlignedRead,
     EngineFunctions,
     is_match,
@@ -29,7 +29,7 @@ from bwarp.runtime.uncounted import uncounted
 _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
 
 
-# Compiled into the functions below by LLVM, and into those of `bwarp.records.record_writer`.
+# Compiled into the functions below by LLVM, and into those of `bwarp.records.bam_records_cpu`.
 _inlined = numba.njit(nogil=True, forceinline=True)
 
 

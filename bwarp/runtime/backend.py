@@ -87,7 +87,7 @@ def _starting_problem() -> str | None:
         return None
     from bwarp.gpu.cuda import config, cuda
     from bwarp.gpu.launch import load_in_turn, sleep_while_waiting
-    from bwarp.gpu.memory import use_pool
+    from bwarp.gpu.memory_pool import use_pool
 
     use_pool()
     load_in_turn()

@@ -12,7 +12,7 @@ from bwarp.bam.record_order_cuda import BYTES_TO_SORT, SortedRecords
 from bwarp.gpu import launch
 from bwarp.gpu import sums_and_sorts as prefix_sum
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.memory import cut
+from bwarp.gpu.memory_pool import cut
 from tests.helpers.cases.small_bam_records import header_of, joined, random_record, record
 from tests.helpers.gpu.pretended_device import device, pretend_gpu
 

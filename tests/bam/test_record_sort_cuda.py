@@ -8,7 +8,7 @@ import numpy as np
 import pysam
 import pytest
 
-from bwarp.bam.compression import ON_HOST, Compression
+from bwarp.bam.compression_engine import ON_HOST, Compression
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.header import header_bytes
 from bwarp.bam.sorted_file import bam_file, indexed_bam_file

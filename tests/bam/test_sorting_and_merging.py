@@ -14,7 +14,7 @@ from bwarp.bam.external_sort import NO_POSITION, RecordSorter, sorted_order, who
 from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
 from bwarp.bam.sorted_file import bam_file, indexed_bam_file
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import read_binary_blocks
+from bwarp.io.compressed_files import read_binary_blocks
 from tests.helpers.cases.small_bam_records import header_of, joined, random_record, record
 
 CONTIGS = {"one": 2_000_000, "two": 300, "three": 70_000}

@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from bwarp.gpu import memory as memory_pool
+from bwarp.gpu import memory_pool
 from bwarp.gpu.cuda import CudaAPIError, MemoryInfo
-from bwarp.gpu.memory import PooledMemory
+from bwarp.gpu.memory_pool import PooledMemory
 
 TOTAL = 1 << 40
 

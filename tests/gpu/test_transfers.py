@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bwarp.gpu import transfers
-from bwarp.gpu.memory import device_array, work_space
+from bwarp.gpu.memory_pool import device_array, work_space
 from bwarp.gpu.transfers import SLOT, into_host, to_gpu, to_host
 from tests.helpers.gpu.pretended_device import pretend_gpu
 

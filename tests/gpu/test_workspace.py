@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from bwarp.gpu import memory as workspace
-from bwarp.gpu.memory import CHUNK, cut, device_array, work_space
+from bwarp.gpu import memory_pool as workspace
+from bwarp.gpu.memory_pool import CHUNK, cut, device_array, work_space
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 

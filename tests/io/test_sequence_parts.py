@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bwarp.errors import InputError
 from bwarp.io import sequence_parts
-from bwarp.io.file_blocks import read_blocks
+from bwarp.io.compressed_files import read_blocks
 from bwarp.io.sequence_parts import write_parts, write_parts_by_length
 
 #: A check that accepts everything.

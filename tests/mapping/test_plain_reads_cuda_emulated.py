@@ -25,8 +25,8 @@ from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import ALL, END_TO_END
 from bwarp.mapping.pipeline import EncodedChunk, Encoder
 from bwarp.records.alignment_records import ReadArrays, mapped_tables
+from bwarp.records.bam_records_cpu import bam_records
 from bwarp.records.output_options import RecordForm
-from bwarp.records.record_writer import bam_records
 from bwarp.records.statistics import add_counts, counts_of, empty_statistics
 from tests.helpers.gpu.emulated_mapping import pretend
 from tests.mapping.test_pipeline_cuda_emulated import CudaAPIError, attempt_here

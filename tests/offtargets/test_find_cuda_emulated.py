@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu import memory as workspace
+from bwarp.gpu import memory_pool as workspace
 from bwarp.offtargets import find_cuda, pam_sites_cuda, site_filter_cuda
 from bwarp.offtargets.find import find_sites
 from bwarp.offtargets.guides import guides_of, parse_pam

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bwarp.errors import InputError
-from bwarp.io.file_blocks import CHUNK_BYTES
+from bwarp.io.compressed_files import CHUNK_BYTES
 from bwarp.reads import read_chunks as counted_records
 from bwarp.reads import read_chunks as file_pieces
 from bwarp.reads.read_chunks import (

@@ -14,7 +14,7 @@ import pytest
 from bwarp.bam.bgzf import compressed_block
 from bwarp.errors import BwarpError, InputError, UsageError
 from bwarp.io import standard_streams
-from bwarp.io.file_blocks import read_blocks
+from bwarp.io.compressed_files import read_blocks
 from bwarp.reads import read_chunks as counted_records
 from bwarp.reads import record_files
 from bwarp.reads import record_files as unaligned_records

@@ -8,8 +8,8 @@ import pytest
 
 from bwarp.bam.records import record_starts
 from bwarp.records.alignment_records import ReadArrays, mapped_tables
+from bwarp.records.bam_records_cpu import bam_records, sam_records
 from bwarp.records.record_layout import alignment_records
-from bwarp.records.record_writer import bam_records, sam_records
 from tests.helpers.cases.random_alignment_records import (
     CONTIGS,
     random_chunk,

@@ -14,6 +14,7 @@ from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import base_blocks
 from bwarp.reads.device_reads_cuda import both_strands
 from bwarp.records.alignment_records import ReadAlignments, ReadArrays, mapped_tables
+from bwarp.records.bam_records_cpu import bam_records
 from bwarp.records.bam_records_cuda import (
     HostRecords,
     PlainTables,
@@ -26,7 +27,6 @@ from bwarp.records.bam_records_cuda import (
     record_numbers,
 )
 from bwarp.records.record_layout import alignment_records
-from bwarp.records.record_writer import bam_records
 from bwarp.runtime.threads import joined_stretches
 from tests.helpers.cases.random_alignment_records import (
     random_chunk,

@@ -5,9 +5,9 @@ import pytest
 
 from bwarp.bam.fields import UNMAPPED
 from bwarp.records.alignment_records import ReadArrays, mapped_tables, selected_rows
+from bwarp.records.bam_records_cpu import sam_records
 from bwarp.records.output_options import in_regions, joined_regions
 from bwarp.records.record_layout import alignment_records
-from bwarp.records.record_writer import sam_records
 from tests.helpers.cases.random_alignment_records import (
     random_chunk,
     random_genome,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bwarp.records.alignment_records import ReadArrays, mapped_tables
+from bwarp.records.bam_records_cpu import sam_records
 from bwarp.records.record_layout import alignment_records
 from bwarp.records.record_text import with_mismatches
-from bwarp.records.record_writer import sam_records
 from bwarp.sequence import decode
 from tests.helpers.cases.random_alignment_records import (
     CONTIGS,

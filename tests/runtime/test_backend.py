@@ -45,7 +45,7 @@ def test_a_gpu_that_cannot_be_started_is_not_used(monkeypatch):
 
 def test_checking_for_a_gpu_changes_nothing(monkeypatch):
     """The memory pool is set when a GPU is used, not when its existence is checked."""
-    memory_pool_cuda = pytest.importorskip("bwarp.gpu.memory")
+    memory_pool_cuda = pytest.importorskip("bwarp.gpu.memory_pool")
     monkeypatch.setattr(memory_pool_cuda, "use_pool", lambda: pytest.fail("chose a pool"))
     gpu_problem()
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from bwarp.allmap.find import Certificate, LociTask, load, reads_a_chunk
-from bwarp.bam.compression import WHILE_MAPPING, compression_for
+from bwarp.bam.compression_engine import WHILE_MAPPING, compression_for
 from bwarp.cli.locus_options import (
     given_extension,
     locus_options,

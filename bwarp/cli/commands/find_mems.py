@@ -23,8 +23,8 @@ from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.io.compressed_files import CHUNK_BYTES
 from bwarp.io.fastx import read_sequences
-from bwarp.io.file_blocks import CHUNK_BYTES
 from bwarp.io.names import names_of
 from bwarp.mems.find import find_matches, find_table_matches, prepare
 from bwarp.mems.kmer_table_cpu import build_kmer_table

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from bwarp.bam.compression import compression_for
+from bwarp.bam.compression_engine import compression_for
 from bwarp.cli.options import (
     mapping_options,
     output_options,

@@ -188,7 +188,7 @@ def pretend_gpu(monkeypatch, modules, capability=(9, 0), free_bytes=1 << 30, gpu
     monkeypatch.setattr(driver, "device_to_device", _copy_bytes)
     monkeypatch.setattr(cuda, "pinned_array", never_written)
     monkeypatch.setattr(cuda, "stream", lambda: types.SimpleNamespace(synchronize=int))
-    from bwarp.gpu import memory as workspace
+    from bwarp.gpu import memory_pool as workspace
     from bwarp.gpu import several_gpus
 
     monkeypatch.setattr(several_gpus, "_copy_between_gpus", _copy_between_gpus)

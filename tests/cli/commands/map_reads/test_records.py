@@ -17,8 +17,8 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import CpuMapEngine
 from bwarp.reads.read_chunks import paired_chunks
 from bwarp.records.alignment_records import ReadAlignments, ReadArrays, mapped_tables
+from bwarp.records.bam_records_cpu import sam_records
 from bwarp.records.record_layout import alignment_records
-from bwarp.records.record_writer import sam_records
 from tests.helpers.programs.mapped_reads import check_mates, check_record, contigs_of, records
 
 

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from bwarp.bam.bgzf import BLOCK_BYTES, compressed_block
 from bwarp.errors import InputError
-from bwarp.io import file_blocks
-from bwarp.io.file_blocks import blocks_from_process, read_blocks
+from bwarp.io import compressed_files as files
+from bwarp.io.compressed_files import blocks_from_process, read_blocks
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
 
@@ -314,8 +314,8 @@ def by_process(monkeypatch):
             super().__init__(*arguments, **options)
             started.append(self)
 
-    monkeypatch.setattr(file_blocks, "WORTH_A_PROCESS", 0)
-    monkeypatch.setattr(file_blocks.subprocess, "Popen", Started)
+    monkeypatch.setattr(files, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(files.subprocess, "Popen", Started)
     return started
 
 
@@ -345,9 +345,9 @@ def test_a_file_that_is_standard_input(path, name):
     path.write_bytes(gzip.compress(TEXT))
     read = (
         "import sys\n"
-        "from bwarp.io import file_blocks\n"
-        "file_blocks.WORTH_A_PROCESS = 0\n"
-        "for block in file_blocks.read_blocks(sys.argv[1], threads=4):\n"
+        "from bwarp.io import compressed_files\n"
+        "compressed_files.WORTH_A_PROCESS = 0\n"
+        "for block in compressed_files.read_blocks(sys.argv[1], threads=4):\n"
         "    sys.stdout.buffer.write(block)\n"
     )
     with open(path, "rb") as file:
@@ -401,7 +401,7 @@ def test_a_process_that_fails_is_replaced(path, monkeypatch, by_process):
     assert b"".join([*found, *blocks]) == b"".join(expected)
     assert by_process[0].returncode != 0
     for program in ("/bin/false", "/bin/true", "/not/there", ""):
-        monkeypatch.setattr(file_blocks.sys, "executable", program)
+        monkeypatch.setattr(files.sys, "executable", program)
         assert b"".join(read_blocks(path, 1 << 20, threads=4)) == b"".join(expected)
 
 
@@ -427,7 +427,7 @@ def from_process(path, block_bytes: int) -> tuple[list[bytes], int | None]:
 MIXED = np.random.default_rng(5).integers(0, 256, 40_000).astype(np.uint8).tobytes().hex().encode()
 
 SLOT = 1000
-RING = file_blocks._SLOTS * SLOT
+RING = files._SLOTS * SLOT
 
 
 @pytest.mark.parametrize("streams", [1, 7])
@@ -446,7 +446,7 @@ def test_a_ring_of_slots(path, by_process, n, streams):
 
 
 def test_a_slot_is_smaller_than_a_large_block(path, monkeypatch):
-    monkeypatch.setattr(file_blocks, "_LARGEST_SLOT", SLOT)
+    monkeypatch.setattr(files, "_LARGEST_SLOT", SLOT)
     path.write_bytes(gzip.compress(MIXED))
     blocks, after = from_process(path, 1 << 40)
     assert (b"".join(blocks), after) == (MIXED, None)
@@ -492,10 +492,12 @@ def test_no_process_without_memory_for_both(path, monkeypatch, by_process, lacki
     if lacking == "function":
         monkeypatch.delattr(os, "memfd_create")
     elif lacking == "process":
-        monkeypatch.setattr(file_blocks.subprocess, "Popen", lambda *_, **__: no_memory())
+        monkeypatch.setattr(files.subprocess, "Popen", lambda *_, **__: no_memory())
     else:
         name = ("os", "memfd_create") if lacking == "system call" else ("mmap", "mmap")
-        monkeypatch.setattr(getattr(file_blocks, name[0]), name[1], lambda *_, **__: no_memory())
+        monkeypatch.setattr(
+            getattr(files, name[0]), name[1], lambda *_, **__: no_memory()
+        )
     before = open_files()
     assert from_process(path, SLOT) == ([], 0)
     assert open_files() == before
@@ -540,7 +542,9 @@ def test_the_process_works_ahead(path, by_process, rings):
     for n in range(1, 9):
         found.append(next(blocks))
         # Slots that were read contain the data after the ring.
-        ahead = sorted(range(n, n + file_blocks._SLOTS), key=lambda at: at % file_blocks._SLOTS)
+        ahead = sorted(
+            range(n, n + files._SLOTS), key=lambda at: at % files._SLOTS
+        )
         expected = b"".join(MIXED[at * SLOT : (at + 1) * SLOT] for at in ahead)
         wait_until(lambda expected=expected: os.pread(rings[0], RING + 1, 0) == expected)
         time.sleep(0.02)
@@ -586,13 +590,13 @@ def test_a_process_ends_where_its_program_is_killed(path):
     path.write_bytes(gzip.compress(MIXED))
     read = (
         "import sys, time\n"
-        "from bwarp.io import file_blocks\n"
-        "class Told(file_blocks.subprocess.Popen):\n"
+        "from bwarp.io import compressed_files\n"
+        "class Told(compressed_files.subprocess.Popen):\n"
         "    def __init__(self, *arguments, **options):\n"
         "        super().__init__(*arguments, **options)\n"
         "        print(self.pid, flush=True)\n"
-        "file_blocks.subprocess.Popen = Told\n"
-        "blocks = file_blocks.blocks_from_process(sys.argv[1], 1000)\n"
+        "compressed_files.subprocess.Popen = Told\n"
+        "blocks = compressed_files.blocks_from_process(sys.argv[1], 1000)\n"
         "next(blocks)\n"
         "print('read', flush=True)\n"
         "time.sleep(60)\n"

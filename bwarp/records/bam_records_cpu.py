@@ -42,7 +42,7 @@ from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.reads.base_bits_cpu import prefetch_bases
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import RecordTables
-from bwarp.records.record_parts import AlignedRead, record_bin
+from bwarp.records.record_rules import AlignedRead, record_bin
 from bwarp.records.record_text import (
     begin_tag,
     count_edits,
