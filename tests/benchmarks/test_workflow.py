@@ -37,7 +37,7 @@ def measured(bench):
 
 def test_the_report_of_small_data(measured):
     report = (measured.folder / "report.html").read_text()
-    assert "map, FASTQ to SAM, reads a second" in report
+    assert "map, FASTQ to SAM, reads per second" in report
     assert "data:image/svg+xml;base64," in report
     assert 'src="http' not in report
     assert 'href="http' not in report
@@ -84,7 +84,7 @@ def test_a_benchmark_that_fails_leaves_the_report_of_the_others(measured):
     measured("--configfile", broken, "--keep-going", *few, rc=1)
     report = (measured.folder / "report.html").read_text()
     assert "failed: fastq.py: error: unrecognized arguments: --no-such-option" in report
-    assert "map, FASTQ to SAM, reads a second" in report
+    assert "map, FASTQ to SAM, reads per second" in report
 
 
 def test_a_price_is_that_of_a_million_reads(checkout, measured):

@@ -59,8 +59,8 @@ def run(tmp_path, run_program):
 @pytest.mark.parametrize(
     ("requested", "gpus", "said"),
     [
-        ("auto", 2, "--gpus 2: no GPU is used (no driver)\n"),
-        ("cpu", 3, "--gpus 3: no GPU is used (--backend cpu)\n"),
+        ("auto", 2, "--gpus 2 has no effect: no GPU is used (no driver)\n"),
+        ("cpu", 3, "--gpus 3 has no effect: no GPU is used (--backend cpu)\n"),
         ("auto", 1, ""),
     ],
 )

@@ -43,7 +43,7 @@ def test_the_one_command_to_type_is_named(folder, monkeypatch, program, search, 
     done = run_here(program, "--index", "genome.index", *arguments, folder=folder)
     assert done.rc == 2
     assert done.last_line == (
-        f"{program}.py: error: genome.index no reverse BWT, which {search} requires: add it with "
+        f"{program}.py: error: genome.index: no reverse BWT, which {search} requires: add it with "
         "bwarp index -o genome.index --with-reverse"
     )
     assert sorted(os.listdir(folder)) == before

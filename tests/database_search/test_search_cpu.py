@@ -181,7 +181,7 @@ def test_bad_searches_are_refused():
         )
     with pytest.raises(
         UsageError,
-        match=r"^the largest score is 127, but a search allows at most 200: scale the scores$",
+        match=r"^the largest score is 200, but a search allows at most 127: scale the scores$",
     ):
         list(
             search_scores([np.zeros(3, np.uint8)], database, nucleotide_scoring(200, -150, 249, 11))

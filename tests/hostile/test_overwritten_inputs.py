@@ -85,7 +85,7 @@ def test_an_index_over_the_folder_of_its_reference(output, tmp_path, monkeypatch
     before = sorted((tmp_path / "d.index").iterdir())
     done = run_here("index_reference", "d.index/d.fa", "-o", output, folder=tmp_path)
     assert (done.rc, done.last_line) == (
-        2, f"index_reference.py: error: {output} contains d.index/d.fa, which this run uses: "
+        2, f"index_reference.py: error: {output}: contains d.index/d.fa, which this run uses: "
         "choose another output",
     )  # fmt: skip
     assert sorted((tmp_path / "d.index").iterdir()) == before

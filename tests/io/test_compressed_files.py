@@ -495,9 +495,7 @@ def test_no_process_without_memory_for_both(path, monkeypatch, by_process, lacki
         monkeypatch.setattr(files.subprocess, "Popen", lambda *_, **__: no_memory())
     else:
         name = ("os", "memfd_create") if lacking == "system call" else ("mmap", "mmap")
-        monkeypatch.setattr(
-            getattr(files, name[0]), name[1], lambda *_, **__: no_memory()
-        )
+        monkeypatch.setattr(getattr(files, name[0]), name[1], lambda *_, **__: no_memory())
     before = open_files()
     assert from_process(path, SLOT) == ([], 0)
     assert open_files() == before
@@ -542,9 +540,7 @@ def test_the_process_works_ahead(path, by_process, rings):
     for n in range(1, 9):
         found.append(next(blocks))
         # Slots that were read contain the data after the ring.
-        ahead = sorted(
-            range(n, n + files._SLOTS), key=lambda at: at % files._SLOTS
-        )
+        ahead = sorted(range(n, n + files._SLOTS), key=lambda at: at % files._SLOTS)
         expected = b"".join(MIXED[at * SLOT : (at + 1) * SLOT] for at in ahead)
         wait_until(lambda expected=expected: os.pread(rings[0], RING + 1, 0) == expected)
         time.sleep(0.02)

@@ -30,7 +30,7 @@ def test_a_sample_without_reads():
     summary = summarise(EMPTY, {**TRUTH, "correct": [0] * 61, "incorrect": [0] * 61, "unmapped": 0})
     assert vars(summary) == {
         "reads": 0, "mapped": 0.0, "paired": None, "duplicates": None, "confident": 0.0,
-        "errors": None, "split": None, "depth": None, "correct": 0.0,
+        "errors": 0.0, "split": 0.0, "depth": None, "correct": 0.0,
     }  # fmt: skip
 
 
@@ -82,16 +82,16 @@ def test_depths():
     assert list(many)[-1] < 10_000
 
 
-def test_columns_that_say_nothing_are_left_out():
+def test_empty_columns_are_left_out():
     single, marked = (counts | {"reference_bases": 0} for counts in (SINGLE, MARKED))
     assert summary_lines({"s": summarise(single)}) == [
-        "sample  reads  mapped %  quality >= 30 %",
-        "s       1,250     80.00            68.00",
+        "sample  reads  mapped %  quality >= 30 %  errors %  split %",
+        "s       1,250     80.00            68.00      0.50     2.00",
     ]
     assert summary_lines({"s": summarise(single), "m": summarise(marked)}) == [
-        "sample  reads  mapped %  proper pairs %  duplicates %  quality >= 30 %",
-        "s       1,250     80.00               -             -            68.00",
-        "m       1,250     80.00           72.00          2.00            68.00",
+        "sample  reads  mapped %  proper pairs %  duplicates %  quality >= 30 %  errors %  split %",
+        "s       1,250     80.00               -             -            68.00      0.50     2.00",
+        "m       1,250     80.00           72.00          2.00            68.00      0.50     2.00",
     ]
 
 

@@ -69,5 +69,5 @@ def test_a_picture_has_the_name_of_one(tmp_path):
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": EVENTS}))
     done = run_here("draw_timeline", tmp_path / "t.json", "-o", "t.png", folder=tmp_path)
     assert done.rc == 2
-    assert done.last_line == "draw_timeline.py: error: -o t.png: the output must end in .svg"
+    assert done.last_line == "draw_timeline.py: error: t.png: the output must end in .svg"
     assert not (tmp_path / "t.png").exists()

@@ -33,7 +33,7 @@ def package(checkout, tmp_path):
     """Copy the package and add three modules, one of which calls a function of another."""
     folder = tmp_path / "copy" / "bwarp"
     (folder / "runtime").mkdir(parents=True)
-    modules = ("compiled_code", "machine_code", "source_digest")
+    modules = ("compiled_code", "compiler", "machine_code", "source_digest")
     for name in ("__init__", "runtime/__init__", *(f"runtime/{module}" for module in modules)):
         shutil.copy(checkout / "bwarp" / f"{name}.py", folder / f"{name}.py")
     (folder / "two.py").write_text("import numba\n@numba.njit\ndef step(x):\n    return x + 1\n")
