@@ -1,8 +1,8 @@
 """Sort the suffixes of a text on the CPU: in pieces, in bounded memory, on all cores.
 
 Suffixes are sorted by keys of 14 bases; those with equal keys are sorted again by the next 14
-bases. A few suffixes are compared directly, 32 bases at a time. Repeats of thousands of bases would
-make this slow. Therefore the order of a sample of suffixes is determined first: for any two
+bases. Small groups of suffixes with equal keys are compared directly, 32 bases at a time. Repeats
+of thousands of bases would make this slow. Therefore the order of a sample of suffixes is determined first: for any two
 positions there is a distance below the period of the sample at which both are in the sample, and
 suffixes that share a whole period are compared by these two ranks.
     key of a position     bases, first in the highest bits | how many of them precede

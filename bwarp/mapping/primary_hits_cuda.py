@@ -464,7 +464,7 @@ def lower_tandem_repeats(
     primary: DevicePrimary,
     parameters: MappingParameters,
 ) -> None:
-    """Lower mapping qualities of proper pairs that fit equally well periods farther."""
+    """Lower mapping qualities of proper pairs that match as well some periods away."""
     lower_repeats[launch(reads.n_reads)](
         genome, reads, hits, primary, parameters.match, parameters.match - parameters.mismatch,
         parameters.most_loss,

@@ -102,7 +102,7 @@ def read_pairs(path: str | os.PathLike) -> PrimerPairs:
 
 
 def pairs_of(names: list[str], primers: list[str], where: str) -> PrimerPairs:
-    """Make pairs of names and primers, two primers per name.
+    """Make pairs of primers from names and a list of primers, two per name.
 
     Raises
     ------
