@@ -41,7 +41,7 @@ class _Lists(NamedTuple):
     slots : ndarray, shape=(n_classes + n_ambiguous,), dtype=int32
         The slot of a class with hits, -1 for other classes.
     begins, ends : ndarray, shape=(n_slots,), dtype=int64
-        The matches of each slot.
+        The range of each slot's matches in `groups` and `distances`.
     groups : ndarray, shape=(n_matches,), dtype=int32
     distances : ndarray, shape=(n_matches,), dtype=uint16
     """

@@ -2,9 +2,10 @@
 
 Suffixes are sorted by keys of 14 bases; those with equal keys are sorted again by the next 14
 bases. Small groups of suffixes with equal keys are compared directly, 32 bases at a time. Repeats
-of thousands of bases would make this slow. Therefore the order of a sample of suffixes is determined first: for any two
-positions there is a distance below the period of the sample at which both are in the sample, and
-suffixes that share a whole period are compared by these two ranks.
+of thousands of bases would make this slow. Therefore the order of a sample of suffixes is
+determined first: for any two positions there is a distance below the period of the sample at which
+both are in the sample, and suffixes that share a whole period are compared by these two ranks.
+
     key of a position     bases, first in the highest bits | how many of them precede
                           28 bits                          | a separator, 14 if none is met; 4 bits
 

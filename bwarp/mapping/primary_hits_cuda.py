@@ -479,8 +479,10 @@ def first_bits(count):
 
 @cuda.jit(device=True)
 def unlike(blocks, at, other):
-    """Return a mask of 32 bases that differ from 32 others of the same blocks; ambiguous bases are
-    equal."""
+    """Return a mask of the 32 bases from `at` on that differ from those from `other` on.
+
+    Ambiguous bases count as equal to each other.
+    """
     first = (uint64(at) >> uint64(5)) << uint64(2)
     other_first = (uint64(other) >> uint64(5)) << uint64(2)
     shift, other_shift = uint32(at) & uint32(31), uint32(other) & uint32(31)

@@ -38,8 +38,8 @@ PAIRS = Task({"": (
             "ENDS", f"a comma-separated list of {', '.join(FREE_ENDS)}",
             "^(query|reference)-(start|end)(,(query|reference)-(start|end))*$",
         ),
-        f"with semiglobal, the ends that are free instead of all: a comma-separated list of "
-        f"{', '.join(FREE_ENDS)}",
+        "with semiglobal, the ends whose gaps are free, if not all four: a comma-separated list "
+        f"of {', '.join(FREE_ENDS)}",
     ),
     _MATRIX,
     *score_options(10_000, 10_000, gap_open="6; 11 with a matrix"),
@@ -57,8 +57,8 @@ PAIRS = Task({"": (
     ),
     Option(
         "algorithm", OneOf(("band", "run-lengths")),
-        "data stored for CIGARs: directions in a `band` or, with gatk on a GPU, the `run-lengths` "
-        "of Ren et al. The results are the same", "band",
+        "how CIGARs are traced: `band` stores directions in a band; `run-lengths`, only for gatk "
+        "on a GPU, stores run lengths as in Ren et al. The results are the same", "band",
     ),
 )})  # fmt: skip
 

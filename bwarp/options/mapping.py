@@ -83,7 +83,8 @@ BARCODE_TAG = Option(
     "barcode_tag",
     Text("TAG", "the name of a tag, such as RX", f"^{_TAG}$", _parse_tag),
     "with `--mark-duplicates`: duplicates must also have the same value of this tag, such as the "
-    "UMI in `RX`", in_workflow="; reads get it from BAM or CRAM, or through `comments`",
+    "UMI in `RX`",
+    in_workflow="; it is read from BAM or CRAM, or with `comments` from the headers of FASTQ",
 )  # fmt: skip
 
 REFERENCE_OF_CRAM = Option(

@@ -136,7 +136,8 @@ class AlignmentRecords(NamedTuple):
         ``length << 4 | operation`` as in BAM, clips included: S in primary records, H in
         others, unless soft clips were requested.
     mates : ndarray, shape=(n,), dtype=int64
-        The row of the mate's primary record; -1 for single reads.
+        The row of the record named as mate: the mate's primary record, or for a pair of loci of
+        `allmap`, that of the other locus. -1 for single reads.
     template_lengths : ndarray, shape=(n,), dtype=int64
     scores, suboptimal : ndarray, shape=(n,), dtype=int32
         AS and XS; `suboptimal` is empty if records have no XS.
