@@ -159,13 +159,6 @@ def insert_size_scores(insert: InsertSize, match: int) -> np.ndarray:
 
 
 @compiled(inline="always")
-def signed_insert_size(five_prime_1, strand_1, five_prime_2):
-    """Return the distance by which read 2 starts ahead of read 1 (negative if behind)."""
-    ahead = five_prime_2 - five_prime_1
-    return ahead if strand_1 == 0 else -ahead
-
-
-@compiled(inline="always")
 def mate_lies(orientation, is_second, strand):
     """Return the strand of the mate, and whether it starts to the right (1) or left (-1)."""
     same = orientation >> 1
