@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compile the functions that programs usually need, by running the programs on a small data set."""
+"""Compile the functions of all programs for this machine now, instead of at their first use."""
 
 import _environment  # noqa: F401
 
