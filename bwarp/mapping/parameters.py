@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.options.common import MOST_SCORE
 from bwarp.options.mapping import MAP, MODES
+from bwarp.options.scores import MOST_SCORE
 
 #: Unlimited number of records of secondary hits.
 ALL = 1 << 30

@@ -1,7 +1,8 @@
 """Options of the alignment programs: pairs and search."""
 
-from bwarp.options.common import GPUS, PARTS, SEQUENCES, output, score_options, sequence_file
+from bwarp.options.common import GPUS, PARTS, SEQUENCES, output, sequence_file
 from bwarp.options.option import CONFIGURATION, PROGRAM, OneOf, Option, Task, Text, Whole, yes_no
+from bwarp.options.scores import score_options
 
 FREE_ENDS = ("query-start", "query-end", "reference-start", "reference-end")
 

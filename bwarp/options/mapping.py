@@ -10,7 +10,6 @@ from bwarp.options.common import (
     PAIRS_OF_READS,
     READ_FILES,
     output,
-    scores_of_reads,
 )
 from bwarp.options.option import (
     CONFIGURATION,
@@ -23,6 +22,7 @@ from bwarp.options.option import (
     Whole,
     yes_no,
 )
+from bwarp.options.scores import scores_of_reads
 
 INDEX = Task({"": (
     output("INDEX", "folder to write the index to"),
