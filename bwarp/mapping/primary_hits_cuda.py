@@ -31,6 +31,12 @@ from bwarp.mapping.insert_size import (
     insert_size_scores,
 )
 from bwarp.mapping.likelihoods import HIGHEST_QUALITY, likelihood, mapping_quality
+from bwarp.mapping.pair_scores import (
+    pair_quality,
+    pairs_beside,
+    unlocated_rival,
+    unpaired_score,
+)
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.primary_hits_cpu import (
     ROUNDING,
@@ -49,14 +55,7 @@ from bwarp.mapping.primary_hits_cpu import (
     unique_suboptimal,
     unrounded_mapq,
 )
-from bwarp.mapping.primary_pairs_cpu import (
-    number_of_size,
-    pair_quality,
-    pairs_beside,
-    unlocated_rival,
-    unpaired_score,
-    window_of_mate,
-)
+from bwarp.mapping.primary_pairs_cpu import number_of_size, window_of_mate
 from bwarp.mapping.scored_hits_cpu import (
     END,
     FIELDS,

@@ -14,7 +14,6 @@ For two reads with many hits each, only the pairs within these windows are evalu
 """
 
 import numpy as np
-from numba import int64
 
 from bwarp.mapping.insert_size import (
     SCORE_UNITS,
@@ -23,16 +22,18 @@ from bwarp.mapping.insert_size import (
     insert_size_scores,
     mate_lies,
 )
-from bwarp.mapping.likelihoods import likelihood, mapping_quality
+from bwarp.mapping.likelihoods import likelihood
+from bwarp.mapping.pair_scores import (
+    pair_quality,
+    pairs_beside,
+    unlocated_rival,
+    unpaired_score,
+)
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.primary_hits_cpu import (
-    HIDDEN_ONCE_IN,
-    NEAR_RIVALS,
-    UNLOCATED_LOSS,
     PrimarySelection,
     Reads,
     clip_penalised,
-    hidden_score,
     no_selection,
     pair_tie,
     scores_of,
@@ -43,8 +44,6 @@ from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
-
-UNPAIRED_PENALTY = 17
 
 #: Added to the first bases of hits on the reverse strand, to sort them after all others.
 _REVERSE = 1 << 40
@@ -90,54 +89,6 @@ def number_of_size(from_low, side, n_sizes):
     window; both engines use it.
     """
     return from_low if side > 0 else n_sizes - 1 - from_low
-
-
-@compiled(inline="always")
-def unpaired_score(single_a, single_b, match):
-    """Return the score of a pair by the best hits of both reads anywhere; both engines use it."""
-    return SCORE_UNITS * (single_a + single_b - UNPAIRED_PENALTY * match)
-
-
-@compiled(inline="always")
-def unlocated_rival(unlocated, suboptimal, match):
-    """Return the score of unlocated hits of a read in another pair, or 0 if there are none; both
-    engines use it.
-    """
-    if not unlocated:
-        return int64(0)
-    return max(min(unlocated, suboptimal), unlocated - UNLOCATED_LOSS * match)
-
-
-@compiled(inline="always")
-def pairs_beside(best, rivals, length_a, length_b, match, mismatch):
-    """Return the likelihood of pairs with hits that were not located, or that no seed shows; both
-    engines use it. `rivals` is the sum of `unlocated_rival` of both reads.
-    """
-    besides = likelihood(best - SCORE_UNITS * rivals, match)
-    if length_a < SHORT_READ and length_b < SHORT_READ:
-        loss = match - mismatch
-        hidden = hidden_score(length_a, match, loss) + hidden_score(length_b, match, loss)
-        besides += likelihood(best - SCORE_UNITS * hidden, match) // HIDDEN_ONCE_IN
-    return besides
-
-
-@compiled(inline="always")
-def pair_quality(others, near, is_short, unlocated_a, unlocated_b, alone):
-    """Return the mapping quality of a read in a pair, given `alone`, the quality without it; both
-    engines use it.
-
-    Parameters
-    ----------
-    others, near : int64
-        Sums of the likelihoods of all pairs with another hit of the read, and of near ones.
-    unlocated_a, unlocated_b : bool
-        Whether the reads have hits that were not located.
-    """
-    if is_short and (unlocated_a or unlocated_b):
-        others += others >> 1
-    elif unlocated_a and unlocated_b:
-        others += (NEAR_RIVALS - 1) * near
-    return min(mapping_quality(others), alone + 40)
 
 
 @compiled(inline="always")

@@ -8,6 +8,7 @@ import pytest
 
 from bwarp.mapping.insert_size import InsertSize
 from bwarp.mapping.likelihoods import MATCH_QUALITY
+from bwarp.mapping.pair_scores import UNPAIRED_PENALTY
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.primary_hits_cpu import (
     BOUND_ROOM,
@@ -19,7 +20,7 @@ from bwarp.mapping.primary_hits_cpu import (
     UNLOCATED_RIVALS,
     select_single,
 )
-from bwarp.mapping.primary_pairs_cpu import UNPAIRED_PENALTY, select_paired
+from bwarp.mapping.primary_pairs_cpu import select_paired
 from bwarp.options.common import ORIENTATIONS
 from tests.helpers.oracles.mapping_oracle import hits_of_rows
 
