@@ -26,7 +26,7 @@ for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.stats.json"] = "their statistics"
 
 
-include: "common/parts.smk"
+include: "common/map_parts.smk"
 
 
 rule map_reads:
