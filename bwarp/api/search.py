@@ -9,9 +9,7 @@ from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.sequences import Sequences, is_file, refuse_nothing, sequence_batches
 from bwarp.api.tables import frame, named
 from bwarp.database_search.best_hits import (
-    COLUMNS,
     MATRIX,
-    SIGNIFICANCE,
     end_hits,
     find_best_hits,
     hit_pairs,
@@ -27,6 +25,7 @@ from bwarp.database_search.database import (
     sorted_database,
 )
 from bwarp.database_search.evalue import karlin_altschul
+from bwarp.database_search.hit_text import COLUMNS, SIGNIFICANCE
 from bwarp.errors import UsageError
 from bwarp.options.aligning import SEARCH
 

@@ -12,15 +12,11 @@ from pathlib import Path
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.database_search.best_hits import (
-    COLUMNS,
     MATRIX,
-    SIGNIFICANCE,
     align_hits,
-    blast_lines,
     check_algorithm,
     end_hits,
     find_best_hits,
-    hit_lines,
     hit_pairs,
     scores_function,
     search_scoring,
@@ -33,6 +29,7 @@ from bwarp.database_search.database import (
     save_database,
 )
 from bwarp.database_search.evalue import karlin_altschul
+from bwarp.database_search.hit_text import COLUMNS, SIGNIFICANCE, blast_lines, hit_lines
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.aligning import SEARCH
