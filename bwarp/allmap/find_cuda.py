@@ -47,8 +47,8 @@ from bwarp.allmap.rounds import search_rounds
 from bwarp.allmap.verify_cpu import COUNTS
 from bwarp.allmap.verify_cuda import FoundOnGpu, loci_of_keys, sorted_loci
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu.available_memory import Pieces
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.pieces import Pieces
 from bwarp.gpu.several_gpus import LeastBusy
 from bwarp.gpu.sums_and_sorts import pair_sorter
 from bwarp.gpu.transfers import PinnedBuffer, PinnedBuffers

@@ -268,3 +268,20 @@ def _start() -> None:
             library.cuDevicePrimaryCtxSetFlags(0, BLOCKING_SYNC)
             if library.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0) == 0:
                 _libraries.append(library)
+
+
+# --------------------------------------------------------------------------------------------------
+# Threads that wait for a GPU sleep.
+#
+# By default, if there are more processors than programs, CUDA polls the GPU without a pause: each
+# waiting thread occupies a processor.
+
+
+def sleep_while_waiting() -> None:
+    """Make waiting threads sleep on every GPU; call this before a GPU is used."""
+    from bwarp.gpu.cuda import CudaAPIError, cuda, driver_calls
+
+    for number in range(len(cuda.gpus)):
+        # Old drivers and GPUs in use refuse; this affects only speed.
+        with contextlib.suppress(CudaAPIError):
+            driver_calls.cuDevicePrimaryCtxSetFlags(number, BLOCKING_SYNC)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bwarp.gpu import launch as queued_calls
 from bwarp.gpu.cuda import as_dtype, cuda, driver, driver_calls, types
+from bwarp.gpu.driver import clear
 
 
 def zeros(size: int, dtype):
@@ -67,7 +67,7 @@ def number_at(array, index: int) -> int:
 
 def _clear(array) -> None:
     address = array.device_ctypes_pointer.value
-    if not queued_calls.clear(address, array.nbytes):
+    if not clear(address, array.nbytes):
         # numba-cuda reports the error.
         driver.device_memset(array, 0, array.nbytes)
 

@@ -42,7 +42,8 @@ from types import ModuleType
 import numpy as np
 
 from bwarp.gpu.cuda import DeviceNDArray, types
-from bwarp.gpu.launch import compiled_kernel, current_device, launch, launch_kernel
+from bwarp.gpu.driver import current_device, launch_kernel
+from bwarp.gpu.launch import compiled_kernel, launch
 
 #: Markers in `extra` of cuLaunchKernel: a buffer of all arguments, its size, the end.
 _BUFFER, _SIZE, _END = 1, 2, 0

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from bwarp.gpu import launch as queued_calls
+from bwarp.gpu import driver
 from bwarp.gpu.cuda import (
     ArgHint,
     AutoFreePointer,
@@ -71,7 +71,7 @@ class PooledMemory(NumbaCUDAMemoryManager):
         if self._pool is None:
             return super().memalloc(size)
         self._free_given_back()
-        address = queued_calls.take(size)
+        address = driver.take(size)
         if address is not None:
             pointer = binding.CUdeviceptr(address)
         else:
@@ -119,7 +119,7 @@ class PooledMemory(NumbaCUDAMemoryManager):
                 pointer, size = self._given_back.popleft()
             except IndexError:
                 return
-            queued_calls.free(int(pointer))
+            driver.free(int(pointer))
             self._used -= size
 
     def _keep_enough(self) -> None:

@@ -36,7 +36,7 @@ import numpy as np
 
 from bwarp.bam.sorted_blocks_cuda import records_on_host
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu.available_memory import Pieces
+from bwarp.gpu.pieces import Pieces
 from bwarp.gpu.several_gpus import LeastBusy
 from bwarp.gpu.transfers import PinnedBuffer, PinnedBuffers
 from bwarp.index.fm_index import FMIndex

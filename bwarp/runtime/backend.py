@@ -35,7 +35,7 @@ def choose_backend(requested: str) -> str:
     if problem is None:
         return "cuda"
     if requested == "cuda":
-        raise UsageError(f"backend cuda cannot run here: {problem}; or use --backend cpu")
+        raise UsageError(f"cannot use backend cuda: {problem}; alternatively, use --backend cpu")
     return "cpu"
 
 
@@ -86,7 +86,8 @@ def _starting_problem() -> str | None:
     if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
         return None
     from bwarp.gpu.cuda import config, cuda
-    from bwarp.gpu.launch import load_in_turn, sleep_while_waiting
+    from bwarp.gpu.device import sleep_while_waiting
+    from bwarp.gpu.launch import load_in_turn
     from bwarp.gpu.memory_pool import use_pool
 
     use_pool()

@@ -14,8 +14,6 @@ import numpy as np
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import available_memory
 from bwarp.gpu.available_memory import (
-    BEFORE_A_LARGER,
-    Pieces,
     affordable,
     attempt,
     free_memory,
@@ -23,6 +21,7 @@ from bwarp.gpu.available_memory import (
     total_memory,
 )
 from bwarp.gpu.cuda import cuda
+from bwarp.gpu.pieces import BEFORE_A_LARGER, Pieces
 from tests.helpers.gpu.pretended_device import pretend_gpu
 
 GB = 10**9

@@ -63,7 +63,7 @@ class Context:
 def driver(monkeypatch):
     driver = PretendedDriver(1)
     monkeypatch.setattr(memory_pool, "driver_calls", driver)
-    monkeypatch.setattr(memory_pool, "queued_calls", driver)
+    monkeypatch.setattr(memory_pool, "driver", driver)
     monkeypatch.setattr(
         memory_pool.NumbaCUDAMemoryManager,
         "get_memory_info",

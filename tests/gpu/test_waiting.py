@@ -2,7 +2,7 @@
 
 import pytest
 
-from bwarp.gpu.launch import sleep_while_waiting
+from bwarp.gpu.device import sleep_while_waiting
 
 
 @pytest.mark.gpu

@@ -16,7 +16,7 @@ from tests.mapping.test_seeding_rounds_cuda_emulated import (
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.errors import GpuMemoryError
-from bwarp.gpu import available_memory
+from bwarp.gpu import available_memory, pieces
 from bwarp.gpu.cuda import cuda
 from bwarp.mapping import first_pairs, insert_size, pipeline_cuda
 from bwarp.mapping.engine import load
@@ -121,7 +121,7 @@ def test_chunks_that_do_not_fit_are_scored_in_parts(monkeypatch, fails):
     # The first two chunks are scored together. They are halved, and later parts are not larger
     # until memory has sufficed for some.
     assert scored[:2] == [12, 6]
-    assert set(scored[2 : 2 + available_memory.BEFORE_A_LARGER]) == {2}
+    assert set(scored[2 : 2 + pieces.BEFORE_A_LARGER]) == {2}
     assert sum_of(got) == sum_of(expected)
     for one, other in zip(got, expected, strict=True):
         assert one.insert == other.insert
