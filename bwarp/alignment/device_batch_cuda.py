@@ -19,7 +19,7 @@ from bwarp.alignment.pair_tables_cuda import Directions, EndArrays, PairArrays, 
 from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.scoring import Mode, Scoring
 from bwarp.gpu.available_memory import affordable
-from bwarp.gpu.cuda import cuda, int32, int64, types, uint8, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, types, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.memory_pool import cut, device_array, work_space
 from bwarp.gpu.sums_and_sorts import exclusive_sum
@@ -89,14 +89,13 @@ class DeviceBatch:
 
 
 def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
-    """Copy a batch to the GPU; codes that are already there (device arrays) are not copied."""
+    """Copy a batch to the GPU."""
     sides = [_in_use(side) for side in (pairs.queries, pairs.references)]
-    arrays = [array for side in sides for array in (side.codes, side.starts, side.lengths)]
-    brought = iter(to_gpu([a for a in arrays if not cuda.is_cuda_array(a)], threads))
-    arrays = iter([a if cuda.is_cuda_array(a) else next(brought) for a in arrays])
-    three = zip(arrays, arrays, arrays, strict=True)
+    arrays = to_gpu([a for side in sides for a in (side.codes, side.starts, side.lengths)], threads)
+    queries, references = sides
     return DeviceBatch(
-        *(with_host_lengths(*a, s.lengths) for a, s in zip(three, sides, strict=True))
+        with_host_lengths(*arrays[:3], queries.lengths),
+        with_host_lengths(*arrays[3:], references.lengths),
     )
 
 
@@ -105,50 +104,12 @@ def _in_use(sequences: Sequences) -> Sequences:
     codes = sequences.codes
     starts = np.ascontiguousarray(sequences.starts, np.int64)
     lengths = np.ascontiguousarray(sequences.lengths, np.int32)
-    if not cuda.is_cuda_array(codes):
-        if codes.size > lengths.size * int(lengths.max(initial=0)):
-            # The codes may be those of a whole genome.
-            low = int(starts.min(initial=0))
-            codes = codes[low : int((starts + lengths).max(initial=0))]
-            starts = starts - low
-        codes = np.ascontiguousarray(codes)
-    return Sequences(codes, starts, lengths)
-
-
-def reference_windows(words, starts: np.ndarray, lengths: np.ndarray) -> Sequences:
-    """Make windows of a packed genome that stays on the GPU one side of a batch.
-
-    Parameters
-    ----------
-    words : device array, dtype=uint64
-        2 bits per base, as in `bwarp.sequence.pack`.
-    starts : ndarray, shape=(count,), dtype=int64
-        The first base of each window in the genome.
-    lengths : ndarray, shape=(count,), dtype=int32
-    """
-    lengths = np.ascontiguousarray(lengths, np.int32)
-    offsets = np.zeros(lengths.size, np.int64)
-    np.cumsum(lengths[:-1], out=offsets[1:])
-    codes = device_array(max(1, int(lengths.sum(dtype=np.int64))), np.uint8)
-    if lengths.size:
-        arguments = to_gpu([np.ascontiguousarray(a) for a in (starts, lengths, offsets)])
-        unpack_windows[blocks(lengths.size, 32), BLOCK](words, *arguments, codes)
-    return Sequences(codes, offsets, lengths)
-
-
-@kernel
-def unpack_windows(
-    words: uint64[::1], starts: int64[::1], lengths: int32[::1], offsets: int64[::1],
-    codes: uint8[::1],
-):  # fmt: skip
-    """Unpack windows. One warp per window; each thread unpacks every 32nd base."""
-    window = cuda.grid(1) // 32
-    if window < starts.size:
-        for i in range(cuda.laneid, lengths[window], 32):
-            at = uint64(starts[window] + i)
-            word = words[at >> uint64(5)]
-            shift = uint64(62) - uint64(2) * (at & uint64(31))
-            codes[offsets[window] + i] = (word >> shift) & uint64(3)
+    if codes.size > lengths.size * int(lengths.max(initial=0)):
+        # The codes may be those of a whole genome.
+        low = int(starts.min(initial=0))
+        codes = codes[low : int((starts + lengths).max(initial=0))]
+        starts = starts - low
+    return Sequences(np.ascontiguousarray(codes), starts, lengths)
 
 
 def blocks(items: int, threads_an_item: int = 1) -> int:

@@ -12,7 +12,6 @@ import pytest
 
 from bwarp.alignment import pair_ends_cpu as pairs_cpu
 from bwarp.alignment import pair_ends_cuda as pairs_cuda
-from bwarp.alignment.device_batch_cuda import reference_windows
 from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
 from bwarp.alignment.scoring import (
     FITTING,
@@ -24,7 +23,6 @@ from bwarp.alignment.scoring import (
     matrix_scoring,
     nucleotide_scoring,
 )
-from bwarp.sequence import pack
 from tests.helpers.cases.random_pairs import random_pairs
 from tests.helpers.gpu.emulated_alignment import pretend
 from tests.helpers.oracles.alignment_oracle import align
@@ -132,21 +130,6 @@ def test_no_pairs(monkeypatch, letters):
         assert got.cigar_offsets.tolist() == [0]
         assert pairs_cuda.pair_ends(pairs, SCHEMES["bwa"], mode).query_ends.size == 0
         assert pairs_cuda.pair_scores(pairs, SCHEMES["bwa"], mode).size == 0
-
-
-def test_windows_of_a_packed_reference(monkeypatch):
-    pretend(monkeypatch)
-    rng = np.random.default_rng(23)
-    genome = rng.integers(0, 4, 200, dtype=np.uint8)
-    starts, lengths = np.array([0, 31, 150, 60]), np.array([40, 33, 50, 1])
-    from bwarp.gpu.cuda import cuda
-
-    windows = reference_windows(cuda.to_device(pack(genome)), starts, lengths)
-    for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-        assert windows.sequence(i).tolist() == genome[start : start + length].tolist()
-    queries = sequences_of([genome[s + 2 : s + 20] if s else genome[:9] for s in starts])
-    got = pairs_cuda.pair_ends(PairBatch(queries, windows), SCHEMES["bwa"], LOCAL)
-    assert got.scores.tolist()[:3] == [9, 18, 18]
 
 
 # --- On a GPU -----------------------------------------------------------------------------------
