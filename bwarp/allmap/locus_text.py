@@ -26,6 +26,7 @@ from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_files
 from bwarp.io.names import MOST_DIGITS, Names, put_bytes, put_field, put_number
 from bwarp.records.alignment_records import ReadArrays
+from bwarp.records.paf_records import PafColumns, put_columns
 from bwarp.records.record_text import begin_tag, put_cigar, put_integer
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
@@ -102,7 +103,6 @@ def _write(is_paf, is_scored, tables, out):
     tables, out = uncounted((tables, out))
     of_chunk, contigs, contig_starts, reads, strands, locus_edits, numbers, alignments = tables
     ends_a_template, offsets, text, names, _, _ = of_chunk
-    contig_text, contig_bounds = contigs
     cigar_offsets, cigar, starts, ends, distances, scores = alignments
     at = np.int64(0)
     contig = np.int64(0)
@@ -112,8 +112,8 @@ def _write(is_paf, is_scored, tables, out):
         at = put_bytes(out, at, text, names[template, 0], names[template, 1])
         if ends_a_template == 2:
             at = put_bytes(out, at, _ENDS, 2 * (read & 1), 2 * (read & 1) + 2)
-        out[at] = _TAB
-        at += 1
+        if not contig_starts[contig] <= starts[i] < contig_starts[contig + 1]:
+            contig = np.searchsorted(contig_starts, starts[i], side="right") - 1
         first, last = cigar_offsets[i], cigar_offsets[i + 1]
         if is_paf:
             before = after = np.int64(0)
@@ -123,24 +123,17 @@ def _write(is_paf, is_scored, tables, out):
             if cigar[last - 1] & np.uint32(15) == SOFT_CLIP:
                 after = np.int64(cigar[last - 1] >> 4)
                 last -= 1
-            if strands[i]:
-                before, after = after, before
-            at = put_field(out, at, length, _TAB)
-            at = put_field(out, at, before, _TAB)
-            at = put_field(out, at, length - after, _TAB)
-        out[at] = _MINUS if strands[i] else _PLUS
-        out[at + 1] = _TAB
-        at += 2
-        if not contig_starts[contig] <= starts[i] < contig_starts[contig + 1]:
-            contig = np.searchsorted(contig_starts, starts[i], side="right") - 1
-        contig_start = contig_starts[contig]
-        at = put_bytes(out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
-        out[at] = _TAB
-        at += 1
-        if is_paf:
-            at = put_field(out, at, contig_starts[contig + 1] - contig_start, _TAB)
-        at = put_field(out, at, starts[i] - contig_start, _TAB)
-        at = put_field(out, at, ends[i] - contig_start, _TAB)
+            columns = PafColumns(length, strands[i] != 0, before, after, contig, starts[i], ends[i])
+            at = put_columns(out, at, contigs, contig_starts, columns)
+        else:
+            out[at] = _TAB
+            out[at + 1] = _MINUS if strands[i] else _PLUS
+            out[at + 2] = _TAB
+            first_byte, last_byte = contigs.bounds[contig, 0], contigs.bounds[contig, 1]
+            at = put_bytes(out, at + 3, contigs.text, first_byte, last_byte)
+            out[at] = _TAB
+            at = put_field(out, at + 1, starts[i] - contig_starts[contig], _TAB)
+            at = put_field(out, at, ends[i] - contig_starts[contig], _TAB)
         inserted = deleted = aligned = np.int64(0)
         for j in range(first, last):
             size, operation = np.int64(cigar[j] >> 4), cigar[j] & 15

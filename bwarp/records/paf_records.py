@@ -6,6 +6,8 @@ Unmapped reads have no line. Start and end in the read are on the strand as sequ
 base counts in ``nn`` and in ``NM``, not as a column.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, HARD_CLIP, INSERTION, SOFT_CLIP
@@ -59,7 +61,6 @@ def _write_lines(tables, out):
     text, names = of_reads.text, of_reads.names
     further, tag_offsets, tag_numbers = tags.further, tags.offsets, tags.numbers
     blocks, contig_starts = genome
-    contig_text, contig_bounds = contigs
     reads, flags, qualities = records.reads, records.flags, records.mapping_qualities
     contig_of, positions, spans = records.contigs, records.positions, records.spans
     cigar_offsets, cigar, scores = records.cigar_offsets, records.cigar, records.scores
@@ -71,27 +72,19 @@ def _write_lines(tables, out):
         reverse = flag & REVERSE != 0
         length = offsets[read + 1] - offsets[read]
         begin, end = cigar_offsets[row], cigar_offsets[row + 1]
-        first = np.int64(cigar[begin] >> 4) if _is_clip(cigar[begin]) else np.int64(0)
-        last = length - (np.int64(cigar[end - 1] >> 4) if _is_clip(cigar[end - 1]) else 0)
-        template, contig = read // ends, contig_of[row]
+        clipped = _clipped_bases(cigar[begin]), _clipped_bases(cigar[end - 1])
+        template, start = read // ends, positions[row]
         at = put_bytes(out, at, text, names[template, 0], names[template, 1])
         if names[template, 0] == names[template, 1]:
             out[at] = _STAR
             at += 1
-        out[at] = _TAB
-        at = put_field(out, at + 1, length, _TAB)
-        at = put_field(out, at, length - last if reverse else first, _TAB)
-        at = put_field(out, at, length - first if reverse else last, _TAB)
-        out[at] = _MINUS if reverse else _PLUS
-        out[at + 1] = _TAB
-        at = put_bytes(out, at + 2, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1])
-        out[at] = _TAB
-        at = put_field(out, at + 1, contig_starts[contig + 1] - contig_starts[contig], _TAB)
-        at = put_field(out, at, positions[row] - contig_starts[contig], _TAB)
-        at = put_field(out, at, positions[row] + spans[row] - contig_starts[contig], _TAB)
+        columns_of_row = PafColumns(
+            length, reverse, *clipped, contig_of[row], start, start + spans[row]
+        )
+        at = put_columns(out, at, contigs, contig_starts, columns_of_row)
         base = offsets[read] + (both.size // 2 if reverse else 0)
         same, columns, ambiguous, gaps, gap_bases = _counts(
-            blocks, positions[row], both, base, cigar, begin, end
+            blocks, start, both, base, cigar, begin, end
         )
         at = put_field(out, at, same, _TAB)
         at = put_field(out, at, columns, _TAB)
@@ -117,9 +110,60 @@ def _write_lines(tables, out):
     return at
 
 
+class PafColumns(NamedTuple):
+    """Columns 2 to 9 of a line; numbers of type int64.
+
+    Attributes
+    ----------
+    length : int
+        Bases of the read.
+    reverse : bool
+    clipped_before, clipped_after : int
+        Bases that the CIGAR clips, in the order of the CIGAR.
+    contig : int
+    start, end : int
+        In the concatenated reference.
+    """
+
+    length: int
+    reverse: bool
+    clipped_before: int
+    clipped_after: int
+    contig: int
+    start: int
+    end: int
+
+
+@compiled
+def put_columns(out, at, contigs, contig_starts, columns):
+    """Write the columns between the name and the number of matches, with a tab on both sides."""
+    out, contigs, contig_starts = uncounted((out, contigs, contig_starts))
+    first, last = columns.clipped_before, columns.clipped_after
+    if columns.reverse:
+        first, last = last, first
+    contig = columns.contig
+    contig_start = contig_starts[contig]
+    out[at] = _TAB
+    at = put_field(out, at + 1, columns.length, _TAB)
+    at = put_field(out, at, first, _TAB)
+    at = put_field(out, at, columns.length - last, _TAB)
+    out[at] = _MINUS if columns.reverse else _PLUS
+    out[at + 1] = _TAB
+    at = put_bytes(out, at + 2, contigs.text, contigs.bounds[contig, 0], contigs.bounds[contig, 1])
+    out[at] = _TAB
+    at = put_field(out, at + 1, contig_starts[contig + 1] - contig_start, _TAB)
+    at = put_field(out, at, columns.start - contig_start, _TAB)
+    return put_field(out, at, columns.end - contig_start, _TAB)
+
+
 @compiled(inline="always")
 def _is_clip(operation):
     return operation & 15 == SOFT_CLIP or operation & 15 == HARD_CLIP
+
+
+@compiled(inline="always")
+def _clipped_bases(operation):
+    return np.int64(operation >> 4) if _is_clip(operation) else np.int64(0)
 
 
 @compiled
