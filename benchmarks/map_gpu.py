@@ -202,9 +202,9 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.index.store import load_index
     from bwarp.io.names import Names
     from bwarp.mapping import pipeline, pipeline_cuda, plain_reads_cuda, seeding_rounds_cuda
-    from bwarp.mapping.chunk_records import chunk_records
     from bwarp.mapping.extension_cpu import both_strands, genome_of
     from bwarp.mapping.parameters import MappingParameters, of_ends
+    from bwarp.mapping.pipeline import chunk_records
     from bwarp.mapping.scored_hits_cuda import hits_on_host
     from bwarp.reads.read_chunks import joined_chunks, paired_chunks
     from bwarp.records.alignment_records import ReadArrays, mapped_tables

@@ -20,10 +20,9 @@ from bwarp.bam.fields import SECONDARY, SUPPLEMENTARY, UNMAPPED
 from bwarp.counted import counted
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.fm_index import FMIndex
-from bwarp.mapping.chunk_records import chunk_records
 from bwarp.mapping.engine import load, reads_a_chunk
 from bwarp.mapping.parameters import mapping_parameters, secondary_records
-from bwarp.mapping.pipeline import MappedChunk
+from bwarp.mapping.pipeline import MappedChunk, chunk_records
 from bwarp.options.mapping import MAP
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.mapping.alt_records import with_alt_hits
 from bwarp.mapping.extension_cpu import Genome, both_strands, extend
 from bwarp.mapping.final_alignments import MappedReads, across_long_gaps, align_hits
 from bwarp.mapping.first_pairs import find_and_finish, first_chunks, pairs_left
@@ -40,14 +39,23 @@ from bwarp.mapping.secondary_hits import (
     recorded_of,
     secondary_of,
     supplementary_of,
+    with_alt_hits,
 )
 from bwarp.mapping.seeding_rounds import SECOND, needs_round, rounds_of, take_bounds
 from bwarp.mapping.seeds_cpu import Candidates, find_candidates
 from bwarp.mapping.split_reads import with_split_reads
 from bwarp.mapping.tandem_repeats import lower_tandem_repeats
 from bwarp.reads.read_chunks import ReadChunk
-from bwarp.records.alignment_records import SecondaryHits, SecondaryRecords, Supplementary
+from bwarp.records.alignment_records import (
+    AlignmentRecords,
+    ReadAlignments,
+    SecondaryHits,
+    SecondaryRecords,
+    Supplementary,
+)
 from bwarp.records.output_options import RecordForm
+from bwarp.records.record_layout import alignment_records
+from bwarp.records.record_text import with_mismatches
 from bwarp.runtime.chunks import in_order
 
 
@@ -105,6 +113,28 @@ class MappedChunk:
     secondary: SecondaryHits | None
     recorded: SecondaryRecords | None = None
     better_scores: np.ndarray | None = None
+
+
+def chunk_records(
+    genome: Genome, done: MappedChunk, soft_clip: bool = False, eqx: bool = False
+) -> AlignmentRecords:
+    """Return the records of a chunk.
+
+    Parameters
+    ----------
+    soft_clip : bool
+        Soft-clip supplementary and secondary records, too.
+    eqx : bool
+        Write = and X in CIGARs instead of M.
+    """
+    alignments = ReadAlignments(
+        done.mapped, done.primary, done.supplementary, done.secondary, done.better_scores,
+        done.recorded,
+    )  # fmt: skip
+    records = alignment_records(genome.contig_starts, done.chunk, alignments, soft_clip)
+    if eqx:
+        return with_mismatches(records, genome, done.chunk.offsets, done.both)
+    return records
 
 
 class EncodedChunk(NamedTuple):

@@ -22,10 +22,9 @@ from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file, private_folder
 from bwarp.io.bed_regions import read_regions
 from bwarp.io.names import Names
-from bwarp.mapping.chunk_records import chunk_records
 from bwarp.mapping.engine import MapEngine
 from bwarp.mapping.extension_cpu import Genome
-from bwarp.mapping.pipeline import EncodedChunk, Encoder, MappedChunk
+from bwarp.mapping.pipeline import EncodedChunk, Encoder, MappedChunk, chunk_records
 from bwarp.options.mapping import CRAM_VERSIONS
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import (

@@ -20,10 +20,9 @@ from dataclasses import replace
 from bwarp.gpu import available_memory
 from bwarp.io.names import Names
 from bwarp.mapping import first_pairs, insert_size, pipeline_cuda
-from bwarp.mapping.chunk_records import chunk_records
 from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import ALL, END_TO_END
-from bwarp.mapping.pipeline import EncodedChunk, Encoder
+from bwarp.mapping.pipeline import EncodedChunk, Encoder, chunk_records
 from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.bam_records_cpu import bam_records
 from bwarp.records.output_options import RecordForm
