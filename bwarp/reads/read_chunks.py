@@ -553,9 +553,9 @@ def _paired(
     differing = first_difference(one.text, one.names, two.text, two.names)
     if differing >= 0:
         raise InputError(
-            f"{path_1} and {path_2}, read {first + differing + 1:,}: the names "
-            f"{one.name(differing)!r} and {two.name(differing)!r} differ: both files must contain "
-            "the same reads in the same order"
+            f"read {first + differing + 1:,} is {one.name(differing)!r} in {path_1}, but "
+            f"{two.name(differing)!r} in {path_2}: both files must contain the same reads in the "
+            "same order"
         )
     if first == 0 and one.count and (one.mate(0), two.mate(0)) == (2, 1):
         raise InputError(

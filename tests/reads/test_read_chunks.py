@@ -107,7 +107,7 @@ def test_names_that_disagree(file, size):
     other = [*READS[:30], ("r31", "ACGT", 0), *READS[31:]]
     one, two = file("1.fq", fastq(READS)), file("2.fq", fastq(other))
     assert message(paired_chunks(one, two, size)) == (
-        f"{one} and {two}, read 31: the names 'r30' and 'r31' differ: "
+        f"read 31 is 'r30' in {one}, but 'r31' in {two}: "
         "both files must contain the same reads in the same order"
     )
 

@@ -39,7 +39,7 @@ def test_a_gpu_that_cannot_be_started_is_not_used(monkeypatch):
     monkeypatch.setattr(backend, "gpu_problem", lambda: None)
     monkeypatch.setattr(backend, "_starting_problem", lambda: "the GPU does not respond (busy)")
     assert choose_backend("auto") == "cpu"
-    with pytest.raises(UsageError, match=r"cannot run here: the GPU does not respond \(busy\)"):
+    with pytest.raises(UsageError, match=r"backend cuda: the GPU does not respond \(busy\)"):
         choose_backend("cuda")
 
 
@@ -95,7 +95,7 @@ def test_without_a_gpu(monkeypatch):
     with pytest.raises(UsageError) as caught:
         choose_backend("cuda")
     assert str(caught.value) == (
-        "backend cuda cannot run here: there is none; or use --backend cpu"
+        "cannot use backend cuda: there is none; alternatively, use --backend cpu"
     )
 
 

@@ -130,5 +130,7 @@ def read(path: str, key: str) -> dict:
     except ValueError as error:
         raise InputError(f"{path}: not JSON: {error}") from None
     if not isinstance(counts, dict) or key not in counts:
-        raise InputError(f"{path}: no entry {key}: give a file that bwarp wrote for this option")
+        raise InputError(
+            f"{path} does not contain {key}: use a file that bwarp wrote for this option"
+        )
     return counts

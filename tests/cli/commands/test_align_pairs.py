@@ -170,7 +170,7 @@ def test_refusals_are_one_line(run_program, files, queries, options, rc, message
 
         if gpu_problem() is None:
             pytest.skip("a GPU is here, so that nothing is refused")
-        message = f"backend cuda cannot run here: {gpu_problem()}; or use --backend cpu"
+        message = f"cannot use backend cuda: {gpu_problem()}; alternatively, use --backend cpu"
     (files / "q.fa").write_text(queries)
     done = align(run_program, files, "out.tsv", *options)
     assert (done.rc, done.stderr) == (rc, f"align_pairs.py: error: {message}\n")

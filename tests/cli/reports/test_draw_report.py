@@ -51,15 +51,15 @@ def test_files_of_other_programs_are_refused(checkout, tmp_path, monkeypatch, ca
     script = checkout / "scripts/draw_report.py"
     path, output = tmp_path / "a.stats.json", tmp_path / "plots"
     for text, message in (
-        ("{", "not JSON: Expecting property name enclosed in double quotes: "
+        ("{", ": not JSON: Expecting property name enclosed in double quotes: "
          "line 1 column 2 (char 1)"),
-        ("[1]", "no entry mapping_qualities: give a file that bwarp wrote for this option"),
+        ("[1]", " does not contain mapping_qualities: use a file that bwarp wrote for this option"),
     ):  # fmt: skip
         path.write_text(text)
         arguments = ["--statistics", path, "-o", output]
         assert refusal(script, arguments, monkeypatch, capsys) == (
             1,
-            f"draw_report.py: error: {path}: {message}\n",
+            f"draw_report.py: error: {path}{message}\n",
         )
     assert not output.exists()
 
