@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from bwarp.allmap.alignments_cpu import LocusAlignments
 from bwarp.allmap.find import Certificate, FoundChunk
+from bwarp.allmap.locus_ranks import LocusRanks, rank_loci
 from bwarp.allmap.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipped_lines
 from bwarp.allmap.options import FoundLoci
-from bwarp.allmap.pairs_cpu import LocusPairs
 from bwarp.bam.compression_engine import ON_HOST, WHEN_MAPPED, Compression
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.fields import (
@@ -60,120 +61,6 @@ from bwarp.runtime.threads import joined_stretches
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.seed_tables import sibling
-
-# Ranks of loci: the primary locus of a read, and its mapping quality.
-#
-# The primary locus is one with the fewest edits; the read's number draws one from several. The
-# mapping quality is the probability that the read comes from there, if each additional edit is a
-# thousand times less likely. Besides the loci found, one more locus is assumed, with one edit more
-# than searched:
-#
-#     p = 1 / (sum over loci of 10^(-3 (distance - least)) + 10^(-3 (searched + 1 - least)))
-#
-# For a template with proper pairs, the primary pair is one with the fewest edits; among several,
-# the one whose insert size is closest to the mean. Pairs are weighted by edits and insert size; the
-# probability of a locus is the sum over the pairs that contain it. Unpaired ends count as having
-# two edits more than their best loci together.
-
-
-#: The maximum mapping quality, as in bwa mem.
-_HIGHEST = 60
-
-#: The number of edits added to ends that are not a pair.
-_APART = 2
-
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-
-
-class LocusRanks(NamedTuple):
-    """Ranks of the loci of each read.
-
-    Attributes
-    ----------
-    order : ndarray, shape=(n_loci,), dtype=int64
-        Loci grouped by read, then ordered by distance and position, or by the number of their pair.
-    first_loci : ndarray, shape=(n_reads + 1,), dtype=int64
-        Where the loci of each read begin in `order`.
-    primary : ndarray, shape=(n_reads,), dtype=int64
-        The index in `order` of the primary locus of each read; -1 for a read without loci.
-    best, others : ndarray, shape=(n_reads,), dtype=int64
-        The numbers of loci with the fewest edits and of other loci (X0 and X1); or of pairs.
-    mapping_qualities : ndarray, shape=(n_reads,), dtype=uint8
-        Mapping qualities of the primary loci.
-    """
-
-    order: np.ndarray
-    first_loci: np.ndarray
-    primary: np.ndarray
-    best: np.ndarray
-    others: np.ndarray
-    mapping_qualities: np.ndarray
-
-
-def rank_loci(loci: FoundLoci, first_read: int, pairs: LocusPairs | None = None) -> LocusRanks:
-    """Rank all loci; `first_read` is the number of the first read within the run."""
-    n_reads = len(loci.searched)
-    edits, far, by = loci.distances.astype(np.int64), np.zeros(len(loci.reads)), loci.distances
-    paired = np.zeros(n_reads, bool)
-    if pairs is not None:
-        edits += np.where(pairs.numbers > 0, np.append(loci.distances, 0)[pairs.mates], 0)
-        far, by = pairs.far, np.where(pairs.numbers > 0, pairs.numbers, loci.distances)
-        paired[loci.reads[pairs.numbers > 0]] = True
-    order = np.lexsort((loci.strands, loci.starts, by, loci.reads))
-    reads, edits, far = loci.reads[order], edits[order], far[order]
-    first_loci = np.searchsorted(reads, np.arange(n_reads + 1))
-    aligned = np.flatnonzero(np.diff(first_loci))
-    least, nearest = np.zeros(n_reads, np.int64), np.zeros(n_reads)
-    least[aligned], nearest[aligned] = edits[first_loci[aligned]], far[first_loci[aligned]]
-    more = edits - least[reads]
-    best = np.bincount(reads[more == 0], minlength=n_reads)
-    equal = np.bincount(reads[(more == 0) & (far == nearest[reads])], minlength=n_reads)
-    # Both ends of a pair draw the same number.
-    numbers = np.arange(first_read, first_read + n_reads, dtype=np.uint64)
-    drawn = _hash(numbers - (paired & (np.arange(n_reads) % 2 == 1)).astype(np.uint64))
-    chosen = first_loci[:-1] + (drawn % np.maximum(equal, 1).astype(np.uint64)).astype(np.int64)
-    primary = np.full(n_reads, -1, np.int64)
-    primary[aligned] = chosen[aligned]
-    weights = 10.0 ** (-3 * more) * np.exp((nearest[reads] ** 2 - far**2) / 2)
-    # Keep integers if there are no loci.
-    total = np.bincount(reads, weights, minlength=n_reads).astype(np.float64)
-    total += _not_searched(loci, order, primary, paired, least, pairs)
-    # A locus may belong to several pairs.
-    locus = np.append(order, 0)[primary]
-    same = (loci.starts[order] == np.append(loci.starts, 0)[locus][reads]) & (
-        loci.strands[order] == np.append(loci.strands, 0)[locus][reads]
-    )
-    right = np.bincount(reads, weights * same, minlength=n_reads).astype(np.float64)
-    wrong = 1 - right / np.maximum(total, 1.0)
-    qualities = np.full(n_reads, _HIGHEST, np.float64)
-    some = wrong > 10 ** (-_HIGHEST / 10)
-    qualities[some] = np.rint(-10 * np.log10(wrong[some]))
-    qualities[np.setdiff1d(np.arange(n_reads), aligned)] = 0
-    return LocusRanks(
-        order, first_loci, primary, best, np.diff(first_loci) - best,
-        np.minimum(qualities, _HIGHEST).astype(np.uint8),
-    )  # fmt: skip
-
-
-def _not_searched(loci, order, primary, paired, least, pairs) -> np.ndarray:
-    """Return, per read, the weight of loci beyond the search and of ends that are not a pair."""
-    missing = 10.0 ** (-3.0 * (loci.searched + 1 - least))
-    if pairs is None or not paired.any():
-        return missing
-    locus = order[primary[paired]]
-    of_end = 10.0 ** (-3.0 * (loci.searched[paired] + 1 - loci.distances[locus]))
-    alone = pairs.least.reshape(-1, 2).sum(1).repeat(2)[paired] + _APART
-    missing[paired] = of_end.reshape(-1, 2).sum(1).repeat(2)
-    missing[paired] += 10.0 ** (-3.0 * (alone - least[paired]))
-    return missing
-
-
-def _hash(numbers: np.ndarray) -> np.ndarray:
-    """Return pseudo-random hashes of the numbers (the finalizer of splitmix64)."""
-    for factor, shift in zip(_MIX, (30, 27), strict=True):
-        numbers = (numbers ^ (numbers >> np.uint64(shift))) * factor
-    return numbers ^ (numbers >> np.uint64(31))
-
 
 # Loci as BAM records: one per locus, and one for each read without loci.
 #
@@ -232,72 +119,146 @@ def locus_tables(
 def _rows_of(ranks: LocusRanks, in_tag: bool) -> _Rows:
     n_loci = np.diff(ranks.first_loci)
     n_rows = np.ones(n_loci.size, np.int64) if in_tag else np.maximum(n_loci, 1)
-    reads = np.repeat(np.arange(n_loci.size), n_rows)
     first_rows = np.concatenate([[0], np.cumsum(n_rows)])
-    rank = np.arange(reads.size) - first_rows[reads]
-    # The primary locus comes first, followed by those that preceded it.
-    primary_rank = ranks.primary[reads] - ranks.first_loci[reads]
-    rank = np.where(rank == 0, primary_rank, np.where(rank <= primary_rank, rank - 1, rank))
-    aligned = n_loci[reads] > 0
-    loci = np.full(reads.size, -1, np.int64)
-    loci[aligned] = ranks.order[(ranks.first_loci[reads] + rank)[aligned]]
-    return _Rows(reads, loci, rank + 1, first_rows)
+    rows = _Rows(*np.empty((3, first_rows[-1]), np.int64), first_rows)
+    _list_rows(ranks, rows)
+    return rows
+
+
+@compiled
+def _list_rows(ranks, rows):
+    """List the primary locus of each read, then those that precede it and those that follow it."""
+    ranks, (reads, loci, numbers, first_rows) = uncounted((ranks, rows))
+    for read in range(first_rows.size - 1):
+        first, last = first_rows[read], first_rows[read + 1]
+        first_locus, primary = ranks.first_loci[read], ranks.primary[read]
+        for row in range(first, last):
+            reads[row] = read
+            ranked = first_locus + row - first
+            if row == first:
+                ranked = primary
+            elif ranked <= primary:
+                ranked -= 1
+            loci[row] = ranks.order[ranked] if primary >= 0 else -1
+            numbers[row] = ranked - first_locus + 1
+
+
+class _Columns(NamedTuple):
+    """The columns of `AlignmentRecords` that loci have, as written."""
+
+    flags: np.ndarray
+    contigs: np.ndarray
+    positions: np.ndarray
+    spans: np.ndarray
+    mapping_qualities: np.ndarray
+    mates: np.ndarray
+    template_lengths: np.ndarray
+    scores: np.ndarray
+
+
+class _Given(NamedTuple):
+    """What records are made of: loci, alignments and ranks; and the pairs of loci, empty if they
+    are not paired.
+    """
+
+    strands: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    scores: np.ndarray
+    mapping_qualities: np.ndarray
+    pair_numbers: np.ndarray
+    mates: np.ndarray
 
 
 def _records_of(
     found: FoundChunk, contig_starts: np.ndarray, rows: _Rows, mapping_qualities: np.ndarray
 ) -> AlignmentRecords:
     loci, alignments, pairs = found.loci, found.alignments, found.pairs
-    reads, first_rows, aligned = rows.reads, rows.first_rows, rows.loci >= 0
-
-    def of_rows(column: np.ndarray, without: int = 0) -> np.ndarray:
-        return np.append(column, without)[rows.loci]
-
-    starts, ends = of_rows(alignments.starts, -1), of_rows(alignments.ends, -1)
-    strands = of_rows(loci.strands)
-    is_primary = np.zeros(reads.size, bool)
-    is_primary[first_rows[:-1]] = True
-    flags = np.where(aligned, strands * REVERSE, UNMAPPED) | np.where(is_primary, 0, SECONDARY)
-    mates, template_lengths = np.full(reads.size, -1), np.zeros(reads.size, np.int64)
-    positions = starts
+    n_rows, integers = rows.reads.size, np.empty(0, np.int64)
+    given = _Given(
+        loci.strands, alignments.starts, alignments.ends, alignments.scores, mapping_qualities,
+        *((integers, integers) if pairs is None else (pairs.numbers, pairs.mates)),
+    )  # fmt: skip
+    kinds = np.uint16, np.int64, np.int64, np.int64, np.uint8, np.int64, np.int64, np.int32
+    columns = _Columns(*(np.empty(n_rows, kind) for kind in kinds))
+    _fill_records(given, rows, contig_starts, columns)
     if found.chunk.ends == 2:
-        mates = first_rows[reads ^ 1]
-        if pairs is not None:
-            proper = of_rows(pairs.numbers) > 0
-            rows_of_loci = np.full(loci.reads.size, -1)
-            rows_of_loci[rows.loci[aligned]] = np.flatnonzero(aligned)
-            mates[proper] = rows_of_loci[pairs.mates[rows.loci[proper]]]
-            flags |= np.where(proper, PROPER, 0)
-            firsts = np.where(strands == 1, ends - 1, starts)
-            ahead = firsts[mates] - firsts
-            # From the outermost base to that of the mate, both included, as in `map`.
-            template_lengths[proper] = (ahead + np.sign(ahead))[proper]
-        flags |= np.where(reads % 2 == 0, PAIRED | FIRST, PAIRED | LAST)
-        flags |= np.where(aligned[mates], strands[mates] * MATE_REVERSE, MATE_UNMAPPED)
-        # A read without a locus is placed at the position of its mate.
-        positions = np.where(aligned, starts, starts[mates])
-    cigar_offsets = np.concatenate([[0], np.cumsum(of_rows(np.diff(alignments.offsets)))])
+        rows_of_loci = np.empty(loci.reads.size, np.int64)
+        _name_mates(given, rows, contig_starts, rows_of_loci, columns)
+    lengths = np.append(np.diff(alignments.offsets), 0)[rows.loci]
+    cigar_offsets = np.concatenate([[0], np.cumsum(lengths)])
     cigar = joined_stretches(
-        alignments.cigar.view(np.uint8), 4 * of_rows(alignments.offsets[:-1]), 4 * cigar_offsets
+        alignments.cigar.view(np.uint8), 4 * alignments.offsets[rows.loci], 4 * cigar_offsets
     )
     return AlignmentRecords(
-        reads=reads,
-        flags=flags.astype(np.uint16),
-        contigs=np.searchsorted(contig_starts, positions, side="right") - 1,
-        positions=positions,
-        spans=ends - starts,
-        mapping_qualities=np.where(is_primary, mapping_qualities[reads], 0).astype(np.uint8),
+        reads=rows.reads,
         cigar_offsets=cigar_offsets,
         cigar=cigar.view(np.uint32),
-        mates=mates,
-        template_lengths=template_lengths,
-        scores=of_rows(alignments.scores).astype(np.int32),
         suboptimal=np.empty(0, np.int32),
-        alt_shares=np.zeros(reads.size, np.int64),
-        first_rows=first_rows,
-        split_ends=first_rows[:-1] + 1,
-        **no_secondary_hits(reads.size),
+        alt_shares=np.zeros(n_rows, np.int64),
+        first_rows=rows.first_rows,
+        split_ends=rows.first_rows[:-1] + 1,
+        **columns._asdict(),
+        **no_secondary_hits(n_rows),
     )
+
+
+@compiled
+def _fill_records(given, rows, contig_starts, columns):
+    """Fill the columns of single reads."""
+    given, (reads, loci, _, first_rows), columns = uncounted((given, rows, columns))
+    for row in range(reads.size):
+        locus, is_primary = loci[row], row == first_rows[reads[row]]
+        columns.flags[row] = 0 if is_primary else SECONDARY
+        columns.mapping_qualities[row] = given.mapping_qualities[reads[row]] if is_primary else 0
+        columns.mates[row], columns.template_lengths[row] = -1, 0
+        if locus < 0:
+            columns.flags[row] |= UNMAPPED
+            columns.contigs[row], columns.positions[row] = -1, -1
+            columns.spans[row], columns.scores[row] = 0, 0
+            continue
+        start = given.starts[locus]
+        columns.flags[row] |= REVERSE if given.strands[locus] else 0
+        columns.contigs[row] = np.searchsorted(contig_starts, start, side="right") - 1
+        columns.positions[row], columns.spans[row] = start, given.ends[locus] - start
+        columns.scores[row] = given.scores[locus]
+
+
+@compiled
+def _name_mates(given, rows, contig_starts, rows_of_loci, columns):
+    """Fill what names the mates of pairs: the other locus of a proper pair, or the mate's primary
+    record. A read without a locus is at the position of its mate.
+    """
+    given, columns = uncounted((given, columns))
+    reads, loci, _, first_rows = uncounted(rows)
+    for row in range(reads.size):
+        if loci[row] >= 0:
+            rows_of_loci[loci[row]] = row
+    for row in range(reads.size):
+        read, locus = reads[row], loci[row]
+        mate = first_rows[read ^ 1]
+        columns.flags[row] |= PAIRED | (LAST if read & 1 else FIRST)
+        if locus >= 0 and given.pair_numbers.size and given.pair_numbers[locus] > 0:
+            mate = rows_of_loci[given.mates[locus]]
+            columns.flags[row] |= PROPER
+            # From the outermost base to that of the mate, both included, as in `map`.
+            ahead = _first_base(given, loci[mate]) - _first_base(given, locus)
+            columns.template_lengths[row] = ahead + np.sign(ahead)
+        columns.mates[row] = mate
+        other = loci[mate]
+        if other < 0:
+            columns.flags[row] |= MATE_UNMAPPED
+        elif given.strands[other]:
+            columns.flags[row] |= MATE_REVERSE
+        if locus < 0 <= other:
+            start = given.starts[other]
+            columns.positions[row] = start
+            columns.contigs[row] = np.searchsorted(contig_starts, start, side="right") - 1
+
+
+@numba.njit(nogil=True, inline="always")
+def _first_base(given, locus):
+    return given.ends[locus] - 1 if given.strands[locus] else given.starts[locus]
 
 
 class _ListedLoci(NamedTuple):

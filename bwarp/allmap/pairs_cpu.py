@@ -26,7 +26,7 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
 #: The maximum edits of both ends together.
-_MOST_EDITS = 64
+MOST_EDITS = 64
 
 #: The maximum difference between the lengths of a locus and its read.
 _MOST_GAPS = 32
@@ -181,14 +181,14 @@ def _without_pairs(loci: FoundLoci, n_pairs: np.ndarray, strata: int, max_places
     loci these reads would list without the limit.
     """
     n_reads = len(loci.searched)
-    least = np.full(n_reads, _MOST_EDITS, np.int64)
+    least = np.full(n_reads, MOST_EDITS, np.int64)
     np.minimum.at(least, loci.reads, loci.distances)
     alone = n_pairs[loci.reads >> 1] == 0
     if strata != ALL:
         alone &= loci.distances <= least[loci.reads] + strata
     n_alone = np.bincount(loci.reads[alone], minlength=n_reads)
     alone &= _within(n_alone, max_places)[loci.reads] > 0
-    return np.where(least < _MOST_EDITS, least, 0), np.flatnonzero(alone), n_alone
+    return np.where(least < MOST_EDITS, least, 0), np.flatnonzero(alone), n_alone
 
 
 class _Ends(NamedTuple):
@@ -238,7 +238,7 @@ def _count(loci, insert, strata, counts, most_edits):
     """Count the proper pairs of each template within the strata, and their fewest edits."""
     loci = uncounted(loci)
     firsts, strands, starts, distances = loci.firsts, loci.strands, loci.starts, loci.distances
-    with_edits = np.zeros(_MOST_EDITS, np.int64)
+    with_edits = np.zeros(MOST_EDITS, np.int64)
     for template in range(counts.size):
         with_edits[:] = 0
         read = 2 * template + 1
@@ -249,9 +249,9 @@ def _count(loci, insert, strata, counts, most_edits):
                     with_edits[distances[i] + distances[j]] += 1
                 j += 1
         least = 0
-        while least < _MOST_EDITS and with_edits[least] == 0:
+        while least < MOST_EDITS and with_edits[least] == 0:
             least += 1
-        most = _MOST_EDITS - 1 if strata < 0 else min(least + strata, _MOST_EDITS - 1)
+        most = MOST_EDITS - 1 if strata < 0 else min(least + strata, MOST_EDITS - 1)
         most_edits[template] = most
         for edits in range(least, most + 1):
             counts[template] += with_edits[edits]

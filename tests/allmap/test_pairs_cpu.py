@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from bwarp.allmap.locus_bam import rank_loci
+from bwarp.allmap.locus_ranks import rank_loci
 from bwarp.allmap.options import FoundLoci
 from bwarp.allmap.pairs_cpu import pair_loci, single_insert_sizes
 from bwarp.mapping.insert_size import InsertSize, insert_size_of_parts
