@@ -11,7 +11,8 @@
 A file starts with a chunk of reads, followed by a frame `searched`: the reads that the round
 searches, their edits, and the mismatches of their parts. Frames of hits follow, each with as many
 items as are processed at a time; the last step replaces hits by loci. Counters (`COUNTS`) are
-carried along. The first line holds the limits of the search and the index.
+carried along. The first line holds the limits of the search and the genome of the index; in a file
+of seeds also p, because another job may sample the index anew before they are located.
 
 Values used as indices by compiled code are checked on reading, because files may come from
 elsewhere.

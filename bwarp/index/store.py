@@ -68,6 +68,8 @@ _OF_REVERSE = (
     "reverse_blocks.npy",
     "reverse_separator_rows.npy",
 )
+#: The files that do not depend on the sampling rates, nor on the reverse.
+_OF_TEXT = ("genome.npy", "segments.npy")
 #: How often to reopen an index that is replaced meanwhile: some network file systems report a
 #: different inode number of a folder each time.
 _TRIES = 100
@@ -262,6 +264,12 @@ class StoredIndex:
         fixed = {key: self.description[key] for key in self.description if key not in _OF_REVERSE}
         files = {file: sums for file, sums in fixed["files"].items() if file not in _OF_REVERSE}
         return text_sum(json.dumps(fixed | {"files": files}, sort_keys=True))
+
+    @property
+    def text_checksum(self) -> str:
+        """A checksum that identifies the indexed genome, whatever the sampling rates."""
+        files = {file: self.description["files"][file] for file in _OF_TEXT}
+        return text_sum(json.dumps([self.description["contigs"], files], sort_keys=True))
 
     @property
     def has_reverse(self) -> bool:

@@ -336,9 +336,9 @@ ALLMAP = Task({
             only=CONFIGURATION,
         ),
         Option(
-            "batch_size", Whole(1, 10**9),
-            "reads per batch, rounded up to complete chunks of up to 8192 reads. The results are "
-            "the same", 1_000_000, only=CONFIGURATION,
+            "batch_size", Whole(1, 10**9, word="auto"),
+            "reads per batch, rounded up to complete chunks of up to 8192 reads; `auto`: 1 million "
+            "for CPUs and 5 million for a GPU. The results are the same", only=CONFIGURATION,
         ),
         COMPRESS,
         GPUS,

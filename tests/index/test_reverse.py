@@ -142,6 +142,17 @@ def test_one_checksum_with_and_without(saved, complete):
     assert load_index(saved).checksum != load_index(complete).checksum
 
 
+def test_a_checksum_of_the_genome_alone(saved):
+    """Stages of allmap may run while the index gets other sampling rates."""
+    before = load_index(saved)
+    save_index(index_of(HOSTILE["with gaps"], 128, 8, 3, with_reverse=False), saved)
+    after = load_index(saved)
+    assert after.text_checksum == before.text_checksum
+    assert after.checksum != before.checksum
+    save_index(index_of([b"ACGTACGT"], 64, 3, 2, with_reverse=False), saved)
+    assert load_index(saved).text_checksum != before.text_checksum
+
+
 @pytest.mark.parametrize("name", ["reverse_blocks.npy", "reverse_separator_rows.npy"])
 def test_a_reverse_that_is_lost_or_damaged(complete, tmp_path, name):
     copy = Path(shutil.copytree(complete, tmp_path / "copy"))

@@ -171,6 +171,56 @@ def test_other_limits_need_no_other_batches(copy):
     assert planned.count("seed_reads") == planned.count("write_alignments") == 3
 
 
+@pytest.mark.parametrize(
+    ("sample", "limits", "written"),
+    [
+        ("s", "edits: 3", True),
+        ("s", "edits: 3, report: best", True),
+        ("s.1", "edits: 3, insert_size: '300,20', orientation: FR", True),
+        ("s.1", "edits: 3", False),
+    ],
+)
+def test_a_batch_is_one_job_on_a_cluster(copy, sample, limits, written):
+    """An estimate of the insert size, from several batches, precedes the last step."""
+    without_batches(copy)
+    own = settings(copy, f"{limits}, batch_size: 12")
+    units = {"s": ["s/1.a"], "s.1": ["s.1/a", "s.1/b"]}[sample]
+    copy.snakemake(*(f"results/allmap/batches/{unit}" for unit in units), *own)
+    of_cluster = ("--workflow-profile", "profiles/slurm", "--executor", "local")
+    plan = copy.snakemake("-n", f"results/allmap/{sample}.bam", *own, *of_cluster)
+    groups = re.split(r"Group job allmap_batch ", plan)[1:]
+    jobs = [re.findall(r"^    rule (\w+):$", group, re.MULTILINE) for group in groups]
+    n_batches = len(list((copy / "results/allmap/batches").glob(f"{sample}/*/*.reads")))
+    assert len(jobs) == n_batches > 1
+    steps = ["extend_candidates", "filter_candidates", "locate_seeds", "seed_reads"]
+    n_rounds = 2 if "best" in limits else 1
+    # Batches of single reads have no estimate.
+    of_batch = sorted(steps * n_rounds)
+    assert jobs.count([*of_batch, "write_alignments"]) == n_batches - 2 * (not written)
+    assert jobs.count(of_batch) == 2 * (not written)
+    assert all("runtime=5" in group for group in groups)
+
+
+@pytest.mark.parametrize("rates", ["sa_rate: 8", "occ_rate: 128"])
+def test_other_rates_sample_the_index_anew(copy, rates):
+    """Loci do not depend on p and q, so a finished search is kept."""
+    without_batches(copy)
+    limits = "edits: 3, gaps: 1, batch_size: 100, format: tsv"
+    copy.snakemake("allmap", *settings(copy, limits))
+    made = written(copy, "s")
+    own = settings(copy, f"{limits}}}\nindex: {{{rates}")
+    assert copy.planned("allmap", *own) == ["resample_index"]
+    # A search with other limits runs in the meantime, with either index.
+    own = settings(copy, f"{limits}, filter: 'off'}}\nindex: {{{rates}")
+    copy.snakemake("allmap", *own)
+    name, rate = rates.split(": ")
+    assert json.loads((copy / "results/index/small/index.json").read_text())[name] == int(rate)
+    after = written(copy, "s")
+    assert made.pop("stats.json") != after.pop("stats.json")
+    assert made == after
+    copy.snakemake("index", *settings(copy, limits))
+
+
 def test_parts_with_mismatches_need_the_reverse(copy):
     mismatches = "edits: 3, gaps: 0, batch_size: 100, seed_mismatches: 1, format: paf"
     copy.snakemake("allmap", *settings(copy, mismatches))

@@ -1,6 +1,6 @@
 # Find every locus of reads with few edits by a chain of steps, each of which takes a batch of reads
-# from one file to the next, so that a cluster works on many batches at once. The output is
-# identical to what find_alignments.py writes for a unit.
+# from one file to the next. On a cluster, the steps of a batch are one job (`group`), and many
+# batches are searched at once. The output is identical to what find_alignments.py writes for a unit.
 
 from bwarp.options.mapping import LOCI_SEARCHED, LOCI_WRITTEN, SCORES
 
@@ -58,15 +58,16 @@ checkpoint batch_reads:
     threads: 2
     resources:
         mem_mb=chunk_memory_mb,
+        runtime=read_minutes,
     params:
         program=program("batch_reads.py"),
         code=code("batch_reads.py"),
         reads=read_files,
         order=reads_in_order,
-        size=batch_size,
+        size=batch_size_flags,
     shell:
         "python {params.program:q} {params.reads:q} -o {output.batches:q}"
-        " --batch-size {params.size} --threads {threads} 2> {log:q}"
+        " {params.size:q} --threads {threads} 2> {log:q}"
 
 
 rule seed_reads:
@@ -89,9 +90,12 @@ rule seed_reads:
     conda:
         environment
     threads: 16
+    group:
+        group_of_batch
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
+        runtime=batch_minutes,
         backend=config["backend"],
     params:
         program=program("seed_reads.py"),
@@ -121,8 +125,11 @@ rule locate_seeds:
     conda:
         CPU_ENVIRONMENT
     threads: 16
+    group:
+        group_of_batch
     resources:
         mem_mb=search_memory_mb,
+        runtime=batch_minutes,
     params:
         program=program("locate_seeds.py"),
         code=code("locate_seeds.py"),
@@ -148,9 +155,12 @@ rule filter_candidates:
     conda:
         environment
     threads: 16
+    group:
+        group_of_batch
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
+        runtime=batch_minutes,
         backend=config["backend"],
     params:
         program=program("filter_candidates.py"),
@@ -179,9 +189,12 @@ rule extend_candidates:
     conda:
         environment
     threads: 16
+    group:
+        group_of_batch
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
+        runtime=batch_minutes,
         backend=config["backend"],
     params:
         program=program("extend_candidates.py"),
@@ -240,8 +253,11 @@ rule write_alignments:
     conda:
         CPU_ENVIRONMENT
     threads: 16
+    group:
+        group_of_writing
     resources:
         mem_mb=map_memory_mb,
+        runtime=batch_minutes,
     params:
         program=program("write_alignments.py"),
         code=code("write_alignments.py"),
@@ -291,6 +307,8 @@ rule merge_loci:
     conda:
         CPU_ENVIRONMENT
     threads: 4
+    resources:
+        runtime=merging_minutes,
     params:
         program=program("merge_loci.py"),
         code=code("merge_loci.py"),
@@ -328,4 +346,5 @@ rule count_steps:
 
 rule allmap:
     input:
+        RESAMPLED,
         of_samples(ALLMAPPED),

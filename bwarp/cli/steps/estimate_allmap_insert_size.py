@@ -64,7 +64,7 @@ def main(options):
             open_chunk_file(of_reads, "reads") as reads,
             open_chunk_file(of_loci, "loci") as loci,
         ):
-            loci.check_index(index.checksum, index.folder)
+            loci.check_index(index.text_checksum, index.folder)
             check_all_loci(loci)
             for chunk, rounds, _ in found_rounds(reads, [loci], index.reference):
                 if chunk.ends == 1:

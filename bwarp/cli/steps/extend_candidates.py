@@ -66,9 +66,9 @@ def main(options):
         open_chunk_file(options.reads, "reads") as reads,
         open_chunk_file(options.candidates, "candidates", "hits") as reader,
     ):
-        reader.check_index(index.checksum, index.folder)
+        reader.check_index(index.text_checksum, index.folder)
         limits = options_of_file(reader)
-        carried = {"index": index.checksum, "options": stored_options(limits)}
+        carried = {"index": index.text_checksum, "options": stored_options(limits)}
         frames = searched_chunks(reads, reader, limits)
         with (
             write_chunk_file(options.output, holds="loci", **carried) as writer,

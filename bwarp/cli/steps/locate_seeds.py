@@ -1,12 +1,14 @@
 """Look up the positions of the hits of bwarp seed-reads in the suffix array.
 
-The third step of the chain; it runs on the CPU. The output is a chunk file; - is standard output.
+The third step of the chain; it runs on the CPU. If the index has got another sampling rate since
+bwarp seed-reads, LF steps lead to the rows that are sampled now. The output is a chunk file; - is
+standard output.
 """
 
 from bwarp.allmap.chain_files import options_of_file, rows_of_frame, stored_options
 from bwarp.cli.program import program_parser
 from bwarp.counted import counted
-from bwarp.index.locate_cpu import look_up
+from bwarp.index.locate_cpu import look_up, step_to_sampled
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
@@ -36,13 +38,17 @@ def main(options):
     def locate(frame):
         kind, arrays = frame
         if kind == "hits":
-            arrays["positions"] = look_up(index, *rows_of_frame(reader, arrays, index))
+            sampled, steps = rows_of_frame(reader, arrays, index)
+            if reader.holds.get("sa_rate") != index.sa_rate:
+                sampled, more = step_to_sampled(index, sampled)
+                steps = steps + more
+            arrays["positions"] = look_up(index, sampled, steps)
         return kind, arrays
 
     n_hits = 0
     with open_chunk_file(options.seeds, "seeds") as reader:
-        reader.check_index(index.checksum, index.folder)
-        carried = {"index": index.checksum, "options": stored_options(options_of_file(reader))}
+        reader.check_index(index.text_checksum, index.folder)
+        carried = {"index": index.text_checksum, "options": stored_options(options_of_file(reader))}
         with (
             write_chunk_file(options.output, holds="hits", **carried) as writer,
             progress("hit", files=[options.seeds]) as report,

@@ -98,15 +98,16 @@ def main(options):
         ExitStack() as files,
         open_chunk_file(options.reads, "reads") as batch,
         write_chunk_file(
-            options.output, holds="seeds", index=index.checksum, options=stored_options(limits)
-        ) as writer,
+            options.output, holds="seeds", index=index.text_checksum, sa_rate=index.sa_rate,
+            options=stored_options(limits),
+        ) as writer,  # fmt: skip
         progress("read", files=[options.reads]) as report,
     ):
         chunks = pairs_alone(options.reads, stored_reads(batch))
         chunks = zip(chunks, repeat(None), strict=False)
         if options.after:
             before = files.enter_context(open_chunk_file(options.after, "loci"))
-            before.check_index(index.checksum, index.folder)
+            before.check_index(index.text_checksum, index.folder)
             if options_of_file(before) != limits:
                 raise UsageError(
                     f"--after {options.after}: the first round was searched with other limits: use "

@@ -82,7 +82,7 @@ def main(options):
         readers = [files.enter_context(open_chunk_file(path, "loci")) for path in options.loci]
         limits = options_of_file(readers[0])
         for reader in readers:
-            reader.check_index(index.checksum, index.folder)
+            reader.check_index(index.text_checksum, index.folder)
             if options_of_file(reader) != limits:
                 raise InputError(
                     f"{reader.path}: searched with other limits than {readers[0].path}: give the "

@@ -144,6 +144,24 @@ def test_the_chain_writes_what_one_program_does(
     assert counts["loci"] or counts["loci_over"]
 
 
+@pytest.mark.parametrize("sa_rate", [1, 3, 16])
+def test_an_index_that_is_sampled_anew_between_two_steps(folder, tmp_path, sa_rate):
+    """The rule resample_index may replace the index while a batch is searched."""
+    reads = ("-1", folder / "r.fq")
+    chain(folder, tmp_path / "c", reads, LIMITS, (), "tsv", 1000)
+    contigs = [contig.encode() for contig in (folder / "contigs.txt").read_text().split()]
+    save_index(index_of(contigs, sa_rate=sa_rate), tmp_path / "i")
+    index, batch = ("--index", tmp_path / "i"), ("--reads", tmp_path / "c/b/0.reads")
+    seeds = ("--seeds", tmp_path / "c/0.0.seeds", "-o", tmp_path / "hits")
+    program("locate_seeds", *index, *seeds, folder=tmp_path)
+    assert (tmp_path / "hits").read_bytes() == (tmp_path / "c/0.0.hits").read_bytes()
+    some = ("--candidates", tmp_path / "hits", "-o", tmp_path / "loci")
+    program("extend_candidates", *index, *batch, *some, folder=tmp_path)
+    written = ("--loci", tmp_path / "loci", "-o", tmp_path / "o.tsv")
+    program("write_alignments", *index, *batch, *written, folder=tmp_path)
+    assert (tmp_path / "o.tsv").read_bytes() == (tmp_path / "c/0.tsv").read_bytes()
+
+
 @pytest.fixture(scope="module")
 def pairs(folder):
     """Make pairs with inserts of about 160 bases, some in repeats, and some far apart."""

@@ -46,13 +46,28 @@ def rounds_of(wildcards):
     return [f"{path}.{number}.loci" for number in numbers]
 
 
-def batch_size(wildcards, input):
-    """Return the number of reads per batch.
+def batch_size_flags(wildcards, input):
+    """Return the flag for the number of reads per batch, or for the engine that will search them.
 
     Snakemake does not compare parameters that depend on inputs with those of an earlier run.
     Results are the same for any size, so existing batches are kept.
     """
-    return section("allmap")["batch_size"]
+    size = section("allmap")["batch_size"]
+    if size == "auto":
+        return ["--backend", "cuda" if gpus(wildcards) else "cpu"]
+    return ["--batch-size", size]
+
+
+def group_of_batch(wildcards):
+    """Return the group of the steps of a batch: one job on a cluster, and none on this machine."""
+    return None if jobs_run_here() else "allmap_batch"
+
+
+def group_of_writing(wildcards):
+    """Return the group of the last step of a batch: that of the others, unless an estimate from
+    several batches comes in between.
+    """
+    return None if estimated_insert_size(wildcards) else group_of_batch(wildcards)
 
 
 def first_batches(path):

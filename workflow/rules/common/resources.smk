@@ -78,6 +78,23 @@ def map_minutes(wildcards, attempt, threads):
     return attempt * (60 + round(unit_megabytes(wildcards) / 0.5 / threads / 60))
 
 
+def batch_minutes(wildcards, attempt, threads):
+    """Return time to load an index and take a batch through a step of allmap.
+
+    All loci with 4 edits of reads of 100 bases take 4 ms of a core per read and billion bases of
+    the genome, all steps together (benchmarks/results/allmap_h200.jsonl: 16.4 s for 20,000 reads on
+    16 cores), and a read takes 170 bytes. Each step gets that much, and a GPU needs less.
+    """
+    path = seen_here(path_here("results/allmap/batches/{sample}/{unit}/{batch}.reads".format(**wildcards)))
+    size = os.path.getsize(path) / 1e6 if os.path.isfile(path) else 0
+    return attempt * (5 + round(size / 170 * 4e3 * reference_mb() / 1e3 / threads / 60))
+
+
+def merging_minutes(wildcards, input, attempt):
+    """Return time to merge files; the slowest format is gz, at 20 MB/s."""
+    return attempt * (10 + round(input.size_mb / 20 / 60))
+
+
 def jobs_run_here():
     """Return whether jobs run on this machine.
 
