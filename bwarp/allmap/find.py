@@ -269,7 +269,7 @@ def load(
     from bwarp.allmap import find_cuda
     from bwarp.gpu.several_gpus import on_each
 
-    prepare = partial(on_each, partial(find_cuda.prepare, index, threads), gpus)
+    prepare = partial(on_each, partial(find_cuda.prepare, index, task.searched, threads), gpus)
     genome, devices = run_together([make_genome, prepare], 2)
     finders = [find_cuda.LociFinder(index, genome, device, task.searched) for device in devices]
     return LociEngine(genome, task, threads, find_cuda.FinderOnGpus(finders))

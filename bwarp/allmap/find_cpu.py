@@ -131,7 +131,7 @@ def hit_ranges(parts: Parts):
 class SeedingSteps:
     """Search parts, and step from their rows to sampled ones."""
 
-    def __init__(self, index: FMIndex):
+    def __init__(self, index: FMIndex, _options: LocusOptions):
         self._index = index
 
     def search_parts(self, both: np.ndarray, items: Items) -> Parts:

@@ -1,12 +1,13 @@
 """Find all loci of a batch of reads on a GPU; results and counters equal those of find_cpu.
 
     reads -> items -> parts with SA intervals -> rows -> positions -> keys -> clusters -> loci
-    host     host     one thread/item             one thread/hit               one thread/cluster
+    host     host     one thread/item, or         one thread/hit               one thread/cluster
+                      search schemes
 
 Several threads submit batches and take turns on the GPU; data needed for more than one round stays
-there between turns. Reads and loci pass through pinned memory. The CPU searches parts with
-mismatches, and reads with more hits than the GPU takes at once. If a batch does not fit into the
-memory of the GPU, this batch and all later ones are split.
+there between turns. Reads and loci pass through pinned memory. The CPU searches reads with more
+hits than the GPU takes at once. If a batch does not fit into the memory of the GPU, this batch and
+all later ones are split.
 """
 
 import threading
@@ -19,6 +20,7 @@ from bwarp.allmap import find_cpu
 from bwarp.allmap.clusters_cuda import LONGER
 from bwarp.allmap.device_text_cuda import DeviceText, blocks_on_gpu, text_on_gpu
 from bwarp.allmap.hits_cuda import hits_on_gpu, keys_of_hits, located_hits, mark_hits
+from bwarp.allmap.mismatch_parts_cuda import list_elements, search_mismatch_parts
 from bwarp.allmap.near_best_cuda import loci_near_best
 from bwarp.allmap.options import FoundLoci, LocusOptions, parts_needed
 from bwarp.allmap.parts_cpu import (
@@ -29,7 +31,6 @@ from bwarp.allmap.parts_cpu import (
     items_of,
     merge_parts,
     search_by_mismatches,
-    search_mismatch_parts,
     seed_mismatches,
     some_items,
 )
@@ -38,7 +39,6 @@ from bwarp.allmap.parts_cuda import (
     DeviceParts,
     cut_rarer,
     items_on_gpu,
-    parts_on_gpu,
     parts_on_host,
     rows_of_items,
     search_exact_parts,
@@ -93,10 +93,10 @@ class DeviceData:
     text: DeviceText
 
 
-def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
-    """Copy an index and its genome to the GPU, to be kept for all batches."""
+def prepare(index: FMIndex, options: LocusOptions, threads: int = 1) -> DeviceData:
+    """Copy an index and its genome to the GPU, to be kept for all batches with these options."""
     needs = MemoryNeeds(
-        with_reverse=False,
+        with_reverse=_needs_reverse(index, options),
         with_suffixes="yes",
         bytes_an_element=BYTES_A_READ,
         fewest=FEWEST_READS,
@@ -107,6 +107,13 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
     )
     device = make_device_index(index, needs, with_lists=False, threads=threads)
     return DeviceData(device, text_on_gpu(index.reference, device.sort_pairs, threads))
+
+
+def _needs_reverse(index: FMIndex, options: LocusOptions) -> bool:
+    """Return whether a search may use the reverse BWT; `seed_mismatches` rejects one that needs it
+    if there is none.
+    """
+    return index.has_reverse and options.may_search_mismatches
 
 
 class LociFinder:
@@ -159,16 +166,15 @@ class LociFinder:
             lengths = np.diff(here)[numbers]
             mismatches = seed_mismatches(self._index, lengths, edits, gaps, self._options)
             items = items_of(here, numbers, edits, gaps, mismatches)
-            on_host = both, offsets[first], offsets[-1] - here[-1]
             if not mismatches.any():
-                rows, is_crowded = self._find_items(reads, items, on_host, counts)
+                rows, is_crowded = self._find_items(reads, items, counts)
             else:
                 is_crowded = np.zeros(len(items.begins), bool)
                 found = []
                 for m in np.unique(mismatches):
                     some = np.flatnonzero(items.mismatches == m)
                     of_these = some_items(items, some)
-                    rows, is_crowded[some] = self._find_items(reads, of_these, on_host, counts)
+                    rows, is_crowded[some] = self._find_items(reads, of_these, counts)
                     rows[:, 0] = some[rows[:, 0]]
                     found.append(rows)
                 rows = _in_order(found)
@@ -185,15 +191,9 @@ class LociFinder:
         return search_rounds(find, np.diff(here), self._options), counts
 
     def _find_items(
-        self, reads: DeviceReads, items: Items, on_host: tuple, counts: np.ndarray
+        self, reads: DeviceReads, items: Items, counts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Find the loci of items searched with the same mismatches: rows as in find_cpu.
-
-        Parameters
-        ----------
-        on_host : tuple of ndarray, int and int
-            The reads on both strands on the host, the shift of these reads among them, and the
-            additional shift of their reverse complements.
 
         Returns
         -------
@@ -203,25 +203,11 @@ class LociFinder:
         """
         mismatches = int(items.mismatches[0])
         n_parts = parts_needed(items.edits, items.gaps, mismatches)
-        searched = None
-        if mismatches:
-            both, shift, shift_of_complements = on_host
-            begins = items.begins + shift
-            begins[1::2] += shift_of_complements
-            searched = search_mismatch_parts(
-                self._index, both, items._replace(begins=begins), n_parts, mismatches
-            )
+        index, halvings = self._device.index, self._pieces.halvings
         with self._pinned.lent() as pinned, self._turn:
             on_gpu = items_on_gpu(items)
-            if searched is not None:
-                parts = parts_on_gpu(searched)
-                n_rows = rows_of_items(parts)
-            else:
-                index = self._device.index
-                parts, n_rows = search_exact_parts(index, reads.both, on_gpu, n_parts)
-                if cut_rarer(index, reads.both, on_gpu, parts, n_rows):
-                    n_rows = rows_of_items(parts)
-            hits_at_once = max(self._most_hits >> self._pieces.halvings, 1)
+            parts, n_rows = search_group(index, reads.both, on_gpu, n_parts, mismatches, halvings)
+            hits_at_once = max(self._most_hits >> halvings, 1)
             is_crowded = (n_rows > hits_at_once).reshape(-1, 2).any(axis=1).repeat(2)
             counts[_PARTS] += n_parts[~is_crowded].sum()
             counts[_LOCATED] += n_rows[~is_crowded].sum()
@@ -251,6 +237,33 @@ class LociFinder:
             found = loci_near_best(found, items.count, self._options.strata)
         found = sorted_loci(text, items.count, found)
         return rows_of(found, items.on_host.lengths, pinned)
+
+
+def search_group(
+    device: DeviceIndex,
+    both,
+    items: DeviceItems,
+    n_parts: np.ndarray,
+    mismatches: int,
+    halvings: int = 0,
+) -> tuple[DeviceParts, np.ndarray]:
+    """Cut and search items with the same mismatches; return their parts, and the rows of each.
+
+    Parameters
+    ----------
+    both : device array, dtype=uint8
+        The reads on both strands.
+    halvings : int
+        How often the batches were halved, for lack of memory.
+    """
+    if mismatches:
+        elements = list_elements(device.plan.work_bytes >> halvings)
+        parts = search_mismatch_parts(device, both, items, n_parts, mismatches, elements)
+        return parts, rows_of_items(parts)
+    parts, n_rows = search_exact_parts(device, both, items, n_parts)
+    if cut_rarer(device, both, items, parts, n_rows):
+        n_rows = rows_of_items(parts)
+    return parts, n_rows
 
 
 class FinderOnGpus:
@@ -327,11 +340,13 @@ class SeedingSteps:
     Parameters
     ----------
     index : FMIndex
+    options : LocusOptions
+        Of all searches.
     """
 
-    def __init__(self, index: FMIndex):
+    def __init__(self, index: FMIndex, options: LocusOptions):
         needs = MemoryNeeds(
-            with_reverse=False,
+            with_reverse=_needs_reverse(index, options),
             with_suffixes="no",
             bytes_an_element=BYTES_A_READ,
             fewest=FEWEST_READS,
@@ -343,22 +358,23 @@ class SeedingSteps:
         self._turn = threading.Lock()
 
     def search_parts(self, both: np.ndarray, items: Items) -> Parts:
-        """Do what `parts_cpu.search_parts` does; the CPU searches parts with mismatches."""
-        return search_by_mismatches(self._index, both, items, self._search_exact)
+        """Do what `parts_cpu.search_parts` does."""
 
-    def _search_exact(self, both: np.ndarray, items: Items, n_parts: np.ndarray) -> Parts:
-        def search(first: int, last: int) -> Parts:
-            some = items_on_gpu(some_items(items, slice(first, last)))
-            codes = cuda.to_device(both)
-            parts, rows = search_exact_parts(self._device, codes, some, n_parts[first:last])
-            cut_rarer(self._device, codes, some, parts, rows)
-            return parts_on_host(parts)
+        def search_items(of_these: Items, n_parts: np.ndarray, mismatches: int) -> Parts:
+            def search(first: int, last: int) -> Parts:
+                some = items_on_gpu(some_items(of_these, slice(first, last)))
+                codes = cuda.to_device(both)
+                parts, _ = search_group(self._device, codes, some, n_parts[first:last], mismatches)
+                return parts_on_host(parts)
 
-        found = _in_pieces(search, len(n_parts), self._turn)
-        if len(found) == 1:
-            return found[0]
-        sizes = [len(parts.offsets) - 1 for parts in found]
-        return merge_parts(np.split(np.arange(len(n_parts)), np.cumsum(sizes)[:-1]), found)
+            # Both items of a read are searched together.
+            found = _in_pieces(search, len(n_parts), self._turn, step=2)
+            if len(found) == 1:
+                return found[0]
+            sizes = [len(parts.offsets) - 1 for parts in found]
+            return merge_parts(np.split(np.arange(len(n_parts)), np.cumsum(sizes)[:-1]), found)
+
+        return search_by_mismatches(items, search_items)
 
     def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Do what `bwarp.index.locate_cpu.step_to_sampled` does."""
@@ -440,7 +456,9 @@ class VerifyingSteps:
         return self._blocks
 
 
-def _in_pieces(work: Callable, count: int, turn: threading.Lock) -> list:
-    """Call ``work(first, last)`` on ranges of items, as few as fit into the memory of the GPU."""
+def _in_pieces(work: Callable, count: int, turn: threading.Lock, step: int = 1) -> list:
+    """Call ``work(first, last)`` on ranges of items, as few as fit into the memory of the GPU, that
+    start at multiples of `step`.
+    """
     with turn:
-        return pieces_of(count).each(work, count) if count else []
+        return pieces_of(count).each(work, count, step) if count else []

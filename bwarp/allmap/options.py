@@ -98,6 +98,14 @@ class LocusOptions:
             )
         ALLMAP["seed_mismatches"].check(self.mismatches)
 
+    @property
+    def may_search_mismatches(self) -> bool:
+        """Return whether parts of some reads may be searched with mismatches."""
+        if self.mismatches is not None:
+            return self.mismatches > 0
+        # Without mismatches if every edit may be a gap; see `best_mismatches`.
+        return self.gaps is not None and (self.percent is not None or self.gaps < self.edits)
+
     def edits_of(self, lengths: np.ndarray) -> np.ndarray:
         """Return the maximum edits of a locus of each read, dtype int64."""
         if self.percent is None:

@@ -6,7 +6,7 @@ searched exactly (`search_exact_parts`), exactly with cuts chosen for rarity (`c
 mismatches (`search_mismatch_parts`); `search_parts` chooses the fastest for each read.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -339,6 +339,8 @@ def search_mismatch_parts(
 ) -> Parts:
     """Search parts of equal length, using at most the first 64 bases of each.
 
+    The intervals of a part are in the order of their rows.
+
     Parameters
     ----------
     items : Items
@@ -347,29 +349,45 @@ def search_mismatch_parts(
 
     An ambiguous base is searched as A; hits then have as few mismatches, or fewer.
     """
-    offsets = item_parts(n_parts)
-    starts, ends = np.empty((2, offsets[-1]), np.int32)
-    _cut(items.lengths, offsets, starts, ends)
-    # Schemes search both strands of a part at once, so the forward items suffice.
-    forward = np.flatnonzero(np.repeat(np.arange(len(n_parts)), n_parts) % 2 == 0)
-    item_of = np.repeat(np.arange(len(n_parts)), n_parts)
-    lengths = (ends - starts)[forward]
+    offsets, starts, ends = cut_evenly(items.lengths, n_parts)
     found = []
-    for k in np.unique(lengths):
-        some = forward[lengths == k]
-        kmers = np.zeros((some.size, kmer_words(int(k))), np.uint64)
-        _pack(both, items.begins[item_of[some]] + starts[some], int(k), kmers)
-        intervals = search_schemes(index, kmers, int(k), mismatches)
-        part = some[intervals.kmers]
+    for k, some in forward_parts(offsets, starts, ends):
+        kmers = np.zeros((some.size, kmer_words(k)), np.uint64)
+        item = np.searchsorted(offsets, some, side="right") - 1
+        _pack(both, items.begins[item] + starts[some], k, kmers)
+        intervals = search_schemes(index, kmers, k, mismatches)
         # The same part of the reverse complement is numbered from the other end.
-        item = item_of[part]
-        turned = offsets[item + 1] + (offsets[item + 1] - 1 - part)
-        numbers = np.where(intervals.strands == 0, part, turned)
+        part, between = some[intervals.kmers], offsets[item + 1][intervals.kmers]
+        numbers = np.where(intervals.strands == 0, part, 2 * between - 1 - part)
         found.append((numbers, intervals.first_rows, intervals.n_rows))
     numbers, first_rows, n_rows = (np.concatenate(column) for column in zip(*found, strict=True))
-    order = np.argsort(numbers, kind="stable")
+    order = np.argsort(numbers << 32 | first_rows)
     counts = np.bincount(numbers, minlength=offsets[-1])
     return Parts(offsets, starts, ends, item_parts(counts), first_rows[order], n_rows[order])
+
+
+def cut_evenly(
+    lengths: np.ndarray, n_parts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut items into parts of equal length: return offsets, starts and ends as in `Parts`."""
+    offsets = item_parts(n_parts)
+    starts, ends = np.empty((2, offsets[-1]), np.int32)
+    _cut(lengths, offsets, starts, ends)
+    return offsets, starts, ends
+
+
+def forward_parts(
+    offsets: np.ndarray, starts: np.ndarray, ends: np.ndarray
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield each length of the parts with the numbers of those parts of forward items, dtype int64.
+
+    Search schemes search both strands of a part at once, so these suffice.
+    """
+    is_forward = np.repeat(np.arange(len(offsets) - 1) % 2 == 0, np.diff(offsets))
+    forward = np.flatnonzero(is_forward)
+    lengths = (ends - starts)[forward]
+    for k in np.flatnonzero(np.bincount(lengths)).tolist():
+        yield k, forward[lengths == k]
 
 
 @compiled
@@ -598,30 +616,30 @@ def search_parts(index: FMIndex, both: np.ndarray, items: Items) -> Parts:
     items : Items
         Both items of each read, adjacent.
     """
-    return search_by_mismatches(index, both, items, partial(_search_exact, index))
+    return search_by_mismatches(items, partial(_search_group, index, both))
 
 
-def search_by_mismatches(
-    index: FMIndex, both: np.ndarray, items: Items, search_exact: Callable
-) -> Parts:
-    """Do what `search_parts` does, using ``search_exact(both, items, n_parts)`` for exact parts."""
+def search_by_mismatches(items: Items, search: Callable) -> Parts:
+    """Call ``search(items, n_parts, mismatches)`` for the items searched with each number of
+    mismatches, and merge their parts.
+    """
     if not items.begins.size:
         return no_parts()
     n_parts = parts_needed(items.edits, items.gaps, items.mismatches)
     some, found = [], []
-    for mismatches in np.unique(items.mismatches):
+    for mismatches in np.unique(items.mismatches).tolist():
         chosen = np.flatnonzero(items.mismatches == mismatches)
-        of_these = some_items(items, chosen)
-        if mismatches:
-            parts = search_mismatch_parts(index, both, of_these, n_parts[chosen], int(mismatches))
-        else:
-            parts = search_exact(both, of_these, n_parts[chosen])
         some.append(chosen)
-        found.append(parts)
+        found.append(search(some_items(items, chosen), n_parts[chosen], mismatches))
     return found[0] if len(found) == 1 else merge_parts(some, found)
 
 
-def _search_exact(index: FMIndex, both: np.ndarray, items: Items, n_parts: np.ndarray) -> Parts:
+def _search_group(
+    index: FMIndex, both: np.ndarray, items: Items, n_parts: np.ndarray, mismatches: int
+) -> Parts:
+    """Search items with the same number of mismatches."""
+    if mismatches:
+        return search_mismatch_parts(index, both, items, n_parts, mismatches)
     parts = search_exact_parts(index, both, items, n_parts)
     cut_rarer(index, both, items, parts)
     return parts

@@ -101,7 +101,8 @@ class Workspace(NamedTuple):
     counters: uint32[::1]
 
 
-def _make_workspace(elements: int) -> Workspace:
+def make_workspace(elements: int) -> Workspace:
+    """Allocate lists of this many elements."""
     return Workspace(
         elements,
         nodes=cuda.device_array(5 * elements, np.uint32),
@@ -139,6 +140,8 @@ class DeviceIndex:
         See `table`.
     sort_pairs : function
         From `bwarp.gpu.sums_and_sorts.pair_sorter`; loading it takes milliseconds.
+    search_tables : dict
+        The tables of search schemes that were used; see `bwarp.seeding.search_schemes_cuda`.
     """
 
     index: FMIndex = field(repr=False)
@@ -152,6 +155,7 @@ class DeviceIndex:
     pinned: np.ndarray | None = field(repr=False)
     tables: dict = field(repr=False)
     sort_pairs: Callable = field(repr=False)
+    search_tables: dict = field(repr=False, default_factory=dict)
 
     @property
     def has_reverse(self) -> bool:
@@ -217,7 +221,7 @@ def make_device_index(
         segments=segments,
         suffixes=suffixes,
         text=text,
-        work=_make_workspace(plan.elements) if with_lists else None,
+        work=make_workspace(plan.elements) if with_lists else None,
         pinned=cuda.pinned_array(PINNED_BYTES, np.uint8) if with_lists else None,
         tables={plan.string_length: table},
         sort_pairs=pair_sorter(),

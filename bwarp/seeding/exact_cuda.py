@@ -51,8 +51,14 @@ class SearchItems(NamedTuple):
 def make_items(words: np.ndarray, k: int) -> SearchItems:
     """Copy k-mers (host, shape=(n, 1 or 2), dtype=uint64) to the GPU; return both strands."""
     kmers = cuda.to_device(np.append(words.reshape(-1), np.uint64(0)))
-    both = cuda.device_array(2 * words.size + 1, np.uint64)
-    items = SearchItems(both, words.shape[1], k, 2 * len(words))
+    return both_strands(kmers, words.shape[1], k)
+
+
+def both_strands(kmers, words_a_kmer: int, k: int) -> SearchItems:
+    """Return both strands of k-mers on the GPU, followed by one more word."""
+    count = 2 * ((kmers.size - 1) // words_a_kmer)
+    both = cuda.device_array(count * words_a_kmer + 1, np.uint64)
+    items = SearchItems(both, words_a_kmer, k, count)
     make_both_strands[launch(items.count + 1, _THREADS)](kmers, items)
     return items
 

@@ -27,7 +27,7 @@ from bwarp.seeding.find import kmers_by_length, passes
 from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions, merge_hits, over_limit, with_kmers
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.locate_hits_cuda import HeldHits, count_hits, hold_hits, locate_hits
-from bwarp.seeding.search_schemes_cuda import MOST_ITEMS, elements_an_item, search_schemes
+from bwarp.seeding.search_schemes_cuda import MOST_ITEMS, kmers_at_once, search_schemes
 
 #: Expected elements of the longest workspace list per item of a batch.
 _ELEMENTS_AN_ITEM = {"exact": 1, "backtracking": 4}
@@ -118,10 +118,10 @@ def _search_batches(
     """Yield, per batch, the first k-mer, the hit counts of all k-mers, and the held results."""
     algorithm = "exact" if options.mismatches == 0 else options.algorithm
     if algorithm == "schemes":
-        elements = elements_an_item(device, k, options.mismatches)
+        size = kmers_at_once(device, k, options.mismatches)
     else:
-        elements = _ELEMENTS_AN_ITEM[algorithm]
-    size = max(1, min(device.work.elements // elements, MOST_ITEMS) // 2)
+        items = min(device.work.elements // _ELEMENTS_AN_ITEM[algorithm], MOST_ITEMS)
+        size = max(1, items // 2)
     most = options.max_hits or 1 << 62
     start = 0
     while start < len(words):

@@ -301,15 +301,21 @@ def elements_an_item(device: DeviceIndex, k: int, mismatches: int) -> int:
     longest = 1
     for search in searches:
         length = min(k, max(device.plan.string_length, search.start_length))
-        longest = max(longest, _tables_of(search, k, length).codes.size)
+        longest = max(longest, _tables_of(device, search, k, length).codes.size)
     return 3 * longest
+
+
+def kmers_at_once(device: DeviceIndex, k: int, mismatches: int) -> int:
+    """Return how many k-mers to search at once, if the lists are as long as usual."""
+    items = min(device.work.elements // elements_an_item(device, k, mismatches), MOST_ITEMS)
+    return max(1, items // 2)
 
 
 def _run_search(device, items, mismatches, search, number) -> None:
     work = device.work
     counter = 2 + number * _COUNTERS_A_SEARCH
     strings = device.table(min(items.k, max(device.plan.string_length, search.start_length)))
-    on_device = _tables_of(search, items.k, strings.length)
+    on_device = _tables_of(device, search, items.k, strings.length)
     done = strings.length - search.start_length
     remaining = len(search.positions) - done
     few = 0 if device.text is None else FEW_ROWS
@@ -346,17 +352,15 @@ def _make_tables(search: Search, k: int, length: int) -> SearchTables:
     return SearchTables(first_base, *map(cuda.to_device, arrays))
 
 
-_kept_tables: dict = {}
-
-
-def _tables_of(search: Search, k: int, length: int) -> SearchTables:
-    """Return the tables of a search, made once, as `choose_schemes` always returns the same
+def _tables_of(device: DeviceIndex, search: Search, k: int, length: int) -> SearchTables:
+    """Return the tables of a search, made once per GPU, as `choose_schemes` mostly returns the same
     objects.
     """
     key = id(search), length
-    if key not in _kept_tables:
-        _kept_tables[key] = search, _make_tables(search, k, length)
-    return _kept_tables[key][1]
+    if key not in device.search_tables:
+        # A search that is kept keeps its id.
+        device.search_tables[key] = search, _make_tables(search, k, length)
+    return device.search_tables[key][1]
 
 
 def start_strings(search: Search, length: int) -> tuple[int, np.ndarray, np.ndarray]:

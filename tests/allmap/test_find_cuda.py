@@ -48,7 +48,7 @@ def test_as_the_cpu(small, options, hits):
     both = both_strands(codes, offsets)
     blocks = blocks_of(both)
     genome = find_cpu.load(index.reference)
-    finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index, 2), options)
+    finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index, options, 2), options)
     if hits:
         finder._most_hits = hits
     found, gpu_counts = finder.find_batch(both, blocks, offsets)
@@ -70,7 +70,10 @@ def test_steps_are_as_the_cpus(small):
     found = []
     for backend in ("cpu", "cuda"):
         steps = engine.steps_of(backend)
-        seeding, verifying = steps.SeedingSteps(index), steps.VerifyingSteps(index.reference)
+        seeding, verifying = (
+            steps.SeedingSteps(index, LocusOptions(4)),
+            steps.VerifyingSteps(index.reference),
+        )
         parts = seeding.search_parts(both, items)
         hits, rows = hits_of(parts, 0, len(items.begins))
         walked = seeding.step_to_sampled(rows)

@@ -35,7 +35,7 @@ def both_engines(contigs, reads, options, monkeypatch, change=None, **parameters
     expected = LociFinder(index, genome, options).find_batch(both, blocks, offsets)
     with monkeypatch.context() as patch:
         pretend(patch)
-        finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index), options)
+        finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index, options), options)
         if change:
             change(finder)
         found = finder.find_batch(both, blocks, offsets)

@@ -12,6 +12,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.allmap import find as engine
 from bwarp.allmap import find_cuda as steps_cuda
 from bwarp.allmap.candidates_cpu import blocks_of
+from bwarp.allmap.options import LocusOptions
 from bwarp.allmap.parts_cpu import hits_of, items_of, kept_hits
 from bwarp.allmap.verify_cpu import COUNTS
 from bwarp.errors import GpuMemoryError
@@ -21,8 +22,11 @@ from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.gpu.emulated_mapping import pretend
 from tests.helpers.gpu.pretended_device import pair_sorter
 
+#: Parts may have mismatches.
+SEARCH = LocusOptions(3, mismatches=4)
 
-@pytest.mark.parametrize("at_once", [100, 3, 1])
+
+@pytest.mark.parametrize("at_once", [100, 5, 2])
 @pytest.mark.parametrize("number", range(4))
 def test_as_the_cpu(monkeypatch, number, at_once):
     rng = random.Random(number)
@@ -33,7 +37,7 @@ def test_as_the_cpu(monkeypatch, number, at_once):
     index = index_of_codes(contigs, prefix_length=3, sa_rate=(1, 4)[number % 2])
     blocks = blocks_of(both)
     on_cpu = engine.steps_of("cpu")
-    seeding, verifying = on_cpu.SeedingSteps(index), on_cpu.VerifyingSteps(index.reference)
+    seeding, verifying = on_cpu.SeedingSteps(index, SEARCH), on_cpu.VerifyingSteps(index.reference)
     all_edits = np.full(4, edits)
     mismatches = np.array([0, 1, 0, 1]) * (number == 2)
     gaps = all_edits * (number != 2)
@@ -52,7 +56,7 @@ def test_as_the_cpu(monkeypatch, number, at_once):
     monkeypatch.setattr(steps_cuda, "pair_sorter", pair_sorter)
     few(monkeypatch, at_once)
     on_gpu = engine.steps_of("cuda")
-    seeding, verifying = on_gpu.SeedingSteps(index), on_gpu.VerifyingSteps(index.reference)
+    seeding, verifying = on_gpu.SeedingSteps(index, SEARCH), on_gpu.VerifyingSteps(index.reference)
     found_parts = seeding.search_parts(both, items)
     for one in (found_parts, parts):
         # Without rows, there is no first row.
@@ -91,7 +95,7 @@ def test_reads_are_copied_once_a_chunk(monkeypatch):
         both = both_strands(codes, offsets)
         chunks.append(blocks_of(both))
         items = items_of(offsets, np.arange(2), np.ones(2, int), np.ones(2, int), np.zeros(2, int))
-        hits, rows = hits_of(on_cpu.SeedingSteps(index).search_parts(both, items), 0, 4)
+        hits, rows = hits_of(on_cpu.SeedingSteps(index, SEARCH).search_parts(both, items), 0, 4)
         positions = locate(index, rows)
         expected = on_cpu.VerifyingSteps(index.reference)
         for _ in range(2):
@@ -122,6 +126,6 @@ def test_memory_for_no_item_at_all(monkeypatch):
     index = index_of_codes([[0, 1, 2, 3] * 10])
     pretend(monkeypatch)
     few(monkeypatch, 0)
-    steps = steps_cuda.SeedingSteps(index)
+    steps = steps_cuda.SeedingSteps(index, SEARCH)
     with pytest.raises(GpuMemoryError, match="finding the loci of a read requires more GPU memory"):
         steps.step_to_sampled(np.arange(4, dtype=np.uint32))

@@ -68,7 +68,6 @@ def emulated(monkeypatch):
         for kernel in kernels_in(KERNELS_OF.get(module, module)):
             monkeypatch.setattr(module, kernel.py_func.__name__, Launcher(kernel))
     monkeypatch.setattr(search_schemes_cuda, "_BLOCKS_A_PROCESSOR", 2)
-    monkeypatch.setattr(search_schemes_cuda, "_kept_tables", {})
     monkeypatch.setattr(search_schemes, "LONGEST_START", 3)
     choose = cache(search_schemes.choose_schemes.__wrapped__)
     monkeypatch.setattr(search_schemes_cuda, "choose_schemes", choose)
@@ -156,7 +155,7 @@ def test_inexact(emulated, k, mismatches, rates, locate_mode, algorithm):
 def test_lists_that_overflow_divide_the_batch(emulated, monkeypatch):
     monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 40)
     monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 40)
-    monkeypatch.setattr(find_cuda, "elements_an_item", lambda *_: 2)
+    monkeypatch.setattr(search_schemes_cuda, "elements_an_item", lambda *_: 2)
     sizes = []
     search = find_cuda._search
 

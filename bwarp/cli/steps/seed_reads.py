@@ -73,7 +73,7 @@ def main(options):
     backend = choose_engine(options.backend)
     index = load_index(options.index)
     _, seeding = or_on_cpu(
-        options.backend, backend, lambda engine: steps_of(engine).SeedingSteps(index), say
+        options.backend, backend, lambda engine: steps_of(engine).SeedingSteps(index, limits), say
     )
 
     def search(chunk_and_round):

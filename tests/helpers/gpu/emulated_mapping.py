@@ -14,7 +14,7 @@ from bwarp.gpu.cuda import cuda
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.mapping import extension_cuda
 from bwarp.mapping import final_alignments_cuda as gapped_alignments_cuda
-from bwarp.seeding import exact_cuda
+from bwarp.seeding import exact_cuda, search_schemes_cuda
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import pair_sorter, pretend_gpu
 
@@ -29,8 +29,9 @@ def pretend(monkeypatch, gpus=1):
         "to_gpu",
         lambda arrays, threads=1: [cuda.to_device(array) for array in arrays],
     )
-    for module in (device_index_cuda, exact_cuda, locate_cuda, prefix_sum):
+    for module in (device_index_cuda, exact_cuda, locate_cuda, prefix_sum, search_schemes_cuda):
         monkeypatch.setattr(module, "_THREADS", 32)
+    monkeypatch.setattr(search_schemes_cuda, "_BLOCKS_A_PROCESSOR", 2)
     monkeypatch.setattr(prefix_sum, "TILE", 32)
     monkeypatch.setattr(device_index_cuda, "pair_sorter", pair_sorter)
     monkeypatch.setattr(memory_plan, "SHORTEST_STRING", 2)

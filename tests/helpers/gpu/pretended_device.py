@@ -25,6 +25,7 @@ class PretendedGpu:
 
     def __init__(self, number, capability, memory):
         self.id, self.compute_capability = number, capability
+        self.MULTIPROCESSOR_COUNT = 1
         self.get_memory_info = lambda: memory
 
     def push(self):
