@@ -15,6 +15,7 @@ from bwarp.composition.references import HitBlock, join_regions
 from bwarp.composition.scan import (
     Scan,
     count_hits,
+    count_queries,
     hits_of_queries,
     scan_best,
     scan_hits,
@@ -78,12 +79,13 @@ def scan(
     max_hits = SCAN["max_hits"].check(max_hits)
     SCAN["algorithm"].check(algorithm)
     threads = threads_or_all(threads)
-    names, lengths, counts = scan_queries(*sequence_batches(queries, "queries"))
+    names, codes, offsets = scan_queries(*sequence_batches(queries, "queries"))
+    lengths = np.diff(offsets)
     references = scan_references(*sequence_batches(reference, "reference"))
     refuse_nothing(references.names, "reference")
-    groups = group_queries(counts, lengths)
 
     def find(engine: str) -> pd.DataFrame:
+        groups = group_queries(count_queries(codes, offsets, engine), lengths)
         task = Scan(references, least, algorithm, engine, threads)
         if best is not None:
             blocks = scan_best(task, groups, best)

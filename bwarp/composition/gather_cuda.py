@@ -1,7 +1,8 @@
 """The scan on a GPU as published by Breland et al.: prefix sums, gathered counts, streams.
 
     codes     A C A T                        one binary row per base, then its prefix sums,
-    sums[A]   0 1 1 2 2                      all on the device
+    sums[A]   0 1 1 2 2                      all on the device, of references and of queries
+    counts    once per query: four counts, gathered from the sums at its first and last base
     windows   once per length: four counts per window, gathered from the sums
     queries   one launch each, in the next free stream: compare with every window
 
@@ -20,10 +21,13 @@ from bwarp.gpu.device_arrays import columns, zeros
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.sums_and_sorts import exclusive_sum
+from bwarp.runtime.threads import bounded_ranges
 
 #: The paper's best number of streams (Figure 5).
 STREAMS = 22
 _THREADS = 256
+#: Bases of queries that are counted at once.
+_BASES_AT_ONCE = 1 << 25
 #: The distance written for windows that are not hits.
 NO_HIT = 0xFFFF
 #: The count of A where no window begins: beyond any threshold.
@@ -68,6 +72,24 @@ class SummedReferences(NamedTuple):
     windows: WindowCounts
 
 
+def count_bases(codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Count A, C, G and T in each sequence on the device; see `histogram.count_bases`.
+
+    The device holds 17 bytes per base of the sequences that are counted at once.
+    """
+    counts = np.zeros((len(offsets) - 1, 4), np.uint16)
+    for first, last in bounded_ranges(offsets, _BASES_AT_ONCE):
+        start, stop = int(offsets[first]), int(offsets[last])
+        if start == stop:
+            continue
+        sums = _base_sums(cuda.to_device(codes[start:stop]))
+        edges = cuda.to_device(offsets[first : last + 1] - start)
+        found = cuda.device_array((last - first, 4), np.uint16)
+        gather_counts[launch(last - first, _THREADS)](sums, edges, found)
+        counts[first:last] = found.copy_to_host()
+    return counts
+
+
 def count_type(length: int):
     """Return the type of the prefix sums, for any length."""
     return np.uint32
@@ -76,18 +98,22 @@ def count_type(length: int):
 def prepare_references(references: References, dtype) -> SummedReferences:
     """Copy the references to the device and compute prefix sums there (36 bytes per base)."""
     refuse_too_large(references, 36)
-    total = references.codes.size
-    codes = cuda.to_device(references.codes)
-    sums = []
-    for base in range(4):
-        row = cuda.device_array(total + 1, np.uint32)
-        mark_base[launch(total + 1, _THREADS)](codes, base, row)
-        exclusive_sum(row)
-        sums.append(row)
+    sums = _base_sums(cuda.to_device(references.codes))
     starts = references.starts
     ends = np.repeat(starts[1:], np.diff(starts)).astype(np.uint32)
-    windows = columns(WindowCounts, total)
-    return SummedReferences(BaseSums(*sums), cuda.to_device(ends), windows)
+    windows = columns(WindowCounts, references.codes.size)
+    return SummedReferences(sums, cuda.to_device(ends), windows)
+
+
+def _base_sums(codes) -> BaseSums:
+    """Compute the prefix sums of codes on the device."""
+    sums = []
+    for base in range(4):
+        row = cuda.device_array(codes.size + 1, np.uint32)
+        mark_base[launch(row.size, _THREADS)](codes, base, row)
+        exclusive_sum(row)
+        sums.append(row)
+    return BaseSums(*sums)
 
 
 def count_tile_hits(prepared, queries, threads, streams: int = STREAMS):
@@ -154,6 +180,18 @@ def mark_base(codes: uint8[::1], base: int, row: uint32[::1]):
         row[i] = uint32(0)
         if i < codes.size and codes[i] == base:
             row[i] = uint32(1)
+
+
+@kernel
+def gather_counts(sums: BaseSums, offsets: int64[::1], counts: uint16[:, ::1]):
+    """Gather the counts of every sequence: two sums per base; one thread per sequence."""
+    i = cuda.grid(1)
+    if i < counts.shape[0]:
+        first, last = offsets[i], offsets[i + 1]
+        counts[i, 0] = sums.a[last] - sums.a[first]
+        counts[i, 1] = sums.c[last] - sums.c[first]
+        counts[i, 2] = sums.g[last] - sums.g[first]
+        counts[i, 3] = sums.t[last] - sums.t[first]
 
 
 @kernel

@@ -22,7 +22,7 @@ from bwarp.composition.classes_cpu import (
     find_limits,
     number_of_classes,
 )
-from bwarp.composition.histogram import LONGEST_QUERY, QueryGroups, count_bases, largest_distance
+from bwarp.composition.histogram import LONGEST_QUERY, QueryGroups, largest_distance
 from bwarp.composition.references import (
     HitBlock,
     References,
@@ -403,21 +403,33 @@ def _fasta(where: str | os.PathLike, batches: Iterable[SequenceBatch]) -> Iterat
 def scan_queries(
     where: str | os.PathLike, batches: Iterable[SequenceBatch]
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return names, lengths (int64) and base counts (uint16[n, 4]) of queries, dropping their
-    bases.
+    """Gather the queries of a scan: names, codes (uint8), and offsets (int64[n + 1]).
+
+    Query i is ``codes[offsets[i]:offsets[i + 1]]``; errors name their source, `where`.
     """
-    names: list[str] = []
-    lengths = [np.zeros(0, np.int64)]
-    counts = [np.zeros((0, 4), np.uint16)]
+    queries = gather_references(_short_enough(where, batches))
+    refuse_nameless(where, queries.names)
+    return queries.names, queries.codes, queries.starts
+
+
+def _short_enough(
+    where: str | os.PathLike, batches: Iterable[SequenceBatch]
+) -> Iterator[SequenceBatch]:
     for batch in batches:
-        lengths.append(np.diff(batch.offsets))
-        if lengths[-1].max() > LONGEST_QUERY:
-            longest = int(lengths[-1].argmax())
+        lengths = np.diff(batch.offsets)
+        if lengths.max() > LONGEST_QUERY:
+            longest = int(lengths.argmax())
             raise InputError(
-                f"{where}: query {batch.name(longest)!r} has {lengths[-1][longest]:,} bases, but "
+                f"{where}: query {batch.name(longest)!r} has {lengths[longest]:,} bases, but "
                 f"the maximum is {LONGEST_QUERY:,}"
             )
-        names += batch.names()
-        counts.append(count_bases(batch.codes, batch.offsets))
-    refuse_nameless(where, names)
-    return names, np.concatenate(lengths), np.concatenate(counts)
+        yield batch
+
+
+def count_queries(codes: np.ndarray, offsets: np.ndarray, backend: str) -> np.ndarray:
+    """Count A, C, G and T in each query (uint16[n, 4]), on the GPU if that is the engine."""
+    if backend == "cuda":
+        from bwarp.composition.gather_cuda import count_bases
+    else:
+        from bwarp.composition.histogram import count_bases
+    return count_bases(codes, offsets)

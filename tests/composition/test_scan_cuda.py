@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bwarp.composition import classes_cpu, tiles_cpu
+from bwarp.composition.histogram import count_bases
 from bwarp.composition.scan import ALGORITHMS, Scan
 from bwarp.errors import UsageError
 from tests.composition.test_scan import check
@@ -14,6 +15,7 @@ from tests.helpers.oracles.composition_oracle import (
     hits_by_counting,
     hostile_inputs,
     queries_of,
+    random_texts,
     references_of,
 )
 
@@ -90,6 +92,33 @@ def test_windows_are_counted_by_class(length):
     found, times = np.unique(ambiguous[: table[-1]], return_counts=True)
     assert found.tolist() == expected.ambiguous.tolist()
     assert times.tolist() == expected.tables[0, n_classes:].tolist()
+
+
+def test_queries_are_counted_by_prefix_sums():
+    rng = np.random.default_rng(8)
+    codes, offsets, _ = queries_of([[], *random_texts(rng, 70, 0, 9, ambiguous=0.2), [], [2] * 40])
+    sums = []
+    for base in range(4):
+        row = np.full(codes.size + 1, 9, np.uint32)
+        launch(gather_cuda.mark_base, -(-row.size // 32), 32, codes, base, row)
+        # Sums that wrap give the same differences.
+        sums.append((np.cumsum(row) - row + np.uint32(2**32 - 50)).astype(np.uint32))
+    counts = np.full((len(offsets) - 1, 4), 7, np.uint16)
+    launch(gather_cuda.gather_counts, 3, 32, gather_cuda.BaseSums(*sums), offsets, counts)
+    assert counts.tolist() == count_bases(codes, offsets).tolist()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("at_once", [1, 40, 1 << 25])
+def test_queries_are_counted_on_the_gpu(at_once, monkeypatch):
+    monkeypatch.setattr(gather_cuda, "_BASES_AT_ONCE", at_once)
+    rng = np.random.default_rng(9)
+    texts = [[], *random_texts(rng, 500, 0, 90, ambiguous=0.1), [2] * 65_000, [], []]
+    for given in (texts, [[], []], []):
+        codes, offsets, _ = queries_of(given)
+        counts = gather_cuda.count_bases(codes, offsets)
+        assert counts.dtype == np.uint16
+        assert counts.tolist() == count_bases(codes, offsets).tolist()
 
 
 def test_windows_are_gathered_and_compared():

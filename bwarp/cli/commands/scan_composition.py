@@ -26,6 +26,7 @@ from bwarp.composition.references import join_regions, window_count
 from bwarp.composition.scan import (
     Scan,
     count_hits,
+    count_queries,
     hits_of_queries,
     scan_best,
     scan_hits,
@@ -67,10 +68,11 @@ def main(options):
     references = scan_references(options.reference, read_sequences(options.reference))
     if not references.names:
         raise InputError(f"{options.reference}: the file contains no sequences")
-    names, lengths, counts = scan_queries(options.queries, read_sequences(options.queries))
+    names, codes, offsets = scan_queries(options.queries, read_sequences(options.queries))
     if not names:
         raise InputError(f"{options.queries}: the file contains no sequences")
-    groups = group_queries(counts, lengths)
+    lengths = np.diff(offsets)
+    groups = group_queries(count_queries(codes, offsets, backend), lengths)
     scan = Scan(references, similarity, options.algorithm, backend, options.threads)
     describe(references, names, groups)
     total = None  # with --best or --regions
