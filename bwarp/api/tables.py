@@ -45,12 +45,12 @@ DTYPES = {
     **dict.fromkeys(("kmer_start", "position", "mismatches", "hits", "pair", "score"), "int64"),
     **dict.fromkeys(("query_start", "query_end", "target_end", "start", "end"), "int64"),
     **dict.fromkeys(("length", "windows", "distance", "locus_edits"), "int64"),
-    **dict.fromkeys(("insertions", "deletions", "loci"), "int64"),
+    **dict.fromkeys(("insertions", "deletions", "loci", "edits"), "int64"),
     **dict.fromkeys(("cut", "dna_bulge", "rna_bulge", "seed_mismatches", "alignment"), "int64"),
     **dict.fromkeys(("sites", "products", "forward_sites", "reverse_sites", "number"), "int64"),
     **dict.fromkeys(("left_mismatches", "right_mismatches"), "int64"),
     **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), "float64"),
-    **dict.fromkeys(("similarity", "evalue", "bits"), "float64"),
+    **dict.fromkeys(("similarity", "identity", "evalue", "bits"), "float64"),
 }
 
 

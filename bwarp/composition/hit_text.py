@@ -186,7 +186,8 @@ def _write_lines(rows, queries, references, tails, layout, first, last, text):
 # Hits as Parquet: names are dictionary-encoded, so that a row takes a few bytes.
 
 
-_NAME = pa.dictionary(pa.int32(), pa.string())
+#: The type of columns of names.
+NAME = pa.dictionary(pa.int32(), pa.string())
 
 
 def hit_schema(joined: bool) -> pa.Schema:
@@ -195,7 +196,7 @@ def hit_schema(joined: bool) -> pa.Schema:
     if joined:
         where = [("start", pa.int64()), ("end", pa.int64()), ("windows", pa.uint32())]
     return pa.schema(
-        [("query", _NAME), ("reference", _NAME), *where]
+        [("query", NAME), ("reference", NAME), *where]
         + [("distance", pa.uint16()), ("similarity", pa.float64())]
     )
 

@@ -1,6 +1,14 @@
 """Options of the search programs: seeds, offtargets, guides, primers, mems and scan."""
 
-from bwarp.options.common import GPUS, INDEX_FOLDER, ON_STDIN, PARTS, output, sequence_file
+from bwarp.options.common import (
+    GPUS,
+    INDEX_FOLDER,
+    ON_STDIN,
+    PARTS,
+    output,
+    score_options,
+    sequence_file,
+)
 from bwarp.options.option import PROGRAM, File, OneOf, Option, Task, Text, Whole, yes_no
 
 _QUERIES = sequence_file(
@@ -268,4 +276,19 @@ SCAN = Task({"": (
         "results are the same", "auto",
     ),
     PARTS._replace(in_workflow=". `max_hits` applies to each part"),
+), "alignment": (
+    yes_no(
+        "align",
+        "scan both strands, and write alignments of the queries, best first, instead of windows: "
+        "each whole query with each of its windows, extended by the maximum distance of a hit",
+    ),
+    Option(
+        "min_score", Whole(-(2**30), 2**30), "with `--align`, minimum score of an alignment",
+        unset="1", short="-T",
+    ),
+    Option(
+        "top", Whole(1, 10**9), "with `--align`, maximum number of alignments per query",
+        unset="all",
+    ),
+    *score_options(10_000, 10_000),
 )})  # fmt: skip

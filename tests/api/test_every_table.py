@@ -69,6 +69,7 @@ COMMANDS = [
     *((*SCAN, "-o", name) for name in one_for_each(TABLE_FORMATS)),
     (*SCAN, "-o", "OUT/o.tsv", "--regions"),
     (*SCAN, "-o", "OUT/o.tsv", "--count-only"),
+    *((*SCAN, "-o", name, "--align") for name in one_for_each(TABLE_FORMATS)),
     *(
         (*LOCI, *reads, "-o", name, "--extension", extension)
         for reads, name, extension in itertools.product(

@@ -13,14 +13,24 @@ OPTIONS = {"backend": "cpu", "threads": 1}
 
 @pytest.mark.parametrize(
     ("words", "options"),
-    [((), {}), (("--regions",), {"regions": True}), (("--best", 3), {"best": 3})],
+    [
+        ((), {}),
+        (("--regions",), {"regions": True}),
+        (("--best", 3), {"best": 3}),
+        (("--align", "-T", -9), {"align": True, "min_score": -9}),
+        (
+            ("--align", "--best", 40, "-A", 2, "-B", 3, "-O", 5, "-E", 2, "-T", -30),
+            {"align": True, "best": 40, "match": 2, "mismatch": -3, "gap_open": 5, "gap_extend": 2}
+            | {"min_score": -30},
+        ),
+    ],
 )
 @pytest.mark.parametrize("ending", ["tsv", "parquet"])
 def test_the_rows_of_the_table(queries, contigs, wrote, ending, words, options):
     arguments = ("--queries", "Q.fa", "--reference", "R.fa", "--similarity", "0.93", *words)
     output = f"hits.{ending}"
     table = wrote("scan_composition", output, *arguments, Q=queries, R=contigs)
-    assert len(table) > 40
+    assert len(table) > 15
     found = bwarp.scan(queries, contigs, similarity=0.93, **options, **OPTIONS)
     # The text has six decimals, truncated.
     assert_frame_equal(found, table, rtol=0, atol=1e-6)
@@ -56,6 +66,7 @@ def test_bed_of_both_programs(queries, contigs, index, wrote):
 def test_nothing_and_refusals(contigs):
     assert bwarp.scan([], contigs, similarity=1, **OPTIONS).shape == (0, 5)
     assert bwarp.scan([], contigs, similarity=1, regions=True, **OPTIONS).shape == (0, 7)
+    assert bwarp.scan([], contigs, similarity=1, align=True, **OPTIONS).shape == (0, 9)
     assert bwarp.scan([], contigs, similarity=1, count_only=True, **OPTIONS).shape == (0, 3)
     for queries, reference, options, message in (
         (["A"], [], {}, "reference: no sequences: give at least one"),
@@ -73,6 +84,14 @@ def test_nothing_and_refusals(contigs):
             {"best": 1, "count_only": True},
             "--count-only cannot be combined with --best",
         ),
+        (
+            ["A"],
+            {"a": "A"},
+            {"align": True, "regions": True},
+            "--align cannot be combined with --regions or --count-only",
+        ),
+        (["A"], {"a": "A"}, {"top": 1}, "--top requires --align"),
+        (["A"], {"a": "A"}, {"align": True, "top": 0}, "top 0 is not a whole number from 1 to"),
         (["A"], {"a": "A"}, {"algorithm": "x"}, "algorithm 'x' is not one of auto, classes"),
         ("ACGT", {"a": "A"}, {}, "queries 'ACGT' is not an existing file"),
         (

@@ -2,8 +2,8 @@
 
 A window of the query's length is a hit if 1 - D / length >= S, where D is the sum over A, C, G and
 T of the differences between the counts of query and window. U counts as T. Ambiguous bases are not
-counted, so each one in a window or query adds to D. Only the forward strand is scanned. Positions
-are 0-based.
+counted, so each one in a window or query adds to D. Only the forward strand is scanned, except with
+--align. Positions are 0-based.
 """
 
 import math
@@ -14,6 +14,19 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.cli.program import choose_engine, compile_first, program_parser
+from bwarp.composition.alignment_text import (
+    ALIGNMENT_HEADER,
+    ALIGNMENT_SCHEMA,
+    alignment_bed_lines,
+    alignment_lines,
+    alignment_table,
+)
+from bwarp.composition.alignments import (
+    alignment_rules,
+    both_strands,
+    strand_sequences,
+    window_aligner,
+)
 from bwarp.composition.histogram import group_queries, parse_similarity
 from bwarp.composition.hit_text import (
     COUNT_HEADER,
@@ -50,9 +63,13 @@ bwarp scan --reference chr20.fa --queries reads.fq.gz -o best.parquet \\
     --similarity 0.9 --best 10
 bwarp scan --reference chr20.fa --queries reads.fq.gz -o counts.tsv \\
     --similarity 0.9 --count-only
+bwarp scan --reference chr20.fa --queries guides.fa -o alignments.tsv \\
+    --similarity 0.8 --align --top 5
 """
 
 BYTES_OF_PARQUET_ROW = 8
+
+ALIGNMENT_OPTIONS = ("min_score", "top", "match", "mismatch", "gap_open", "gap_extend")
 
 
 def parse_options():
@@ -61,6 +78,9 @@ def parse_options():
 
 def main(options):
     output_format = format_of(options)
+    rules = alignment_rules(
+        options.align, **{name: getattr(options, name) for name in ALIGNMENT_OPTIONS}
+    )
     check_outputs([options.output], [options.reference, options.queries])
     similarity = parse_similarity(options.similarity)
     backend = choose_engine(options.backend)
@@ -72,16 +92,18 @@ def main(options):
     if not names:
         raise InputError(f"{options.queries}: the file contains no sequences")
     lengths = np.diff(offsets)
-    groups = group_queries(count_queries(codes, offsets, backend), lengths)
+    counts = count_queries(codes, offsets, backend)
+    groups = group_queries(*(both_strands(counts, lengths) if rules else (counts, lengths)))
     scan = Scan(references, similarity, options.algorithm, backend, options.threads)
-    describe(references, names, groups)
+    describe(references, lengths, groups)
     total = None  # with --best or --regions
     if options.best:
         blocks = scan_best(scan, groups, options.best)
     else:
-        with progress("query", total=len(names)) as report:
+        n_counted = 2 * len(names) if rules else len(names)
+        with progress("query", total=n_counted) as report:
             hits = count_hits(scan, groups, report)
-        of_queries = hits_of_queries(groups, hits, len(names))
+        of_queries = hits_of_queries(groups, hits, n_counted)
         total = int(of_queries.sum())
         say(f"{counted(total, 'hit')} at similarity {options.similarity}")
         if options.count_only:
@@ -89,6 +111,11 @@ def main(options):
             return
         refuse_too_many(options, output_format, total, names, references)
         blocks = scan_hits(scan, groups, hits)
+    if rules:
+        strands = strand_sequences(codes, offsets)
+        aligner = window_aligner(scan, strands, rules)
+        write_alignments(options.output, output_format, names, aligner, blocks)
+        return
     if options.regions:
         blocks = (join_regions(block, references.starts) for block in blocks)
         total = None
@@ -101,23 +128,24 @@ def format_of(options) -> str:
         raise UsageError("--count-only cannot be combined with --best or --regions")
     if options.best and options.regions:
         raise UsageError("--best cannot be combined with --regions")
+    if options.align and (options.regions or options.count_only):
+        raise UsageError("--align cannot be combined with --regions or --count-only")
     output_format = table_format(options.output)
     if output_format == "bed" and options.count_only:
         raise UsageError("--count-only requires .tsv, .tsv.gz or .parquet output")
     return output_format
 
 
-def describe(references, names, groups):
-    n_grouped = sum(len(group.queries) for group in groups)
+def describe(references, lengths, groups):
     comparisons = sum(len(g.queries) * window_count(references, g.length) for g in groups)
     say(
-        f"{counted(len(names), 'query')} of {counted(len(groups), 'length')} and "
+        f"{counted(len(lengths), 'query')} of {counted(len(groups), 'length')} and "
         f"{counted(sum(len(g.counts) for g in groups), 'composition')}, "
         f"{counted(len(references.names), 'reference')} of "
         f"{counted(references.codes.size, 'base')}: {counted(comparisons, 'comparison')}"
     )
-    if n_grouped < len(names):
-        baseless = counted(len(names) - n_grouped, "query has", "queries have")
+    if not lengths.all():
+        baseless = counted(int((lengths == 0).sum()), "query has", "queries have")
         say(f"{baseless} no bases and therefore no hits")
 
 
@@ -134,7 +162,7 @@ def refuse_too_many(options, output_format, total, names, references):
             f"--max-hits {options.max_hits:,} is less than the {counted(total, 'hit')} found "
             f"(about {shown(size)}): {instead}, or raise --max-hits"
         )
-    if options.output == "-" or options.regions:
+    if options.output == "-" or options.regions or options.align:
         return
     folder = Path(options.output).absolute().parent
     while not folder.exists():
@@ -181,6 +209,45 @@ def write_rows(options, output_format, names, references, blocks, total) -> int:
                 n_rows += rows.queries.size
                 report(n_rows)
     return n_rows
+
+
+def write_alignments(path, output_format, names, aligner, blocks):
+    n_windows = n_rows = 0
+
+    def counted_blocks():
+        nonlocal n_windows
+        for block in blocks:
+            n_windows += int(np.diff(block.edges)[block.group_of_query].sum())
+            yield block
+            report(n_windows)
+
+    with (
+        atomic_file(path) as file,
+        alignment_writer(file, output_format, names, aligner.references.names) as write,
+        progress("window") as report,
+    ):
+        for rows in aligner.align(counted_blocks()):
+            write(rows)
+            n_rows += rows.queries.size
+    say(f"aligned {counted(n_windows, 'window')} of both strands")
+    say(f"wrote {counted(n_rows, 'alignment')} to {path}")
+
+
+@contextmanager
+def alignment_writer(file, output_format, queries, references):
+    """Return a function that writes alignments to an open file in the requested format."""
+    if output_format == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        queries, references = pa.array(queries, pa.string()), pa.array(references, pa.string())
+        with pq.ParquetWriter(file, ALIGNMENT_SCHEMA) as writer:
+            yield lambda rows: writer.write_table(alignment_table(rows, queries, references))
+        return
+    if output_format == "tsv":
+        file.write(ALIGNMENT_HEADER)
+    lines = alignment_bed_lines if output_format == "bed" else alignment_lines
+    yield lambda rows: file.write(lines(rows, queries, references))
 
 
 @contextmanager

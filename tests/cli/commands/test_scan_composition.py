@@ -1,6 +1,7 @@
 """bwarp scan: its formats, its options, and its one-line errors."""
 
 import gzip
+import re
 from fractions import Fraction
 
 import pyarrow.parquet as pq
@@ -114,9 +115,77 @@ def test_threads_change_nothing(scan):
     assert one == scan("-o", "-", "--threads", "3", similarity="0.25").stdout
 
 
+#: Three copies of AACCATCTGA, one with a mismatch and one reversed.
+COPIES = ">c1\nGGGAACCATCTGATTTAACCAGCTGA\n>c2\nCCTCAGATGGTTAA\n"
+ALIGNMENTS = """\
+query	reference	start	end	strand	score	edits	identity	cigar
+q	c1	3	13	+	10	0	1.000000	10=
+q	c2	2	12	-	10	0	1.000000	10=
+q	c1	16	26	+	5	1	0.900000	5=1X4=
+"""
+
+
+def test_alignments(scan, tmp_path):
+    (tmp_path / "c.fa").write_text(COPIES)
+    (tmp_path / "g.fa").write_text(">none\n\n>q words\nAACCAUCUGA\n")
+    files = {"reference": "c.fa", "queries": "g.fa", "similarity": "0.8"}
+    done = scan("-o", "out.tsv", "--align", **files)
+    assert done.rc == 0, done.stderr
+    assert (tmp_path / "out.tsv").read_text() == ALIGNMENTS
+    assert "1 query has no bases and therefore no hits" in done.stderr
+    n_windows = int(re.search(r"([0-9]+) hits at similarity", done.stderr)[1])
+    assert f"aligned {n_windows} windows of both strands" in done.stderr
+    assert "wrote 3 alignments to out.tsv" in done.stderr
+    *header, first, second, third = ALIGNMENTS.splitlines(keepends=True)
+    top = scan("-o", "-", "--align", "--top", "2", **files).stdout
+    assert top == "".join([*header, first, second])
+    best = scan("-o", "-", "--align", "--best", "1", **files).stdout
+    assert best == "".join([*header, first, second])
+    scores = ("-A", "2", "-B", "1", "-O", "5", "-E", "1", "-T", "17")
+    other = scan("-o", "-", "--align", *scores, **files).stdout
+    assert other == "".join([*header, first, second, third]).replace("\t10\t0", "\t20\t0").replace(
+        "\t5\t1", "\t17\t1"
+    )
+    assert scan("-o", "-", "--align", "-T", "-100", **files).stdout.startswith(ALIGNMENTS)
+    assert scan("-o", "out.tsv.gz", "--align", "--threads", "3", **files).rc == 0
+    assert gzip.decompress((tmp_path / "out.tsv.gz").read_bytes()).decode() == ALIGNMENTS
+
+
+def test_alignments_as_bed_and_parquet(scan, tmp_path):
+    (tmp_path / "c.fa").write_text(COPIES)
+    (tmp_path / "g.fa").write_text(">q\nAACCATCTGA\n")
+    files = {"reference": "c.fa", "queries": "g.fa", "similarity": "0.8"}
+    assert scan("-o", "-", "--align", **files).stdout == ALIGNMENTS
+    assert scan("-o", "out.bed", "--align", **files).rc == 0
+    assert (tmp_path / "out.bed").read_text() == (
+        "c1\t3\t13\tq\t1000\t+\nc2\t2\t12\tq\t1000\t-\nc1\t16\t26\tq\t900\t+\n"
+    )
+    assert scan("-o", "out.parquet", "--align", **files).rc == 0
+    header, *lines = (line.split("\t") for line in ALIGNMENTS.splitlines())
+    rows = pq.read_table(tmp_path / "out.parquet").to_pylist()
+    assert [[*row] for row in rows] == [header] * 3
+    for row, line in zip(rows, lines, strict=True):
+        assert row.pop("identity") == float(line.pop(header.index("identity")))
+        assert [str(cell) for cell in row.values()] == line
+
+
+def test_no_alignments(scan):
+    done = scan("-o", "-", "--align", "--min-score", "5")
+    assert done.stdout == ALIGNMENTS.splitlines(keepends=True)[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("-o", "out.tsv", "--align", "--regions"), "--align cannot be combined with --regions or "
+         "--count-only"),
+        (("-o", "out.tsv", "--align", "--count-only"), "--align cannot be combined with --regions "
+         "or --count-only"),
+        (("-o", "out.tsv", "--top", "3"), "--top requires --align"),
+        (("-o", "out.tsv", "-T", "3"), "--min-score requires --align"),
+        (("-o", "out.tsv", "-B", "3"), "--mismatch requires --align"),
+        (("-o", "out.tsv", "--align", "-A", "0", "-B", "0"), "match and mismatch are both 0: all "
+         "alignments would have the same score"),
         (("-o", "out.tsv", "--count-only", "--best", "2"), "--count-only cannot be combined "
          "with --best or --regions"),
         (("-o", "out.tsv", "--regions", "--best", "2"), "--best cannot be combined with "
@@ -168,7 +237,9 @@ def test_more_than_the_disk_holds_is_refused(tmp_path, monkeypatch):
 
     usage = SimpleNamespace(free=1_000_000)
     monkeypatch.setattr(program.shutil, "disk_usage", lambda folder: usage)
-    options = SimpleNamespace(max_hits=10**9, output=str(tmp_path / "x.tsv"), regions=False)
+    options = SimpleNamespace(
+        max_hits=10**9, output=str(tmp_path / "x.tsv"), regions=False, align=False
+    )
     references = SimpleNamespace(names=["chr1"])
     program.refuse_too_many(options, "tsv", 1000, ["q"], references)
     with pytest.raises(UsageError) as error:

@@ -279,6 +279,7 @@ FURTHER = {
                 "",
                 "--regions",
                 "--best 3",
+                "--align --top 3",
                 "--algorithm classes",
                 "--algorithm tiles",
                 "--algorithm gather",
