@@ -1,9 +1,10 @@
 """Align reads at their loci: CIGARs with the fewest edits, or with the best affine-gap score.
 
-Without scores, `align_loci` returns the alignment with the edits of the locus and the fewest gap
-letters. Among equal ones, gaps are leftmost: tracing back from the last base prefers a match or
-mismatch, then a deleted base, then an inserted one. With scores, `align_by_score` aligns each read
-semi-globally or locally within the stretch of its locus.
+An alignment depends on the read and the locus alone. Without scores, `align_loci` returns the
+alignment with the edits of the locus and the fewest gap letters. Among equal ones, gaps are
+leftmost: tracing back from the last base prefers a match or mismatch, then a deleted base, then an
+inserted one. With scores, `align_by_score` aligns each read semi-globally or locally within the
+stretch of its locus.
 
 The traceback reads furthest-reaching rows (`verify_cpu`), one set per number of gap letters: how
 many bases of the read can be aligned on a diagonal with a number of edits. It skips runs of equal
@@ -27,23 +28,12 @@ from bwarp.alignment.pairs import (
 )
 from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL
 from bwarp.allmap.candidates_cpu import mismatches
-from bwarp.allmap.options import Extension, FoundLoci
+from bwarp.allmap.options import Extension, FoundLoci, LocusOptions
 from bwarp.allmap.verify_cpu import LEFT, NOWHERE, RIGHT, Compared, agreeing, furthest
 from bwarp.errors import InputError
 from bwarp.reads.base_bits_cpu import copy_bases
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
-
-
-class NoAlignmentError(InputError):
-    """A read has more edits at a locus than recorded; `read` is its number."""
-
-    def __init__(self, read: int):
-        super().__init__(
-            "the index is invalid (a read has more edits at a locus than the search found): build "
-            "it again"
-        )
-        self.read = read
 
 
 class LocusAlignments(NamedTuple):
@@ -66,6 +56,33 @@ class LocusAlignments(NamedTuple):
     ends: np.ndarray
     distances: np.ndarray
     scores: np.ndarray
+
+
+def align(
+    genome: np.ndarray,
+    both: np.ndarray,
+    blocks: np.ndarray,
+    offsets: np.ndarray,
+    loci: FoundLoci,
+    limits: LocusOptions,
+    extension: Extension | None,
+) -> LocusAlignments:
+    """Align every read at each of its loci, by score or, without `extension`, by edits.
+
+    Parameters
+    ----------
+    genome : ndarray, dtype=uint64
+        Blocks of the genome.
+    both, blocks : ndarray, dtype=uint8 and uint64
+        The reads followed by their reverse complements, and the blocks of both.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    limits : LocusOptions
+        The limits that the loci were searched with.
+    """
+    if extension is None:
+        gaps = limits.gaps_of(limits.edits_of(np.diff(offsets)))
+        return align_loci(genome, blocks, offsets, loci, gaps)
+    return align_by_score(genome, both, blocks, offsets, loci, extension)
 
 
 class _ReadsAtLoci(NamedTuple):
@@ -97,7 +114,7 @@ def align_loci(
 
     Raises
     ------
-    NoAlignmentError
+    InputError
         For a locus that no search can have found.
     """
     n = len(loci.reads)
@@ -109,7 +126,10 @@ def align_loci(
     reads = _ReadsAtLoci(begins, lengths, loci.starts, loci.ends, loci.distances)
     used = _align(genome, blocks, reads, gaps[loci.reads], cigar_offsets, cigar)
     if used < 0:
-        raise NoAlignmentError(int(loci.reads[~used]))
+        raise InputError(
+            "the index is invalid (a read has more edits at a locus than the search found): build "
+            "it again"
+        )
     return LocusAlignments(
         cigar_offsets, cigar[:used].copy(), loci.starts, loci.ends, loci.distances, -loci.distances
     )
@@ -117,7 +137,7 @@ def align_loci(
 
 @compiled
 def _align(genome, blocks, reads, gaps, cigar_offsets, cigar):
-    """Write all operations; return how many, or ~i if locus i has no alignment with its edits."""
+    """Write all operations; return how many, or -1 if a locus has no alignment with its edits."""
     begins, lengths, starts, ends, distances = reads
     genome, blocks, cigar = uncounted((genome, blocks, cigar))
     reach = np.empty(1024, np.int64)
@@ -135,7 +155,7 @@ def _align(genome, blocks, reads, gaps, cigar_offsets, cigar):
             compared = Compared(starts[i], size, begins[i], length)
             letters = _reach_end(genome, blocks, compared, edits, most, reach)
             if letters < 0:
-                return ~i
+                return np.int64(-1)
             used += _trace(genome, blocks, compared, edits, most, letters, reach, cigar[used:])
         cigar_offsets[i + 1] = used
     return used

@@ -4,7 +4,7 @@
     seed_reads           seeds         parts; a sampled SA row and the steps to it per hit
     locate_seeds         hits          their positions instead
     filter_candidates    candidates    those hits that may have a locus
-    extend_candidates    loci
+    extend_candidates    loci          with the alignments of those that will be written
 
     estimate_allmap_insert_size   a text, JSON: one for all batches of pairs
 
@@ -12,7 +12,8 @@ A file starts with a chunk of reads, followed by a frame `searched`: the reads t
 searches, their edits, and the mismatches of their parts. Frames of hits follow, each with as many
 items as are processed at a time; the last step replaces hits by loci. Counters (`COUNTS`) are
 carried along. The first line holds the limits of the search and the genome of the index; in a file
-of seeds also p, because another job may sample the index anew before they are located.
+of seeds also p, because another job may sample the index anew before they are located; in a file of
+loci also how reads were aligned, and the maximum number of loci of the reads that were aligned.
 
 Values used as indices by compiled code are checked on reading, because files may come from
 elsewhere.
@@ -25,27 +26,48 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
+from bwarp.alignment.scoring import SCORE_BOUND
+from bwarp.allmap.alignments_cpu import LocusAlignments
 from bwarp.allmap.candidates_cpu import blocks_of
 from bwarp.allmap.find_cpu import Segments
-from bwarp.allmap.options import LocusOptions
+from bwarp.allmap.options import Extension, FoundLoci, LocusOptions, extension_of
 from bwarp.allmap.parts_cpu import Items, PartHits, items_of, some_items
-from bwarp.allmap.rounds import FoundRound
+from bwarp.allmap.rounds import FoundRound, following_round, last_rounds
 from bwarp.allmap.verify_cpu import COUNTS
 from bwarp.errors import InputError, UsageError
 from bwarp.index.fm_index import FMIndex
 from bwarp.io.chunk_files import ChunkFileReader, Column
 from bwarp.mapping.extension_cpu import both_strands
 from bwarp.options.finding import MOST_MISMATCHES
-from bwarp.options.mapping import ALL, MOST_EDITS
+from bwarp.options.mapping import ALL, ALLMAP, MOST_EDITS
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.reads.stored_reads import chunk_tag, stored_reads
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.uncounted import uncounted
+
+#: The maximum number of operations of an alignment: BAM counts them in 16 bits.
+MOST_OPERATIONS = (1 << 16) - 1
 
 _COUNTED = Column(np.int64, (len(COUNTS),), most=1 << 48)
 
 #: A part of a chunk file: its kind and its arrays.
 Frame = tuple[str, dict[str, np.ndarray]]
+
+
+class StoredRound(NamedTuple):
+    """The result of a round on a chunk of reads, and the alignments of its loci.
+
+    Attributes
+    ----------
+    found : FoundRound
+    alignments : LocusAlignments
+        Loci that are not written have no operations.
+    """
+
+    found: FoundRound
+    alignments: LocusAlignments
 
 
 class SearchedChunk(NamedTuple):
@@ -55,15 +77,33 @@ class SearchedChunk(NamedTuple):
     ----------
     reads : ndarray, dtype=int64
         The numbers of the reads searched.
-    blocks : ndarray, dtype=uint64
-        Blocks of all reads on both strands.
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    both, blocks : ndarray, dtype=uint8 and uint64
+        All reads on both strands, and their blocks.
     items : Items
         Items of the reads searched.
     """
 
     reads: np.ndarray
+    offsets: np.ndarray
+    both: np.ndarray
     blocks: np.ndarray
     items: Items
+
+
+class Aligned(NamedTuple):
+    """How the reads in a file of loci were aligned.
+
+    Attributes
+    ----------
+    extension : Extension or None
+        Scores; without them, alignments have the fewest edits.
+    max_places : int
+        Reads with more loci were not aligned; 0 means no limit.
+    """
+
+    extension: Extension | None
+    max_places: int = 0
 
 
 def stored_options(options: LocusOptions) -> dict:
@@ -91,6 +131,29 @@ def options_of_file(reader: ChunkFileReader) -> LocusOptions:
     if not whole or stored_options(options) != limits:
         raise InputError(f"{reader.path}: written by another version of bwarp: make it again")
     return options
+
+
+def stored_aligned(aligned: Aligned) -> dict:
+    """Return how reads were aligned for the first line of a file of loci."""
+    extension = aligned.extension
+    arguments = {"name": "edits"} if extension is None else extension.arguments
+    return {"extension": arguments, "max_places": aligned.max_places}
+
+
+def aligned_of_file(reader: ChunkFileReader) -> Aligned:
+    """Return how the reads in a file of loci were aligned."""
+    arguments, max_places = reader.holds.get("extension"), reader.holds.get("max_places")
+    try:
+        _, *scores = arguments.values()
+        whole = all(type(score) is int for score in (*scores, max_places))
+        aligned = Aligned(extension_of(**arguments), max_places)
+        ALLMAP["max_places"].check(max_places)
+        whole = whole and stored_aligned(aligned)["extension"] == arguments
+    except (AttributeError, TypeError, ValueError, UsageError):
+        whole = False
+    if not whole:
+        raise InputError(f"{reader.path}: written by another version of bwarp: make it again")
+    return aligned
 
 
 def check_all_loci(reader: ChunkFileReader) -> None:
@@ -160,6 +223,8 @@ def hits_of_frame(
     parts_of_items = np.diff(hits.part_offsets)
     if first + parts_of_items.size > n_items or parts_of_items.max(initial=0) > MOST_EDITS + 1:
         raise reader.unlike("part_offsets: more items or parts than searched")
+    if first % 2 or parts_of_items.size % 2:
+        raise reader.unlike("part_offsets: without the other strand of a read")
     items = some_items(searched.items, slice(first, first + parts_of_items.size))
     lengths = np.repeat(items.lengths, parts_of_items)
     if ((hits.starts < 0) | (hits.starts >= hits.ends) | (hits.ends > lengths)).any():
@@ -188,9 +253,35 @@ def _first_outside(starts, ends, offsets, positions, segment_text):
     return -1
 
 
-def frame_of_loci(rows: np.ndarray, counts: np.ndarray) -> Frame:
-    """Pack loci: rows of item (2 i or 2 i + 1 for read i of the chunk), start, end, distance."""
-    return "loci", {"rows": rows, "counts": counts}
+def frame_of_loci(
+    rows: np.ndarray,
+    counts: np.ndarray,
+    written: np.ndarray,
+    alignments: LocusAlignments,
+    extension: Extension | None,
+) -> Frame:
+    """Pack loci, and alignments of some.
+
+    Parameters
+    ----------
+    rows : ndarray, shape=(n, 4), dtype=int64
+        Item (2 i or 2 i + 1 for read i of the chunk), start, end, distance.
+    written : ndarray, shape=(n,), dtype=bool
+        The loci that have an alignment; other loci have a CIGAR without operations.
+    """
+    operations = np.zeros(len(rows) + 1, np.int64)
+    operations[1:][written] = np.diff(alignments.offsets)
+    arrays = {
+        "rows": rows,
+        "counts": counts,
+        "offsets": np.cumsum(operations),
+        "cigar": alignments.cigar,
+    }
+    if extension is not None:
+        # Alignments with the fewest edits cover their loci.
+        arrays["aligned"] = np.zeros((len(rows), 4), np.int64)
+        arrays["aligned"][written] = np.column_stack(alignments[2:])
+    return "loci", arrays
 
 
 def searched_chunks(
@@ -209,37 +300,191 @@ def searched_chunks(
                 options.gaps_of(arrays["edits"]),
                 arrays["mismatches"],
             )
-            blocks = blocks_of(both_strands(chunk.codes, chunk.offsets))
-            searched = SearchedChunk(arrays["reads"], blocks, items)
+            both = both_strands(chunk.codes, chunk.offsets)
+            searched = SearchedChunk(arrays["reads"], chunk.offsets, both, blocks_of(both), items)
         elif kind != "hits" or searched is None:
             raise _not_its_turn(reader, kind)
         yield searched, (kind, arrays)
     _checked(next(chunks, None), None, reads, reader, options)
 
 
-def found_rounds(
+def stored_rounds(
     reads: ChunkFileReader, readers: list[ChunkFileReader], reference: Reference
-) -> Iterator[tuple[ReadChunk, list[FoundRound], np.ndarray]]:
+) -> Iterator[tuple[ReadChunk, list[StoredRound], np.ndarray]]:
     """Yield the chunks of a file of reads, the results of each round on them, and the summed
     counters.
     """
     limits = [options_of_file(reader) for reader in readers]
+    extensions = [aligned_of_file(reader).extension for reader in readers]
     segments = Segments.of(reference)
     for chunk, *rounds in zip_longest(stored_reads(reads), *map(_by_chunk, readers)):
-        found, counts = [], np.zeros(len(COUNTS), np.int64)
-        for reader, options, of_round in zip(readers, limits, rounds, strict=True):
-            searched, loci = of_round or (None, [])
+        stored, counts = [], np.zeros(len(COUNTS), np.int64)
+        for reader, options, extension, of_round in zip(
+            readers, limits, extensions, rounds, strict=True
+        ):
+            searched, frames = of_round or (None, [])
             _checked(chunk, searched, reads, reader, options)
             if chunk is not None:
-                for arrays in loci:
+                for arrays in frames:
                     reader.check(arrays, rows=Column(np.int64, (None, 4)), counts=_COUNTED)
                     counts += arrays["counts"]
                 rows = np.concatenate(
-                    [np.empty((0, 4), np.int64), *(arrays["rows"] for arrays in loci)]
+                    [np.empty((0, 4), np.int64), *(arrays["rows"] for arrays in frames)]
                 )
-                found.append(FoundRound(searched["reads"], searched["edits"], rows))
-                _check_loci(reader, found[-1], np.diff(chunk.offsets), options, segments)
-        yield chunk, found, counts
+                found = FoundRound(searched["reads"], searched["edits"], rows)
+                lengths = np.diff(chunk.offsets)
+                _check_loci(reader, found, lengths, options, segments)
+                alignments = _joined([
+                    _alignments_of_frame(reader, arrays, lengths, extension) for arrays in frames
+                ])  # fmt: skip
+                stored.append(StoredRound(found, alignments))
+        yield chunk, stored, counts
+
+
+def _alignments_of_frame(
+    reader: ChunkFileReader,
+    arrays: dict[str, np.ndarray],
+    lengths: np.ndarray,
+    extension: Extension | None,
+) -> LocusAlignments:
+    """Return the alignments of a frame of loci whose rows are valid."""
+    rows = arrays["rows"]
+    reader.check(arrays, cigar=Column(np.uint32))
+    offsets = Column.of_offsets(arrays["cigar"].size, len(rows) + 1)
+    reader.check(arrays, offsets=offsets)
+    if extension is None:
+        _, starts, ends, distances = rows.T
+        scores = -distances
+    else:
+        reader.check(arrays, aligned=Column(np.int64, rows.shape, -SCORE_BOUND, 1 << 33))
+        starts, ends, distances, scores = arrays["aligned"].T
+    alignments = LocusAlignments(
+        arrays["offsets"],
+        arrays["cigar"],
+        starts.copy(),
+        ends.copy(),
+        distances.astype(np.int32),
+        scores.astype(np.int32),
+    )
+    invalid = _first_invalid(rows, lengths, alignments, extension is not None)
+    if invalid >= 0:
+        raise reader.unlike(f"cigar: no alignment of a read at {rows[invalid].tolist()}")
+    return alignments
+
+
+@compiled
+def _first_invalid(rows, lengths, alignments, by_score):
+    """Return the first locus whose CIGAR is neither empty nor an alignment of the whole read, with
+    clipped ends if it is by score, within the locus; -1 if there is none.
+    """
+    rows, lengths, alignments = uncounted((rows, lengths, alignments))
+    offsets, cigar, starts, ends, distances, _ = alignments
+    for i in range(len(rows)):
+        first, last = offsets[i], offsets[i + 1]
+        if first == last:
+            continue
+        length = lengths[rows[i, 0] >> 1]
+        row, column = np.int64(0), starts[i]
+        is_valid = last - first <= MOST_OPERATIONS and distances[i] >= 0
+        is_valid &= rows[i, 1] <= starts[i] and starts[i] < ends[i] and ends[i] <= rows[i, 2]
+        for at in range(first, last):
+            operation, size = cigar[at] & np.uint32(15), np.int64(cigar[at] >> np.uint32(4))
+            is_valid &= size > 0
+            if operation == MATCH:
+                row, column = row + size, column + size
+            elif operation == DELETION:
+                column += size
+            elif operation == INSERTION:
+                row += size
+            else:
+                is_valid &= by_score and operation == SOFT_CLIP and at in (first, last - 1)
+                row += size
+        if not (is_valid and row == length and column == ends[i]):
+            return i
+    return -1
+
+
+def _joined(parts: list[LocusAlignments]) -> LocusAlignments:
+    """Join alignments of the loci of several frames or rounds."""
+    if len(parts) == 1:
+        return parts[0]
+    offsets, before = [np.zeros(1, np.int64)], 0
+    for one in parts:
+        offsets.append(one.offsets[1:] + before)
+        before += one.cigar.size
+    types = LocusAlignments(np.int64, np.uint32, np.int64, np.int64, np.int32, np.int32)
+    columns = [
+        np.concatenate([np.empty(0, dtype), *(one[number] for one in parts)])
+        for number, dtype in enumerate(types)
+    ]
+    return LocusAlignments(np.concatenate(offsets), *columns[1:])
+
+
+def alignments_at(
+    readers: list[ChunkFileReader], rounds: list[StoredRound], loci: FoundLoci
+) -> LocusAlignments:
+    """Return the stored alignments at given loci of the same chunk, from the last round of each
+    read.
+
+    Raises
+    ------
+    InputError
+        If one of them has no alignment.
+    """
+    last = last_rounds([one.found for one in rounds], len(loci.searched))[loci.reads]
+    wanted = _keys(2 * loci.reads + loci.strands, loci.starts)
+    numbers = np.zeros(wanted.size, np.int64)
+    before = 0
+    for number, one in enumerate(rounds):
+        here = np.flatnonzero(last == number)
+        keys = _keys(one.found.rows[:, 0], one.found.rows[:, 1])
+        numbers[here] = before + np.searchsorted(keys, wanted[here])
+        before += keys.size
+    stored = _joined([one.alignments for one in rounds])
+    sizes = np.diff(stored.offsets)[numbers]
+    if not sizes.all():
+        missing = int(np.argmin(sizes))
+        read = loci.reads[missing]
+        raise readers[last[missing]].unlike(f"cigar: no alignment of read {read} at its locus")
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    shifts = np.repeat(stored.offsets[numbers] - offsets[:-1], sizes)
+    return LocusAlignments(
+        offsets,
+        stored.cigar[np.arange(offsets[-1]) + shifts],
+        *(column[numbers] for column in stored[2:]),
+    )
+
+
+def _keys(items: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return numbers in the order of loci."""
+    return items << 33 | starts
+
+
+def check_places(reader: ChunkFileReader, max_places: int, paired: bool) -> None:
+    """Reject loci of which some that are to be written are not aligned."""
+    most = aligned_of_file(reader).max_places
+    if most and paired:
+        raise UsageError(
+            f"--loci {reader.path}: proper pairs require the alignments of all loci: use bwarp "
+            "extend-candidates without --max-places"
+        )
+    if most and not 0 < max_places <= most:
+        raise UsageError(
+            f"--loci {reader.path}: reads with more loci than {most:,} are not aligned: use "
+            f"--max-places {most} or less"
+        )
+
+
+def check_rounds(
+    readers: list[ChunkFileReader], rounds: list[StoredRound], lengths: np.ndarray
+) -> None:
+    """Reject rounds after which reads remain to be searched."""
+    limits, last = options_of_file(readers[-1]), rounds[-1].found
+    if following_round(lengths, limits, last)[0].size:
+        raise UsageError(
+            f"--loci {readers[-1].path}: reads remain for a second round: search them with bwarp "
+            "seed-reads --after, and give the loci of both rounds"
+        )
 
 
 def _check_loci(

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from bwarp.allmap import find_cpu
-from bwarp.allmap.alignments_cpu import LocusAlignments, align_by_score, align_loci
+from bwarp.allmap.alignments_cpu import LocusAlignments
 from bwarp.allmap.candidates_cpu import blocks_of
 from bwarp.allmap.find_cpu import LociFinder, TextAndGenome
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions
@@ -197,18 +197,20 @@ class SearchedChunk(NamedTuple):
     Attributes
     ----------
     chunk : ReadChunk
-    both, blocks : ndarray
-        The reads on both strands, and their blocks.
+    both : ndarray, dtype=uint8
+        The reads on both strands.
     loci : FoundLoci
     counts : ndarray, dtype=int64
         Counters of the search (`COUNTS`).
+    align : function of FoundLoci
+        Returns the `LocusAlignments` of any of these loci.
     """
 
     chunk: ReadChunk
     both: np.ndarray
-    blocks: np.ndarray
     loci: FoundLoci
     counts: np.ndarray
+    align: Callable[[FoundLoci], LocusAlignments]
 
 
 @dataclass(frozen=True)
@@ -241,10 +243,9 @@ class LociEngine:
     @on_timeline("find loci")
     def _search(self, chunk: ReadChunk) -> SearchedChunk:
         both = both_strands(chunk.codes, chunk.offsets)
-        blocks = blocks_of(both)
-        return SearchedChunk(
-            chunk, both, blocks, *self.finder.find_batch(both, blocks, chunk.offsets)
-        )
+        reads = both, blocks_of(both), chunk.offsets
+        align = partial(self.finder.align_batch, *reads, self.task.extension)
+        return SearchedChunk(chunk, both, *self.finder.find_batch(*reads), align)
 
     def _estimate(self, first: Sequence[SearchedChunk]) -> InsertSize:
         starts = self.genome.contig_starts
@@ -286,7 +287,7 @@ def finish_chunk(
     insert : InsertSize, optional
         For pairs, to list loci pair by pair.
     """
-    chunk, both, blocks, loci, counts = one
+    chunk, both, loci, counts, align = one
     lengths, most = np.diff(chunk.offsets), task.max_places
     pairs = None
     if insert is None:
@@ -298,13 +299,7 @@ def finish_chunk(
     over = np.flatnonzero(n_loci > most) if most else np.empty(0, np.int64)
     if over.size and pairs is None:
         loci = _within(loci, n_loci <= most)
-    if task.extension is None:
-        gaps = task.limits.gaps_of(task.limits.edits_of(lengths))
-        alignments = align_loci(genome.blocks, blocks, chunk.offsets, loci, gaps)
-    else:
-        alignments = align_by_score(
-            genome.blocks, both, blocks, chunk.offsets, loci, task.extension
-        )
+    alignments = align(loci)
     skipped = int((loci.searched < 0).sum())
     with_loci = int((n_loci > 0).sum())
     certificate = Certificate(

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.allmap import candidates_cpu
+from bwarp.allmap import alignments_cpu, candidates_cpu
 from bwarp.allmap import parts_cpu as search_cpu
 from bwarp.allmap import verify_cpu as loci_cpu
-from bwarp.allmap.options import FoundLoci, LocusOptions
+from bwarp.allmap.alignments_cpu import LocusAlignments
+from bwarp.allmap.options import Extension, FoundLoci, LocusOptions
 from bwarp.allmap.parts_cpu import (
     Items,
     PartHits,
@@ -96,6 +97,18 @@ class LociFinder:
         find = partial(self.find_round, both, blocks, offsets, counts)
         return search_rounds(find, np.diff(offsets), self._options), counts
 
+    def align_batch(
+        self,
+        both: np.ndarray,
+        blocks: np.ndarray,
+        offsets: np.ndarray,
+        extension: Extension | None,
+        loci: FoundLoci,
+    ) -> LocusAlignments:
+        """Align the reads of a batch at loci of theirs; see `bwarp.allmap.alignments_cpu.align`."""
+        genome = self._genome.blocks
+        return alignments_cpu.align(genome, both, blocks, offsets, loci, self._options, extension)
+
     def find_round(self, both, blocks, offsets, counts, reads, edits) -> np.ndarray:
         """Find the loci of reads with up to `edits` edits: rows of item, start, end, distance."""
         index, genome = self._index, self._genome
@@ -120,9 +133,14 @@ class LociFinder:
 
 
 def hit_ranges(parts: Parts):
-    """Yield ranges of items with as many hits as are processed at a time, or single items."""
+    """Yield ranges of items with as many hits as are processed at a time, or of single reads.
+
+    Both strands of a read are in the same range.
+    """
     before = np.concatenate([[0], np.cumsum(parts.n_rows, dtype=np.int64)])
-    return bounded_ranges(before[parts.interval_offsets[parts.offsets]], _HITS_AT_ONCE)
+    of_reads = before[parts.interval_offsets[parts.offsets[::2]]]
+    for first, last in bounded_ranges(of_reads, _HITS_AT_ONCE):
+        yield 2 * first, 2 * last
 
 
 # The steps of the chain on the CPU, each from arrays to arrays.
@@ -144,7 +162,7 @@ class SeedingSteps:
 
 
 class VerifyingSteps:
-    """Drop hits that the bound rules out, and find the loci of the others."""
+    """Drop hits that the bound rules out, find the loci of the others, and align reads there."""
 
     def __init__(self, reference: Reference, threads: int = 1):
         self._genome = load(reference, threads)
@@ -172,3 +190,16 @@ class VerifyingSteps:
         return loci_cpu.find_loci(
             genome.blocks, reads, items, hits, positions, genome.segments, use_filter, counts
         )
+
+    def align(
+        self,
+        both: np.ndarray,
+        blocks: np.ndarray,
+        offsets: np.ndarray,
+        loci: FoundLoci,
+        limits: LocusOptions,
+        extension: Extension | None,
+    ) -> LocusAlignments:
+        """See `bwarp.allmap.alignments_cpu.align`."""
+        genome = self._genome.blocks
+        return alignments_cpu.align(genome, both, blocks, offsets, loci, limits, extension)

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.allmap import find_cpu
+from bwarp.allmap.alignments_cpu import LocusAlignments
 from bwarp.allmap.clusters_cuda import LONGER
 from bwarp.allmap.device_text_cuda import DeviceText, blocks_on_gpu, text_on_gpu
 from bwarp.allmap.hits_cuda import hits_on_gpu, keys_of_hits, located_hits, mark_hits
 from bwarp.allmap.mismatch_parts_cuda import list_elements, search_mismatch_parts
 from bwarp.allmap.near_best_cuda import loci_near_best
-from bwarp.allmap.options import FoundLoci, LocusOptions, parts_needed
+from bwarp.allmap.options import Extension, FoundLoci, LocusOptions, parts_needed
 from bwarp.allmap.parts_cpu import (
     Items,
     PartHits,
@@ -149,6 +150,17 @@ class LociFinder:
 
         found = self._pieces.each(find, len(offsets) - 1)
         return _joined([(first, loci) for first, loci, _ in found]), sum(one[2] for one in found)
+
+    def align_batch(
+        self,
+        both: np.ndarray,
+        blocks: np.ndarray,
+        offsets: np.ndarray,
+        extension: Extension | None,
+        loci: FoundLoci,
+    ) -> LocusAlignments:
+        """Do what `bwarp.allmap.find_cpu.LociFinder.align_batch` does."""
+        return self._on_host.align_batch(both, blocks, offsets, extension, loci)
 
     def _find_part(self, both, blocks, offsets, first: int, stop: int):
         """Find loci of reads `first` to `stop`, numbered from `first`, and the counters."""
@@ -278,6 +290,17 @@ class FinderOnGpus:
         with self._finders.lent() as finder:
             return finder.find_batch(both, blocks, offsets)
 
+    def align_batch(
+        self,
+        both: np.ndarray,
+        blocks: np.ndarray,
+        offsets: np.ndarray,
+        extension: Extension | None,
+        loci: FoundLoci,
+    ) -> LocusAlignments:
+        with self._finders.lent() as finder:
+            return finder.align_batch(both, blocks, offsets, extension, loci)
+
 
 def pieces_of(at_once: int) -> Pieces:
     """Return pieces that start with `at_once` reads or items."""
@@ -402,6 +425,7 @@ class VerifyingSteps:
 
     def __init__(self, reference: Reference, threads: int = 1):
         self._text = text_on_gpu(reference, pair_sorter(), threads)
+        self._on_host = find_cpu.VerifyingSteps(reference, threads)
         self._turn = threading.Lock()
         self._pinned = PinnedBuffer()
         self._reads = self._blocks = None
@@ -446,6 +470,18 @@ class VerifyingSteps:
         for _, of_piece in found:
             counts[COUNTS.index("dropped") :] += of_piece
         return np.concatenate([np.empty((0, 4), np.int64), *(rows for rows, _ in found)])
+
+    def align(
+        self,
+        both: np.ndarray,
+        blocks: np.ndarray,
+        offsets: np.ndarray,
+        loci: FoundLoci,
+        limits: LocusOptions,
+        extension: Extension | None,
+    ) -> LocusAlignments:
+        """Do what `bwarp.allmap.alignments_cpu.align` does."""
+        return self._on_host.align(both, blocks, offsets, loci, limits, extension)
 
     def _blocks_of(self, reads: np.ndarray):
         """Return the reads of a chunk on the GPU, where they stay for all frames of its hits."""

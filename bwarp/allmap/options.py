@@ -26,6 +26,19 @@ class Extension:
     local: bool
     scoring: Scoring
 
+    @property
+    def arguments(self) -> dict[str, str | int]:
+        """The arguments with which `extension_of` returns the same."""
+        scoring = self.scoring
+        match, mismatch = scoring.match_mismatch
+        return {
+            "name": "local" if self.local else "semiglobal",
+            "match": match,
+            "mismatch": mismatch,
+            "gap_open": scoring.gap_open,
+            "gap_extend": scoring.gap_extend,
+        }
+
 
 def extension_of(
     name: str = "edits",

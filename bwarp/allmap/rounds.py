@@ -72,13 +72,56 @@ def following_round(
     return reads, edits[reads]
 
 
+def loci_to_write(
+    found: FoundRound, lengths: np.ndarray, options: LocusOptions, max_places: int
+) -> np.ndarray:
+    """Return which loci of a round are written, unless reads are reported as pairs.
+
+    These are the loci near the best of reads that no later round searches, and that have at most
+    `max_places` such loci (0: no limit).
+
+    Parameters
+    ----------
+    found : FoundRound
+        All loci of each read that has any.
+    lengths : ndarray, shape=(n_reads,), dtype=int64
+
+    Returns
+    -------
+    written : ndarray, shape=(n_loci,), dtype=bool
+    """
+    reads = found.rows[:, 0] >> 1
+    is_done = np.ones(len(lengths), bool)
+    is_done[following_round(lengths, options, found)[0]] = False
+    written = is_done[reads]
+    if options.strata != ALL:
+        written &= found.rows[:, 3] <= _best(found.rows, len(lengths))[reads] + options.strata
+    if max_places:
+        written &= np.bincount(reads[written], minlength=len(lengths))[reads] <= max_places
+    return written
+
+
+def last_rounds(found: list[FoundRound], n_reads: int) -> np.ndarray:
+    """Return the number of the last round that searched each read, dtype int64; 0 for none."""
+    last = np.zeros(n_reads, np.int64)
+    for number, one in enumerate(found):
+        last[one.reads] = number
+    return last
+
+
+def loci_of_rows(rows: np.ndarray, searched: np.ndarray) -> FoundLoci:
+    """Return rows of item, start, end and distance as loci."""
+    items, starts, ends, distances = (column.copy() for column in rows.T)
+    strands = (items & 1).astype(np.uint8)
+    return FoundLoci(items >> 1, strands, starts, ends, distances.astype(np.int32), searched)
+
+
 def joined_rounds(found: list[FoundRound], n_reads: int, strata: int) -> FoundLoci:
     """Join the loci of all reads: from the last round of each, those near its best."""
     searched = np.full(n_reads, -1, np.int32)
-    last = np.zeros(n_reads, np.int64)
-    for number, one in enumerate(found):
+    last = last_rounds(found, n_reads)
+    for one in found:
         searched[one.reads] = one.edits
-        last[one.reads] = number
     if len(found) == 1:
         rows = found[0].rows
     else:

@@ -26,6 +26,9 @@ from bwarp.records.output_options import parse_read_group
 from bwarp.reference import Reference
 from bwarp.seeding.seed_tables import sibling
 
+#: Arguments of `extension_of` that have other names in the header.
+_STATED = {"name": "extension", "gap_open": "gap-open", "gap_extend": "gap-extend"}
+
 
 def given_extension(options: argparse.Namespace) -> Extension | None:
     """Return the typed scores, or None for alignments with the fewest edits."""
@@ -87,26 +90,13 @@ def open_locus_output(
     report = {ALL: "all", 0: "best"}.get(loci.strata, f"strata:{loci.strata}")
     limits = {"edits": edits, "gaps": loci.gaps, "report": report}
     limits |= {"max-places": options.max_places or None, "xa": options.xa}
-    scores = _scores_of(options.extension, extension)
+    scores = {} if extension is None else extension.arguments
+    scores = {_STATED.get(name, name): score for name, score in scores.items()}
     program = program_record("allmap", files_of_reads(paired), limits | scores)
     bam = BamOptions(
         program, read_group, read_group_id, sort_bytes(options), options.xa, compression
     )
     return open_bam(options.output, bam, reference, genome, certificate, options.threads)
-
-
-def _scores_of(name: str, extension: Extension | None) -> dict:
-    if extension is None:
-        return {}
-    scoring = extension.scoring
-    match, mismatch = scoring.match_mismatch
-    return {
-        "extension": name,
-        "match": match,
-        "mismatch": mismatch,
-        "gap-open": scoring.gap_open,
-        "gap-extend": scoring.gap_extend,
-    }
 
 
 def write_certificate(path: str | os.PathLike, certificate: Certificate) -> None:

@@ -347,4 +347,5 @@ ALLMAP = Task({
 
 #: Options that decide which loci `allmap` searches and reports.
 LOCI_SEARCHED = ("edits", "gaps", "report", "seed_mismatches")
-LOCI_WRITTEN = ("max_places", "extension", *SCORES)
+#: Options that decide how reads are aligned at their loci.
+LOCI_ALIGNED = ("extension", *SCORES)

@@ -70,8 +70,25 @@ def folder(tmp_path_factory):
             ("seed_reads", *index, *reads, "-o", folder / f"{kind}.seeds", *limits),
             ("locate_seeds", *index, "--seeds", folder / f"{kind}.seeds", "-o", hits[1]),
             ("filter_candidates", *index, *reads, *hits, "-o", candidates[1]),
-            ("extend_candidates", *index, *reads, *candidates, "-o", folder / f"{kind}.loci"),
+            (
+                "extend_candidates",
+                *index,
+                *reads,
+                *candidates,
+                "-o",
+                folder / f"{kind}.loci",
+                *(("--extension", "local") if kind == "s" else ()),
+            ),
         ]
+    after = ("--after", folder / "s.loci", "-o", folder / "t.seeds")
+    seeds, hits = ("--seeds", folder / "t.seeds"), folder / "t.hits"
+    scores = ("--extension", "local")
+    steps += [
+        ("seed_reads", *index, *reads, *after, *limits),
+        ("locate_seeds", *index, *seeds, "-o", hits),
+        ("extend_candidates", *index, *reads, "--candidates", hits, "-o", folder / "t.loci",
+         *scores),
+    ]  # fmt: skip
     of_pairs = ("--reads", folder / "p/0.reads", "--loci", folder / "p.loci")
     steps += [
         ("estimate_allmap_insert_size", *index, *of_pairs, "-o", folder / "size.json"),
@@ -85,7 +102,8 @@ def folder(tmp_path_factory):
 
 
 OF_PAIRS = ("write_alignments", "--index", "i", "--reads", "p/0.reads", "--loci", "p.loci")
-OF_SINGLE = ("write_alignments", "--index", "i", "--reads", "s/0.reads", "--loci", "s.loci")
+OF_SINGLE = ("write_alignments", "--index", "i", "--reads", "s/0.reads", "--loci", "s.loci",
+             "t.loci")  # fmt: skip
 BEST = ("--edits", "4", "--report", "best")
 
 #: The forged files, and the steps that read them.
@@ -116,13 +134,17 @@ STEPS = {
     ],
     "p.loci": [
         (*OF_PAIRS, "-o", "OUT/o.bam", "--insert-size", "150,20"),
-        (*OF_PAIRS, "-o", "OUT/o.tsv", "--extension", "local"),
+        (*OF_PAIRS, "-o", "OUT/o.tsv"),
         ("estimate_allmap_insert_size", "--index", "i", "--reads", "p/0.reads", "--loci", "p.loci",
          "-o", "OUT/o.json"),
     ],
     "s.loci": [
         ("seed_reads", "--index", "i", "--reads", "s/0.reads", "--after", "s.loci", "-o", "OUT/o",
          *BEST),
+        (*OF_SINGLE, "-o", "OUT/o.paf"),
+        (*OF_SINGLE, "-o", "OUT/o.bam"),
+    ],
+    "t.loci": [
         (*OF_SINGLE, "-o", "OUT/o.paf"),
         (*OF_SINGLE, "-o", "OUT/o.bam"),
     ],

@@ -2,7 +2,7 @@
 # from one file to the next. On a cluster, the steps of a batch are one job (`group`), and many
 # batches are searched at once. The output is identical to what find_alignments.py writes for a unit.
 
-from bwarp.options.mapping import LOCI_SEARCHED, LOCI_WRITTEN, SCORES
+from bwarp.options.mapping import LOCI_ALIGNED, LOCI_SEARCHED, SCORES
 
 # Placeholder defaults without an allmap section.
 ALLMAP = config.get("allmap", {"format": "bam", "report": "all", "seed_mismatches": "auto"})
@@ -200,10 +200,11 @@ rule extend_candidates:
         program=program("extend_candidates.py"),
         gpus=gpus_given,
         code=code("extend_candidates.py"),
+        options=alignment_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
-        " --candidates {input.candidates:q} -o {output.loci:q} --threads {threads}"
-        " --backend {resources.backend} 2> {log:q}"
+        " --candidates {input.candidates:q} -o {output.loci:q} {params.options:q}"
+        " --threads {threads} --backend {resources.backend} 2> {log:q}"
 
 
 rule estimate_allmap_insert_size:

@@ -5,7 +5,7 @@ bwarp write-alignments. The output is JSON: mean, standard deviation, bounds of 
 and orientation; - is standard output.
 """
 
-from bwarp.allmap.chain_files import check_all_loci, found_rounds
+from bwarp.allmap.chain_files import check_all_loci, stored_rounds
 from bwarp.allmap.pairs_cpu import single_insert_sizes
 from bwarp.allmap.rounds import joined_rounds
 from bwarp.cli.program import program_parser
@@ -66,13 +66,13 @@ def main(options):
         ):
             loci.check_index(index.text_checksum, index.folder)
             check_all_loci(loci)
-            for chunk, rounds, _ in found_rounds(reads, [loci], index.reference):
+            for chunk, rounds, _ in stored_rounds(reads, [loci], index.reference):
                 if chunk.ends == 1:
                     raise UsageError(f"--reads {of_reads}: no pairs: give batches of pairs")
                 most = pairs_left(chunk)
                 if not most:
                     break
-                found = joined_rounds(rounds, chunk.n_reads, ALL)
+                found = joined_rounds([one.found for one in rounds], chunk.n_reads, ALL)
                 sizes.append(single_insert_sizes(found, index.reference.contig_starts, most))
     with atomic_file(options.output, "wt") as file:
         file.write(insert_size_text(insert_size_of_parts(sizes, options.orientation)))

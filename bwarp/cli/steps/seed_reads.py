@@ -15,11 +15,11 @@ from itertools import repeat
 import numpy as np
 
 from bwarp.allmap.chain_files import (
-    found_rounds,
     frame_of_hits,
     frame_of_searched,
     options_of_file,
     stored_options,
+    stored_rounds,
 )
 from bwarp.allmap.find import steps_of
 from bwarp.allmap.find_cpu import hit_ranges
@@ -114,8 +114,8 @@ def main(options):
                     "the same --edits, --gaps, --report and --seed-mismatches"
                 )
             chunks = (
-                (chunk, found[0])
-                for chunk, found, _ in found_rounds(batch, [before], index.reference)
+                (chunk, rounds[0].found)
+                for chunk, rounds, _ in stored_rounds(batch, [before], index.reference)
             )
         for n_of_chunk, frames in in_order(search, chunks, options.threads):
             n_reads += n_of_chunk

@@ -1,4 +1,4 @@
-"""Write the loci of a batch, with their CIGARs: BAM, TSV or PAF.
+"""Write the loci of a batch, with the alignments of bwarp extend-candidates: BAM, TSV or PAF.
 
 The last step of the chain except bwarp merge-loci, after bwarp extend-candidates. The
 output is byte-identical to that of bwarp allmap for these reads. Ends of pairs are
@@ -8,15 +8,24 @@ requires that bwarp seed-reads has searched all loci.
 
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 
-from bwarp.allmap.alignments_cpu import NoAlignmentError
-from bwarp.allmap.candidates_cpu import blocks_of
-from bwarp.allmap.chain_files import check_all_loci, found_rounds, options_of_file
+import numpy as np
+
+from bwarp.allmap.chain_files import (
+    aligned_of_file,
+    alignments_at,
+    check_all_loci,
+    check_places,
+    check_rounds,
+    options_of_file,
+    stored_aligned,
+    stored_rounds,
+)
 from bwarp.allmap.find import Certificate, LociTask, SearchedChunk, finish_chunk
 from bwarp.allmap.find_cpu import load
 from bwarp.allmap.rounds import joined_rounds
 from bwarp.cli.locus_options import (
-    given_extension,
     open_locus_output,
     outputs_of,
     write_certificate,
@@ -32,7 +41,7 @@ from bwarp.mapping.extension_cpu import both_strands
 from bwarp.mapping.insert_size import InsertSize, given_insert_size, read_insert_size
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.common import INDEX_FOLDER, PAIRS_OF_READS, chunk_file
-from bwarp.options.mapping import ALL, ALLMAP, LOCI_WRITTEN, estimated_insert_size
+from bwarp.options.mapping import ALL, ALLMAP, estimated_insert_size
 from bwarp.options.option import File, Option
 from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import progress, say
@@ -64,12 +73,11 @@ def parse_options():
         *PAIRS_OF_READS,
         estimated_insert_size("bwarp allmap-insert-size"),
         ALLMAP["report"],
-        *ALLMAP.only(*LOCI_WRITTEN, "B", "xa", "read_group", "sort_memory", "stats"),
+        *ALLMAP.only("max_places", "xa", "read_group", "sort_memory", "stats"),
     )
 
 
 def main(options):
-    extension = given_extension(options)
     outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
     inputs = [options.index, options.reads, *options.loci, options.estimated_insert_size]
     check_outputs(outputs, inputs)
@@ -80,22 +88,24 @@ def main(options):
     with ExitStack() as files:
         reads = files.enter_context(open_chunk_file(options.reads, "reads"))
         readers = [files.enter_context(open_chunk_file(path, "loci")) for path in options.loci]
-        limits = options_of_file(readers[0])
+        limits, aligned = options_of_file(readers[0]), aligned_of_file(readers[0])
         for reader in readers:
             reader.check_index(index.text_checksum, index.folder)
-            if options_of_file(reader) != limits:
+            same = stored_aligned(aligned_of_file(reader)) == stored_aligned(aligned)
+            if options_of_file(reader) != limits or not same:
                 raise InputError(
-                    f"{reader.path}: searched with other limits than {readers[0].path}: give the "
-                    "rounds of one search"
+                    f"{reader.path}: searched or aligned with other options than "
+                    f"{readers[0].path}: give the rounds of one search"
                 )
+            check_places(reader, options.max_places, insert is not None)
         if insert is not None:
             check_all_loci(readers[0])
             limits = replace(limits, strata=options.report)
-        task = LociTask(limits, options.max_places, extension=extension)
+        task = LociTask(limits, options.max_places)
         encode, write = files.enter_context(
             open_locus_output(
                 options, limits, index.reference, genome.blocks, certificate, insert is not None,
-                extension,
+                aligned.extension,
             )
         )  # fmt: skip
         report = files.enter_context(progress("read", files=[options.reads]))
@@ -107,24 +117,16 @@ def main(options):
                     f"--reads {options.reads}: no pairs: omit --insert-size and "
                     "--estimated-insert-size"
                 )
+            check_rounds(readers, rounds, np.diff(chunk.offsets))
             both = both_strands(chunk.codes, chunk.offsets)
             strata = limits.strata if insert is None else ALL
-            loci = joined_rounds(rounds, chunk.n_reads, strata)
-            try:
-                searched = SearchedChunk(chunk, both, blocks_of(both), loci, counts)
-                found = finish_chunk(genome, searched, task, insert)
-            except NoAlignmentError as error:
-                of_read = [
-                    reader
-                    for reader, one in zip(readers, rounds, strict=True)
-                    if error.read in one.reads
-                ]
-                raise of_read[-1].unlike(
-                    f"rows: read {error.read} has more edits at its locus than that says"
-                ) from None
+            loci = joined_rounds([one.found for one in rounds], chunk.n_reads, strata)
+            align = partial(alignments_at, readers, rounds)
+            searched = SearchedChunk(chunk, both, loci, counts, align)
+            found = finish_chunk(genome, searched, task, insert)
             return encode(found), found.certificate
 
-        chunks = found_rounds(reads, readers, index.reference)
+        chunks = stored_rounds(reads, readers, index.reference)
         for texts, counts in in_order(finish, chunks, options.threads):
             write(texts)
             certificate.add(counts)

@@ -4,10 +4,12 @@ import json
 import random
 import shutil
 
+import numpy as np
 import pytest
 
 from bwarp.counted import counted
 from bwarp.index.store import save_index
+from bwarp.io.chunk_files import open_chunk_file
 from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.programs.programs_here import run_here
 
@@ -56,6 +58,12 @@ def chain(
     with_estimate=False,
 ):  # fmt: skip
     """Run each step on each batch; return the folder of merged outputs."""
+    written, aligned = list(written), []
+    for flag in ("--extension", "-A", "-B", "--gap-open"):
+        if flag in written:
+            at = written.index(flag)
+            aligned += written[at : at + 2]
+            del written[at : at + 2]
     work.mkdir()
     index = ("--index", folder / "i")
     program("batch_reads", *reads, "-o", work / "b", "--batch-size", batch_size, folder=work)
@@ -76,7 +84,7 @@ def chain(
                 program("filter_candidates", *index, *batch, *hits, folder=work)
                 candidates = f"{name}.candidates"
             some = ("--candidates", candidates, "-o", f"{name}.loci")
-            program("extend_candidates", *index, *batch, *some, folder=work)
+            program("extend_candidates", *index, *batch, *some, *aligned, folder=work)
             loci.append(f"{name}.loci")
         batches.append((batch, loci))
     if with_estimate:
@@ -108,6 +116,7 @@ def contents(folder):
 
 
 LIMITS = ("--edits", "4")
+BEST = (*LIMITS, "--report", "best")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +227,7 @@ def test_proper_pairs(folder, pairs, tmp_path, report, written, ending, batch_si
     ],
 )  # fmt: skip
 def test_reads_without_proper_pairs(folder, pairs, tmp_path, searched, written, message):
-    chain(folder, tmp_path / "w", pairs, (*LIMITS, *searched), (), "tsv", 1000)
+    chain(folder, tmp_path / "w", pairs, (*LIMITS, *searched), (), "tsv", 1000, True, 2)
     files = ("--reads", tmp_path / "w/b/0.reads", "--loci", tmp_path / "w/0.0.loci")
     out = ("-o", tmp_path / "o.tsv", *written)
     done = run_here("write_alignments", "--index", folder / "i", *files, *out, folder=tmp_path)
@@ -293,7 +302,7 @@ def test_the_estimate_is_of_the_first_pairs_alone(folder, pairs, tmp_path, monke
         ("pairs", LIMITS, ("--reads", "b/1.reads", "--loci", "0.0.loci"), 1,
          "0.0.loci: these loci are not from the reads in b/1.reads: give the file of reads that "
          "was searched"),
-        ("pairs", (*LIMITS, "--report", "best"), ("--reads", "b/0.reads", "--loci", "0.0.loci"), 2,
+        ("pairs", BEST, ("--reads", "b/0.reads", "--loci", "0.0.loci"), 2,
          "--loci 0.0.loci: proper pairs require all loci of their ends: use bwarp seed-reads "
          "--report all"),
         ("single", LIMITS, ("--reads", "b/0.reads", "--loci", "0.0.loci"), 2,
@@ -304,7 +313,7 @@ def test_reads_without_an_insert_size_estimate(
     folder, pairs, tmp_path, monkeypatch, reads, limits, files, rc, message
 ):
     reads = pairs if reads == "pairs" else ("-1", folder / "r.fq")
-    chain(folder, tmp_path / "w", reads, limits, (), "tsv", 400)
+    chain(folder, tmp_path / "w", reads, limits, (), "tsv", 400, rounds=1 + (limits == BEST))
     monkeypatch.chdir(tmp_path / "w")
     given = ("--index", folder / "i", *files, "-o", tmp_path / "o.json")
     done = run_here("estimate_allmap_insert_size", *given, folder=tmp_path)
@@ -366,11 +375,16 @@ def test_a_few_hits_per_frame(folder, tmp_path, monkeypatch):
 
 
 def test_a_second_round_is_needed(folder, tmp_path):
-    """The test of rounds would notice a missing round."""
-    limits = (*LIMITS, "--report", "best")
-    given = ("-1", folder / "r.fq"), limits, (), "tsv"
-    two = contents(chain(folder, tmp_path / "two", *given, 30, True, 2))
-    assert two != contents(chain(folder, tmp_path / "one", *given, 30, True, 1))
+    given = ("-1", folder / "r.fq"), BEST, (), "tsv"
+    chain(folder, tmp_path / "c", *given, 1000, True, 2)
+    loci = tmp_path / "c/0.0.loci"
+    out = ("--reads", tmp_path / "c/b/0.reads", "--loci", loci, "-o", tmp_path / "o.bam")
+    done = run_here("write_alignments", "--index", folder / "i", *out, folder=tmp_path)
+    assert (done.rc, done.left) == (2, ["c"])
+    assert done.last_line == (
+        f"write_alignments.py: error: --loci {loci}: reads remain for a second round: search them "
+        "with bwarp seed-reads --after, and give the loci of both rounds"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -431,9 +445,89 @@ def test_rounds_of_two_searches_are_refused(folder, steps, tmp_path):
     done = run_here("write_alignments", "--index", folder / "i", *out, folder=tmp_path)
     assert (done.rc, done.left) == (1, ["c"])
     assert done.last_line == (
-        f"write_alignments.py: error: {loci[1]}: searched with other limits than {loci[0]}: give "
-        "the rounds of one search"
+        f"write_alignments.py: error: {loci[1]}: searched or aligned with other options than "
+        f"{loci[0]}: give the rounds of one search"
     )
+
+
+def test_rounds_aligned_with_other_scores_are_refused(folder, tmp_path):
+    reads, files = ("-1", folder / "r.fq"), []
+    for name, written in (("v", ()), ("w", ("--extension", "local"))):
+        chain(folder, tmp_path / name, reads, BEST, written, "tsv", 1000, True, 2)
+        files.append(tmp_path / name / f"0.{len(files)}.loci")
+    out = ("--reads", tmp_path / "v/b/0.reads", "--loci", *files, "-o", tmp_path / "o.bam")
+    done = run_here("write_alignments", "--index", folder / "i", *out, folder=tmp_path)
+    assert (done.rc, done.left) == (1, ["v", "w"])
+    assert done.last_line == (
+        f"write_alignments.py: error: {files[1]}: searched or aligned with other options than "
+        f"{files[0]}: give the rounds of one search"
+    )
+
+
+def extended(folder, work, *more):
+    """Align reads again in the folder of a chain; return the flags for these loci."""
+    batch = ("--reads", work / "b/0.reads")
+    some = ("--candidates", work / "0.0.candidates", "-o", work / "few.loci", *more)
+    program("extend_candidates", "--index", folder / "i", *batch, *some, folder=work)
+    return (*batch, "--loci", work / "few.loci")
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_reads_with_many_loci_need_no_alignment(folder, tmp_path, most):
+    work = tmp_path / "c"
+    chain(folder, work, ("-1", folder / "r.fq"), LIMITS, (), "tsv", 1000)
+    loci = extended(folder, work, "--max-places", most)
+    (tmp_path / "few").mkdir()
+    outputs = []
+    for name, files in (("few", loci), ("all", (*loci[:3], work / "0.0.loci"))):
+        out = ("-o", tmp_path / f"{name}.tsv", "--max-places", most)
+        program("write_alignments", "--index", folder / "i", *files, *out, folder=tmp_path)
+        outputs.append((tmp_path / f"{name}.tsv").read_bytes())
+    assert outputs[0] == outputs[1]
+    aligned = []
+    for path in (loci[-1], work / "0.0.loci"):
+        with open_chunk_file(path, "loci") as reader:
+            sizes = [np.diff(arrays["offsets"]) for kind, arrays in reader if kind == "loci"]
+        aligned.append((np.concatenate(sizes) > 0).sum())
+    assert aligned[0] == outputs[0].count(b"\n") - 1 < aligned[1]
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ((), "reads with more loci than 2 are not aligned: use --max-places 2 or less"),
+        (("--max-places", "3"),
+         "reads with more loci than 2 are not aligned: use --max-places 2 or less"),
+        (("--max-places", "1", "--insert-size", "160,8"),
+         "proper pairs require the alignments of all loci: use bwarp extend-candidates without "
+         "--max-places"),
+    ],
+)  # fmt: skip
+def test_loci_without_alignments_are_not_written(folder, pairs, tmp_path, written, message):
+    work = tmp_path / "c"
+    chain(folder, work, pairs, LIMITS, (), "tsv", 1000)
+    loci = extended(folder, work, "--max-places", 2)
+    out = (*loci, "-o", tmp_path / "o.tsv", *written)
+    done = run_here("write_alignments", "--index", folder / "i", *out, folder=tmp_path)
+    assert (done.rc, done.left) == (2, ["c"])
+    assert done.last_line == f"write_alignments.py: error: --loci {loci[-1]}: {message}"
+
+
+def test_reads_of_a_second_round_are_aligned_once(folder, tmp_path):
+    work = tmp_path / "c"
+    chain(folder, work, ("-1", folder / "r.fq"), BEST, (), "tsv", 1000, True, 2)
+    aligned, searched = [], []
+    for number in (0, 1):
+        with open_chunk_file(work / f"0.{number}.loci", "loci") as reader:
+            frames = list(reader)
+        searched.append(set(frames[0][1]["reads"].tolist()))
+        aligned.append(set())
+        for _, arrays in frames[1:]:
+            has_some = np.diff(arrays["offsets"]) > 0
+            aligned[-1] |= set((arrays["rows"][has_some, 0] >> 1).tolist())
+    assert aligned[0]
+    assert aligned[1]
+    assert not aligned[0] & searched[1]
 
 
 @pytest.mark.parametrize(

@@ -221,14 +221,17 @@ FURTHER = {
         # Two rounds.
         "seed-reads --index index --reads alone/0.reads -o 1.seeds --edits 4 --report best",
         "locate-seeds --index index --seeds 1.seeds -o 1.hits",
-        "extend-candidates --index index --reads alone/0.reads --candidates 1.hits -o 1.loci",
+        *_lines(
+            "extend-candidates --index index --reads alone/0.reads --candidates 1.hits -o 1.loci",
+            ("--extension local", "--extension semiglobal", ""),
+        ),
         "seed-reads --index index --reads alone/0.reads -o 2.seeds --edits 4 --report best"
         " --after 1.loci",
         "locate-seeds --index index --seeds 2.seeds -o 2.hits",
         "extend-candidates --index index --reads alone/0.reads --candidates 2.hits -o 2.loci",
         *_lines(
             "write-alignments --index index --reads alone/0.reads --loci 1.loci 2.loci -o 1.bam",
-            ("", "--extension local", "--extension semiglobal", "--xa"),
+            ("", "--xa"),
         ),
     ),
     "search": (

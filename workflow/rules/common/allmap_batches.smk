@@ -118,9 +118,15 @@ def to_verify(wildcards):
     return f"{path}.{kind}"
 
 
+def alignment_flags(wildcards):
+    """Return how the reads of a unit are aligned; for pairs, at all loci of their ends."""
+    keys = LOCI_ALIGNED if is_paired(wildcards) else ("max_places", *LOCI_ALIGNED)
+    return flags_for(section("allmap"), *keys)
+
+
 def locus_flags(wildcards):
-    """Return the read group of a unit, if the format has read groups."""
-    settings, keys = section("allmap"), list(LOCI_WRITTEN)
+    """Return which loci of a unit are written, and its read group if the format has read groups."""
+    settings, keys = section("allmap"), ["max_places"]
     if is_paired(wildcards):
         keys.append("report")
         keys += ["insert_size", "orientation"] if "insert_size" in settings else []
