@@ -295,8 +295,9 @@ def _best_of_ends(found: _Found) -> _Found:
 def _best_of_positions(
     queries: np.ndarray, positions: np.ndarray, scores: np.ndarray, ties: np.ndarray
 ) -> np.ndarray:
-    """Return the row with the best score per query and position, by query and position; of several, the
-    one with the smallest value in `ties`.
+    """Return the row with the best score per query and position, by query and position.
+
+    Among equal scores, it is the row with the smallest value in `ties`.
     """
     order = np.lexsort((ties, -scores, positions, queries))
     is_first = np.ones(order.size, bool)

@@ -6,10 +6,10 @@ from bwarp.options.common import (
     ON_STDIN,
     PARTS,
     output,
-    score_options,
     sequence_file,
 )
 from bwarp.options.option import PROGRAM, File, OneOf, Option, Task, Text, Whole, yes_no
+from bwarp.options.scores import score_options
 
 _QUERIES = sequence_file(
     "queries", "Q.fa", "DNA or RNA: FASTA or FASTQ, plain or compressed", required=True,

@@ -98,9 +98,12 @@ def main(options):
         ExitStack() as files,
         open_chunk_file(options.reads, "reads") as batch,
         write_chunk_file(
-            options.output, holds="seeds", index=index.text_checksum, sa_rate=index.sa_rate,
+            options.output,
+            holds="seeds",
+            index=index.text_checksum,
+            sa_rate=index.sa_rate,
             options=stored_options(limits),
-        ) as writer,  # fmt: skip
+        ) as writer,
         progress("read", files=[options.reads]) as report,
     ):
         chunks = pairs_alone(options.reads, stored_reads(batch))
