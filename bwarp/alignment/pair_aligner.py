@@ -21,24 +21,49 @@ from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.names import refuse_nameless
 from bwarp.options.aligning import FREE_ENDS, PAIRS
 
+#: With a GPU, a batch with at most this number of cells is aligned on the CPU if the backend is
+#: auto. A call takes 1.2 to 5 ms on an H100, however few the pairs, and one core aligns these cells
+#: in 2 to 3 ms (benchmarks/results, pairs_cpu.jsonl and pairs_h200.jsonl).
+FEW_CELLS = 12_000_000
+
+#: A vector of the CPU takes as long for one pair as for this number of pairs.
+_LANES = 32
+
+
+def is_small(pairs: PairBatch) -> bool:
+    """Return whether a CPU is expected to align a batch faster than a GPU."""
+    cells = pairs.queries.lengths.astype(np.float64) * pairs.references.lengths
+    return max(cells.sum(), _LANES * cells.max(initial=0)) <= FEW_CELLS
+
 
 @dataclass(frozen=True)
 class PairAligner:
-    """A function that aligns pairs, and how to read their sequences.
+    """Functions that align pairs, and how to read their sequences.
 
     Attributes
     ----------
-    align : function of PairBatch
-        Returns `Alignments`, or `GatkAlignments` in GATK mode.
+    engines : dict of str to function of PairBatch
+        By backend, ``"cpu"`` or ``"cuda"``. A function returns `Alignments`, or `GatkAlignments` in
+        GATK mode. If there are two, the CPU aligns small batches.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
         The code of each byte of the sequences.
     scoring : Scoring or None
         None in GATK mode.
     """
 
-    align: Callable[[PairBatch], Alignments | GatkAlignments]
+    engines: dict[str, Callable[[PairBatch], Alignments | GatkAlignments]]
     code_of_byte: np.ndarray
     scoring: Scoring | None
+
+    def backend_for(self, pairs: PairBatch) -> str:
+        """Return the backend that aligns a batch."""
+        if len(self.engines) == 1:
+            return next(iter(self.engines))
+        return "cpu" if is_small(pairs) else "cuda"
+
+    def align(self, pairs: PairBatch) -> Alignments | GatkAlignments:
+        """Align a batch."""
+        return self.engines[self.backend_for(pairs)](pairs)
 
 
 def pair_aligner(
@@ -55,6 +80,7 @@ def pair_aligner(
     overhang: str | None = None,
     parameters: str | None = None,
     algorithm: str = "band",
+    small_on_cpu: bool = False,
 ) -> PairAligner:
     """Return the aligner for the options of bwarp pairs; None selects a default.
 
@@ -67,6 +93,9 @@ def pair_aligner(
     algorithm : str
         What is stored for the traceback: directions in a band, or the run lengths of Ren et al.;
         the alignments are the same.
+    small_on_cpu : bool
+        With ``"cuda"``, align small batches on the CPU, which is faster; the alignments are the
+        same. Run lengths are always computed on the GPU.
 
     Raises
     ------
@@ -79,21 +108,34 @@ def pair_aligner(
         if matrix or free_ends:
             raise UsageError("--mode gatk cannot be combined with --matrix or --free-ends")
         rules = _gatk_parameters(parameters, match, mismatch, gap_open, gap_extend)
-        align = _gatk_engine(backend, algorithm, threads, rules, overhang or "softclip")
-        return PairAligner(align, LETTER_OF_BYTE, None)
+        backends = _backends(backend, small_on_cpu and algorithm == "band")
+        engines = {
+            name: _gatk_engine(name, algorithm, threads, rules, overhang or "softclip")
+            for name in backends
+        }
+        return PairAligner(engines, LETTER_OF_BYTE, None)
     if overhang or parameters:
         raise UsageError("--overhang and --parameters require --mode gatk")
     if algorithm == "run-lengths":
         raise UsageError("--algorithm run-lengths requires --mode gatk")
     scoring = _scoring(matrix, match, mismatch, gap_open, gap_extend)
     ends = _mode(mode, free_ends)
+    engines = {
+        name: _engine(name, threads, scoring, ends) for name in _backends(backend, small_on_cpu)
+    }
+    return PairAligner(engines, scoring.code_of_byte, scoring)
+
+
+def _backends(backend: str, small_on_cpu: bool) -> list[str]:
+    return ["cuda", "cpu"] if backend == "cuda" and small_on_cpu else [backend]
+
+
+def _engine(backend: str, threads: int, scoring: Scoring, ends: Mode) -> Callable:
     if backend == "cuda":
         from bwarp.alignment.pair_ends_cuda import pair_alignments
     else:
         from bwarp.alignment.pair_ends_cpu import pair_alignments
-    return PairAligner(
-        lambda pairs: pair_alignments(pairs, scoring, ends, threads), scoring.code_of_byte, scoring
-    )
+    return lambda pairs: pair_alignments(pairs, scoring, ends, threads)
 
 
 def _scoring(matrix, match, mismatch, gap_open, gap_extend) -> Scoring:

@@ -52,7 +52,7 @@ def align_pairs(
     algorithm : str, default: "band"
         Data stored for CIGARs: "band" or, with "gatk" on a GPU, "run-lengths".
     backend : {"auto", "cpu", "cuda"}
-        Engine to use.
+        Engine to use. With "auto" and a GPU, the CPU aligns small batches, which is faster.
     threads : int, optional
         Number of threads; by default all that this process may use.
 
@@ -76,6 +76,7 @@ def align_pairs(
             overhang=overhang,
             parameters=parameters,
             algorithm=algorithm,
+            small_on_cpu=backend == "auto",
             **costs,
         ),
     )

@@ -52,7 +52,9 @@ def main(options):
         raise UsageError("--mode gatk requires .tsv output, because its CIGARs follow GATK's rules")
     check_pairs_given(options)
     chosen = {name: getattr(options, name) for name in ALIGNER_OPTIONS}
-    aligner = pair_aligner(backend, options.threads, **chosen)
+    aligner = pair_aligner(
+        backend, options.threads, **chosen, small_on_cpu=options.backend == "auto"
+    )
     compile_first(backend, options, options.pairs, options.references, options.queries)
     scoring, code_of_byte = aligner.scoring, aligner.code_of_byte
     lines = {"tsv": tsv_lines, "paf": paf_lines, "sam": None}[output_format]
@@ -62,16 +64,17 @@ def main(options):
             refuse_read_names(options.queries, named)
             return sam_records(named, alignments, scoring)
 
-    count = 0
+    count, used = 0, set()
     header = header_of(options, output_format, scoring)
     files = [options.pairs] if options.pairs else [options.references, options.queries]
     with atomic_file(options.output, "wt") as output, progress("pair", files=files) as report:
         output.write(header)
         for named in read_pairs(options, code_of_byte):
             output.write(lines(named, aligner.align(named.pairs)))
+            used.add(aligner.backend_for(named.pairs))
             count += named.pairs.count
             report(count)
-    say(f"aligned {counted(count, 'pair')} on {backend}")
+    say(f"aligned {counted(count, 'pair')} on {' and '.join(sorted(used) or [backend])}")
 
 
 def format_of(options) -> str:
