@@ -59,7 +59,7 @@ def find_seeds(
     locate : {"auto", "gpu", "hybrid", "cpu"}
         How SA rows are turned into positions; the results are the same.
     algorithm : {"schemes", "backtracking"}
-        How to search with mismatches; the results are the same.
+        How to search with mismatches; the hits are the same.
     count_only : bool, default: False
         Return only the number of hits per k-mer, without a limit: query, kmer_start, hits.
     backend : {"auto", "cpu", "cuda"}

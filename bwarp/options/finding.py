@@ -80,7 +80,8 @@ SEEDS = Task({"": (
     Option(
         "algorithm", OneOf(("schemes", "backtracking")),
         "how to search with mismatches: by bidirectional search `schemes`, or by the bounded "
-        "`backtracking` of Liu and Schmidt. The results are the same", "schemes",
+        "`backtracking` of Liu and Schmidt. The hits are the same, but `backtracking` stops above "
+        "the maximum number of hits and does not count the rest", "schemes",
     ),
     yes_no(
         "count_only",

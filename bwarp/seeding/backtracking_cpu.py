@@ -6,6 +6,9 @@ Beforehand, one pass over the forward BWT, from the last base to the first, comp
 of the mismatches in the bases after each base: every stretch that does not occur in the text costs
 one. A branch is abandoned if its mismatches plus this bound exceed the limit.
 
+As in the paper, the search of a k-mer stops as soon as it has more hits than a limit. The k-mer is
+searched before its reverse complement, and the bases are tried in the order A, C, G, T.
+
 The forward rows are updated along with the reverse ones (see `bwarp.seeding.search_schemes_cpu`),
 so that a single suffix array suffices to locate the hits.
 """
@@ -16,26 +19,38 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank import extend_left, ranks
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
-from bwarp.seeding.hits import Intervals, joined
+from bwarp.seeding.hits import NO_LIMIT, Intervals, joined
 from bwarp.seeding.kmers import PackedKmers, base_of_item
 
 _LONGEST = 64
 
 
 def search_backtracking(
-    index: FMIndex, kmers: np.ndarray, k: int, mismatches: int, threads: int = 1
+    index: FMIndex,
+    kmers: np.ndarray,
+    k: int,
+    mismatches: int,
+    stops_after: int = NO_LIMIT,
+    threads: int = 1,
 ) -> Intervals:
     """Find the rows of every string within `mismatches` of a k-mer or its reverse complement.
 
-    Parameters and result are those of `bwarp.seeding.search_schemes_cpu.search_schemes`.
+    The other parameters and the result are those of
+    `bwarp.seeding.search_schemes_cpu.search_schemes`.
+
+    Parameters
+    ----------
+    stops_after : int
+        The search of a k-mer stops when it has more hits than this; the result then contains
+        some of its hits, more than this number.
     """
     forward, reverse, packed = index.forward.arrays, index.reverse.arrays, PackedKmers.of(kmers, k)
 
-    def search_items(start: int, stop: int) -> Intervals:
-        found = _search(forward, reverse, packed, mismatches, start, stop)
+    def search_kmers(start: int, stop: int) -> Intervals:
+        found = _search(forward, reverse, packed, mismatches, stops_after, start, stop)
         return Intervals.of_items(*found.T)
 
-    return joined(for_each_range(search_items, 2 * len(kmers), threads, smallest=256))
+    return joined(for_each_range(search_kmers, len(kmers), threads, smallest=128))
 
 
 @compiled
@@ -55,8 +70,8 @@ def _least_mismatches(words, separator_rows, groups, first_rows, bases, k, least
 
 
 @compiled
-def _search(forward, reverse, kmers, mismatches, start, stop):
-    """Search items start to stop; return item, first row, rows and mismatches of each result."""
+def _search(forward, reverse, kmers, mismatches, stops_after, start, stop):
+    """Search k-mers start to stop; return item, first row, rows and mismatches of each result."""
     words, separator_rows, groups, first_rows, _ = forward
     reverse_words, reverse_separators, _, _, _ = reverse
     flat, words_a_kmer, k = kmers
@@ -70,7 +85,12 @@ def _search(forward, reverse, kmers, mismatches, start, stop):
     rows = np.empty((_LONGEST, 4), np.uint64)
     tried = np.empty(_LONGEST, np.int64)
     errors = np.zeros(_LONGEST + 1, np.int64)
-    for item in range(start, stop):
+    n_hits = np.int64(0)
+    for item in range(2 * start, 2 * stop):
+        if item % 2 == 0:
+            n_hits = np.int64(0)
+        elif n_hits > stops_after:
+            continue
         for position in range(k):
             bases[position] = base_of_item(flat, words_a_kmer, k, item, position)
         needed = _least_mismatches(words, separator_rows, groups, first_rows, bases, k, least)
@@ -113,6 +133,9 @@ def _search(forward, reverse, kmers, mismatches, start, stop):
                 found[n_found, 2] = rows[depth, base]
                 found[n_found, 3] = with_this
                 n_found += 1
+                n_hits += np.int64(rows[depth, base])
+                if n_hits > stops_after:
+                    break
                 continue
             first = firsts[depth, base]
             first_reverse = firsts_reverse[depth, base]

@@ -5,13 +5,14 @@ and its reverse complement. The stack is in local memory: at each depth the rows
 strings, which of them to try next, the mismatches so far and the bound.
 """
 
-from bwarp.gpu.cuda import cuda, uint8, uint32, uint64
+from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.sums_and_sorts import INTERVALS
 from bwarp.index.device_index_cuda import DeviceIndex, Workspace
 from bwarp.index.rank_cuda import DeviceBWT, rank_both, ranks_both
 from bwarp.seeding.exact_cuda import SearchItems, base_of
+from bwarp.seeding.hits import NO_LIMIT
 
 LONGEST = 64
 _STRINGS = 4 * LONGEST
@@ -19,10 +20,15 @@ _STRINGS = 4 * LONGEST
 _THREADS = 64
 
 
-def search_backtracking(device: DeviceIndex, items: SearchItems, mismatches: int) -> None:
-    """Find all strings within `mismatches` of the items; append them to the lists."""
+def search_backtracking(
+    device: DeviceIndex, items: SearchItems, mismatches: int, stops_after: int = NO_LIMIT
+) -> None:
+    """Find all strings within `mismatches` of the items; append them to the lists.
+
+    The search of a k-mer stops when it has more hits than `stops_after`.
+    """
     backtrack[launch(items.count // 2, _THREADS)](
-        device.forward, device.reverse, items, mismatches, device.work
+        device.forward, device.reverse, items, mismatches, stops_after, device.work
     )
 
 
@@ -46,8 +52,9 @@ def least_mismatches(bwt, items, item, least):
 
 @kernel
 def backtrack(
-    forward: DeviceBWT, reverse: DeviceBWT, items: SearchItems, mismatches: int, work: Workspace
-):
+    forward: DeviceBWT, reverse: DeviceBWT, items: SearchItems, mismatches: int, stops_after: int,
+    work: Workspace,
+):  # fmt: skip
     """Search a k-mer and its reverse complement. One thread; two sectors per node visited."""
     firsts = cuda.local.array(_STRINGS, uint32)
     firsts_reverse = cuda.local.array(_STRINGS, uint32)
@@ -56,10 +63,11 @@ def backtrack(
     errors = cuda.local.array(LONGEST, uint8)
     least = cuda.local.array(LONGEST, uint8)
     intervals, capacity = work.intervals, work.elements
+    n_hits = int64(0)
     for strand in range(2):
         item = 2 * cuda.grid(1) + strand
         depth = -1
-        if item < items.count:
+        if item < items.count and n_hits <= stops_after:
             needed = least_mismatches(forward, items, item, least)
             if needed <= mismatches:
                 depth = 0
@@ -97,6 +105,9 @@ def backtrack(
                     intervals[uint64(capacity) + slot] = firsts[at]
                     intervals[uint64(2 * capacity) + slot] = counts[at]
                     intervals[uint64(3 * capacity) + slot] = uint32(with_this)
+                n_hits += int64(counts[at])
+                if n_hits > stops_after:
+                    break
                 continue
             first, first_reverse, rows = firsts[at], firsts_reverse[at], counts[at]
             depth += 1

@@ -141,7 +141,7 @@ def count_seeds(
 ) -> np.ndarray:
     """Count the hits of every k-mer, regardless of the limit; shape=(kmers.count,), dtype=int64."""
     # All but single hits exceed a limit of one, and so are counted without being located.
-    options = SeedOptions(options.mismatches, 1, options.algorithm, options.locate)
+    options = replace(options, max_hits=1, count_all=True)
     counts = np.zeros(kmers.count, np.int64)
     for found in find_in_passes(index, kmers, options, backend, threads):
         counts[found.over_kmers] = found.over_counts
@@ -215,10 +215,10 @@ def find_sites(
     for hits in _by_kmer(found, numbers, is_site):
         sites = _once_each(hits)
         counts = np.bincount(sites.kmers)
-        over = over_limit(counts, options.max_hits)
+        over, over_counts = over_limit(counts, options)
         listed = taken(sites, ~np.isin(sites.kmers, over))
         yield FoundSeeds(
-            over.astype(np.uint32), counts[over], iter([listed] if listed.count else [])
+            over.astype(np.uint32), over_counts, iter([listed] if listed.count else [])
         )
 
 

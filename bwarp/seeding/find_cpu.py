@@ -74,13 +74,13 @@ def search_in_passes(
             ]
         )
         counts = hits_of_kmers(intervals, stop - start)
-        over = over_limit(counts, options.max_hits)
+        over, over_counts = over_limit(counts, options)
         if over.size:
             intervals = taken(intervals, counts[intervals.kmers] <= options.max_hits)
         intervals = in_kmer_order(intervals, stop - start)
         yield FoundIntervals(
             (start + over).astype(np.uint32),
-            counts[over],
+            over_counts,
             with_kmers(intervals, np.arange(start, stop)),
         )
 
@@ -90,8 +90,11 @@ def _search(
 ) -> Intervals:
     if options.mismatches == 0:
         return search_exact(index, kmers, k, threads)
-    search = search_backtracking if options.algorithm == "backtracking" else search_schemes
-    return search(index, kmers, k, options.mismatches, threads)
+    if options.algorithm == "backtracking":
+        return search_backtracking(
+            index, kmers, k, options.mismatches, options.stops_after, threads
+        )
+    return search_schemes(index, kmers, k, options.mismatches, threads)
 
 
 def located(index: FMIndex, intervals: Intervals, threads: int = 1) -> Iterator[SeedHits]:

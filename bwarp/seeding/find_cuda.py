@@ -24,7 +24,15 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.seeding.backtracking_cuda import search_backtracking
 from bwarp.seeding.exact_cuda import make_items, search_exact
 from bwarp.seeding.find import kmers_by_length, passes
-from bwarp.seeding.hits import FoundSeeds, SeedHits, SeedOptions, merge_hits, over_limit, with_kmers
+from bwarp.seeding.hits import (
+    NO_LIMIT,
+    FoundSeeds,
+    SeedHits,
+    SeedOptions,
+    merge_hits,
+    over_limit,
+    with_kmers,
+)
 from bwarp.seeding.kmers import KmerBatch
 from bwarp.seeding.locate_hits_cuda import HeldHits, count_hits, hold_hits, locate_hits
 from bwarp.seeding.search_schemes_cuda import MOST_ITEMS, kmers_at_once, search_schemes
@@ -102,8 +110,7 @@ def find_seeds(
         room -= hits.nbytes
         held.append((batch_start, hits if room >= 0 else hits.on_host()))
     counts = np.concatenate(counts) if counts else np.empty(0, np.int64)
-    over = over_limit(counts, options.max_hits)
-    over_counts = counts[over]
+    over, over_counts = over_limit(counts, options)
     counts[over] = 0
     return FoundSeeds(
         over_kmers=over.astype(np.uint32),
@@ -116,19 +123,16 @@ def _search_batches(
     device: DeviceIndex, words: np.ndarray, k: int, options: SeedOptions
 ) -> Iterator[tuple[int, np.ndarray, HeldHits]]:
     """Yield, per batch, the first k-mer, the hit counts of all k-mers, and the held results."""
-    algorithm = "exact" if options.mismatches == 0 else options.algorithm
+    algorithm = _algorithm(options)
     if algorithm == "schemes":
         size = kmers_at_once(device, k, options.mismatches)
     else:
         items = min(device.work.elements // _ELEMENTS_AN_ITEM[algorithm], MOST_ITEMS)
         size = max(1, items // 2)
-    most = options.max_hits or 1 << 62
     start = 0
     while start < len(words):
         batch = words[start : start + size]
-        found = attempt(
-            partial(_search_batch, device, batch, k, options.mismatches, algorithm, most)
-        )
+        found = attempt(partial(_search_batch, device, batch, k, options))
         if found is None:
             if len(batch) == 1:
                 raise UsageError(
@@ -141,31 +145,36 @@ def _search_batches(
         start += len(batch)
 
 
+def _algorithm(options: SeedOptions) -> str:
+    return options.algorithm if options.mismatches else "exact"
+
+
 def _search_batch(
-    device: DeviceIndex, words: np.ndarray, k: int, mismatches: int, algorithm: str, most: int
+    device: DeviceIndex, words: np.ndarray, k: int, options: SeedOptions
 ) -> tuple[np.ndarray, HeldHits] | None:
     """Return the hit counts of all k-mers and the held results; None if a list overflowed."""
-    n_intervals, n_keys, overflow = _search(device, words, k, mismatches, algorithm)
+    n_intervals, n_keys, overflow = _search(device, words, k, options)
     if overflow:
         return None
     counts = count_hits(device, n_intervals, n_keys, len(words))
-    hits = hold_hits(device, n_intervals, n_keys, counts, most)
+    hits = hold_hits(device, n_intervals, n_keys, counts, options.max_hits or NO_LIMIT)
     return counts.copy_to_host().astype(np.int64), hits
 
 
 def _search(
-    device: DeviceIndex, words: np.ndarray, k: int, mismatches: int, algorithm: str
+    device: DeviceIndex, words: np.ndarray, k: int, options: SeedOptions
 ) -> tuple[int, int, bool]:
     """Fill the lists; return the numbers of intervals and keys, and whether a list overflowed."""
     work = device.work
     items = make_items(words, k)
     work.counters.copy_to_device(np.zeros(work.counters.size, np.uint32))
+    algorithm = _algorithm(options)
     if algorithm == "exact":
         search_exact(device, items)
     elif algorithm == "backtracking":
-        search_backtracking(device, items, mismatches)
+        search_backtracking(device, items, options.mismatches, options.stops_after)
     else:
-        search_schemes(device, items, mismatches)
+        search_schemes(device, items, options.mismatches)
     counters = work.counters.copy_to_host()
     return int(counters[INTERVALS]), int(counters[KEYS]), bool(counters.max() > work.elements)
 

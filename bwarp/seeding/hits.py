@@ -11,6 +11,9 @@ from bwarp.options.finding import SEEDS
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import bounded_ranges
 
+#: No limit on the hits of a k-mer.
+NO_LIMIT = 1 << 62
+
 # Tables (dataclasses of columns): selecting and joining rows.
 
 
@@ -48,16 +51,31 @@ class SeedOptions:
         A k-mer with more hits on both strands together is counted but not located; 0 means no
         limit.
     algorithm : str
-        The algorithm for inexact matches: ``"schemes"``, or the paper's ``"backtracking"``.
+        The algorithm for inexact matches: ``"schemes"``, or the paper's ``"backtracking"``, which
+        stops searching a k-mer as soon as it has more hits than the limit.
     locate : str
         How SA rows become positions: ``"cpu"``, ``"gpu"``, the paper's ``"hybrid"`` (LF steps on
         the GPU, look-ups on the CPU), or ``"auto"``.
+    count_all : bool
+        Never stop at the limit, so that the counts of all k-mers are complete.
     """
 
     mismatches: int = 0
     max_hits: int = 128
     algorithm: str = "schemes"
     locate: str = "auto"
+    count_all: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Return whether the search of a k-mer stops when it has more hits than the limit."""
+        inexact = self.mismatches > 0 and self.algorithm == "backtracking"
+        return inexact and self.max_hits > 0 and not self.count_all
+
+    @property
+    def stops_after(self) -> int:
+        """Return the number of hits of a k-mer above which its search stops."""
+        return self.max_hits if self.stops else NO_LIMIT
 
 
 @dataclass(frozen=True)
@@ -94,7 +112,8 @@ class FoundSeeds:
     over_kmers : ndarray, dtype=uint32
         The k-mers over the limit, in order.
     over_counts : ndarray, dtype=int64
-        The number of hits of each of them.
+        The number of hits of each of them. If the search stops at the limit, one more than the
+        limit, the minimum that is known of all of them.
     hits : iterator of SeedHits
         All hits of the other k-mers, in parts, as there may be too many for memory.
     """
@@ -114,9 +133,13 @@ def check_options(options: SeedOptions, backend: str) -> None:
         )
 
 
-def over_limit(counts: np.ndarray, max_hits: int) -> np.ndarray:
-    """Return the numbers of the k-mers with more hits than the limit, if any, dtype int64."""
-    return np.flatnonzero(counts > max_hits) if max_hits else np.empty(0, np.int64)
+def over_limit(counts: np.ndarray, options: SeedOptions) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the k-mers with more hits than the limit, and their counts, int64."""
+    if not options.max_hits:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    over = np.flatnonzero(counts > options.max_hits)
+    # How many more are found depends on the order of the search.
+    return over, np.minimum(counts[over], options.max_hits + 1) if options.stops else counts[over]
 
 
 def merge_hits(streams: list[Iterator[SeedHits]]) -> Iterator[SeedHits]:

@@ -13,6 +13,7 @@ from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.seed_hits_oracle import (
     GENOMES,
     batch_of,
+    counts_when_stopped,
     hits_by_comparing,
     index_of_genome,
     kmers_like,
@@ -47,7 +48,7 @@ def search(algorithm, index, words, k, mismatches, threads=1) -> Intervals:
     if mismatches == 0:
         return search_exact(index, words, k, threads)
     function = search_schemes if algorithm == "schemes" else search_backtracking
-    return function(index, words, k, mismatches, threads)
+    return function(index, words, k, mismatches, threads=threads)
 
 
 @pytest.mark.parametrize("genome", GENOMES)
@@ -73,6 +74,22 @@ def test_backtracking_for_many_lengths(genome, mismatches):
         expected = hits_by_comparing(GENOMES[genome], kmers, mismatches)
         found = search("backtracking", index, words_of(kmers), k, mismatches)
         assert hits_of(index, found) == expected, k
+
+
+@pytest.mark.parametrize("genome", GENOMES)
+@pytest.mark.parametrize("mismatches", [1, 2])
+def test_backtracking_stops_above_the_limit(genome, mismatches):
+    index, contigs = index_of_genome(genome), GENOMES[genome]
+    for k in (9, 20):
+        kmers = [*kmers_like(contigs, k, mismatches, 8, k), b"T" * k, (b"CAG" * k)[:k]]
+        hits = hits_by_comparing(contigs, kmers, mismatches)
+        for stops_after in (1, 3, 20):
+            expected = counts_when_stopped(contigs, kmers, hits, stops_after)
+            for threads in (1, 3):
+                found = search_backtracking(
+                    index, words_of(kmers), k, mismatches, stops_after, threads
+                )
+                assert np.array_equal(hits_of_kmers(found, len(kmers)), expected)
 
 
 def test_other_sizes_of_blocks_and_prefix_tables():

@@ -45,11 +45,16 @@ def found_by(index, kmers, options, threads=1, backend="cpu") -> tuple[list, lis
     return hits, over, counts
 
 
-def expected_of(contigs, kmers, mismatches, max_hits) -> tuple[list, list, list]:
-    """Return the expected result of `found_by`: each hit is listed or counted."""
+def expected_of(contigs, kmers, mismatches, max_hits, stopped=False) -> tuple[list, list, list]:
+    """Return the expected result of `found_by`: each hit is listed or counted.
+
+    If the search stops at the limit, more hits are not counted.
+    """
     hits = hits_by_comparing(contigs, kmers, mismatches)
     counts = np.bincount([hit[0] for hit in hits], minlength=len(kmers))
     over = [int(kmer) for kmer in np.flatnonzero(counts > max_hits)] if max_hits else []
+    if stopped and max_hits:
+        counts = np.minimum(counts, max_hits + 1)
     return [hit for hit in hits if hit[0] not in over], over, counts[over].tolist()
 
 
@@ -67,6 +72,22 @@ def test_lengths_mixed_and_limits(genome, mismatches, max_hits):
     kmers = [*mixed_kmers(genome, mismatches), b"A" * 20, b"ACACACACAC"]
     found = found_by(index_of_genome(genome), kmers_of(kmers), SeedOptions(mismatches, max_hits))
     assert found == expected_of(GENOMES[genome], kmers, mismatches, max_hits)
+
+
+@pytest.mark.parametrize("genome", GENOMES)
+@pytest.mark.parametrize("mismatches", [1, 2, 3])
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_backtracking_does_not_count_beyond_the_limit(genome, mismatches, backend):
+    kmers = [*mixed_kmers(genome, mismatches), b"A" * 20, b"ACACACACAC", b"T" * 11, b"CAGCAGCAG"]
+    index = index_of_genome(genome)
+    for max_hits in (1, 2, 5, 40):
+        options = SeedOptions(mismatches, max_hits, "backtracking")
+        expected = expected_of(GENOMES[genome], kmers, mismatches, max_hits, stopped=True)
+        for threads in (1, 3):
+            assert found_by(index, kmers_of(kmers), options, threads, backend) == expected
+    counts = count_seeds(index, kmers_of(kmers), options, backend)
+    hits = hits_by_comparing(GENOMES[genome], kmers, mismatches)
+    assert counts.tolist() == np.bincount([h[0] for h in hits], minlength=len(kmers)).tolist()
 
 
 @pytest.mark.gpu
@@ -152,17 +173,19 @@ def test_a_palindrome_has_every_hit_on_both_strands():
     mismatches=st.integers(0, 2),
     max_hits=st.integers(0, 3),
     rates=st.sampled_from([(1, 0), (4, 3), (7, 2)]),
+    algorithm=st.sampled_from(["schemes", "backtracking"]),
 )
 @settings(max_examples=60, deadline=None)
-def test_any_genome(contigs, starts, k, mismatches, max_hits, rates):
+def test_any_genome(contigs, starts, k, mismatches, max_hits, rates, algorithm):
     genome = "".join(contigs).replace("N", "C").ljust(k, "A")
     kmers = [genome[start % (len(genome) - k + 1) :][:k].encode() for start in starts]
     if not set("ACGT") & set("".join(contigs)):
         contigs = [*contigs, "A"]
     contigs = [contig.encode() for contig in contigs]
     index = index_of(contigs, sa_rate=rates[0], prefix_length=rates[1])
-    found = found_by(index, kmers_of(kmers), SeedOptions(mismatches, max_hits))
-    assert found == expected_of(contigs, kmers, mismatches, max_hits)
+    found = found_by(index, kmers_of(kmers), SeedOptions(mismatches, max_hits, algorithm))
+    stopped = algorithm == "backtracking" and mismatches > 0
+    assert found == expected_of(contigs, kmers, mismatches, max_hits, stopped)
 
 
 @pytest.mark.parametrize("mismatches", [0, 1])

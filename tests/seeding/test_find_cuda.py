@@ -10,6 +10,7 @@ from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.seed_hits_oracle import (
     GENOMES,
     batch_of,
+    counts_when_stopped,
     hits_by_comparing,
     hits_of_parts,
     index_of_genome,
@@ -55,10 +56,27 @@ def test_every_window(small_lists, genome, locate, occ_rate, sa_rate):
                 counts = np.bincount([hit[0] for hit in expected], minlength=len(kmers))
                 over = np.flatnonzero(counts > 9)
                 assert found.over_kmers.tolist() == over.tolist()
-                assert found.over_counts.tolist() == counts[over].tolist()
+                most = 10 if options.stops else 10**9
+                assert found.over_counts.tolist() == np.minimum(counts[over], most).tolist()
                 assert hits_of_parts(found.hits, index.reference) == [
                     hit for hit in expected if counts[hit[0]] <= 9
                 ]
+
+
+@pytest.mark.parametrize("genome", GENOMES)
+@pytest.mark.parametrize("mismatches", [1, 2])
+def test_backtracking_stops_above_the_limit(small_lists, genome, mismatches):
+    from bwarp.seeding import find_cuda
+
+    contigs = GENOMES[genome]
+    for k in (9, 20):
+        kmers = [*kmers_like(contigs, k, mismatches, 20, k), b"T" * k, (b"CAG" * k)[:k]]
+        hits = hits_by_comparing(contigs, kmers, mismatches)
+        for max_hits in (1, 3, 20):
+            options = SeedOptions(mismatches, max_hits, "backtracking")
+            device = find_cuda.prepare(index_of_genome(genome), options)
+            [(_, counts, _)] = find_cuda._search_batches(device, kmers_of(kmers).words, k, options)
+            assert np.array_equal(counts, counts_when_stopped(contigs, kmers, hits, max_hits))
 
 
 def repetitive_genome() -> list[bytes]:

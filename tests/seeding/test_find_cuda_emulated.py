@@ -43,6 +43,7 @@ from tests.helpers.gpu.pretended_device import (
 from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.seed_hits_oracle import (
     batch_of,
+    counts_when_stopped,
     hits_by_comparing,
     hits_of_parts,
     kmers_like,
@@ -118,7 +119,8 @@ def check(index, k, options, count=10):
     counts = np.bincount([hit[0] for hit in expected], minlength=count)
     over = np.flatnonzero(counts > (options.max_hits or 10**9))
     assert found.over_kmers.tolist() == over.tolist()
-    assert found.over_counts.tolist() == counts[over].tolist()
+    most = options.max_hits + 1 if options.stops else 10**9
+    assert found.over_counts.tolist() == np.minimum(counts[over], most).tolist()
     assert hits_of_parts(found.hits, reference) == [hit for hit in expected if hit[0] not in over]
 
 
@@ -148,8 +150,22 @@ def test_exact_lengths(emulated, k):
 )
 @pytest.mark.parametrize("algorithm", ["schemes", "backtracking"])
 def test_inexact(emulated, k, mismatches, rates, locate_mode, algorithm):
-    options = SeedOptions(mismatches, 6, algorithm, locate_mode)
-    check(INDEX[rates], k, options, count=4)
+    for max_hits in (6, 1) if algorithm == "backtracking" else (6,):
+        options = SeedOptions(mismatches, max_hits, algorithm, locate_mode)
+        check(INDEX[rates], k, options, count=4)
+
+
+@pytest.mark.parametrize("mismatches", [1, 2])
+def test_backtracking_stops_above_the_limit(emulated, mismatches):
+    kmers = [*kmers_like(CONTIGS, 8, mismatches, 4, 1), b"A" * 8]
+    words = whole_queries(batch_of({str(i): kmer for i, kmer in enumerate(kmers)})).words
+    hits = hits_by_comparing(CONTIGS, kmers, mismatches)
+    for max_hits in (1, 4):
+        options = SeedOptions(mismatches, max_hits, "backtracking")
+        device = find_cuda.prepare(INDEX[64, 3], options)
+        [(_, counts, _)] = find_cuda._search_batches(device, words, 8, options)
+        expected = counts_when_stopped(CONTIGS, kmers, hits, max_hits)
+        assert counts.tolist() == expected.tolist()
 
 
 def test_lists_that_overflow_divide_the_batch(emulated, monkeypatch):

@@ -51,7 +51,7 @@ def queries(tmp_path):
     return path
 
 
-def rows_by_comparing(mismatches, max_hits=0) -> tuple[str, str]:
+def rows_by_comparing(mismatches, max_hits=0, stopped=False) -> tuple[str, str]:
     """Return the tables of hits and of k-mers over the limit."""
     names = list(QUERIES)
     hits = hits_by_comparing(GENOMES["repeats"], list(QUERIES.values()), mismatches)
@@ -65,7 +65,10 @@ def rows_by_comparing(mismatches, max_hits=0) -> tuple[str, str]:
             if kmer not in over
         ),
         "query\tkmer_start\thits\n"
-        + "".join(f"{names[kmer]}\t0\t{counts[kmer]}\n" for kmer in sorted(over)),
+        + "".join(
+            f"{names[kmer]}\t0\t{max_hits + 1 if stopped else counts[kmer]}\n"
+            for kmer in sorted(over)
+        ),
     )
 
 
@@ -75,11 +78,11 @@ SKIPPED = "query\tkmer_start\treason\n" + "".join(
 
 
 def test_tables_and_messages(run_program, index, queries, tmp_path):
-    hits, over = rows_by_comparing(1, 20)
     output = tmp_path / "new_folder" / "out.tsv"
     output.parent.mkdir()
     arguments = ("--index", index, "--queries", queries, "-o", output, "--mismatches", 1)
     for more in (("--threads", 1), ("--threads", 3), ("--algorithm", "backtracking")):
+        hits, over = rows_by_comparing(1, 20, stopped="backtracking" in more)
         done = run_program(SCRIPT, *arguments, "--max-hits", 20, "--backend", "cpu", *more)
         assert (done.rc, done.stdout) == (0, "")
         # A slow machine that compiles first reports progress before this line.

@@ -99,6 +99,28 @@ def hits_by_comparing(contigs: list[bytes], kmers: list[bytes], mismatches: int)
     return hits
 
 
+def counts_when_stopped(
+    contigs: list[bytes], kmers: list[bytes], hits: list[tuple], max_hits: int
+) -> np.ndarray:
+    """Return how many of the hits of each k-mer a search finds that stops above a limit.
+
+    It takes the strings that occur in the genome in alphabetical order, first those similar to the
+    k-mer, then those similar to its reverse complement.
+    """
+    places: dict[tuple, dict[bytes, int]] = {}
+    for number, strand, contig, position, _ in hits:
+        string = contigs[contig][position : position + len(kmers[number])]
+        of_strand = places.setdefault((number, strand), {})
+        of_strand[string] = of_strand.get(string, 0) + 1
+    counts = np.zeros(len(kmers), np.int64)
+    for number in range(len(kmers)):
+        for strand in (0, 1):
+            for _, n in sorted(places.get((number, strand), {}).items()):
+                if not max_hits or counts[number] <= max_hits:
+                    counts[number] += n
+    return counts
+
+
 def hits_of_parts(parts, reference) -> list[tuple]:
     """Return parts of `SeedHits` in the form of `hits_by_comparing`."""
     hits = []
