@@ -1,6 +1,7 @@
 """The tables of docs/papers.md: experiments of the five papers, with their published results."""
 
 from itertools import groupby
+from statistics import median
 
 from drawing.figures import Lines, machine_of, megabases_of, reference_of
 from drawing.speed_tables import significant, table
@@ -32,17 +33,43 @@ def liu(results: str):
                 seconds = (line["whole_seconds"], line["search_seconds"])
                 yield (
                     line["data_set"], reference_of(line), line["algorithm"], limit,
-                    machine_of(line), f"{line['kmers']:,}",
+                    machine_of(line), f"{line['kmers']:,}", f"{line['hits']:,}",
                     *(f"{significant(scale * one)} s" for one in seconds),
                     f"{whole[0]:g} / {whole[1]:g} s", f"{search[0]:g} / {search[1]:g} s",
                 ), [line]  # fmt: skip
 
         heads = ["data set", "reference", "algorithm", "hits of a k-mer", "machine",
-                 "k-mers measured", "whole, a million", "search alone",
+                 "k-mers measured", "their hits located", "whole, a million", "search alone",
                  "the paper's whole, one core / GPU", "its search"]  # fmt: skip
         return table(heads, results, rows())
 
     return draw
+
+
+def liu_on_gpu(lines: Lines) -> Table:
+    """Draw Tables I and II on a GPU, and positions looked up by the CPU, as in Figure 5."""
+    results = "seeds_gpu.jsonl"
+
+    def rows():
+        for line in lines(results):
+            hybrid = {run["dataset"]: run for run in line["whole_runs_hybrid"]}
+            for run in (*line["whole_runs_auto"], *line["whole_runs_all_located"]):
+                name, limited = run["dataset"], run["max_hits"] > 0
+                whole, search = LIU[name]
+                times = (
+                    f"{median(run['seconds']):.3g} s", f"{run['search_seconds']:.3g} s",
+                    f"{median(hybrid[name]['seconds']):.3g} s" if limited else "",
+                )  # fmt: skip
+                yield (
+                    name, f"{line['bases'] / 1e6:,.0f} Mb, simulated",
+                    f"at most {run['max_hits']}" if limited else "all", f"{run['hits']:,}",
+                    f"{run['over']:,}", *times, f"{whole[1]:g} s", f"{search[1]:g} s",
+                ), [line]  # fmt: skip
+
+    heads = ["data set", "reference", "hits of a k-mer", "hits located", "k-mers over the limit",
+             "whole, a million", "search alone", "whole, positions by the CPU",
+             "the paper's whole, GPU", "its search"]  # fmt: skip
+    return table(heads, results, rows())
 
 
 def drozd(lines: Lines) -> Table:
@@ -55,9 +82,12 @@ def drozd(lines: Lines) -> Table:
         for (what, reference), run in groupby(ours, lambda line: (line["what"], line["reference"])):
             run = {line["program"]: line for line in run}
             cells = (f"{run[p]['seconds']:.3g} s" if p in run else "" for p in ("bwarp", "mummer"))
-            yield (reference, what, *cells, machine_of(run["bwarp"])), list(run.values())
+            index = f"{run['bwarp']['bwarp_index_s']:.3g} s"
+            yield (reference, what, index, *cells, machine_of(run["bwarp"])), list(run.values())
 
-    return table(["reference", "what", "bwarp", "mummer", "machine"], results, rows())
+    heads = ["reference", "what", "bwarp, the index, once", "bwarp, with the index",
+             "mummer, its index included", "machine"]  # fmt: skip
+    return table(heads, results, rows())
 
 
 def streams(lines: Lines) -> Table:
@@ -99,20 +129,24 @@ def ren_lengths_on_gpu(lines: Lines) -> Table:
     return table(heads, results, rows())
 
 
-def ren_situations(lines: Lines) -> Table:
-    """Draw Table 3: GCUPS in the paper's batches, and with all batches in one call."""
-    results = "pairs_cpu.jsonl"
+def ren_situations(results: str, engine: str):
+    """Return a function that draws Table 3: GCUPS in the paper's batches, and in one call."""
 
-    def rows():
-        some = [line for line in lines(results) if str(line.get("workload")).startswith("situ")]
-        for name, run in groupby(some, lambda line: line["workload"]):
-            run = {line["handed"]: line for line in run}
-            published = next(iter(run.values()))["published_gpu_stage_1_gcups"]
-            cells = (significant(run[handed]["gcups"]) for handed in ("batches", "together"))
-            yield (name, *cells, published), list(run.values())
+    def draw(lines: Lines) -> Table:
+        def rows():
+            some = [line for line in lines(results) if str(line.get("workload")).startswith("situ")]
+            for name, run in groupby(some, lambda line: line["workload"]):
+                run = {line["handed"]: line for line in run}
+                one = run["batches"]
+                cells = (significant(run[handed]["gcups"]) for handed in ("batches", "together"))
+                published = one["published_gpu_stage_1_gcups"]
+                yield (name, f"{one['pairs']:,}", *cells, published), list(run.values())
 
-    heads = ["workload", "in batches", "together", "the paper's GPU, first stage"]
-    return table(heads, results, rows())
+        heads = ["workload", "pairs", f"{engine}, in batches", "together",
+                 "the paper's Tesla K40, in batches, first stage"]  # fmt: skip
+        return table(heads, results, rows())
+
+    return draw
 
 
 def chang(lines: Lines) -> Table:
@@ -140,6 +174,11 @@ def chang_on_gpu(lines: Lines) -> Table:
     results = "alignment_gpu.jsonl"
 
     def rows():
+        published = {
+            line["length"]: line["published_method"]
+            for line in lines("search_cpu.jsonl")
+            if line.get("part") == "chang"
+        }
         lengths: dict[int, dict[str, dict]] = {}
         for line in lines(results):
             # The benchmark also times two queries at once, unlike the paper.
@@ -151,20 +190,24 @@ def chang_on_gpu(lines: Lines) -> Table:
                 f"{sum(run[engine]['ms'].values()):.3g}" if engine in run else ""
                 for engine in ("prefix scan", "profile")
             )
-            yield (length, *cells), list(run.values())
+            yield (length, *cells, published.get(length, "")), list(run.values())
 
-    return table(["length", "prefix scan, ms", "profile, ms"], results, rows())
+    heads = ["length", "prefix scan, ms", "profile, ms",
+             "the paper's method on a Tesla C1060, ms"]  # fmt: skip
+    return table(heads, results, rows())
 
 
 TABLES = {
     "Liu and Schmidt": liu("seeds_tables.jsonl"),
+    "Liu and Schmidt on a GPU": liu_on_gpu,
     "Liu and Schmidt, backtracking": liu("seeds_backtracking.jsonl"),
     "Liu and Schmidt, all located": liu("seeds_located.jsonl"),
     "Drozd": drozd,
     "Breland, streams": streams,
     "Ren, lengths": ren_lengths,
     "Ren, lengths on a GPU": ren_lengths_on_gpu,
-    "Ren, situations": ren_situations,
+    "Ren, situations": ren_situations("pairs_cpu.jsonl", "one core"),
+    "Ren, situations on a GPU": ren_situations("pairs_h200.jsonl", "a GPU"),
     "Chang and Chen": chang,
     "Chang and Chen on a GPU": chang_on_gpu,
 }
