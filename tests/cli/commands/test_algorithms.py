@@ -86,7 +86,12 @@ def test_a_gpu_gives_the_bytes_of_the_default(run_program, tmp_path, name):
         text = "".join(f">{key}\n{letters}\n" for key, letters in records.items())
         (tmp_path / f"{file}.fa").write_text(text)
     (program, *arguments), algorithm = RUNS[name]
-    runs = {"cpu.tsv": ("--backend", "cpu"), "default.tsv": (), "o.tsv": ("--algorithm", algorithm)}
+    runs = {
+        "cpu.tsv": ("--backend", "cpu"),
+        "gpu.tsv": ("--backend", "cuda"),
+        "default.tsv": (),
+        "o.tsv": ("--algorithm", algorithm),
+    }
     for output, more in runs.items():
         done = run_program(f"{program}.py", *arguments, "-o", output, *more, cwd=tmp_path)
         assert done.rc == 0, done.stderr
