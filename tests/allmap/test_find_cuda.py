@@ -7,12 +7,12 @@ from bwarp.allmap import find as engine
 from bwarp.allmap import find_cpu
 from bwarp.allmap.candidates_cpu import blocks_of
 from bwarp.allmap.options import LocusOptions
-from bwarp.allmap.parts_cpu import hits_of, items_of, kept_hits
+from bwarp.allmap.parts_cpu import hits_of, items_of, kept_hits, seed_mismatches
 from bwarp.allmap.verify_cpu import COUNTS
 from bwarp.index.locate_cpu import look_up
 from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.oracles.mapping_oracle import codes_in, flat, index_and_genome
-from tests.mapping.test_pipeline_cuda import contigs, reads_of
+from tests.mapping.test_pipeline_cuda import contigs, opposite, random_bases, reads_of
 
 pytestmark = pytest.mark.gpu
 
@@ -41,9 +41,13 @@ def small():
 )
 @pytest.mark.parametrize("hits", [None, 500])
 def test_as_the_cpu(small, options, hits):
+    index, reads = small
+    assert_as_the_cpu(index, reads, options, hits)
+
+
+def assert_as_the_cpu(index, reads, options, hits=None):
     from bwarp.allmap import find_cuda
 
-    index, reads = small
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     blocks = blocks_of(both)
@@ -57,6 +61,66 @@ def test_as_the_cpu(small, options, hits):
     for name, column in vars(expected).items():
         assert np.array_equal(getattr(found, name), column), name
     assert gpu_counts.tolist() == counts.tolist()
+
+
+@pytest.fixture(scope="module")
+def hard():
+    """Short reads of random and repetitive stretches, with runs of N in both."""
+    rng = np.random.default_rng(4)
+    unit = random_bases(rng, 90)
+    parts = [random_bases(rng, 5000), unit, b"N" * 9, random_bases(rng, 9000), unit[:60], unit]
+    repeats = [b"ACGTTGCA" * 12, b"N" * 9, b"CAG" * 25, unit]
+    index, genome = index_and_genome([b"".join(parts), b"".join(repeats)])
+    codes, reads = codes_in(genome), []
+    for number in range(400):
+        length = int(rng.choice([*range(3, 60), *[100] * 20, 150]))
+        # A quarter of the reads come from the repeats.
+        start = int(rng.integers(0 if number % 4 else codes.size - 270, codes.size - length))
+        read = codes[start : start + length].copy()
+        wrong = rng.random(length) < rng.choice([0, 0.02, 0.1])
+        read[wrong] = rng.integers(0, 5, np.count_nonzero(wrong))
+        reads.append(opposite(read) if rng.random() < 0.5 else read)
+    return index, reads
+
+
+@pytest.mark.parametrize("mismatches", [1, 2, 3, 4])
+@pytest.mark.parametrize(("edits", "gaps"), [(4, 0), (6, 0), (6, 2), (3, 3)])
+@pytest.mark.parametrize("elements", [None, 100])
+def test_parts_with_mismatches(hard, monkeypatch, edits, gaps, mismatches, elements):
+    from bwarp.allmap import find_cuda
+
+    if elements:
+        # Batches are halved, and the lists of single parts doubled.
+        monkeypatch.setattr(find_cuda, "list_elements", lambda _: elements)
+    index, reads = hard
+    reads = reads[:60] if elements else reads
+    options = LocusOptions(edits, gaps=gaps, mismatches=mismatches)
+    assert_as_the_cpu(index, reads, options)
+
+
+@pytest.mark.parametrize("mismatches", [1, 2, 3, 4])
+@pytest.mark.parametrize("gaps", [0, 1])
+def test_the_seeding_step_with_mismatches(hard, mismatches, gaps):
+    index, reads = hard
+    codes, offsets = flat(reads)
+    both, lengths = both_strands(codes, offsets), np.diff(offsets)
+    options = LocusOptions(5, gaps=gaps, mismatches=mismatches)
+    numbers = np.flatnonzero(lengths > 5)
+    edits = options.edits_of(lengths[numbers])
+    gap_letters = options.gaps_of(edits)
+    of_reads = seed_mismatches(index, lengths[numbers], edits, gap_letters, options)
+    assert {0, mismatches} == set(of_reads.tolist())
+    items = items_of(offsets, numbers, edits, gap_letters, of_reads)
+    found, expected = (
+        engine.steps_of(backend).SeedingSteps(index, options).search_parts(both, items)
+        for backend in ("cuda", "cpu")
+    )
+    for parts in (found, expected):
+        # Without rows, there is no first row.
+        parts.first_rows[parts.n_rows == 0] = 0
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
 
 
 def test_steps_are_as_the_cpus(small):

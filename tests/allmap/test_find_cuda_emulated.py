@@ -9,7 +9,7 @@ from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, ind
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
-from bwarp.allmap import find_cuda
+from bwarp.allmap import find_cuda, mismatch_parts_cuda
 from bwarp.allmap import parts_cpu as rare_cuts_cpu
 from bwarp.allmap import parts_cuda as rare_cuts_cuda
 from bwarp.allmap import verify_cuda as loci_cuda
@@ -68,11 +68,32 @@ def test_as_the_cpu(monkeypatch, number):
     assert_same(*both_engines(contigs, reads, options, monkeypatch, prefix_length=1 + number % 3))
 
 
-@pytest.mark.parametrize("number", range(20, 26))
+@pytest.mark.parametrize("number", range(20, 28))
 def test_parts_with_mismatches(monkeypatch, number):
-    contigs, reads, edits, gaps = case(number)
-    options = LocusOptions(edits, gaps=gaps, mismatches=1 + number % 2)
+    contigs, _, edits, _ = case(number)
+    edits = max(edits, 1)
+    reads = hard_reads(random.Random(number), contigs, 3, edits)
+    options = LocusOptions(edits, gaps=number % 3 // 2, mismatches=1 + number % 4)
     assert_same(*both_engines(contigs, reads, options, monkeypatch))
+
+
+def test_lists_of_a_search_that_are_too_short(monkeypatch):
+    """Batches are halved, and the lists of a single part doubled."""
+    make, made = mismatch_parts_cuda.make_workspace, []
+    monkeypatch.setattr(
+        mismatch_parts_cuda,
+        "make_workspace",
+        lambda elements: made.append(elements) or make(elements),
+    )
+    monkeypatch.setattr(find_cuda, "list_elements", lambda _: 2)
+    monkeypatch.setattr(mismatch_parts_cuda, "kmers_at_once", lambda *_: 3)
+    rng = random.Random(3)
+    contigs = [[rng.randrange(2) for _ in range(80)]]
+    reads = [contigs[0][1:13], contigs[0][30:42], [3 - base for base in contigs[0][2:14]]]
+    options = LocusOptions(2, gaps=0, mismatches=2)
+    assert_same(*both_engines(contigs, reads, options, monkeypatch))
+    assert made[0] == 2
+    assert max(made) > 2
 
 
 @pytest.mark.parametrize("many", [-1, 3])

@@ -4,6 +4,8 @@ Alignments with gaps are computed by the CPU engine: the GPU kernels have their 
 slow in plain Python.
 """
 
+import functools
+
 import numpy as np
 
 from bwarp.alignment.pair_ends_cpu import pair_alignments, pair_ends
@@ -14,7 +16,7 @@ from bwarp.gpu.cuda import cuda
 from bwarp.index import device_index_cuda, locate_cuda, memory_plan
 from bwarp.mapping import extension_cuda
 from bwarp.mapping import final_alignments_cuda as gapped_alignments_cuda
-from bwarp.seeding import exact_cuda, search_schemes_cuda
+from bwarp.seeding import exact_cuda, search_schemes_cpu, search_schemes_cuda
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import pair_sorter, pretend_gpu
 
@@ -32,6 +34,10 @@ def pretend(monkeypatch, gpus=1):
     for module in (device_index_cuda, exact_cuda, locate_cuda, prefix_sum, search_schemes_cuda):
         monkeypatch.setattr(module, "_THREADS", 32)
     monkeypatch.setattr(search_schemes_cuda, "_BLOCKS_A_PROCESSOR", 2)
+    # Short starts, as the table of strings is as long.
+    monkeypatch.setattr(search_schemes_cpu, "LONGEST_START", 3)
+    choose = functools.cache(search_schemes_cpu.choose_schemes.__wrapped__)
+    monkeypatch.setattr(search_schemes_cuda, "choose_schemes", choose)
     monkeypatch.setattr(prefix_sum, "TILE", 32)
     monkeypatch.setattr(device_index_cuda, "pair_sorter", pair_sorter)
     monkeypatch.setattr(memory_plan, "SHORTEST_STRING", 2)
