@@ -102,6 +102,8 @@ class FMIndex:
     suffix_array : ndarray, shape=(ceil(n_rows / sa_rate),), dtype=uint32
         Text positions of the forward rows 0, sa_rate, 2 sa_rate, ... (RSA in the paper).
     sa_rate : int
+    start_tables : dict
+        See `bwarp.seeding.search_schemes_cpu.start_tables`; filled when first used.
     """
 
     reference: Reference
@@ -110,6 +112,7 @@ class FMIndex:
     prefix_table: np.ndarray = field(repr=False)
     suffix_array: np.ndarray = field(repr=False)
     sa_rate: int
+    start_tables: dict = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def prefix_length(self) -> int:

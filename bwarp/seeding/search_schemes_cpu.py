@@ -257,7 +257,7 @@ def search_schemes(
 
 
 def start_tables(index: FMIndex, lengths: set[int], threads: int = 1) -> dict[int, np.ndarray]:
-    """Return the rows of all strings of the given lengths.
+    """Return the rows of all strings of the given lengths, made once per index.
 
     Returns
     -------
@@ -265,15 +265,15 @@ def start_tables(index: FMIndex, lengths: set[int], threads: int = 1) -> dict[in
         First row forward, first row reverse, number of rows; the index is the string as a number in
         base 4.
     """
+    missing = lengths - index.start_tables.keys()
     table, reverse = np.array([[0, 0, index.forward.n_rows]], np.uint32), index.reverse.arrays
-    tables = {}
-    for length in range(1, max(lengths) + 1):
+    for length in range(1, max(missing, default=0) + 1):
         longer = np.zeros((4**length, 3), np.uint32)
         for_each_range(partial(_grow_table, reverse, table, longer), len(table), threads)
         table = longer
-        if length in lengths:
-            tables[length] = table
-    return tables
+        if length in missing:
+            index.start_tables[length] = table
+    return {length: index.start_tables[length] for length in lengths}
 
 
 def _grow(index: FMIndex, kmers: PackedKmers, search: Search, nodes: np.ndarray) -> np.ndarray:
