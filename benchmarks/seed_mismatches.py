@@ -2,7 +2,7 @@
 """Time the search for all loci by the mismatches within parts, on a CPU core or on a GPU.
 
     python benchmarks/seed_mismatches.py -o benchmarks/results/seed_mismatches.jsonl
-    python benchmarks/seed_mismatches.py -o benchmarks/results/seed_mismatches_gpu.jsonl \\
+    python benchmarks/seed_mismatches.py -o benchmarks/results/seed_mismatches.jsonl \\
         --backend cuda --reads 400000
 
 Probes of 20 bases and reads of 100 bases come from human chr20, or from a simulated genome if it is
@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from frame.environment import gpu_name
 from frame.options import add_folder, large_file, new_parser, read_options, skip_without_gpu
 from frame.results import Results
 from frame.simulated import make_genome, make_index
@@ -123,8 +124,10 @@ def timed_batches(finder, codes: np.ndarray, offsets: np.ndarray, repeats: int) 
 
 if __name__ == "__main__":
     options = parse_options()
+    gpu = {}
     if options.backend == "cuda":
         skip_without_gpu()
-    results = Results(options.output)
+        gpu["gpu"] = gpu_name()
+    results = Results(options.output, **gpu)
     for line in measure(options):
         results.add(**line)

@@ -111,6 +111,34 @@ def loci(lines: Lines) -> Table:
     return table(heads, results, rows())
 
 
+def seed_mismatches(lines: Lines) -> Table:
+    """Draw a row per kind of read and mismatches within parts: one core, and a GPU."""
+    results = "seed_mismatches.jsonl"
+
+    def rows():
+        kinds: dict[tuple, dict[str, dict]] = {}
+        for line in lines(results):
+            key = line["length"], line["edits"], line["gaps"], line["mismatches"]
+            kinds.setdefault(key, {})[line["backend"]] = line
+        for (length, edits, gaps, mismatches), engines in kinds.items():
+            line = next(iter(engines.values()))
+            times = (
+                f"{significant(engines[name][seconds] / engines[name]['reads'] * 1e6)} µs"
+                if name in engines else ""
+                for name, seconds in (("cpu", "processor_seconds"), ("cuda", "seconds"))
+            )  # fmt: skip
+            reads = line["reads"]
+            yield (
+                f"{length} b", f"{edits}, {gaps}", f"{mismatches}{', auto' * line['chosen']}",
+                line["parts"] // (2 * reads), significant(line["located"] / reads),
+                significant(line["loci"] / reads), *times,
+            ), list(engines.values())  # fmt: skip
+
+    heads = ["reads", "edits, gaps", "mismatches", "parts", "hits per read", "loci per read",
+             "one core, per read", "GPU, per read"]  # fmt: skip
+    return table(heads, results, rows())
+
+
 def off_targets(lines: Lines) -> Table:
     """Draw a row per limit: the searches of bwarp and Sassy, and the whole program."""
     results = "offtargets.jsonl"
@@ -255,6 +283,7 @@ TABLES = {
     "matches": beside("job", "mems_cpu.jsonl", "mummer"),
     "matches on a GPU": matches_on_gpu,
     "loci": loci,
+    "mismatches within parts": seed_mismatches,
     "off-targets": off_targets,
     "mapping": mapping,
     "mapping on many cores": mapping_on_many_cores,

@@ -283,6 +283,9 @@ _THREADS = 256
 # As many rounds of blocks as run at once, six or eight depending on the registers of the kernel.
 _BLOCKS_A_PROCESSOR = 24
 
+# The strings for k-mers shorter than those that the plan provides: a table of 268 MB.
+_SHORT_STRINGS = 12
+
 # Each search has its own counters: of checks, and of nodes after every step.
 _COUNTERS_A_SEARCH = 66
 
@@ -300,7 +303,7 @@ def elements_an_item(device: DeviceIndex, k: int, mismatches: int) -> int:
     searches = choose_schemes(k, mismatches, device.forward.n_rows)
     longest = 1
     for search in searches:
-        length = min(k, max(device.plan.string_length, search.start_length))
+        length = _string_length(device, search, k)
         longest = max(longest, _tables_of(device, search, k, length).codes.size)
     return 3 * longest
 
@@ -314,7 +317,7 @@ def kmers_at_once(device: DeviceIndex, k: int, mismatches: int) -> int:
 def _run_search(device, items, mismatches, search, number) -> None:
     work = device.work
     counter = 2 + number * _COUNTERS_A_SEARCH
-    strings = device.table(min(items.k, max(device.plan.string_length, search.start_length)))
+    strings = device.table(_string_length(device, search, items.k))
     on_device = _tables_of(device, search, items.k, strings.length)
     done = strings.length - search.start_length
     remaining = len(search.positions) - done
@@ -343,6 +346,12 @@ def _run_search(device, items, mismatches, search, number) -> None:
     if device.text is not None:
         check_rows[blocks, _THREADS](device.text, items, on_device, mismatches, work, counter)
     finish_nodes[blocks, _THREADS](on_device, work, counter + 1 + remaining)
+
+
+def _string_length(device: DeviceIndex, search: Search, k: int) -> int:
+    """Return the length of the strings with which a search begins."""
+    longest = device.plan.string_length
+    return max(min(k, longest if k >= longest else _SHORT_STRINGS), search.start_length)
 
 
 def _make_tables(search: Search, k: int, length: int) -> SearchTables:
