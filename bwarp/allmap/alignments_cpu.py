@@ -11,6 +11,7 @@ many bases of the read can be aligned on a diagonal with a number of edits. It s
 bases 64 at a time and consults the rows only where a base differs.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numba
@@ -26,13 +27,14 @@ from bwarp.alignment.pairs import (
     PairBatch,
     Sequences,
 )
-from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL
+from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL, Mode
 from bwarp.allmap.candidates_cpu import mismatches
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions
 from bwarp.allmap.verify_cpu import LEFT, NOWHERE, RIGHT, Compared, agreeing, furthest
 from bwarp.errors import InputError
 from bwarp.reads.base_bits_cpu import copy_bases
 from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.threads import bounded_ranges
 from bwarp.runtime.uncounted import uncounted
 
 
@@ -85,14 +87,53 @@ def align(
     return align_by_score(genome, both, blocks, offsets, loci, extension)
 
 
-class _ReadsAtLoci(NamedTuple):
-    """The reads of loci: where each begins on its strand, and its bases; and the loci."""
+class ReadsAtLoci(NamedTuple):
+    """The read of each locus, and the locus.
+
+    Attributes
+    ----------
+    begins, lengths : ndarray, shape=(n,), dtype=int64
+        Where the read begins on its strand, among the reads and their reverse complements.
+    starts, ends : ndarray, shape=(n,), dtype=int64
+    distances : ndarray, shape=(n,), dtype=int32
+    """
 
     begins: np.ndarray
     lengths: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
     distances: np.ndarray
+
+
+def reads_at(offsets: np.ndarray, loci: FoundLoci) -> ReadsAtLoci:
+    """Return the reads at loci, given where each read begins."""
+    begins = offsets[loci.reads] + loci.strands.astype(np.int64) * offsets[-1]
+    lengths = np.diff(offsets)[loci.reads]
+    return ReadsAtLoci(begins, lengths, loci.starts, loci.ends, loci.distances)
+
+
+def no_alignment() -> InputError:
+    """Return the error for a locus that no search can have found."""
+    return InputError(
+        "the index is invalid (a read has more edits at a locus than the search found): build it "
+        "again"
+    )
+
+
+def joined_alignments(parts: list[LocusAlignments]) -> LocusAlignments:
+    """Join the alignments of several lists of loci."""
+    if len(parts) == 1:
+        return parts[0]
+    offsets, before = [np.zeros(1, np.int64)], 0
+    for one in parts:
+        offsets.append(one.offsets[1:] + before)
+        before += one.cigar.size
+    types = LocusAlignments(np.int64, np.uint32, np.int64, np.int64, np.int32, np.int32)
+    columns = [
+        np.concatenate([np.empty(0, dtype), *(one[number] for one in parts)])
+        for number, dtype in enumerate(types)
+    ]
+    return LocusAlignments(np.concatenate(offsets), *columns[1:])
 
 
 def align_loci(
@@ -121,15 +162,9 @@ def align_loci(
     # Each gap letter needs its own operation and one before it, plus one at the end.
     most = int((2 * loci.distances + 1).sum(dtype=np.int64))
     cigar_offsets, cigar = np.zeros(n + 1, np.int64), np.empty(most, np.uint32)
-    begins = offsets[loci.reads] + loci.strands.astype(np.int64) * offsets[-1]
-    lengths = np.diff(offsets)[loci.reads]
-    reads = _ReadsAtLoci(begins, lengths, loci.starts, loci.ends, loci.distances)
-    used = _align(genome, blocks, reads, gaps[loci.reads], cigar_offsets, cigar)
+    used = _align(genome, blocks, reads_at(offsets, loci), gaps[loci.reads], cigar_offsets, cigar)
     if used < 0:
-        raise InputError(
-            "the index is invalid (a read has more edits at a locus than the search found): build "
-            "it again"
-        )
+        raise no_alignment()
     return LocusAlignments(
         cigar_offsets, cigar[:used].copy(), loci.starts, loci.ends, loci.distances, -loci.distances
     )
@@ -258,8 +293,9 @@ def _trace(genome, blocks, compared, all_edits, most, letters, reach, cigar):
 # alignment may lose as little on a nearby diagonal, so it is skipped only where all bases agree.
 
 
-#: Loci aligned at a time; their stretches are copied out of the genome.
-_AT_ONCE = 1 << 16
+#: Bases of reads that are aligned at a time; the stretches of their loci are copied out of the
+#: genome.
+_BASES_AT_ONCE = 1 << 23
 
 
 def align_by_score(
@@ -280,29 +316,56 @@ def align_by_score(
         The reads followed by their reverse complements, and the blocks of both.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     """
-    n = len(loci.reads)
-    begins = offsets[loci.reads] + loci.strands.astype(np.int64) * offsets[-1]
-    lengths = np.diff(offsets)[loci.reads].astype(np.int32)
-    starts, ends = loci.starts.copy(), loci.ends.copy()
-    distances, scores = np.zeros((2, n), np.int32)
+    reads = reads_at(offsets, loci)
+    differing = np.empty(len(loci.reads), np.int32)
+    waiting = _without_gaps(genome, blocks, reads, most_mismatches(extension), differing)
+
+    def align_pairs(rows: np.ndarray, mode: Mode) -> Alignments:
+        sizes = (reads.ends - reads.starts)[rows].astype(np.int32)
+        stretches = Sequences(*copy_bases(genome, reads.starts[rows], sizes), sizes)
+        lengths = reads.lengths[rows].astype(np.int32)
+        pairs = PairBatch(Sequences(both, reads.begins[rows], lengths), stretches)
+        return pair_alignments(pairs, extension.scoring, mode)
+
+    return with_gaps(reads, extension, waiting, differing, align_pairs, _BASES_AT_ONCE)
+
+
+def with_gaps(
+    reads: ReadsAtLoci,
+    extension: Extension,
+    waiting: np.ndarray,
+    differing: np.ndarray,
+    align_pairs: Callable[[np.ndarray, Mode], Alignments],
+    bases_at_once: int,
+) -> LocusAlignments:
+    """Join alignments without gaps and those of the loci where gaps may score more.
+
+    Parameters
+    ----------
+    waiting : ndarray, dtype=int64
+        The loci to align.
+    differing : ndarray, shape=(n,), dtype=int32
+        The mismatches of each of the others, which are all of its edits.
+    align_pairs : function of loci and mode
+        Aligns the reads at these loci.
+    bases_at_once : int
+        Bases of reads that are aligned at a time, except for a single read.
+    """
+    n = len(reads.begins)
+    match, mismatch = extension.scoring.match_mismatch
+    lengths = reads.lengths.astype(np.int32)
+    starts, ends, distances = reads.starts.copy(), reads.ends.copy(), differing.copy()
+    scores = match * lengths + (mismatch - match) * differing
     read_starts, read_ends = np.zeros(n, np.int32), lengths.copy()
     operations = np.zeros((2, n), np.int64)
-    match, mismatch = extension.scoring.match_mismatch
-    waiting = _without_gaps(
-        genome, blocks, _ReadsAtLoci(begins, lengths, starts, ends, loci.distances), match,
-        mismatch, _most_mismatches(extension), distances, scores,
-    )  # fmt: skip
     parts, n_operations = [np.empty(0, np.uint32)], 0
 
-    def align(rows: np.ndarray, mode) -> np.ndarray:
+    def align(rows: np.ndarray, mode: Mode) -> np.ndarray:
         """Align reads at the given loci; return the loci where no base is aligned."""
         nonlocal n_operations
-        sizes = (loci.ends[rows] - loci.starts[rows]).astype(np.int32)
-        stretches = Sequences(*copy_bases(genome, loci.starts[rows], sizes), sizes)
-        reads = Sequences(both, begins[rows], lengths[rows])
-        found: Alignments = pair_alignments(PairBatch(reads, stretches), extension.scoring, mode)
-        starts[rows] = loci.starts[rows] + found.reference_starts
-        ends[rows] = loci.starts[rows] + found.reference_ends
+        found = align_pairs(rows, mode)
+        starts[rows] = reads.starts[rows] + found.reference_starts
+        ends[rows] = reads.starts[rows] + found.reference_ends
         read_starts[rows], read_ends[rows] = found.query_starts, found.query_ends
         distances[rows], scores[rows] = found.edit_distances, found.scores
         operations[0, rows] = n_operations + found.cigar_offsets[:-1]
@@ -311,8 +374,9 @@ def align_by_score(
         n_operations += found.cigar.size
         return rows[found.reference_starts == found.reference_ends]
 
-    for first in range(0, waiting.size, _AT_ONCE):
-        unaligned = align(waiting[first : first + _AT_ONCE], LOCAL if extension.local else FITTING)
+    bases = np.concatenate([[0], np.cumsum(reads.lengths[waiting])])
+    for first, last in bounded_ranges(bases, bases_at_once):
+        unaligned = align(waiting[first:last], LOCAL if extension.local else FITTING)
         if unaligned.size:
             align(unaligned, GLOBAL)
     cigar_offsets = np.zeros(n + 1, np.int64)
@@ -323,7 +387,7 @@ def align_by_score(
     return LocusAlignments(cigar_offsets, cigar[:used].copy(), starts, ends, distances, scores)
 
 
-def _most_mismatches(extension: Extension) -> int:
+def most_mismatches(extension: Extension) -> int:
     """Return the maximum number of mismatches with which a read scores more than with any gap."""
     if extension.local:
         return 0
@@ -333,21 +397,18 @@ def _most_mismatches(extension: Extension) -> int:
 
 
 @compiled
-def _without_gaps(genome, blocks, reads, match, mismatch, most, distances, scores):
-    """Score the loci that need no alignment; return the others."""
+def _without_gaps(genome, blocks, reads, most, differing):
+    """Count the mismatches of loci that need no alignment; return the others."""
     begins, lengths, starts, ends, edits = reads
     genome, blocks = uncounted((genome, blocks))
     others = np.empty(begins.size, np.int64)
     n_others = 0
     for i in range(begins.size):
         length = np.int64(lengths[i])
-        differing = most + 1
+        differing[i] = most + 1
         if ends[i] - starts[i] == length and edits[i] <= most:
-            differing = mismatches(genome, starts[i], blocks, begins[i], length)
-        if differing <= most:
-            distances[i] = differing
-            scores[i] = match * (length - differing) + mismatch * differing
-        else:
+            differing[i] = mismatches(genome, starts[i], blocks, begins[i], length)
+        if differing[i] > most:
             others[n_others] = i
             n_others += 1
     return others[:n_others]

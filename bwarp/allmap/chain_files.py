@@ -28,7 +28,7 @@ import numpy as np
 
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
 from bwarp.alignment.scoring import SCORE_BOUND
-from bwarp.allmap.alignments_cpu import LocusAlignments
+from bwarp.allmap.alignments_cpu import LocusAlignments, joined_alignments
 from bwarp.allmap.candidates_cpu import blocks_of
 from bwarp.allmap.find_cpu import Segments
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions, extension_of
@@ -334,7 +334,7 @@ def stored_rounds(
                 found = FoundRound(searched["reads"], searched["edits"], rows)
                 lengths = np.diff(chunk.offsets)
                 _check_loci(reader, found, lengths, options, segments)
-                alignments = _joined([
+                alignments = joined_alignments([
                     _alignments_of_frame(reader, arrays, lengths, extension) for arrays in frames
                 ])  # fmt: skip
                 stored.append(StoredRound(found, alignments))
@@ -404,22 +404,6 @@ def _first_invalid(rows, lengths, alignments, by_score):
     return -1
 
 
-def _joined(parts: list[LocusAlignments]) -> LocusAlignments:
-    """Join alignments of the loci of several frames or rounds."""
-    if len(parts) == 1:
-        return parts[0]
-    offsets, before = [np.zeros(1, np.int64)], 0
-    for one in parts:
-        offsets.append(one.offsets[1:] + before)
-        before += one.cigar.size
-    types = LocusAlignments(np.int64, np.uint32, np.int64, np.int64, np.int32, np.int32)
-    columns = [
-        np.concatenate([np.empty(0, dtype), *(one[number] for one in parts)])
-        for number, dtype in enumerate(types)
-    ]
-    return LocusAlignments(np.concatenate(offsets), *columns[1:])
-
-
 def alignments_at(
     readers: list[ChunkFileReader], rounds: list[StoredRound], loci: FoundLoci
 ) -> LocusAlignments:
@@ -440,7 +424,7 @@ def alignments_at(
         keys = _keys(one.found.rows[:, 0], one.found.rows[:, 1])
         numbers[here] = before + np.searchsorted(keys, wanted[here])
         before += keys.size
-    stored = _joined([one.alignments for one in rounds])
+    stored = joined_alignments([one.alignments for one in rounds])
     sizes = np.diff(stored.offsets)[numbers]
     if not sizes.all():
         missing = int(np.argmin(sizes))
@@ -460,7 +444,7 @@ def _keys(items: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return items << 33 | starts
 
 
-def check_places(reader: ChunkFileReader, max_places: int, paired: bool) -> None:
+def check_most_loci(reader: ChunkFileReader, max_places: int, paired: bool) -> None:
     """Reject loci of which some that are to be written are not aligned."""
     most = aligned_of_file(reader).max_places
     if most and paired:

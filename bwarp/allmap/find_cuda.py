@@ -12,12 +12,12 @@ all later ones are split.
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bwarp.allmap import find_cpu
-from bwarp.allmap.alignments_cpu import LocusAlignments
+from bwarp.allmap import alignments_cuda, find_cpu
+from bwarp.allmap.alignments_cpu import LocusAlignments, joined_alignments
 from bwarp.allmap.clusters_cuda import LONGER
 from bwarp.allmap.device_text_cuda import DeviceText, blocks_on_gpu, text_on_gpu
 from bwarp.allmap.hits_cuda import hits_on_gpu, keys_of_hits, located_hits, mark_hits
@@ -159,8 +159,25 @@ class LociFinder:
         extension: Extension | None,
         loci: FoundLoci,
     ) -> LocusAlignments:
-        """Do what `bwarp.allmap.find_cpu.LociFinder.align_batch` does."""
-        return self._on_host.align_batch(both, blocks, offsets, extension, loci)
+        """Align the reads of a batch at loci of theirs; alignments as on the CPU.
+
+        The codes of the reads are copied to the GPU once more, a few per cent of the work of
+        finding their loci: keeping them there between turns would take memory for every chunk
+        under way.
+        """
+
+        def align(first: int, last: int) -> LocusAlignments:
+            some, genome = some_loci(loci, first, last), self._device.text.arrays.blocks
+            one, stop = int(some.reads[0]), int(some.reads[-1]) + 1
+            here = offsets[one : stop + 1] - offsets[one]
+            reads = both_strands(codes[offsets[one] : offsets[stop]], here)
+            some = replace(some, reads=some.reads - one)
+            return alignments_cuda.align(genome, reads.blocks, here, some, self._options, extension)
+
+        with self._pinned.lent() as pinned:
+            (codes,) = pinned.arrays(int(offsets[-1]), [np.uint8])
+            codes[:] = both[: offsets[-1]]
+            return joined_alignments(_in_pieces(align, len(loci.reads), self._turn))
 
     def _find_part(self, both, blocks, offsets, first: int, stop: int):
         """Find loci of reads `first` to `stop`, numbered from `first`, and the counters."""
@@ -338,6 +355,12 @@ def _in_order(found: list[np.ndarray]) -> np.ndarray:
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
+def some_loci(loci: FoundLoci, first: int, last: int) -> FoundLoci:
+    """Return a range of loci."""
+    *columns, searched = vars(loci).values()
+    return FoundLoci(*(column[first:last] for column in columns), searched)
+
+
 def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
     """Join the loci of batches of reads; each comes with the number of its first read."""
     if len(found) == 1:
@@ -351,7 +374,7 @@ def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
 # The steps of the chain on a GPU, each from host arrays to host arrays.
 #
 #     search_parts, step_to_sampled     with the index on the GPU
-#     may_have_loci, find_loci          with the genome on the GPU
+#     may_have_loci, find_loci, align   with the genome on the GPU
 #
 # Several threads call them and take turns. Work that does not fit into the memory of the GPU is
 # done in pieces.
@@ -416,7 +439,8 @@ class SeedingSteps:
 
 
 class VerifyingSteps:
-    """Drop hits that the bound rules out, and find the loci of the others; results as on the CPU.
+    """Drop hits that the bound rules out, find the loci of the others, and align reads there;
+    results as on the CPU.
 
     Parameters
     ----------
@@ -425,7 +449,6 @@ class VerifyingSteps:
 
     def __init__(self, reference: Reference, threads: int = 1):
         self._text = text_on_gpu(reference, pair_sorter(), threads)
-        self._on_host = find_cpu.VerifyingSteps(reference, threads)
         self._turn = threading.Lock()
         self._pinned = PinnedBuffer()
         self._reads = self._blocks = None
@@ -480,8 +503,14 @@ class VerifyingSteps:
         limits: LocusOptions,
         extension: Extension | None,
     ) -> LocusAlignments:
-        """Do what `bwarp.allmap.alignments_cpu.align` does."""
-        return self._on_host.align(both, blocks, offsets, loci, limits, extension)
+        """Do what `bwarp.allmap.alignments_cpu.align` does, without the genome."""
+
+        def align(first: int, last: int) -> LocusAlignments:
+            some, genome = some_loci(loci, first, last), self._text.arrays.blocks
+            on_gpu = self._blocks_of(blocks)
+            return alignments_cuda.align(genome, on_gpu, offsets, some, limits, extension)
+
+        return joined_alignments(_in_pieces(align, len(loci.reads), self._turn))
 
     def _blocks_of(self, reads: np.ndarray):
         """Return the reads of a chunk on the GPU, where they stay for all frames of its hits."""

@@ -52,7 +52,7 @@ def expected(read, stretch, extension):
 @pytest.mark.parametrize("name", ["semiglobal", "local"])
 @pytest.mark.parametrize("scores", SCORES)
 def test_equals_whole_matrices(monkeypatch, name, scores):
-    monkeypatch.setattr(scored_alignments, "_AT_ONCE", 7)
+    monkeypatch.setattr(scored_alignments, "_BASES_AT_ONCE", 300)
     extension = extension_of(name, *scores)
     seen = {"gaps": 0, "clipped": 0, "other edits": 0, "loci": 0}
     for number in range(12):

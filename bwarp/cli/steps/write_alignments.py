@@ -16,7 +16,7 @@ from bwarp.allmap.chain_files import (
     aligned_of_file,
     alignments_at,
     check_all_loci,
-    check_places,
+    check_most_loci,
     check_rounds,
     options_of_file,
     stored_aligned,
@@ -97,7 +97,7 @@ def main(options):
                     f"{reader.path}: searched or aligned with other options than "
                     f"{readers[0].path}: give the rounds of one search"
                 )
-            check_places(reader, options.max_places, insert is not None)
+            check_most_loci(reader, options.max_places, insert is not None)
         if insert is not None:
             check_all_loci(readers[0])
             limits = replace(limits, strata=options.report)

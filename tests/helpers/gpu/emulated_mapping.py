@@ -10,6 +10,7 @@ import numpy as np
 
 from bwarp.alignment.pair_ends_cpu import pair_alignments, pair_ends
 from bwarp.alignment.pairs import PairBatch, Sequences
+from bwarp.allmap import alignments_cuda
 from bwarp.gpu import launch, ptx_reference
 from bwarp.gpu import sums_and_sorts as prefix_sum
 from bwarp.gpu.cuda import cuda
@@ -25,7 +26,8 @@ def pretend(monkeypatch, gpus=1):
     """Run the kernels of indexes, searches and mapping here."""
     pretend_gpu(monkeypatch, [launch], gpus=gpus)
     monkeypatch.setattr(extension_cuda, "find_ends", find_ends)
-    monkeypatch.setattr(gapped_alignments_cuda, "batch_alignments", batch_alignments)
+    for module in (alignments_cuda, gapped_alignments_cuda):
+        monkeypatch.setattr(module, "batch_alignments", batch_alignments)
     monkeypatch.setattr(
         extension_cuda,
         "to_gpu",
@@ -58,7 +60,7 @@ def find_ends(batch, scoring, mode):
     return [cuda.to_device(a) for a in (ends.scores, ends.query_ends, ends.reference_ends)]
 
 
-def batch_alignments(batch, scoring, mode, threads):
+def batch_alignments(batch, scoring, mode, threads=1):
     """Compute the result of `bwarp.alignment.pair_ends_cuda.batch_alignments` on the CPU."""
     return pair_alignments(_on_host(batch), scoring, mode, threads)
 
