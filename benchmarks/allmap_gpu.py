@@ -172,7 +172,7 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
     import numpy as np
     from frame.gpu_timing import KernelClock, StepClock, microseconds_each
 
-    from bwarp.allmap.alignments_cpu import align_loci
+    from bwarp.allmap.alignments_cpu import align
     from bwarp.allmap.candidates_cpu import blocks_of
     from bwarp.allmap.find import FoundChunk, LociTask, load, reads_a_chunk
     from bwarp.allmap.locus_bam import locus_tables
@@ -214,10 +214,10 @@ def profile(folder: Path, number: int, report: str, options) -> list[dict]:
                 blocks = step("make bits of reads", blocks_of, both)
                 with calls if what == "calls" and turn else contextlib.nullcontext():
                     loci, counts = step("find loci", find_loci, both, blocks, chunk.offsets)
-                limits = task.limits
-                gaps = limits.gaps_of(limits.edits_of(np.diff(chunk.offsets)))
-                given = genome.blocks, blocks, chunk.offsets, loci, gaps
-                alignments = step("align, a thread", align_loci, *given)
+                given = chunk.offsets, loci, task.limits, None
+                step("align, a thread", align, genome.blocks, both, blocks, *given)
+                given = both, blocks, chunk.offsets, None, loci
+                alignments = step("align", engine.finder.align_batch, *given)
                 n_of_reads = np.bincount(loci.reads, minlength=chunk.n_reads)
                 found = FoundChunk(chunk, both, loci, alignments, n_of_reads, n_of_reads[:0])
                 tables = step("lay out records", locus_tables, found, bases, contigs)

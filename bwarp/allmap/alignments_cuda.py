@@ -7,6 +7,7 @@
 Reads and genome are in the blocks of `bwarp.reads.base_bits_cuda`.
 """
 
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.memory_pool import work_space
 from bwarp.reads.base_bits_cuda import copy_bases
+from bwarp.runtime.compiled_code import compiled
 
 #: `count_differing` for a locus whose length differs from that of its read.
 _NOT_AS_LONG = (1 << 31) - 1
@@ -76,6 +78,7 @@ def align(
     loci: FoundLoci,
     limits: LocusOptions,
     extension: Extension | None,
+    turn: AbstractContextManager,
 ) -> LocusAlignments:
     """Do what `bwarp.allmap.alignments_cpu.align` does.
 
@@ -83,34 +86,38 @@ def align(
     ----------
     genome, blocks : device array, dtype=uint32
         Blocks of the genome; blocks of the reads, followed by their reverse complements.
+    turn : context manager
+        Entered while the GPU works, not while the host prepares loci or joins alignments.
     """
     reads = reads_at(offsets, loci)
     differing = np.empty(0, np.int32)
     if reads.begins.size:
-        at = _on_gpu(reads, slice(None))
-        on_gpu = cuda.device_array(reads.begins.size, np.int32)
-        count_differing(genome, blocks, at, on_gpu)
-        differing = on_gpu.copy_to_host()
+        columns = _columns_of(reads)
+        with turn:
+            on_gpu = cuda.device_array(reads.begins.size, np.int32)
+            count_differing(genome, blocks, _on_gpu(columns), on_gpu)
+            differing = on_gpu.copy_to_host()
     if extension is None:
         gaps = limits.gaps_of(limits.edits_of(np.diff(offsets)))[loci.reads]
-        return _align_by_edits(genome, blocks, reads, gaps, differing)
-    return _align_by_score(genome, blocks, reads, extension, differing)
+        return _align_by_edits(genome, blocks, reads, gaps, differing, turn)
+    return _align_by_score(genome, blocks, reads, extension, differing, turn)
 
 
-def _on_gpu(reads: ReadsAtLoci, rows) -> LocusArrays:
-    """Copy some rows of a table of loci to the GPU."""
-    sizes = reads.ends - reads.starts
-    columns = (
-        reads.begins, reads.lengths.astype(np.int32), reads.starts, sizes.astype(np.int32),
-    )  # fmt: skip
-    return LocusArrays(*(cuda.to_device(np.ascontiguousarray(column[rows])) for column in columns))
+def _columns_of(reads: ReadsAtLoci, rows: np.ndarray | slice = slice(None)) -> list[np.ndarray]:
+    """Return the columns of `LocusArrays` for some loci."""
+    begins, lengths, starts, ends, _ = (column[rows] for column in reads)
+    return [begins, lengths.astype(np.int32), starts, (ends - starts).astype(np.int32)]
+
+
+def _on_gpu(columns: list[np.ndarray]) -> LocusArrays:
+    return LocusArrays(*(cuda.to_device(np.ascontiguousarray(column)) for column in columns))
 
 
 def _align_by_edits(
-    genome, blocks, reads: ReadsAtLoci, gaps: np.ndarray, differing: np.ndarray
+    genome, blocks, reads: ReadsAtLoci, gaps: np.ndarray, differing: np.ndarray, turn
 ) -> LocusAlignments:
     others = np.flatnonzero(differing != reads.distances)
-    sizes, traced = np.ones(differing.size, np.int64), np.empty(0, np.uint32)
+    counts, traced = np.empty(0, np.int32), np.empty((0, 1), np.uint32)
     if others.size:
         edits = reads.distances[others].astype(np.int64)
         most = np.minimum(gaps[others], edits)
@@ -118,30 +125,44 @@ def _align_by_edits(
         width = 2 * int(most.max()) + 1
         room = int(_rows_room(edits, most).max())
         n_threads = max(1, min(others.size, _MOST_THREADS, _ROW_BYTES // (4 * room)))
+        columns = _columns_of(reads, others)
         shape = launch(n_threads)
-        rows = cuda.device_array(shape[0] * shape[1] * room, np.int32)
-        limits = Limits(*(cuda.to_device(column.astype(np.int32)) for column in (edits, most)))
-        runs = Runs(
-            cuda.device_array(others.size, np.int32),
-            cuda.device_array(others.size * width, np.uint32),
-            width,
-        )
-        trace_edits[shape](genome, blocks, _on_gpu(reads, others), limits, rows, runs)
-        sizes[others] = counts = runs.counts.copy_to_host()
+        with turn:
+            rows = cuda.device_array(shape[0] * shape[1] * room, np.int32)
+            limits = Limits(*(cuda.to_device(column.astype(np.int32)) for column in (edits, most)))
+            runs = Runs(
+                cuda.device_array(others.size, np.int32),
+                cuda.device_array(others.size * width, np.uint32),
+                width,
+            )
+            trace_edits[shape](genome, blocks, _on_gpu(columns), limits, rows, runs)
+            counts = runs.counts.copy_to_host()
+            traced = runs.operations.copy_to_host().reshape(-1, width)
         if not counts.all():
             raise no_alignment()
-        traced = runs.operations.copy_to_host().reshape(-1, width)
-        traced = traced[np.arange(width) < counts[:, np.newaxis]]
-    cigar_offsets = np.concatenate([[0], np.cumsum(sizes)])
-    is_single = np.zeros(cigar_offsets[-1], bool)
-    single = np.flatnonzero(differing == reads.distances)
-    is_single[cigar_offsets[single]] = True
-    cigar = np.empty(is_single.size, np.uint32)
-    cigar[is_single] = reads.lengths[single] << 4 | MATCH
-    cigar[~is_single] = traced
+    n = differing.size
+    cigar_offsets = np.zeros(n + 1, np.int64)
+    cigar = np.empty(n - others.size + int(counts.sum()), np.uint32)
+    _join_traced(reads.lengths, others, counts, traced, cigar_offsets, cigar)
     return LocusAlignments(
         cigar_offsets, cigar, reads.starts, reads.ends, reads.distances, -reads.distances
     )
+
+
+@compiled
+def _join_traced(lengths, others, counts, traced, offsets, cigar):
+    """Write the CIGARs of all loci: M alone, except for `others`, which were traced back."""
+    used, other = np.int64(0), 0
+    for i in range(lengths.size):
+        if other < others.size and others[other] == i:
+            for at in range(counts[other]):
+                cigar[used + at] = traced[other, at]
+            used += counts[other]
+            other += 1
+        else:
+            cigar[used] = np.uint32(lengths[i]) << np.uint32(4) | np.uint32(MATCH)
+            used += 1
+        offsets[i + 1] = used
 
 
 def _rows_room(edits, gaps):
@@ -150,17 +171,17 @@ def _rows_room(edits, gaps):
 
 
 def _align_by_score(
-    genome, blocks, reads: ReadsAtLoci, extension: Extension, differing: np.ndarray
+    genome, blocks, reads: ReadsAtLoci, extension: Extension, differing: np.ndarray, turn
 ) -> LocusAlignments:
     most = most_mismatches(extension)
     waiting = np.flatnonzero((differing > most) | (reads.distances > most))
 
     def align_pairs(rows: np.ndarray, mode: Mode) -> Alignments:
-        with work_space():
-            at = _on_gpu(reads, rows)
-            sizes = (reads.ends - reads.starts)[rows].astype(np.int32)
+        _, lengths, _, sizes = columns = _columns_of(reads, rows)
+        with turn, work_space():
+            at = _on_gpu(columns)
             batch = DeviceBatch(
-                _copied(blocks, at.begins, at.lengths, reads.lengths[rows].astype(np.int32)),
+                _copied(blocks, at.begins, at.lengths, lengths),
                 _copied(genome, at.starts, at.sizes, sizes),
             )
             return batch_alignments(batch, extension.scoring, mode)

@@ -6,12 +6,14 @@
 
 Several threads submit batches and take turns on the GPU; data needed for more than one round stays
 there between turns. Reads and loci pass through pinned memory. The CPU searches reads with more
-hits than the GPU takes at once. If a batch does not fit into the memory of the GPU, this batch and
+hits than the GPU takes at once. After the host has paired loci, reads are aligned there in a turn
+of their own (`alignments_cuda`). If a batch does not fit into the memory of the GPU, this batch and
 all later ones are split.
 """
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -161,33 +163,34 @@ class LociFinder:
     ) -> LocusAlignments:
         """Align the reads of a batch at loci of theirs; alignments as on the CPU.
 
-        The codes of the reads are copied to the GPU once more, a few per cent of the work of
-        finding their loci: keeping them there between turns would take memory for every chunk
-        under way.
+        The reads are copied to the GPU once more, a byte per base: keeping them there between turns
+        would take memory for every chunk under way.
         """
 
         def align(first: int, last: int) -> LocusAlignments:
             some, genome = some_loci(loci, first, last), self._device.text.arrays.blocks
             one, stop = int(some.reads[0]), int(some.reads[-1]) + 1
             here = offsets[one : stop + 1] - offsets[one]
-            reads = both_strands(codes[offsets[one] : offsets[stop]], here)
+            reads = self._on_gpu(both[offsets[one] : offsets[stop]], here)
             some = replace(some, reads=some.reads - one)
-            return alignments_cuda.align(genome, reads.blocks, here, some, self._options, extension)
+            return alignments_cuda.align(
+                genome, reads.blocks, here, some, self._options, extension, self._turn
+            )
 
-        with self._pinned.lent() as pinned:
-            (codes,) = pinned.arrays(int(offsets[-1]), [np.uint8])
-            codes[:] = both[: offsets[-1]]
-            return joined_alignments(_in_pieces(align, len(loci.reads), self._turn))
+        return joined_alignments(_in_pieces(align, len(loci.reads), nullcontext()))
 
-    def _find_part(self, both, blocks, offsets, first: int, stop: int):
-        """Find loci of reads `first` to `stop`, numbered from `first`, and the counters."""
-        here = offsets[first : stop + 1] - offsets[first]
-        codes = both[offsets[first] : offsets[stop]]
+    def _on_gpu(self, codes: np.ndarray, offsets: np.ndarray) -> DeviceReads:
+        """Copy reads to the GPU."""
         with self._pinned.lent() as pinned:
             (on_way,) = pinned.arrays(codes.size, [np.uint8])
             on_way[:] = codes
             with self._turn:
-                reads = both_strands(on_way, here)
+                return both_strands(on_way, offsets)
+
+    def _find_part(self, both, blocks, offsets, first: int, stop: int):
+        """Find loci of reads `first` to `stop`, numbered from `first`, and the counters."""
+        here = offsets[first : stop + 1] - offsets[first]
+        reads = self._on_gpu(both[offsets[first] : offsets[stop]], here)
         counts = np.zeros(len(COUNTS), np.int64)
 
         def find(numbers: np.ndarray, edits: np.ndarray) -> np.ndarray:
@@ -507,10 +510,13 @@ class VerifyingSteps:
 
         def align(first: int, last: int) -> LocusAlignments:
             some, genome = some_loci(loci, first, last), self._text.arrays.blocks
-            on_gpu = self._blocks_of(blocks)
-            return alignments_cuda.align(genome, on_gpu, offsets, some, limits, extension)
+            with self._turn:
+                on_gpu = self._blocks_of(blocks)
+            return alignments_cuda.align(
+                genome, on_gpu, offsets, some, limits, extension, self._turn
+            )
 
-        return joined_alignments(_in_pieces(align, len(loci.reads), self._turn))
+        return joined_alignments(_in_pieces(align, len(loci.reads), nullcontext()))
 
     def _blocks_of(self, reads: np.ndarray):
         """Return the reads of a chunk on the GPU, where they stay for all frames of its hits."""
@@ -521,7 +527,7 @@ class VerifyingSteps:
         return self._blocks
 
 
-def _in_pieces(work: Callable, count: int, turn: threading.Lock, step: int = 1) -> list:
+def _in_pieces(work: Callable, count: int, turn: AbstractContextManager, step: int = 1) -> list:
     """Call ``work(first, last)`` on ranges of items, as few as fit into the memory of the GPU, that
     start at multiples of `step`.
     """
