@@ -20,7 +20,8 @@ elsewhere.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -70,25 +71,36 @@ class StoredRound(NamedTuple):
     alignments: LocusAlignments
 
 
-class SearchedChunk(NamedTuple):
+@dataclass(frozen=True)
+class SearchedChunk:
     """A chunk of reads and what a round searches in it.
 
     Attributes
     ----------
+    chunk : ReadChunk
     reads : ndarray, dtype=int64
         The numbers of the reads searched.
-    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
-    both, blocks : ndarray, dtype=uint8 and uint64
-        All reads on both strands, and their blocks.
     items : Items
         Items of the reads searched.
     """
 
+    chunk: ReadChunk
     reads: np.ndarray
-    offsets: np.ndarray
-    both: np.ndarray
-    blocks: np.ndarray
     items: Items
+
+    @property
+    def offsets(self) -> np.ndarray:
+        return self.chunk.offsets
+
+    @cached_property
+    def both(self) -> np.ndarray:
+        """All reads on both strands; made in the thread that needs them first."""
+        return both_strands(self.chunk.codes, self.chunk.offsets)
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """Blocks of all reads on both strands."""
+        return blocks_of(self.both)
 
 
 class Aligned(NamedTuple):
@@ -300,8 +312,7 @@ def searched_chunks(
                 options.gaps_of(arrays["edits"]),
                 arrays["mismatches"],
             )
-            both = both_strands(chunk.codes, chunk.offsets)
-            searched = SearchedChunk(arrays["reads"], chunk.offsets, both, blocks_of(both), items)
+            searched = SearchedChunk(chunk, arrays["reads"], items)
         elif kind != "hits" or searched is None:
             raise _not_its_turn(reader, kind)
         yield searched, (kind, arrays)

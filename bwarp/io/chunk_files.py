@@ -230,10 +230,10 @@ class ChunkFileWriter:
         arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         shapes = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
         views = [memoryview(array.reshape(-1).view(np.uint8)) for array in arrays.values()]
-        crc32 = 0
+        total = 0
         for view in views:
-            crc32 = zlib.crc32(view, crc32)
-        self._write_line({"frame": kind, "arrays": shapes, "crc32": crc32})
+            total = crc32(view, total)
+        self._write_line({"frame": kind, "arrays": shapes, "crc32": total})
         for view in views:
             self._file.write(view)
         self._n_chunks += 1
@@ -337,7 +337,7 @@ class ChunkFileReader:
 
     def _read_arrays(self, line: dict) -> dict[str, np.ndarray]:
         arrays = {}
-        crc32 = 0
+        total = 0
         try:
             for name, typed, shape in line["arrays"]:
                 if typed not in _TYPES or min(shape, default=0) < 0:
@@ -349,11 +349,11 @@ class ChunkFileReader:
                 view = array.reshape(-1).view(np.uint8)
                 if self._file.readinto(memoryview(view)) != view.size:
                     raise self._damaged()
-                crc32 = zlib.crc32(view, crc32)
+                total = crc32(view, total)
                 arrays[name] = array
         except (KeyError, TypeError, ValueError, OverflowError):
             raise self._damaged() from None
-        if line.get("crc32") != crc32:
+        if line.get("crc32") != total:
             raise self._damaged()
         return arrays
 

@@ -93,7 +93,7 @@ thead th {{ border-bottom: 2px solid #888; }}
 tbody tr {{ border-bottom: 1px solid #ddd; }}
 </style></head><body>
 <h1 style="font-size: 1.2em">{title}</h1>
-<p>{count}</p>
+{picture}<p>{count}</p>
 <div class="wide"><table>{head}<tbody>
 {rows}
 </tbody></table></div>
@@ -101,7 +101,7 @@ tbody tr {{ border-bottom: 1px solid #ddd; }}
 """
 
 
-def preview_page(title: str, table: BinaryIO, header: bool) -> str:
+def preview_page(title: str, table: BinaryIO, header: bool, picture: str = "") -> str:
     """Return an HTML page with the first `SHOWN` rows of a table and its number of rows.
 
     Parameters
@@ -111,6 +111,8 @@ def preview_page(title: str, table: BinaryIO, header: bool) -> str:
         Lines of cells separated by tabs or runs of spaces.
     header : bool
         Whether the first line names the columns.
+    picture : str
+        SVG above the table.
     """
     head = f"<thead>{_row(table.readline(), 'th')}</thead>" if header else ""
     rows = [_row(line, "td") for line in islice(table, SHOWN)]
@@ -120,6 +122,7 @@ def preview_page(title: str, table: BinaryIO, header: bool) -> str:
     shown = "all of them" if count <= SHOWN else f"the first {SHOWN} of them"
     return _PAGE.format(
         title=html.escape(title),
+        picture=f'<div class="wide">{picture}</div>\n' if picture else "",
         count=f"{counted(count, 'row')}; here are {shown}." if count else "There are no rows.",
         head=head,
         rows="\n".join(rows),

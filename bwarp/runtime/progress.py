@@ -220,6 +220,17 @@ def compiling_took(seconds: float) -> str:
     return _TOOK.format(seconds)
 
 
+def engine_used(engine: str) -> str:
+    """Return the line that a program prints about the engine that it uses, for `engine_in`."""
+    return f"engine: {engine}"
+
+
+def engine_in(log: str) -> str:
+    """Return the engine that the program that wrote a log used, or "" if it does not say."""
+    named = re.findall(f"^{engine_used('(cpu|cuda)')}$", log, re.MULTILINE)
+    return named[-1] if named else ""
+
+
 def seconds_of_compiling(log: str | None = None) -> float:
     """Return the seconds that this process, or the program that wrote a log, spent compiling."""
     if log is None:

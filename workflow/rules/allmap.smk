@@ -337,12 +337,11 @@ rule count_steps:
         CPU_ENVIRONMENT
     params:
         program=program("count_steps.py"),
-        preview=program("preview_table.py"),
         code=code("count_steps.py"),
         times=times_of_steps,
     shell:
-        "python {params.program:q} {input.stats:q} -o {output.table:q} --times {params.times:q}"
-        " 2> {log:q} && python {params.preview:q} {output.table:q} -o {output.page:q} 2>> {log:q}"
+        "python {params.program:q} {input.stats:q} -o {output.table:q} --page {output.page:q}"
+        " --times {params.times:q} 2> {log:q}"
 
 
 rule allmap:

@@ -1,38 +1,52 @@
-"""Write a table of the counts and the time of each step of the chain for a sample.
+"""Write a table of what each step of the chain takes, gives and drops for a sample, and its time.
 
-A row has the step, the quantity counted, the number, and the seconds of the step's jobs over all
-batches as measured by Snakemake, excluding compilation.
+A row has the step, its engine, the numbers that it takes and gives, and the seconds of its jobs
+over all batches as measured by Snakemake, excluding compilation. With --page, a page has the same
+as a picture.
 """
 
 import os
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 from bwarp.allmap.find import Certificate
 from bwarp.cli.program import program_parser
+from bwarp.counted import counted
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.common import output
-from bwarp.runtime.progress import seconds_of_compiling
+from bwarp.report.manifest import preview_page
+from bwarp.report.step_picture import Step, step_picture
+from bwarp.runtime.progress import engine_in, seconds_of_compiling
 
 EXAMPLES = """
-bwarp count-steps results/allmap/demo.stats.json -o demo.steps.tsv \\
+bwarp count-steps results/allmap/demo.stats.json -o demo.steps.tsv --page demo.steps.html \\
     --times logs/*/demo/1.benchmark.tsv logs/*/demo/1/*.benchmark.tsv
 """
 
-#: Step, quantity, and its key in the certificate.
-ROWS = (
-    ("batch_reads", "reads", "reads"),
-    ("seed_reads", "parts of reads searched", "parts"),
-    ("locate_seeds", "hits of parts located", "located"),
-    ("filter_candidates", "hits dropped by the bound", "dropped"),
-    ("extend_candidates", "hits verified; others agree with one of them", "verified"),
-    ("", "verified hits with an alignment", "confirmed"),
-    ("write_alignments", "loci written", "loci"),
-    ("", "loci of reads over the limit", "loci_over"),
-    ("merge_loci", "reads with loci", "aligned"),
-    ("", "reads over the limit", "over"),
-    ("", "reads without a locus", "without"),
-    ("", "reads not searched", "skipped"),
-)
+#: What the steps do, in their order.
+DOES = {
+    "batch_reads": "cut into batches",
+    "seed_reads": "search parts of reads",
+    "locate_seeds": "locate their hits",
+    "filter_candidates": "filter candidates",
+    "extend_candidates": "verify by alignment",
+    "write_alignments": "write the loci",
+    "merge_loci": "merge the batches",
+}
+
+#: The steps that run on the engine that their logs name; the others are for CPUs.
+_ON_ENGINE = ("seed_reads", "filter_candidates", "extend_candidates")
+
+_HEADER = "step\tengine\ttakes\tof\tgives\tcounted\tseconds"
+
+
+class Jobs(NamedTuple):
+    """The seconds of the jobs of a step, and the engines that they used."""
+
+    seconds: float
+    engines: frozenset[str]
 
 
 def parse_options():
@@ -45,33 +59,129 @@ def parse_options():
         help="Snakemake's benchmark files of the jobs, in folders named after the steps, with the "
         "logs of the jobs next to them",
     )  # fmt: skip
+    parser.add_argument("--page", metavar="OUT.html", help="also write a page with a picture")
     return parser
 
 
 def main(options):
-    check_outputs([options.output], [options.stats, *options.times])
+    check_outputs([options.output, options.page], [options.stats, *options.times])
     certificate = Certificate.read(options.stats)
-    times = seconds_of(options.times)
-    lines = ["step\tcounted\tnumber\tseconds"]
-    for step, meaning, name in ROWS:
-        seconds = f"{times[step]:.1f}" if step in times else ""
-        lines.append(f"{step}\t{meaning}\t{getattr(certificate, name)}\t{seconds}")
+    jobs = jobs_of(options.times)
+    table = "\n".join([_HEADER, *rows_of(certificate, jobs)]) + "\n"
     with atomic_file(options.output, "w") as file:
-        file.write("\n".join(lines) + "\n")
+        file.write(table)
+    if options.page:
+        sample = Path(options.stats).name.removesuffix(".stats.json")
+        picture = step_picture(
+            f"From the reads of {sample} to their loci", drawn(certificate, jobs)
+        )
+        with (
+            open(options.output, "rb") as written,
+            atomic_file(options.page, "w") as file,
+        ):
+            file.write(preview_page(options.output, written, header=True, picture=picture))
 
 
-def seconds_of(paths: list[str | os.PathLike]) -> dict[str, float]:
-    """Return the seconds of each step; the files of its jobs are in a folder of that name."""
-    steps = {step for step, _, _ in ROWS if step}
-    times: dict[str | None, float] = {}
+def dropped_by(certificate: Certificate) -> dict[str, int]:
+    """Return the numbers of hits dropped, by the names of the bounds."""
+    return {
+        name.removeprefix("dropped_by_").replace("dropped", "kmers"): count
+        for name, count in asdict(certificate).items()
+        if name.startswith("dropped")
+    }
+
+
+def rows_of(certificate: Certificate, jobs: dict[str, Jobs]) -> list[str]:
+    """Return the rows of the table; those without a step count more of the step above."""
+    one, dropped = certificate, dropped_by(certificate)
+    kept = one.located - sum(dropped.values())
+    counts: dict[str, list[tuple]] = {
+        "batch_reads": [(one.reads, "reads", one.reads, "reads")],
+        "seed_reads": [
+            (one.reads, "reads", one.located, "hits of their parts"),
+            ("", "", one.parts, "parts of reads searched"),
+        ],
+        "locate_seeds": [(one.located, "hits", one.located, "positions")],
+        "filter_candidates": [
+            (one.located, "positions", kept, "candidates"),
+            *(("", "", n, f"dropped by {bound}") for bound, n in dropped.items()),
+        ],
+        "extend_candidates": [
+            (kept, "candidates", one.confirmed, "candidates with an alignment"),
+            ("", "", one.verified, "candidates verified; others agree with one of them"),
+        ],
+        "write_alignments": [
+            (one.confirmed, "candidates with an alignment", one.loci, "loci written"),
+            ("", "", one.loci_over, "loci of reads over the limit"),
+        ],
+        "merge_loci": [
+            (one.loci, "loci", one.aligned, "reads with loci"),
+            ("", "", one.over, "reads over the limit"),
+            ("", "", one.without, "reads without a locus"),
+            ("", "", one.skipped, "reads not searched"),
+        ],
+    }
+    rows = []
+    for step, (first, *more) in counts.items():
+        seconds = f"{jobs[step].seconds:.1f}" if step in jobs else ""
+        rows.append((step, engine_of(step, jobs), *first, seconds))
+        rows += [("", "", *cells, "") for cells in more]
+    return ["\t".join(map(str, row)) for row in rows]
+
+
+def drawn(certificate: Certificate, jobs: dict[str, Jobs]) -> list[Step]:
+    """Return the steps of the picture; without hits dropped, the filter is left out."""
+    one = certificate
+    dropped = {bound: n for bound, n in dropped_by(one).items() if n}
+    gives = {
+        "batch_reads": (one.reads, "read"),
+        "seed_reads": (one.located, "hit"),
+        "locate_seeds": (one.located, "position"),
+        "filter_candidates": (one.located - sum(dropped.values()), "candidate"),
+        "extend_candidates": (one.confirmed, "alignment"),
+        "write_alignments": (one.loci, "locus"),
+        "merge_loci": (one.aligned, "read with loci", "reads with loci"),
+    }
+    return [
+        Step(
+            program=step,
+            does=DOES[step],
+            engine=engine_of(step, jobs),
+            kept=given[0],
+            gives=counted(*given),
+            dropped=dropped if step == "filter_candidates" else {},
+            seconds=jobs[step].seconds if step in jobs else None,
+        )
+        for step, given in gives.items()
+        if step != "filter_candidates" or dropped or step in jobs
+    ]
+
+
+def engine_of(step: str, jobs: dict[str, Jobs]) -> str:
+    """Return the engine of a step, or both if its jobs used different ones; "" if unknown."""
+    if step not in _ON_ENGINE:
+        return "cpu"
+    return ", ".join(sorted(jobs[step].engines)) if step in jobs else ""
+
+
+def jobs_of(paths: Sequence[str | os.PathLike]) -> dict[str, Jobs]:
+    """Return the jobs of each step; their files are in a folder of that name."""
+    found: dict[str, Jobs] = {}
     for path in map(Path, paths):
+        # A sample may have the same name as a step.
+        step = next((part for part in path.parts if part in DOES), None)
+        if step is None:
+            continue
         # Even a job of less than a second has a line; an interrupted one has none.
         rows = path.read_text().splitlines()[1:]
         seconds = sum(float(row.split("\t")[0]) for row in rows)
         log = path.with_name(path.name.replace(".benchmark.tsv", ".log"))
+        engine = ""
         if log.exists():
-            seconds = max(0.0, seconds - seconds_of_compiling(log.read_text(errors="replace")))
-        # A sample may have the same name as a step.
-        step = next((part for part in path.parts if part in steps), None)
-        times[step] = times.get(step, 0.0) + seconds
-    return times
+            said = log.read_text(errors="replace")
+            seconds = max(0.0, seconds - seconds_of_compiling(said))
+            engine = engine_in(said)
+        before = found.get(step, Jobs(0.0, frozenset()))
+        engines = before.engines | {engine} - {""}
+        found[step] = Jobs(before.seconds + seconds, engines)
+    return found

@@ -29,7 +29,7 @@ from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.options.mapping import ALLMAP, LOCI_ALIGNED
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.chunks import in_order
-from bwarp.runtime.progress import progress, say
+from bwarp.runtime.progress import engine_used, progress, say
 
 EXAMPLES = """
 bwarp extend-candidates --index genome.index --reads batches/0.reads \\
@@ -65,7 +65,8 @@ def main(options):
     def steps(engine):
         return steps_of(engine).VerifyingSteps(index.reference, options.threads)
 
-    _, verifying = or_on_cpu(options.backend, backend, steps, say)
+    engine, verifying = or_on_cpu(options.backend, backend, steps, say)
+    say(engine_used(engine))
 
     def extend(of_chunk):
         chunk, (kind, arrays) = of_chunk

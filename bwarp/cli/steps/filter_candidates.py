@@ -22,7 +22,7 @@ from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.chunks import in_order
-from bwarp.runtime.progress import progress, say
+from bwarp.runtime.progress import engine_used, progress, say
 
 EXAMPLES = """
 bwarp filter-candidates --index genome.index --reads batches/0.reads --hits 0.hits \\
@@ -49,7 +49,8 @@ def main(options):
     def steps(engine):
         return steps_of(engine).VerifyingSteps(index.reference, options.threads)
 
-    _, verifying = or_on_cpu(options.backend, backend, steps, say)
+    engine, verifying = or_on_cpu(options.backend, backend, steps, say)
+    say(engine_used(engine))
 
     def keep(of_chunk):
         chunk, (kind, arrays) = of_chunk

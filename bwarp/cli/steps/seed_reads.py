@@ -41,7 +41,7 @@ from bwarp.reads.read_chunks import pairs_alone
 from bwarp.reads.stored_reads import stored_reads
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.chunks import in_order
-from bwarp.runtime.progress import progress, say
+from bwarp.runtime.progress import engine_used, progress, say
 
 EXAMPLES = """
 bwarp seed-reads --index genome.index --reads batches/0.reads -o 0.seeds --edits 4
@@ -72,9 +72,10 @@ def main(options):
     check_outputs([options.output], [options.index, options.reads, options.after])
     backend = choose_engine(options.backend)
     index = load_index(options.index)
-    _, seeding = or_on_cpu(
+    engine, seeding = or_on_cpu(
         options.backend, backend, lambda engine: steps_of(engine).SeedingSteps(index, limits), say
     )
+    say(engine_used(engine))
 
     def search(chunk_and_round):
         chunk, before = chunk_and_round

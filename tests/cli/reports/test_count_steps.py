@@ -2,40 +2,63 @@
 
 import json
 from dataclasses import asdict
+from xml.etree import ElementTree
 
 import pytest
 
 from bwarp.allmap.find import Certificate
-from bwarp.runtime.progress import compiling_took
+from bwarp.runtime.progress import compiling_took, engine_used
 from tests.helpers.programs.programs_here import run_here
 
 
 @pytest.fixture
 def stats(tmp_path):
     path = tmp_path / "s.stats.json"
-    path.write_text(json.dumps(asdict(Certificate(reads=7, parts=70, dropped=5, aligned=6))))
+    path.write_text(
+        json.dumps(asdict(Certificate(reads=7, parts=70, located=20, dropped=5, aligned=6)))
+    )
     return path
 
 
 def test_numbers_and_seconds(stats, tmp_path):
     times = []
-    for step, name, seconds in (
-        ("seed_reads", "merge_loci/1/0.1", "1.25"),
-        ("seed_reads", "merge_loci/1/1.1", "2"),
-        ("batch_reads", "merge_loci/1", "0.04"),
+    for step, name, seconds, engine in (
+        ("seed_reads", "merge_loci/1/0.1", "1.25", "cuda"),
+        ("seed_reads", "merge_loci/1/1.1", "2", "cpu"),
+        ("extend_candidates", "merge_loci/1/1.1", "7", "cuda"),
+        ("batch_reads", "merge_loci/1", "0.04", ""),
+        ("resample_index", "other", "3", ""),
     ):
         times.append(tmp_path / step / f"{name}.benchmark.tsv")
         times[-1].parent.mkdir(parents=True, exist_ok=True)
         times[-1].write_text(f"s\th:m:s\n{seconds}\t0:00:01\n")
-    out = tmp_path / "o.tsv"
-    done = run_here("count_steps", stats, "-o", out, "--times", *times, folder=tmp_path)
+        log = times[-1].with_name(times[-1].name.replace(".benchmark.tsv", ".log"))
+        log.write_text(f"{engine_used(engine)}\n7 reads: 9 hits\n" if engine else "7 reads\n")
+    out, page = tmp_path / "o.tsv", tmp_path / "o.html"
+    given = (stats, "-o", out, "--page", page, "--times", *times)
+    done = run_here("count_steps", *given, folder=tmp_path)
     assert done.rc == 0, done.said
     rows = [line.split("\t") for line in out.read_text().splitlines()]
-    assert rows[0] == ["step", "counted", "number", "seconds"]
-    assert rows[1] == ["batch_reads", "reads", "7", "0.0"]
-    assert rows[2] == ["seed_reads", "parts of reads searched", "70", "3.2"]
-    assert rows[9] == ["merge_loci", "reads with loci", "6", ""]
-    assert rows[4] == ["filter_candidates", "hits dropped by the bound", "5", ""]
+    assert rows[0] == ["step", "engine", "takes", "of", "gives", "counted", "seconds"]
+    assert {len(row) for row in rows} == {7}
+    assert rows[1] == ["batch_reads", "cpu", "7", "reads", "7", "reads", "0.0"]
+    of_seeds = ["seed_reads", "cpu, cuda", "7", "reads", "20", "hits of their parts", "3.2"]
+    assert rows[2] == of_seeds
+    assert rows[3] == ["", "", "", "", "70", "parts of reads searched", ""]
+    assert rows[5] == ["filter_candidates", "", "20", "positions", "15", "candidates", ""]
+    assert rows[6] == ["", "", "", "", "5", "dropped by kmers", ""]
+    assert rows[7][:2] == ["extend_candidates", "cuda"]
+    shown = page.read_text()
+    assert "<td>dropped by kmers</td>" in shown
+    picture = ElementTree.fromstring(shown[shown.index("<svg") : shown.index("</svg>") + 6])
+    words = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert words[0] == "From the reads of s to their loci"
+    assert {"20 hits", "15 candidates", "5 dropped by kmers (25 %)", "6 reads with loci"} <= {
+        *words
+    }
+    engines = [word[0] for word in words if word in ("CPU", "GPU")]
+    assert "".join(engines) == "CCGCGCC"
+    assert [word for word in words if word.endswith(" s")] == ["0.0 s", "3.2 s", "7.0 s"]
 
 
 def test_seconds_do_not_include_compiling(stats, tmp_path):
@@ -49,7 +72,7 @@ def test_seconds_do_not_include_compiling(stats, tmp_path):
     out = tmp_path / "o.tsv"
     done = run_here("count_steps", stats, "-o", out, "--times", *times, folder=tmp_path)
     assert done.rc == 0, done.said
-    assert out.read_text().splitlines()[2].endswith("\t70\t4.2")
+    assert out.read_text().splitlines()[2].endswith("\thits of their parts\t4.2")
 
 
 def test_other_counts_are_refused(tmp_path):

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Time the chain of allmap, batch by batch, against the one program bwarp allmap.
+
+    python benchmarks/chain.py -o benchmarks/results/chain.jsonl --reads 2000000
+    python benchmarks/chain.py -o benchmarks/results/chain.jsonl --backends cuda \\
+        --reference chr20.fa --reads 10000000 --batch-sizes 1000000 5000000 10000000
+
+Reads are simulated from the reference, by default human chr20, or a simulated genome if it is
+missing. A short run of everything comes first, because the first run on a machine compiles. Then
+the one program and, for each batch size, `snakemake results/allmap/s.bam` search the same reads in
+the same index. The seconds of the rules are from the start of the first job to the end of the last
+one, without the start of Snakemake; those of each step are the sums of its benchmark files.
+
+If Snakemake is not installed, the programs of the rules run by themselves, in the order and with
+the flags of the rules, one after another, and the line says so. The counts must be those of the one
+program, and the records too with --compare.
+
+One JSON object per line is appended to --output.
+"""
+
+import gzip
+import json
+import shutil
+import sys
+import tempfile
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+from frame.environment import CHECKOUT, gpu_name
+from frame.options import add_folder, add_threads, large_file, new_parser, read_options
+from frame.results import Results
+from frame.simulated import make_genome, run_script, script
+from frame.timing import run_program
+from map_gpu import hash_of
+
+from bwarp.runtime.backend import gpu_problem
+
+#: Steps of a round, in the order of the rules.
+ROUND = ("seed_reads", "locate_seeds", "filter_candidates", "extend_candidates")
+
+#: What a line says about a run without Snakemake.
+BY_HAND = "steps by the rules' commands, without Snakemake"
+
+#: The read group that the rules give to the unit 1 of the sample s.
+READ_GROUP = r"@RG\tID:s.1\tSM:s\tPL:ILLUMINA"
+
+
+def parse_options():
+    parser = new_parser(__doc__)
+    parser.add_argument("--reference", type=Path, help="FASTA of the reference")
+    parser.add_argument("--reads", type=int, default=1_000_000)
+    parser.add_argument("--read-length", type=int, default=100)
+    parser.add_argument("--edits", type=int, default=4)
+    parser.add_argument("--report", default="all", help="all, best or strata:X")
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--backends", nargs="+", choices=("cpu", "cuda"), default=["cpu", "cuda"])
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--without-snakemake", action="store_true", help="even if it is installed")
+    parser.add_argument("--compare", action="store_true", help="the records, not only the counts")
+    add_threads(parser)
+    add_folder(parser)
+    small = {"reads": 2000, "batch_sizes": [1000], "compare": True}
+    return read_options(parser, "chain.jsonl", **small)
+
+
+def measure(options):
+    with tempfile.TemporaryDirectory(dir=options.folder) as work:
+        work = Path(work)
+        reference = options.reference or (None if options.small else large_file("chr20.fa"))
+        if reference is None:
+            print("left out chr20.fa, not in $BWARP_LARGE: a genome is simulated", file=sys.stderr)
+            reference = make_genome(work, 200_000 if options.small else 20_000_000)
+        reference = reference.resolve()
+        few, reads = work / "few.fq", work / "reads.fq"
+        for path, n_reads in ((few, 1000), (reads, options.reads)):
+            size = "--reads", n_reads, "--read-length", options.read_length
+            run_script("simulate_reads", "--reference", reference, "-1", path, *size)
+        run_script("index_reference", reference, "-o", work / "index")
+        for backend in options.backends:
+            if backend == "cuda" and (problem := gpu_problem()):
+                print(f"left out cuda: {problem}", file=sys.stderr)
+                continue
+            in_one(work, few, backend, options)
+            by_hand(work, few, backend, 1000, options)
+            for _ in range(options.repeats):
+                yield from runs_of(work, reference, reads, backend, options)
+
+
+def runs_of(work, reference, reads, backend, options):
+    """Return a line for each batch size, all compared with the same run of the one program."""
+    one, counts, made = in_one(work, reads, backend, options)
+    with_snakemake = find_spec("snakemake") and not options.without_snakemake
+    for size in options.batch_sizes:
+        if with_snakemake:
+            whole, steps, chained = by_rules(work, reference, reads, backend, size, options)
+        else:
+            whole, steps, chained = by_hand(work, reads, backend, size, options)
+        stats = json.loads(chained.with_suffix(".stats.json").read_text())
+        if stats != counts:
+            sys.exit(f"counts differ: {stats} and {counts}")
+        if options.compare and hash_of(made, gzip.open) != hash_of(chained, gzip.open):
+            sys.exit(f"{made} and {chained} differ")
+        seconds = whole.pop("seconds")
+        yield {
+            "what": "the chain and the one program",
+            "how": f"snakemake {version('snakemake')}" if with_snakemake else BY_HAND,
+            "reference": reference.name,
+            "reads": options.reads,
+            "length": options.read_length,
+            "edits": options.edits,
+            "report": options.report,
+            "backend": backend,
+            "gpu": gpu_name() if backend == "cuda" else "",
+            "threads": options.threads,
+            "batch_size": size,
+            "batches": -(-options.reads // size),
+            "seconds": round(seconds, 2),
+            "one_program_seconds": one.wall,
+            "one_program_processor_seconds": one.processor,
+            "ratio": round(seconds / one.wall, 3),
+            "processor_ratio": round(whole["processor_seconds"] / one.processor, 3),
+            **whole,
+            "steps": {step: round(taken, 2) for step, taken in steps.items()},
+            "loci": counts["loci"],
+        }
+
+
+def search_flags(options) -> tuple:
+    return "--edits", options.edits, "--report", options.report
+
+
+def in_one(work, reads, backend, options):
+    """Run the one program; return what it used, its counts and its BAM."""
+    output = work / "one.bam"
+    output.unlink(missing_ok=True)
+    used = run_script(
+        "find_alignments", "--index", work / "index", "-1", reads, "-o", output, "--stats",
+        work / "one.stats.json", "-R", READ_GROUP, "--backend", backend, "--threads",
+        options.threads, *search_flags(options),
+    )  # fmt: skip
+    return used, json.loads((work / "one.stats.json").read_text()), output
+
+
+def by_hand(work, reads, backend, size, options):
+    """Run the programs of the rules; return the whole, the seconds of each step, and the BAM."""
+    flow, index = work / "by_hand", ("--index", work / "index")
+    shutil.rmtree(flow, ignore_errors=True)
+    flow.mkdir()
+    seconds: dict[str, float] = {}
+    processor = 0.0
+    on_engine = "--threads", options.threads, "--backend", backend
+    threads = "--threads", options.threads
+
+    def run(step, *arguments):
+        nonlocal processor
+        used = run_program(script(step, *arguments))
+        seconds[step] = seconds.get(step, 0.0) + used.wall
+        processor += used.processor
+
+    folder = flow / "batches"
+    run("batch_reads", "-1", reads, "-o", folder, "--batch-size", size, "--threads", 2)
+    rounds = (1,) if options.report == "all" else (1, 2)
+    written = []
+    for batch in sorted(folder.iterdir(), key=lambda path: int(path.stem)):
+        of_reads, loci = ("--reads", batch), []
+        for number in rounds:
+            name = flow / f"{batch.stem}.{number}"
+            after = ("--after", loci[0]) if loci else ()
+            seeds, hits, candidates = (f"{name}.{kind}" for kind in ("seeds", "hits", "candidates"))
+            flags = *after, *search_flags(options), "-o", seeds
+            run("seed_reads", *index, *of_reads, *flags, *on_engine)
+            run("locate_seeds", *index, "--seeds", seeds, "-o", hits, *threads)
+            run(
+                "filter_candidates", *index, *of_reads, "--hits", hits, "-o", candidates, *on_engine
+            )
+            loci.append(f"{name}.loci")
+            run(
+                "extend_candidates", *index, *of_reads, "--candidates", candidates, "-o", loci[-1],
+                *on_engine,
+            )  # fmt: skip
+            for path in (seeds, hits, candidates):
+                Path(path).unlink()
+        written.append(flow / f"{batch.stem}.bam")
+        run(
+            "write_alignments", *index, *of_reads, "--loci", *loci, "-o", written[-1], "--stats",
+            written[-1].with_suffix(".stats.json"), "--read-group", READ_GROUP, *threads,
+        )  # fmt: skip
+    merged = flow / "s.bam"
+    run("merge_loci", *written, "-o", merged, "--threads", min(4, options.threads))
+    whole = {"seconds": sum(seconds.values()), "processor_seconds": round(processor, 2)}
+    return whole, seconds, merged
+
+
+def by_rules(work, reference, reads, backend, size, options):
+    """Run Snakemake; return the whole, the seconds of each step, and the BAM."""
+    flow = work / "rules"
+    index = flow / "results" / "index" / f"{reference.name.removesuffix('.gz').rsplit('.', 1)[0]}"
+    for name in ("results/allmap", "logs"):
+        shutil.rmtree(flow / name, ignore_errors=True)
+    flow.mkdir(exist_ok=True)
+    (flow / "units.tsv").write_text(f"sample\tunit\tfq1\ns\t1\t{reads}\n")
+    settings = {
+        "reference": str(reference),
+        "samples": "units.tsv",
+        "backend": backend,
+        "allmap": {"edits": options.edits, "report": options.report, "batch_size": size},
+    }
+    (flow / "mine.yaml").write_text(json.dumps(settings))
+    command = [
+        sys.executable, "-m", "snakemake", "--quiet", "all", "--snakefile",
+        CHECKOUT / "Snakefile", "--directory", flow, "--configfile", flow / "mine.yaml",
+        "--resources", "gpu=1", "--cores", options.threads,
+    ]  # fmt: skip
+    if not index.exists():
+        run_program([*command, "index"])
+    used = run_program([*command, "results/allmap/s.bam"])
+    seconds: dict[str, float] = {}
+    starts, ends = [], []
+    for path in sorted(flow.glob("logs/*/**/*.benchmark.tsv")):
+        step = path.relative_to(flow / "logs").parts[0]
+        if step == "index_reference":
+            continue
+        taken = sum(float(row.split("\t")[0]) for row in path.read_text().splitlines()[1:])
+        seconds[step] = seconds.get(step, 0.0) + taken
+        ends.append(path.stat().st_mtime)
+        starts.append(ends[-1] - taken)
+    whole = {
+        "seconds": max(ends) - min(starts),
+        "processor_seconds": used.processor,
+        "with_start_of_snakemake": used.wall,
+    }
+    return whole, seconds, flow / "results" / "allmap" / "s.bam"
+
+
+if __name__ == "__main__":
+    options = parse_options()
+    results = Results(options.output)
+    for line in measure(options):
+        results.add(**line)
