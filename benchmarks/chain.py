@@ -12,7 +12,8 @@ the same index. The seconds of the rules are from the start of the first job to 
 one, without the start of Snakemake; those of each step are the sums of its benchmark files.
 
 If Snakemake is not installed, the programs of the rules run by themselves, in the order and with
-the flags of the rules, one after another, and the line says so. The counts must be those of the one
+the flags of the rules, and the line says so. As many batches are searched at once as have cores,
+with one job at a time on the GPU, as Snakemake does it. The counts must be those of the one
 program, and the records too with --compare.
 
 One JSON object per line is appended to --output.
@@ -23,6 +24,10 @@ import json
 import shutil
 import sys
 import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,8 +41,11 @@ from map_gpu import hash_of
 
 from bwarp.runtime.backend import gpu_problem
 
-#: Steps of a round, in the order of the rules.
-ROUND = ("seed_reads", "locate_seeds", "filter_candidates", "extend_candidates")
+#: The steps of a batch, and those of them that use a GPU.
+STEPS = (
+    "seed_reads", "locate_seeds", "filter_candidates", "extend_candidates", "write_alignments",
+)  # fmt: skip
+ON_GPU = ("seed_reads", "filter_candidates", "extend_candidates")
 
 #: What a line says about a run without Snakemake.
 BY_HAND = "steps by the rules' commands, without Snakemake"
@@ -55,6 +63,7 @@ def parse_options():
     parser.add_argument("--report", default="all", help="all, best or strata:X")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--backends", nargs="+", choices=("cpu", "cuda"), default=["cpu", "cuda"])
+    parser.add_argument("--job-threads", type=int, default=8, help="of a step, as in the rules")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--without-snakemake", action="store_true", help="even if it is installed")
     parser.add_argument("--compare", action="store_true", help="the records, not only the counts")
@@ -113,6 +122,7 @@ def runs_of(work, reference, reads, backend, options):
             "backend": backend,
             "gpu": gpu_name() if backend == "cuda" else "",
             "threads": options.threads,
+            "job_threads": min(options.job_threads, options.threads),
             "batch_size": size,
             "batches": -(-options.reads // size),
             "seconds": round(seconds, 2),
@@ -144,52 +154,66 @@ def in_one(work, reads, backend, options):
 
 def by_hand(work, reads, backend, size, options):
     """Run the programs of the rules; return the whole, the seconds of each step, and the BAM."""
-    flow, index = work / "by_hand", ("--index", work / "index")
+    flow = work / "by_hand"
     shutil.rmtree(flow, ignore_errors=True)
     flow.mkdir()
-    seconds: dict[str, float] = {}
-    processor = 0.0
-    on_engine = "--threads", options.threads, "--backend", backend
-    threads = "--threads", options.threads
-
-    def run(step, *arguments):
-        nonlocal processor
-        used = run_program(script(step, *arguments))
-        seconds[step] = seconds.get(step, 0.0) + used.wall
-        processor += used.processor
-
-    folder = flow / "batches"
-    run("batch_reads", "-1", reads, "-o", folder, "--batch-size", size, "--threads", 2)
-    rounds = (1,) if options.report == "all" else (1, 2)
-    written = []
-    for batch in sorted(folder.iterdir(), key=lambda path: int(path.stem)):
-        of_reads, loci = ("--reads", batch), []
-        for number in rounds:
-            name = flow / f"{batch.stem}.{number}"
-            after = ("--after", loci[0]) if loci else ()
-            seeds, hits, candidates = (f"{name}.{kind}" for kind in ("seeds", "hits", "candidates"))
-            flags = *after, *search_flags(options), "-o", seeds
-            run("seed_reads", *index, *of_reads, *flags, *on_engine)
-            run("locate_seeds", *index, "--seeds", seeds, "-o", hits, *threads)
-            run(
-                "filter_candidates", *index, *of_reads, "--hits", hits, "-o", candidates, *on_engine
-            )
-            loci.append(f"{name}.loci")
-            run(
-                "extend_candidates", *index, *of_reads, "--candidates", candidates, "-o", loci[-1],
-                *on_engine,
-            )  # fmt: skip
-            for path in (seeds, hits, candidates):
-                Path(path).unlink()
-        written.append(flow / f"{batch.stem}.bam")
-        run(
-            "write_alignments", *index, *of_reads, "--loci", *loci, "-o", written[-1], "--stats",
-            written[-1].with_suffix(".stats.json"), "--read-group", READ_GROUP, *threads,
-        )  # fmt: skip
+    start = time.perf_counter()
+    jobs = Jobs(work / "index", backend, options)
+    jobs.run("batch_reads", "-1", reads, "-o", flow / "b", "--batch-size", size, "--threads", 2)
+    batches = sorted((flow / "b").iterdir(), key=lambda path: int(path.stem))
+    with ThreadPoolExecutor(max(1, options.threads // jobs.threads)) as pool:
+        written = list(pool.map(lambda batch: jobs.search(flow, batch), batches))
     merged = flow / "s.bam"
-    run("merge_loci", *written, "-o", merged, "--threads", min(4, options.threads))
-    whole = {"seconds": sum(seconds.values()), "processor_seconds": round(processor, 2)}
-    return whole, seconds, merged
+    jobs.run("merge_loci", *written, "-o", merged, "--threads", min(4, options.threads))
+    whole = {
+        "seconds": time.perf_counter() - start,
+        "processor_seconds": round(jobs.processor_seconds, 2),
+    }
+    return whole, jobs.seconds, merged
+
+
+class Jobs:
+    """Runs the programs of the rules; several threads may, with one job at a time on the GPU."""
+
+    def __init__(self, index, backend, options):
+        self.index, self.backend, self.options = index, backend, options
+        self.threads = min(options.job_threads, options.threads)
+        self.seconds: dict[str, float] = {}
+        self.processor_seconds = 0.0
+        self._counting, self._gpu = threading.Lock(), threading.Lock()
+
+    def run(self, step, *arguments):
+        with self._gpu if self.backend == "cuda" and step in ON_GPU else nullcontext():
+            used = run_program(script(step, *arguments))
+        with self._counting:
+            self.seconds[step] = self.seconds.get(step, 0.0) + used.wall
+            self.processor_seconds += used.processor
+
+    def search(self, flow, batch):
+        """Take a batch through all steps; return its BAM."""
+        given, loci = ("--reads", batch, "--index", self.index), []
+        threads = "--threads", self.threads
+        on_engine = *threads, "--backend", self.backend
+        for number in (1,) if self.options.report == "all" else (1, 2):
+            kinds = "seeds", "hits", "candidates", "loci"
+            files = [flow / f"{batch.stem}.{number}.{kind}" for kind in kinds]
+            seeds, hits, candidates, found = files
+            flags = *(("--after", loci[0]) if loci else ()), *search_flags(self.options), *on_engine
+            self.run("seed_reads", *given, *flags, "-o", seeds)
+            self.run("locate_seeds", *given[2:], "--seeds", seeds, "-o", hits, *threads)
+            self.run("filter_candidates", *given, "--hits", hits, "-o", candidates, *on_engine)
+            self.run(
+                "extend_candidates", *given, "--candidates", candidates, "-o", found, *on_engine
+            )
+            loci.append(found)
+            for path in (seeds, hits, candidates):
+                path.unlink()
+        output = flow / f"{batch.stem}.bam"
+        self.run(
+            "write_alignments", *given, "--loci", *loci, "-o", output, "--stats",
+            output.with_suffix(".stats.json"), "--read-group", READ_GROUP, *threads,
+        )  # fmt: skip
+        return output
 
 
 def by_rules(work, reference, reads, backend, size, options):
@@ -210,7 +234,8 @@ def by_rules(work, reference, reads, backend, size, options):
     command = [
         sys.executable, "-m", "snakemake", "--quiet", "all", "--snakefile",
         CHECKOUT / "Snakefile", "--directory", flow, "--configfile", flow / "mine.yaml",
-        "--resources", "gpu=1", "--cores", options.threads,
+        "--resources", "gpu=1", "--cores", options.threads, "--set-threads",
+        *(f"{step}={options.job_threads}" for step in STEPS), "--",
     ]  # fmt: skip
     if not index.exists():
         run_program([*command, "index"])

@@ -1,6 +1,8 @@
 # Find every locus of reads with few edits by a chain of steps, each of which takes a batch of reads
 # from one file to the next. On a cluster, the steps of a batch are one job (`group`), and many
-# batches are searched at once. The output is identical to what find_alignments.py writes for a unit.
+# batches are searched at once. On one machine with more than 8 cores, steps of several batches run
+# at once: a GPU searches a batch while cores locate and write others. The output is identical to
+# what find_alignments.py writes for a unit.
 
 from bwarp.options.mapping import LOCI_ALIGNED, LOCI_SEARCHED, SCORES
 
@@ -89,7 +91,7 @@ rule seed_reads:
         unit="[^/]+",
     conda:
         environment
-    threads: 16
+    threads: 8
     group:
         group_of_batch
     resources:
@@ -124,7 +126,7 @@ rule locate_seeds:
         unit="[^/]+",
     conda:
         CPU_ENVIRONMENT
-    threads: 16
+    threads: 8
     group:
         group_of_batch
     resources:
@@ -154,7 +156,7 @@ rule filter_candidates:
         unit="[^/]+",
     conda:
         environment
-    threads: 16
+    threads: 8
     group:
         group_of_batch
     resources:
@@ -188,7 +190,7 @@ rule extend_candidates:
         unit="[^/]+",
     conda:
         environment
-    threads: 16
+    threads: 8
     group:
         group_of_batch
     resources:
@@ -253,7 +255,7 @@ rule write_alignments:
         unit="[^/]+",
     conda:
         CPU_ENVIRONMENT
-    threads: 16
+    threads: 8
     group:
         group_of_writing
     resources:
