@@ -167,7 +167,10 @@ def by_hand(work, reads, backend, size, options):
     jobs.run("merge_loci", *written, "-o", merged, "--threads", min(4, options.threads))
     whole = {
         "seconds": time.perf_counter() - start,
-        "processor_seconds": round(jobs.processor_seconds, 2),
+        "processor_seconds": round(sum(jobs.processor_seconds.values()), 2),
+        "steps_processor_seconds": {
+            step: round(s, 2) for step, s in jobs.processor_seconds.items()
+        },
     }
     return whole, jobs.seconds, merged
 
@@ -179,7 +182,7 @@ class Jobs:
         self.index, self.backend, self.options = index, backend, options
         self.threads = min(options.job_threads, options.threads)
         self.seconds: dict[str, float] = {}
-        self.processor_seconds = 0.0
+        self.processor_seconds: dict[str, float] = {}
         self._counting, self._gpu = threading.Lock(), threading.Lock()
 
     def run(self, step, *arguments):
@@ -187,7 +190,8 @@ class Jobs:
             used = run_program(script(step, *arguments))
         with self._counting:
             self.seconds[step] = self.seconds.get(step, 0.0) + used.wall
-            self.processor_seconds += used.processor
+            before = self.processor_seconds.get(step, 0.0)
+            self.processor_seconds[step] = before + used.processor
 
     def search(self, flow, batch):
         """Take a batch through all steps; return its BAM."""

@@ -139,6 +139,30 @@ def seed_mismatches(lines: Lines) -> Table:
     return table(heads, results, rows())
 
 
+def chain(lines: Lines) -> Table:
+    """Draw a row per batch size of the chain of allmap, beside the one program on the same reads."""
+    results = "chain.jsonl"
+
+    def rows():
+        for line in lines(results):
+            of = f"{line['reads'] / 1e6:g} M of {line['length']} b, {line['report']}"
+            steps = line["steps"]
+            slowest = max(steps, key=steps.get)
+            by = line["how"] if line["how"].startswith("snakemake") else "the rules' commands"
+            yield (
+                f"{of}, {line['reference']}", machine_of(line), f"{line['batch_size'] / 1e6:g} M",
+                by, f"{line['seconds']:.1f} s", f"{line['one_program_seconds']:.1f} s",
+                f"{line['ratio']:.2f}", f"{line['processor_ratio']:.2f}",
+                f"`{slowest}`, {steps[slowest]:.1f} s",
+            ), [line]  # fmt: skip
+
+    heads = [
+        "reads", "machine", "batch", "run by", "chain", "one program", "ratio", "of CPU seconds",
+        "slowest step",
+    ]  # fmt: skip
+    return table(heads, results, rows())
+
+
 def off_targets(lines: Lines) -> Table:
     """Draw a row per limit: the searches of bwarp and Sassy, and the whole program."""
     results = "offtargets.jsonl"
@@ -284,6 +308,7 @@ TABLES = {
     "matches on a GPU": matches_on_gpu,
     "loci": loci,
     "mismatches within parts": seed_mismatches,
+    "chain of allmap": chain,
     "off-targets": off_targets,
     "mapping": mapping,
     "mapping on many cores": mapping_on_many_cores,

@@ -92,40 +92,46 @@ def dropped_by(certificate: Certificate) -> dict[str, int]:
 
 
 def rows_of(certificate: Certificate, jobs: dict[str, Jobs]) -> list[str]:
-    """Return the rows of the table; those without a step count more of the step above."""
+    """Return the rows of the table; those without a step give more numbers of the step above."""
     one, dropped = certificate, dropped_by(certificate)
     kept = one.located - sum(dropped.values())
-    counts: dict[str, list[tuple]] = {
-        "batch_reads": [(one.reads, "reads", one.reads, "reads")],
-        "seed_reads": [
-            (one.reads, "reads", one.located, "hits of their parts"),
-            ("", "", one.parts, "parts of reads searched"),
-        ],
-        "locate_seeds": [(one.located, "hits", one.located, "positions")],
-        "filter_candidates": [
-            (one.located, "positions", kept, "candidates"),
-            *(("", "", n, f"dropped by {bound}") for bound, n in dropped.items()),
-        ],
-        "extend_candidates": [
-            (kept, "candidates", one.confirmed, "candidates with an alignment"),
-            ("", "", one.verified, "candidates verified; others agree with one of them"),
-        ],
-        "write_alignments": [
-            (one.confirmed, "candidates with an alignment", one.loci, "loci written"),
-            ("", "", one.loci_over, "loci of reads over the limit"),
-        ],
-        "merge_loci": [
-            (one.loci, "loci", one.aligned, "reads with loci"),
-            ("", "", one.over, "reads over the limit"),
-            ("", "", one.without, "reads without a locus"),
-            ("", "", one.skipped, "reads not searched"),
-        ],
+    # What a step takes, and what it gives, first what it passes on.
+    counts = {
+        "batch_reads": ((one.reads, "reads"), (one.reads, "reads")),
+        "seed_reads": (
+            (one.reads, "reads"),
+            (one.located, "hits of their parts"),
+            (one.parts, "parts of reads searched"),
+        ),
+        "locate_seeds": ((one.located, "hits"), (one.located, "positions")),
+        "filter_candidates": (
+            (one.located, "positions"),
+            (kept, "candidates"),
+            *((n, f"dropped by {bound}") for bound, n in dropped.items()),
+        ),
+        "extend_candidates": (
+            (kept, "candidates"),
+            (one.confirmed, "candidates with an alignment"),
+            (one.verified, "candidates verified; others agree with one of them"),
+        ),
+        "write_alignments": (
+            (one.confirmed, "candidates with an alignment"),
+            (one.loci, "loci written"),
+            (one.loci_over, "loci of reads over the limit"),
+        ),
+        "merge_loci": (
+            (one.loci, "loci"),
+            (one.aligned, "reads with loci"),
+            (one.over, "reads over the limit"),
+            (one.without, "reads without a locus"),
+            (one.skipped, "reads not searched"),
+        ),
     }
-    rows = []
-    for step, (first, *more) in counts.items():
+    rows: list[tuple] = []
+    for step, (takes, first, *more) in counts.items():
         seconds = f"{jobs[step].seconds:.1f}" if step in jobs else ""
-        rows.append((step, engine_of(step, jobs), *first, seconds))
-        rows += [("", "", *cells, "") for cells in more]
+        rows.append((step, engine_of(step, jobs), *takes, *first, seconds))
+        rows += [("", "", *takes, *gives, "") for gives in more]
     return ["\t".join(map(str, row)) for row in rows]
 
 

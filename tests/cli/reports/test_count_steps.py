@@ -44,9 +44,9 @@ def test_numbers_and_seconds(stats, tmp_path):
     assert rows[1] == ["batch_reads", "cpu", "7", "reads", "7", "reads", "0.0"]
     of_seeds = ["seed_reads", "cpu, cuda", "7", "reads", "20", "hits of their parts", "3.2"]
     assert rows[2] == of_seeds
-    assert rows[3] == ["", "", "", "", "70", "parts of reads searched", ""]
+    assert rows[3] == ["", "", "7", "reads", "70", "parts of reads searched", ""]
     assert rows[5] == ["filter_candidates", "", "20", "positions", "15", "candidates", ""]
-    assert rows[6] == ["", "", "", "", "5", "dropped by kmers", ""]
+    assert rows[6] == ["", "", "20", "positions", "5", "dropped by kmers", ""]
     assert rows[7][:2] == ["extend_candidates", "cuda"]
     shown = page.read_text()
     assert "<td>dropped by kmers</td>" in shown
