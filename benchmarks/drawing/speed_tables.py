@@ -140,7 +140,7 @@ def seed_mismatches(lines: Lines) -> Table:
 
 
 def chain(lines: Lines) -> Table:
-    """Draw a row per batch size of the chain of allmap, beside the one program on the same reads."""
+    """Draw a row per batch size of the chain of allmap, beside the one program."""
     results = "chain.jsonl"
 
     def rows():

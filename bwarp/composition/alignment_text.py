@@ -37,13 +37,9 @@ def alignment_lines(
     """Return the rows as TSV; `queries` and `references` are the names."""
     identities = map(_identity, rows.matches.tolist(), rows.columns.tolist())
     lines = zip(
-        *_positions(rows, queries, references),
-        rows.scores.tolist(),
-        rows.edits.tolist(),
-        identities,
-        rows.cigars.tolist(),
-        strict=True,
-    )
+        *_positions(rows, queries, references), rows.scores.tolist(), rows.edits.tolist(),
+        identities, rows.cigars.tolist(), strict=True,
+    )  # fmt: skip
     return "".join(
         f"{q}\t{r}\t{start}\t{end}\t{strand}\t{score}\t{edits}\t{identity}\t{cigar}\n"
         for q, r, start, end, strand, score, edits, identity, cigar in lines

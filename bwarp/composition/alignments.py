@@ -297,7 +297,7 @@ def _best_of_positions(
 ) -> np.ndarray:
     """Return the row with the best score per query and position, by query and position.
 
-    Among equal scores, it is the row with the smallest value in `ties`.
+    Ties are broken by the smallest value in `ties`.
     """
     order = np.lexsort((ties, -scores, positions, queries))
     is_first = np.ones(order.size, bool)

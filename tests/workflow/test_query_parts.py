@@ -9,7 +9,7 @@ import pytest
 SECTIONS = {
     "seeds": ("k: 14, step: 3, mismatches: 1, max_hits: 20", ("tsv", "over.tsv", "skipped.tsv")),
     "mems": ("min_length: 12, kind: maxmatch, strands: both", ("mums",)),
-    "scan": ("similarity: 0.9, regions: true", ("tsv",)),
+    "scan": ("similarity: 0.9, align: true, min_score: -30", ("tsv",)),
     "search": ("database: database.fa, match: 2, mismatch: -3, top: 5", ("tsv",)),
 }
 

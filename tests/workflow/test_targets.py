@@ -49,6 +49,14 @@ def test_the_example_of_a_target_is_what_its_page_shows(checkout, copy, target):
     )
 
 
+def test_the_alignments_of_a_scan_are_what_its_page_shows(checkout, copy):
+    copy.snakemake("scan", "--configfile", "config/examples/scan_align.yaml")
+    lines = (copy / "results/scan/guides.tsv").read_text().splitlines()
+    page = (checkout / "docs/scan.md").read_text()
+    shown = re.search(r"which now begins:\n\n```text\n(.*?)\n```", page, re.DOTALL)[1]
+    assert lines[: shown.count("\n") + 1] == shown.splitlines()
+
+
 ALGORITHMS = {
     "seeds": ("find_seeds", "schemes", "backtracking"),
     "scan": ("scan_composition", "auto", "gather"),

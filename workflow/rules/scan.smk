@@ -1,6 +1,10 @@
 # Find every window of the reference whose base counts are similar to those of a query.
 
-RESULTS[result_of("scan", ".tsv")] = "the windows with the base composition of a query"
+RESULTS[result_of("scan", ".tsv")] = (
+    "the alignments of the queries with windows of their base composition"
+    if config.get("scan", {}).get("align")
+    else "the windows with the base composition of a query"
+)
 
 
 rule scan_composition:
