@@ -40,7 +40,7 @@ def compare(index, reads, limits, extension):
     expected = on_cpu.align_batch(both, blocks, offsets, extension, loci)
     steps = steps_of("cuda").VerifyingSteps(index.reference)
     assert_same(steps.align(both, blocks, offsets, loci, limits, extension), expected)
-    finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index, 2), limits)
+    finder = find_cuda.LociFinder(index, genome, find_cuda.prepare(index, limits, 2), limits)
     assert_same(finder.align_batch(both, blocks, offsets, extension, loci), expected)
     return expected, loci
 
