@@ -17,7 +17,7 @@ from drawing.accuracy import calibration, roc  # noqa: E402
 from drawing.figures import Figure, machine_of  # noqa: E402
 from drawing.gpu_tables import TABLES as GPU_TABLES  # noqa: E402
 from drawing.panels import Axis, Panel, panels  # noqa: E402
-from drawing.paper_tables import chang_on_gpu, drozd  # noqa: E402
+from drawing.paper_tables import chang_on_gpu, drozd, liu_on_gpu  # noqa: E402
 from drawing.tables import Table, as_html, as_markdown  # noqa: E402
 from drawing.whole_runs import scaling, whole_run_rows  # noqa: E402
 from frame import environment, peers  # noqa: E402
@@ -292,12 +292,13 @@ def test_small_gpus_have_a_row_per_size_and_a_column_per_program():
 def test_references_are_in_the_order_of_their_size():
     def line(size: int, program: str) -> dict:
         of = {"what": "unique matches of 5 reads", "reference": f"{size} Mb of chr20"}
-        return of | {"program": program, "seconds": size / 10, "commit": "a", "machine": "CPU"}
+        of |= {"bwarp_index_s": size / 4, "commit": "a", "machine": "CPU"}
+        return of | {"program": program, "seconds": size / 10}
 
     lines = [line(size, program) for size in (16, 4, 32) for program in ("bwarp", "mummer")]
     table = drozd(lambda name: lines if name == "mems_cpu.jsonl" else [])
     assert [row[0] for row in table.rows] == ["4 Mb of chr20", "16 Mb of chr20", "32 Mb of chr20"]
-    assert table.rows[0][2:4] == ("0.4 s", "0.4 s")
+    assert table.rows[0][2:5] == ("1 s", "0.4 s", "0.4 s")
 
 
 def test_ages_are_not_compared(monkeypatch):
@@ -334,6 +335,27 @@ def test_chang_and_chen_time_one_query():
         part | {"queries": 2, "ms": {"spread_targets": 0.05, "align_strip": 0.07}},
         {"part": "time table III", "what": "profile 128, all queries", "seconds": 0.001},
     ]
-    table = chang_on_gpu(lambda _: lines)
-    assert table.rows == [(128, "", "0.1")]
+    published = [{"part": "chang", "length": 128, "published_method": 1.65}]
+    results = {"alignment_gpu.jsonl": lines, "search_cpu.jsonl": published}
+    table = chang_on_gpu(results.__getitem__)
+    assert table.rows == [(128, "", "0.1", 1.65)]
     assert table.lines == lines[:1]
+
+
+def test_seeds_on_a_gpu_are_drawn_beside_the_papers_times():
+    def run(seconds: list[float], max_hits: int, hits: int) -> dict:
+        return {
+            "dataset": "S11", "seconds": seconds, "search_seconds": 0.02, "max_hits": max_hits,
+            "hits": hits, "over": 7,
+        }  # fmt: skip
+
+    line = {
+        "bases": 3_100_000_000, "whole_runs_auto": [run([3, 1, 2], 128, 1000)],
+        "whole_runs_hybrid": [run([5, 4, 6], 128, 1000)],
+        "whole_runs_all_located": [run([9, 8, 7], 0, 2_000_000)],
+    }  # fmt: skip
+    first, last = liu_on_gpu(lambda _: [line]).rows
+    assert first[2:] == (
+        "at most 128", "1,000", "7", "2 s", "0.02 s", "5 s", "10.6 s", "6.8 s"
+    )  # fmt: skip
+    assert last[2:] == ("all", "2,000,000", "7", "8 s", "0.02 s", "", "10.6 s", "6.8 s")
