@@ -252,6 +252,7 @@ class StoredIndex:
         self.occ_rate: int = description["occ_rate"]
         self.sa_rate: int = description["sa_rate"]
         self.prefix_length: int = description["prefix_length"]
+        self.start_tables: dict[int, np.ndarray] = {}
         self._arrays: dict[str, np.ndarray] = {}
         self._lock = threading.Lock()
 

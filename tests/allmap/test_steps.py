@@ -24,6 +24,7 @@ from bwarp.allmap.verify_cpu import COUNTS, find_loci
 from bwarp.index.locate_cpu import look_up, step_to_sampled
 from bwarp.mapping.extension_cpu import both_strands
 from bwarp.options.mapping import ALL
+from bwarp.reference import text_of
 from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
 
 
@@ -138,3 +139,26 @@ def test_reads_with_different_mismatches_in_one_batch():
         assert parts.ends[chosen].tolist() == alone.ends[of_alone].tolist()
         rows = hits_of(parts, item, item + 1)[1]
         assert rows.tolist() == hits_of(alone, item & 1, (item & 1) + 1)[1].tolist()
+
+
+@pytest.mark.parametrize("mismatches", [1, 2, 3, 4])
+def test_rows_of_parts_with_mismatches(mismatches):
+    """All rows whose text is within the mismatches of a part, in order."""
+    rng = random.Random(mismatches)
+    bases = [rng.randrange(4) for _ in range(400)]
+    index = index_of_codes([bases, [4] * 5 + bases[20:60] + [0, 1] * 30], sa_rate=1)
+    reads = [bases[30:60], bases[100:112], [0, 1, 0, 1, 0, 3] * 4, bases[200:216] + [4] * 3]
+    codes, offsets = flat(reads)
+    both, edits = both_strands(codes, offsets), np.full(4, mismatches)
+    items = items_of(offsets, np.arange(4), edits, 0 * edits, edits)
+    parts = search_parts(index, both, items)
+    assert parts.offsets.tolist() == list(range(9))
+    text = np.append(text_of(index.reference), np.zeros(64, np.uint8))
+    for item, (begin, length) in enumerate(zip(items.begins, items.lengths, strict=True)):
+        part = both[begin : begin + length]
+        # An ambiguous base of the read is searched as A.
+        part = np.where(part > 3, 3 * (item % 2), part) + 1
+        windows = text[index.suffix_array[:, None] + np.arange(length)]
+        is_near = (windows != part).sum(axis=1) <= mismatches
+        expected = np.flatnonzero(is_near & (windows > 0).all(axis=1))
+        assert hits_of(parts, item, item + 1)[1].tolist() == expected.tolist()
