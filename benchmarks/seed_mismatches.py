@@ -5,10 +5,10 @@
     python benchmarks/seed_mismatches.py -o benchmarks/results/seed_mismatches.jsonl \\
         --backend cuda --reads 400000
 
-Probes of 20 bases and reads of 100 bases come from human chr20, or from a simulated genome if it is
-missing, with as many substitutions as are allowed, or fewer. All loci are found with parts searched
-with 0 to 4 mismatches, if parts are long enough for it; alignments and records are not made. One
-thread of the CPU is timed by its CPU time, a GPU by wall time.
+Probes of 20 bases and reads of 36 and 100 bases come from human chr20, or from a simulated genome
+if it is missing, with as many substitutions as are allowed, or fewer. All loci are found with parts
+searched with 0 to 4 mismatches, if parts are long enough for it; alignments and records are not
+made. One thread of the CPU is timed by its CPU time, a GPU by wall time.
 
 One JSON object per line is appended to --output; `chosen` marks what `--seed-mismatches auto`
 chooses.
@@ -27,15 +27,15 @@ from frame.simulated import make_genome, make_index
 
 from bwarp.allmap import find_cpu
 from bwarp.allmap.candidates_cpu import blocks_of
-from bwarp.allmap.options import LocusOptions, best_mismatches
-from bwarp.allmap.parts_cpu import seed_mismatches
+from bwarp.allmap.options import LocusOptions
+from bwarp.allmap.parts_cpu import best_mismatches, seed_mismatches
 from bwarp.index.store import load_index
 from bwarp.mapping.extension_cpu import both_strands
 from bwarp.options.option import Whole
 from bwarp.reference import text_of
 
 #: Bases of a read, edits, gap letters among them, and the share of --reads.
-SETS = ((20, 3, 0, 1 / 20), (100, 6, 0, 1), (100, 6, 2, 1))
+SETS = ((20, 3, 0, 1 / 20), (36, 3, 0, 1), (100, 6, 0, 1), (100, 6, 2, 1))
 
 
 def parse_options():

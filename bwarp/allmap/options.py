@@ -1,14 +1,12 @@
 """Search limits of allmap, its results, and the rule that cuts reads into parts."""
 
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 
 from bwarp.alignment.scoring import Scoring, nucleotide_scoring
 from bwarp.errors import UsageError
 from bwarp.mapping.parameters import mapping_parameters
-from bwarp.options.finding import MOST_MISMATCHES
 from bwarp.options.mapping import ALL, ALLMAP, MOST_EDITS
 
 
@@ -116,7 +114,7 @@ class LocusOptions:
         """Return whether parts of some reads may be searched with mismatches."""
         if self.mismatches is not None:
             return self.mismatches > 0
-        # Without mismatches if every edit may be a gap; see `best_mismatches`.
+        # None are allowed if every edit may be a gap; see `parts_cpu.best_mismatches`.
         return self.gaps is not None and (self.percent is not None or self.gaps < self.edits)
 
     def edits_of(self, lengths: np.ndarray) -> np.ndarray:
@@ -175,25 +173,6 @@ class FoundLoci:
 # are best. Without gaps (G = 0), it is e // (m + 1) + 1.
 
 
-# The cost of a step relative to a part searched without mismatches, measured on human reads.
-_HIT_COST = 0.15
-_SEARCH_COST = (1.0, 15.0, 60.0, 250.0, 1000.0)
-
-
 def parts_needed(edits, gaps, mismatches):
     """Return the number of parts into which a read is cut; takes numbers or arrays."""
     return gaps + (edits - gaps) // (mismatches + 1) + 1
-
-
-def best_mismatches(length: int, edits: int, gaps: int, text_length: int) -> int:
-    """Return the mismatches per part that make the search fastest, on random text."""
-    if gaps == edits:
-        return 0
-    costs = []
-    for mismatches in range(min(MOST_MISMATCHES, edits) + 1):
-        parts = parts_needed(edits, gaps, mismatches)
-        k = min(length // parts, 64)
-        variants = sum(comb(k, i) * 3**i for i in range(mismatches + 1))
-        hits = text_length * variants / 4.0**k
-        costs.append(parts * (_SEARCH_COST[mismatches] + hits * _HIT_COST))
-    return costs.index(min(costs))

@@ -8,21 +8,22 @@ mismatches (`search_mismatch_parts`); `search_parts` chooses the fastest for eac
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import comb
 from typing import NamedTuple
 
 import numba
 import numpy as np
 
-from bwarp.allmap.options import LocusOptions, best_mismatches, parts_needed
+from bwarp.allmap.options import LocusOptions, parts_needed
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank import block_start, extend_left
 from bwarp.index.store import require_reverse
-from bwarp.options.finding import LONGEST_KMER, SHORTEST_KMER
+from bwarp.options.finding import LONGEST_KMER, MOST_MISMATCHES, SHORTEST_KMER
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.kmers import kmer_words
-from bwarp.seeding.search_schemes_cpu import search_schemes
+from bwarp.seeding.search_schemes_cpu import choose_schemes, expected_nodes, search_schemes
 
 
 class Items(NamedTuple):
@@ -577,6 +578,35 @@ def _choose(items, lengths, offsets, lows, rows, parts):
 
 # Search parts of all reads: exact ones (made rarer in repeats), or ones with mismatches, whichever
 # is faster for the read.
+
+
+#: Microseconds of a CPU core, measured on human chr20 with parts of 10 to 50 bases: per part, by
+#: mismatches; per node of its search in random text; and per hit, located and verified. A GPU makes
+#: the same choice, so that the counts of a search do not depend on the engine.
+_PART_COST = (0.3, 4.0, 10.0, 30.0, 110.0)
+_NODE_COST = 0.05
+_HIT_COST = 0.155
+
+
+def best_mismatches(length: int, edits: int, gaps: int, text_length: int) -> int:
+    """Return the mismatches per part that make the search fastest, on random text."""
+    if gaps == edits:
+        return 0
+    best, least = 0, np.inf
+    for mismatches in range(min(MOST_MISMATCHES, edits) + 1):
+        parts = parts_needed(edits, gaps, mismatches)
+        k = min(length // parts, LONGEST_KMER)
+        variants = sum(comb(k, i) * 3**i for i in range(mismatches + 1))
+        cost = _PART_COST[mismatches] + text_length * variants / 4.0**k * _HIT_COST
+        if parts * cost >= least or (mismatches and not can_search(length, parts)):
+            continue
+        if mismatches:
+            # Choosing the schemes takes longer than all the rest.
+            schemes = choose_schemes(k, mismatches, text_length)
+            cost += _NODE_COST * sum(expected_nodes(search, text_length) for search in schemes)
+        if parts * cost < least:
+            best, least = mismatches, parts * cost
+    return best
 
 
 def seed_mismatches(

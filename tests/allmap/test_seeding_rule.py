@@ -5,7 +5,8 @@ from itertools import product
 
 import pytest
 
-from bwarp.allmap.options import best_mismatches, parts_needed
+from bwarp.allmap.options import parts_needed
+from bwarp.allmap.parts_cpu import best_mismatches
 
 
 @cache
@@ -31,3 +32,14 @@ def test_long_parts_are_searched_without_mismatches_and_short_ones_with():
     assert best_mismatches(100, 4, 4, 3 * 10**9) == 0
     assert best_mismatches(150, 4, 0, 64 * 10**6) == 0
     assert best_mismatches(25, 2, 0, 3 * 10**9) > 0
+    # As measured by benchmarks/seed_mismatches.py.
+    assert best_mismatches(20, 3, 0, 60 * 10**6) == 3
+    assert best_mismatches(100, 6, 0, 60 * 10**6) == 0
+    assert best_mismatches(100, 6, 2, 60 * 10**6) == 0
+
+
+def test_parts_too_short_for_schemes_are_not_chosen():
+    for length in range(1, 40):
+        for edits in range(1, 6):
+            m = best_mismatches(length, edits, 0, 10**8)
+            assert m == 0 or length // parts_needed(edits, 0, m) >= 8
