@@ -9,11 +9,13 @@ maximum over all cells to the left:
             = (prefix maximum of  H'(i,k) + k * extend)  - open - j * extend
     H(i,j)  = max(H'(i,j), D(i,j))
 
-The prefix maximum takes five shuffles within a warp and one exchange of warp maxima in shared
-memory. A target longer than the block takes several slices from left to right; the last column of
+The prefix maximum takes five shuffles within a warp and one exchange through shared memory. What a
+row needs from the warps to the left, and what the next row needs from the column to the left of a
+warp, follows from three words per warp, so that a row takes one barrier: rows use two tables in
+turn. A target longer than the block takes several slices from left to right; the last column of
 each and its prefix maxima are passed through global memory, two words per row.
 
-This is an alternative to search_cuda, which is faster because it needs no barrier and no scan.
+This is an alternative to search_cuda, which needs no barrier and no scan.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,9 +31,8 @@ from bwarp.gpu.kernel import kernel
 
 ALL = 0xFFFFFFFF
 MOST_WARPS = 16
-#: Words of shared memory for two alternating rows: one per warp, and one more.
-TURN = MOST_WARPS + 1
-BOTH_TURNS = 2 * TURN
+#: Words of shared memory for two alternating rows, one per warp.
+BOTH_TURNS = 2 * MOST_WARPS
 
 
 def search_scores(
@@ -77,8 +78,10 @@ def scan_rows(
     residue.
     """
     table = cuda.shared.array(MATRIX_WORDS, int32)
+    # Of the last lane of each warp: its prefix maximum, H', and the prefix maximum to its left.
     warp_best = cuda.shared.array(BOTH_TURNS, int32)
-    corners = cuda.shared.array(BOTH_TURNS, int32)
+    last_H = cuda.shared.array(BOTH_TURNS, int32)
+    last_before = cuda.shared.array(BOTH_TURNS, int32)
     for word in range(cuda.threadIdx.x, MATRIX_WORDS, cuda.blockDim.x):
         table[word] = matrix[word]
     cuda.syncthreads()
@@ -87,31 +90,36 @@ def scan_rows(
     start, stop = offsets[target], offsets[target + 1]
     lane, warp = int32(cuda.laneid), int32(cuda.threadIdx.x // 32)
     warps = int32(cuda.blockDim.x // 32)
+    # Both halves of a warp reduce the words of the warps to the left, which are at most 15.
+    left_warp = int32(lane & 15)
     edge_start = 2 * target * query.size
     best = int32(0)
     for first in range(start, stop, cuda.blockDim.x):
         column = first + cuda.threadIdx.x
         is_inside = column < stop
+        is_last_slice = first + cuda.blockDim.x >= stop
         code = int32(codes[column]) if is_inside else int32(0)
         slope = int32(cuda.threadIdx.x * gap_extend)
         H, insertion = int32(0), int32(MINUS_INFINITY)
-        # H of the previous row at the last column of the warp (slice) to the left.
-        if lane == 31:
-            corners[warp + 1] = int32(0)
-        if cuda.threadIdx.x == 0:
-            corners[0] = int32(0)
-        cuda.syncthreads()
+        # H of the previous row in the column to the left of the warp, for its first lane.
+        corner = int32(0)
+        score = table[int32(query[0]) * MATRIX_STRIDE + code]
         for row in range(query.size):
-            turn = int32(row & 1)
-            # H of the previous row in the column to the left.
+            turn = int32(row & 1) * MOST_WARPS
             diagonal = int32(cuda.shfl_up_sync(ALL, H, 1))
             if lane == 0:
-                diagonal = corners[turn * TURN + warp]
-            score = table[int32(query[row]) * MATRIX_STRIDE + code]
+                diagonal = corner
             insertion = int32(max(insertion, H - gap_open) - gap_extend)
             H = int32(max(int32(diagonal + score), max(insertion, int32(0))))
             if not is_inside:
                 H = int32(MINUS_INFINITY)
+            # Loads that take long, before the scan and the barrier.
+            if row + 1 < query.size:
+                score = table[int32(query[row + 1]) * MATRIX_STRIDE + code]
+            slice_H, carried = int32(0), int32(MINUS_INFINITY)
+            if first > start:
+                slice_H = edge[edge_start + 2 * row]
+                carried = edge[edge_start + 2 * row + 1]
             # Inclusive prefix maximum over the warp.
             prefix = int32(H + slope)
             distance = int32(1)
@@ -120,31 +128,32 @@ def scan_rows(
                 if lane >= distance:
                     prefix = int32(max(prefix, left))
                 distance = int32(distance * 2)
-            if lane == 31:
-                warp_best[turn * TURN + warp] = prefix
             before = int32(cuda.shfl_up_sync(ALL, prefix, 1))
             if lane == 0:
                 before = int32(MINUS_INFINITY)
-            cuda.syncthreads()
-            carried = int32(MINUS_INFINITY)
-            if first > start:
-                carried = edge[edge_start + 2 * row + 1]
-            for w in range(warp):
-                carried = int32(max(carried, warp_best[turn * TURN + w]))
-            before = int32(max(before, carried))
-            if is_inside:
-                H = int32(max(H, before - gap_open - slope))
-                best = int32(max(best, H))
-            # What the next row needs from this one: corners of the warps and of the slice.
             if lane == 31:
-                corners[(1 - turn) * TURN + warp + 1] = H
-            if cuda.threadIdx.x == 0:
-                corner = int32(0)
-                if first > start:
-                    corner = edge[edge_start + 2 * row]
-                corners[(1 - turn) * TURN] = corner
+                warp_best[turn + warp] = prefix
+                last_H[turn + warp] = H
+                last_before[turn + warp] = before
             cuda.syncthreads()
-            if cuda.threadIdx.x == cuda.blockDim.x - 1:
+            corner = slice_H
+            if warp > 0:
+                # The maximum left of the neighbouring warp, then with that warp.
+                if left_warp < warp - 1:
+                    carried = int32(max(carried, warp_best[turn + left_warp]))
+                distance = int32(8)
+                while distance > 0:
+                    other = int32(cuda.shfl_xor_sync(ALL, carried, distance))
+                    carried = int32(max(carried, other))
+                    distance = int32(distance // 2)
+                neighbour = turn + warp - int32(1)
+                gap = int32(max(last_before[neighbour], carried) - gap_open)
+                corner = int32(max(last_H[neighbour], gap - (slope - gap_extend)))
+                carried = int32(max(carried, warp_best[neighbour]))
+            if is_inside:
+                H = int32(max(H, max(before, carried) - gap_open - slope))
+                best = int32(max(best, H))
+            if not is_last_slice and cuda.threadIdx.x == cuda.blockDim.x - 1:
                 # Count columns from the start of the next slice.
                 edge[edge_start + 2 * row] = H
                 whole = int32(max(prefix, carried) - int32(cuda.blockDim.x) * gap_extend)

@@ -63,6 +63,22 @@ def test_equals_the_oracle(monkeypatch, engine, gaps):
     check_against_oracle(ENGINES[engine], *small_search(rng, len(scoring.letters)), scoring)
 
 
+def test_prefix_maxima_cross_several_warps_and_slices(monkeypatch):
+    pretend(monkeypatch)
+    monkeypatch.setattr(prefix_scan_cuda, "MOST_WARPS", 5)
+    scoring = matrix_scoring("BLOSUM62", 1, 1)
+    rng = np.random.default_rng(57)
+    # Long gaps, across warps and slices, pay off.
+    query = np.tile(rng.integers(0, 20, 9, dtype=np.uint8), 2)
+    targets = []
+    for length in (70, 159, 160, 161, 200):
+        target = rng.integers(0, 20, length, dtype=np.uint8)
+        target[:9] = target[-9:] = query[:9]
+        targets.append(target)
+    database = sorted_database(targets, [str(i) for i in range(len(targets))])
+    check_against_oracle(prefix_scan_cuda, [query, query[:1]], database, scoring)
+
+
 @pytest.mark.parametrize("free_bytes", [1, 1500], ids=["one by one", "in parts"])
 def test_edges_of_prefix_scans_go_in_parts(monkeypatch, free_bytes):
     pretend(monkeypatch, free_bytes=free_bytes)
