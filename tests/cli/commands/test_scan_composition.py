@@ -169,6 +169,16 @@ def test_alignments_as_bed_and_parquet(scan, tmp_path):
         assert [str(cell) for cell in row.values()] == line
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("algorithm", ["auto", "classes", "tiles", "gather"])
+def test_alignments_on_the_gpu(scan, tmp_path, algorithm):
+    (tmp_path / "c.fa").write_text(COPIES)
+    (tmp_path / "g.fa").write_text(">none\n\n>q words\nAACCAUCUGA\n")
+    files = {"reference": "c.fa", "queries": "g.fa", "similarity": "0.8"}
+    done = scan("-o", "-", "--align", "--backend", "cuda", "--algorithm", algorithm, **files)
+    assert done.stdout == ALIGNMENTS, done.stderr
+
+
 def test_no_alignments(scan):
     done = scan("-o", "-", "--align", "--min-score", "5")
     assert done.stdout == ALIGNMENTS.splitlines(keepends=True)[0]
