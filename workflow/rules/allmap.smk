@@ -89,11 +89,11 @@ rule seed_reads:
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
+    group:
+        group_of_batch
     conda:
         environment
     threads: 8
-    group:
-        group_of_batch
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
@@ -124,11 +124,11 @@ rule locate_seeds:
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
+    group:
+        group_of_batch
     conda:
         CPU_ENVIRONMENT
     threads: 8
-    group:
-        group_of_batch
     resources:
         mem_mb=search_memory_mb,
         runtime=batch_minutes,
@@ -154,11 +154,11 @@ rule filter_candidates:
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
+    group:
+        group_of_batch
     conda:
         environment
     threads: 8
-    group:
-        group_of_batch
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
@@ -188,11 +188,11 @@ rule extend_candidates:
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
+    group:
+        group_of_batch
     conda:
         environment
     threads: 8
-    group:
-        group_of_batch
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
@@ -253,11 +253,11 @@ rule write_alignments:
     wildcard_constraints:
         sample="[^/]+",
         unit="[^/]+",
+    group:
+        group_of_writing
     conda:
         CPU_ENVIRONMENT
     threads: 8
-    group:
-        group_of_writing
     resources:
         mem_mb=map_memory_mb,
         runtime=batch_minutes,

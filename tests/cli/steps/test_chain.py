@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+from bwarp.cli.steps import batch_reads
 from bwarp.counted import counted
 from bwarp.index.store import save_index
 from bwarp.io.chunk_files import open_chunk_file
@@ -151,6 +152,16 @@ def test_the_chain_writes_what_one_program_does(
     counts = json.loads(made["s.stats.json"])
     assert counts["reads"] == N_READS * ends
     assert counts["loci"] or counts["loci_over"]
+
+
+@pytest.mark.parametrize(
+    ("backend", "has_gpu", "size"),
+    [("cpu", True, 1_000_000), ("cuda", False, 5_000_000), ("auto", True, 5_000_000),
+     ("auto", False, 1_000_000)],
+)  # fmt: skip
+def test_batches_for_a_gpu_are_larger(monkeypatch, backend, has_gpu, size):
+    monkeypatch.setattr(batch_reads, "may_have_gpu", lambda: has_gpu)
+    assert batch_reads.batch_size_of(backend) == size
 
 
 @pytest.mark.parametrize("sa_rate", [1, 3, 16])

@@ -59,8 +59,11 @@ def batch_size_flags(wildcards, input):
 
 
 def group_of_batch(wildcards):
-    """Return the group of the steps of a batch: one job on a cluster, and none on this machine."""
-    return None if jobs_run_here() else "allmap_batch"
+    """Return the group of the steps of a batch: one job on a cluster, and none on this machine.
+
+    In a storage every step is a job, because groups there have not been tested.
+    """
+    return None if STORAGE or jobs_run_here() else "allmap_batch"
 
 
 def group_of_writing(wildcards):

@@ -85,7 +85,9 @@ def batch_minutes(wildcards, attempt, threads):
     the genome, all steps together (benchmarks/results/allmap_h200.jsonl: 16.4 s for 20,000 reads on
     16 cores), and a read takes 170 bytes. Each step gets that much, and a GPU needs less.
     """
-    path = seen_here(path_here("results/allmap/batches/{sample}/{unit}/{batch}.reads".format(**wildcards)))
+    path = seen_here(
+        path_here("results/allmap/batches/{sample}/{unit}/{batch}.reads".format(**wildcards))
+    )
     size = os.path.getsize(path) / 1e6 if os.path.isfile(path) else 0
     return attempt * (5 + round(size / 170 * 4e3 * reference_mb() / 1e3 / threads / 60))
 
