@@ -202,7 +202,7 @@ rule extend_candidates:
         program=program("extend_candidates.py"),
         gpus=gpus_given,
         code=code("extend_candidates.py"),
-        options=alignment_flags,
+        options=extension_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --candidates {input.candidates:q} -o {output.loci:q} {params.options:q}"

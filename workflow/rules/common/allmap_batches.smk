@@ -121,7 +121,7 @@ def to_verify(wildcards):
     return f"{path}.{kind}"
 
 
-def alignment_flags(wildcards):
+def extension_flags(wildcards):
     """Return how the reads of a unit are aligned; for pairs, at all loci of their ends."""
     keys = LOCI_ALIGNED if is_paired(wildcards) else ("max_places", *LOCI_ALIGNED)
     return flags_for(section("allmap"), *keys)
