@@ -1,18 +1,22 @@
-"""Decide which hits of parts may have a locus, by a lower bound of their edits.
+"""Decide which hits of parts may have a locus, by lower bounds of their edits.
 
-Takes hits and the bases of reads and genome as bits; returns a mask of the hits to verify.
+Takes hits and the bases of reads and genome as bits; returns the bound that drops each hit. There
+are two bounds: by 4-mers, here, and by base counts (`histogram_cpu`).
 """
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
+from bwarp.allmap.histogram_cpu import base_sums, count_pieces, least_unmatched
 from bwarp.index.locate_cpu import check_hit
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.simd import population_count
+from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.uncounted import uncounted
 
-# The bound counts the 4-mers of a read that occur on no diagonal within reach.
+# The bound by 4-mers counts the 4-mers of a read that occur on no diagonal within reach.
 #
 # The 4-mers of the read do not overlap, so one edit spoils at most one of them. An unspoiled 4-mer
 # occurs in the genome on a diagonal no farther from the seed's than the number of gap bases. An
@@ -28,7 +32,12 @@ from bwarp.runtime.uncounted import uncounted
 # takes longer and drops fewer hits, because similar repeats have similar composition.
 
 
-_KMERS = 0x1111111111111111
+_BLOCK, _WORDS = 64, 3
+
+_FIRST_BASES = 0x1111111111111111
+
+#: The number of hits by which the genome is prefetched ahead.
+_AHEAD = 8
 
 
 @numba.njit(nogil=True, inline="always")
@@ -41,19 +50,82 @@ def _window(blocks, at, plane):
     return a >> shift | (b << np.uint64(1)) << back, b >> shift | (c << np.uint64(1)) << back
 
 
-@numba.njit(nogil=True, inline="always")
-def cannot_align(genome, diagonal, reads, first, length, gaps, edits):
-    """Return whether a read has more edits than allowed in every alignment with a seed on this
-    diagonal.
+#: Bounds, as numbers and as bits of `Bounds.which`.
+HISTOGRAM, KMERS = 1, 2
 
-    Near the ends of the genome, where windows would extend beyond its blocks, the bound does not
-    apply.
+#: The counter of the hits that each bound drops.
+DROPPED = {HISTOGRAM: "dropped_by_histogram", KMERS: "dropped_by_kmers"}
+
+#: The bounds of each filter. `auto` is the fastest in all measurements (docs/allmap-algorithm.md).
+_BOUNDS = {
+    "off": 0, "histogram": HISTOGRAM, "kmers": KMERS, "both": HISTOGRAM | KMERS, "auto": KMERS,
+}  # fmt: skip
+
+
+class Bounds(NamedTuple):
+    """The bounds that drop hits.
+
+    Attributes
+    ----------
+    which : int
+        The sum of their numbers: HISTOGRAM, KMERS.
+    sums : ndarray, dtype=uint32
+        Base sums of the genome (`bwarp.allmap.histogram_cpu`); empty without HISTOGRAM.
     """
-    last = 64 * (genome.size // 3 - 4) - length - gaps
-    return (
-        gaps <= diagonal <= last
-        and least_kmers_spoiled(genome, diagonal, reads, first, length, gaps, edits) > edits
-    )
+
+    which: int
+    sums: np.ndarray
+
+    @classmethod
+    def of(cls, name: str, genome: np.ndarray) -> "Bounds":
+        """Return the bounds of a filter such as "kmers", for the blocks of a genome."""
+        which = bounds_of(name)
+        return cls(which, base_sums(genome) if which & HISTOGRAM else np.empty(0, np.uint32))
+
+
+def bounds_of(name: str) -> int:
+    """Return the sum of the numbers of a filter's bounds."""
+    return _BOUNDS[name]
+
+
+class ItemLimits(NamedTuple):
+    """A read on a strand, as the bounds use it: where its bases begin, how many there are, and the
+    maximum edits and gap letters.
+    """
+
+    first: int
+    length: int
+    edits: int
+    gaps: int
+
+
+@numba.njit(nogil=True, inline="always")
+def bound_exceeded(bounds, genome, diagonal, reads, item, pieces):
+    """Return the first bound by which an item has more edits than allowed in every alignment with a
+    seed on this diagonal: HISTOGRAM or KMERS; 0 if none.
+
+    Near the ends of the genome, where windows would extend beyond its blocks, the bounds do not
+    apply.
+
+    Parameters
+    ----------
+    item : ItemLimits
+    pieces : ndarray, dtype=uint64
+        Result of `count_pieces` for this item; not used without HISTOGRAM.
+    """
+    first, length, edits, gaps = item
+    last = _BLOCK * (genome.size // _WORDS - 4) - length - gaps
+    if diagonal < gaps or diagonal > last:
+        return 0
+    if bounds.which & KMERS and (
+        least_kmers_spoiled(genome, diagonal, reads, first, length, gaps, edits) > edits
+    ):
+        return KMERS
+    if bounds.which & HISTOGRAM and (
+        least_unmatched(genome, bounds.sums, diagonal, pieces, length, gaps, edits) > edits
+    ):
+        return HISTOGRAM
+    return 0
 
 
 @compiled
@@ -80,7 +152,7 @@ def least_kmers_spoiled(genome, diagonal, reads, first, length, gaps, most):
             x |= x >> np.uint64(2)
             x |= x >> np.uint64(1)
             kmers &= x
-        kmers &= np.uint64(_KMERS)
+        kmers &= np.uint64(_FIRST_BASES)
         n = (length - at) >> 2
         if n < 16:
             kmers &= (np.uint64(1) << np.uint64(4 * n)) - np.uint64(1)
@@ -90,31 +162,50 @@ def least_kmers_spoiled(genome, diagonal, reads, first, length, gaps, most):
     return spoiled
 
 
-def may_have_loci(genome, reads, items, hits, positions, segments) -> np.ndarray:
-    """Return which hits may have a locus, dtype bool; parameters as in `verify_cpu.find_loci`."""
-    kept = np.empty(positions.size, np.bool_)
-    _bound(genome, reads, items, hits, positions, segments, kept)
-    return kept
+def dropped_by(genome, reads, items, hits, positions, segments, bounds) -> np.ndarray:
+    """Return the bound that drops each hit, HISTOGRAM or KMERS, or 0 for hits that may have a
+    locus, dtype uint8; parameters as in `verify_cpu.find_loci`.
+    """
+    by = np.empty(positions.size, np.uint8)
+    _bound(genome, reads, items, hits, positions, segments, bounds, by)
+    return by
 
 
 @compiled
-def _bound(genome, reads, items, hits, positions, segments, kept):
-    genome, reads, positions, kept = uncounted((genome, reads, positions, kept))
+def _bound(genome, reads, items, hits, positions, segments, bounds, by):
+    genome, reads, positions, by = uncounted((genome, reads, positions, by))
+    bounds = uncounted(bounds)
     part_offsets, part_starts, part_ends, row_offsets = uncounted(hits)
     begins, lengths, all_edits, all_gaps, _ = uncounted(items)
     segment_text, segment_genome, _ = uncounted(segments)
+    pieces = np.empty(16, np.uint64)
     segment = 0
     for item in range(begins.size):
-        begin, length, e, g = begins[item], lengths[item], all_edits[item], all_gaps[item]
+        limits = ItemLimits(begins[item], lengths[item], all_edits[item], all_gaps[item])
+        first_hit = row_offsets[part_offsets[item]]
+        if bounds.which & HISTOGRAM and first_hit < row_offsets[part_offsets[item + 1]]:
+            pieces = count_pieces(reads, limits.first, limits.length, limits.gaps, pieces)
         for part in range(part_offsets[item], part_offsets[item + 1]):
             for hit in range(row_offsets[part], row_offsets[part + 1]):
                 position = np.int64(positions[hit])
                 if position < segment_text[segment] or position >= segment_text[segment + 1]:
                     segment = np.searchsorted(segment_text, position, side="right") - 1
                 check_hit(position, part_ends[part] - part_starts[part], segment_text[segment + 1])
-                diagonal = segment_genome[segment] + position - segment_text[segment]
-                diagonal -= part_starts[part]
-                kept[hit] = not cannot_align(genome, diagonal, reads, begin, length, g, e)
+                shift = segment_genome[segment] - segment_text[segment] - part_starts[part]
+                if hit + _AHEAD < positions.size:
+                    # Probably in the same segment and part.
+                    prefetch_window(genome, bounds, positions[hit + _AHEAD] + shift)
+                by[hit] = bound_exceeded(bounds, genome, position + shift, reads, limits, pieces)
+
+
+@numba.njit(nogil=True, inline="always")
+def prefetch_window(genome, bounds, diagonal):
+    """Prefetch what is read of the genome on a diagonal."""
+    block = max(diagonal, 0) >> 6
+    prefetch(genome, _WORDS * block)
+    prefetch(genome, _WORDS * block + 8)
+    if bounds.which & HISTOGRAM:
+        prefetch(bounds.sums, block)
 
 
 # Reads as bits, in the block layout of the genome (`bwarp.reads.base_bits_cpu`).

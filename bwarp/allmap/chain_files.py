@@ -120,7 +120,7 @@ class Aligned(NamedTuple):
 
 def stored_options(options: LocusOptions) -> dict:
     """Return the search limits for the first line of a file; the filter is a separate step."""
-    return {name: value for name, value in asdict(options).items() if name != "use_filter"}
+    return {name: value for name, value in asdict(options).items() if name != "filter"}
 
 
 def options_of_file(reader: ChunkFileReader) -> LocusOptions:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.allmap.edits_cuda import last_bounded
+from bwarp.allmap.candidates_cuda import last_bounded
+from bwarp.allmap.histogram_cuda import sum_bases
 from bwarp.gpu.cuda import cuda, uint32
 from bwarp.index.device_index_cuda import segments_on_gpu
 from bwarp.index.locate_cuda import Segments
@@ -14,8 +15,8 @@ from bwarp.reference import Reference
 
 
 class TextArrays(NamedTuple):
-    """The genome in the blocks of base_bits_cuda, its segments, and the last diagonal that
-    `bwarp.allmap.edits_cuda.cannot_align` may judge.
+    """The genome in the blocks of base_bits_cuda, with the sums of histogram_cuda; its segments;
+    and the last diagonal that `bwarp.allmap.candidates_cuda.bound_exceeded` may judge.
     """
 
     blocks: uint32[::1]
@@ -42,12 +43,15 @@ class DeviceText(NamedTuple):
 def text_on_gpu(reference: Reference, sort_pairs: Callable, threads: int = 1) -> DeviceText:
     """Copy the genome and its segments to the GPU."""
     blocks = genome_on_gpu(reference, threads).blocks
+    sum_bases(blocks)
     arrays = TextArrays(blocks, segments_on_gpu(reference), last_bounded(reference.n_bases))
     return DeviceText(arrays, reference.text_length, sort_pairs)
 
 
 def blocks_on_gpu(blocks: np.ndarray):
-    """Copy 64-base blocks of `bwarp.allmap.candidates_cpu` to the GPU as 32-base blocks."""
+    """Copy 64-base blocks of `bwarp.allmap.candidates_cpu` to the GPU as 32-base blocks, without
+    sums.
+    """
     halves = np.zeros((blocks.size // 3, 2, 4), np.uint32)
     halves[:, :, :3] = blocks.view(np.uint32).reshape(-1, 3, 2).transpose(0, 2, 1)
     return cuda.to_device(halves.reshape(-1))

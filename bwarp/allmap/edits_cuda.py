@@ -1,4 +1,4 @@
-"""Edit distances and the 4-mer bound on the GPU: the rules of verify_cpu and candidates_cpu.
+"""Edit distances on the GPU: the rules of verify_cpu.
 
 Each function runs in one thread and compares 32 bases at a time. Its working arrays may be longer
 than it needs, starting at an offset: local memory of the thread, or a share of global memory.
@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from bwarp.allmap.verify_cpu import NO_DISTANCE, RIGHT
 from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
-from bwarp.gpu.ptx import load_uint32x4
-from bwarp.reads.base_bits_cuda import differing, shifted
+from bwarp.reads.base_bits_cuda import differing
 
 _NOWHERE = -(1 << 30)
 
@@ -161,72 +160,3 @@ def distances_with_few_gaps(bases, stretch, edits, gaps, work, to):
                         distances[to + gaps + k] = uint8(s)
                 reach[now + g * width + k] = row
         before, now = now, before
-
-
-# The bound by 4-mers (`candidates_cpu`), one thread per hit, 32 bases at a time.
-
-
-_KMERS = 0x11111111
-
-
-def last_bounded(n_bases: int) -> int:
-    """Return the last diagonal far enough from the end of the genome for the bound, as in
-    candidates_cpu, for a read without bases or gaps.
-    """
-    return 64 * (n_bases // 64 - 2)
-
-
-@cuda.jit(device=True)
-def cannot_align(text, diagonal, reads, first, length, gaps, edits):
-    """Return whether a read has more edits than allowed in every alignment with a seed on this
-    diagonal.
-
-    Reads the bases of the read, and slightly more of the
-    genome, once each.
-    """
-    if diagonal < gaps or diagonal > text.last_bounded - length - gaps:
-        return False
-    genome = text.blocks
-    spoiled = int64(0)
-    for at in range(0, length - 3, 32):
-        block = uint64(4) * (uint64(first + at) >> uint64(5))
-        shift = uint32(first + at) & uint32(31)
-        low, high, ambiguous, _ = load_uint32x4(reads, block)
-        low_after, high_after, ambiguous_after, _ = load_uint32x4(reads, block + uint64(4))
-        low = shifted(low, low_after, shift)
-        high = shifted(high, high_after, shift)
-        ambiguous = shifted(ambiguous, ambiguous_after, shift)
-        # The bases of the genome from the first diagonal on: 64, and 32 more.
-        window = diagonal + at - gaps
-        block = uint64(4) * (uint64(window) >> uint64(5))
-        shift = uint32(window) & uint32(31)
-        low_0, high_0, _, _ = load_uint32x4(genome, block)
-        low_1, high_1, _, _ = load_uint32x4(genome, block + uint64(4))
-        low_2, high_2, _, _ = load_uint32x4(genome, block + uint64(8))
-        lows = uint64(shifted(low_0, low_1, shift))
-        lows |= uint64(shifted(low_1, low_2, shift)) << uint64(32)
-        highs = uint64(shifted(high_0, high_1, shift))
-        highs |= uint64(shifted(high_1, high_2, shift)) << uint64(32)
-        more_lows, more_highs = uint64(0), uint64(0)
-        if gaps > 16:
-            low_3, high_3, _, _ = load_uint32x4(genome, block + uint64(12))
-            more_lows = uint64(shifted(low_2, low_3, shift))
-            more_highs = uint64(shifted(high_2, high_3, shift))
-        kmers = uint32(_KMERS)
-        for _ in range(2 * gaps + 1):
-            wrong = (low ^ uint32(lows & uint64(0xFFFFFFFF))) | ambiguous
-            wrong |= high ^ uint32(highs & uint64(0xFFFFFFFF))
-            wrong |= wrong >> uint32(2)
-            wrong |= wrong >> uint32(1)
-            kmers = uint32(kmers & wrong)
-            lows = lows >> uint64(1) | more_lows << uint64(63)
-            highs = highs >> uint64(1) | more_highs << uint64(63)
-            more_lows >>= uint64(1)
-            more_highs >>= uint64(1)
-        n = (length - at) >> 2
-        if n < 8:
-            kmers &= (uint32(1) << uint32(4 * n)) - uint32(1)
-        spoiled += int64(cuda.popc(kmers))
-        if spoiled > edits:
-            return True
-    return False

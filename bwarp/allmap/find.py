@@ -95,9 +95,11 @@ class Certificate:
     ----------
     reads, aligned, over, without, skipped : int
         Each read is aligned, over the limit of loci, without a locus, or not searched.
-    parts, located, dropped, verified, confirmed : int
-        Parts of reads searched; their SA rows, all located; rows dropped by the bound, verified (a
-        verified one stands for all that agree with it), and confirmed.
+    parts, located : int
+        Parts of reads searched; their SA rows, all located.
+    dropped_by_histogram, dropped_by_kmers, verified, confirmed : int
+        Rows dropped by each bound, verified (a verified one stands for all that agree with it), and
+        confirmed.
     loci : int
         Loci written; for a template with proper pairs, one per end of each pair.
     loci_over : int
@@ -115,7 +117,8 @@ class Certificate:
     skipped: int = 0
     parts: int = 0
     located: int = 0
-    dropped: int = 0
+    dropped_by_histogram: int = 0
+    dropped_by_kmers: int = 0
     verified: int = 0
     confirmed: int = 0
     loci: int = 0

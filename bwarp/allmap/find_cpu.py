@@ -1,7 +1,7 @@
 """Find all loci of a batch of reads on the CPU: cut, search, locate, verify.
 
     reads -> items -> parts with SA intervals -> rows -> positions -> loci
-             strands  exact, or with mismatches           CPU         bound, then edit distances
+             strands  exact, or with mismatches           CPU         bounds, then edit distances
 
 The programs of the chain call the same functions, one each, with files in between.
 """
@@ -15,6 +15,7 @@ from bwarp.allmap import alignments_cpu, candidates_cpu
 from bwarp.allmap import parts_cpu as search_cpu
 from bwarp.allmap import verify_cpu as loci_cpu
 from bwarp.allmap.alignments_cpu import LocusAlignments
+from bwarp.allmap.candidates_cpu import Bounds
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions
 from bwarp.allmap.parts_cpu import (
     Items,
@@ -79,6 +80,7 @@ class LociFinder:
 
     def __init__(self, index: FMIndex, genome: TextAndGenome, options: LocusOptions):
         self._index, self._genome, self._options = index, genome, options
+        self._bounds = Bounds.of(options.filter, genome.blocks)
 
     def find_batch(
         self, both: np.ndarray, blocks: np.ndarray, offsets: np.ndarray
@@ -123,7 +125,7 @@ class LociFinder:
             counts[COUNTS.index("located")] += rows.size
             loci = find_loci(
                 genome.blocks, blocks, some_items(items, slice(first, last)), hits,
-                locate(index, rows), genome.segments, self._options.use_filter, counts,
+                locate(index, rows), genome.segments, self._bounds, counts,
             )  # fmt: skip
             loci[:, 0] += first
             found.append(loci)
@@ -162,18 +164,28 @@ class SeedingSteps:
 
 
 class VerifyingSteps:
-    """Drop hits that the bound rules out, find the loci of the others, and align reads there."""
+    """Drop hits that bounds rule out, find the loci of the others, and align reads there.
 
-    def __init__(self, reference: Reference, threads: int = 1):
+    Parameters
+    ----------
+    reference : Reference
+    threads : int
+    filter : str
+        The bounds that drop hits (`LocusOptions`).
+    """
+
+    def __init__(self, reference: Reference, threads: int = 1, filter: str = "off"):
         self._genome = load(reference, threads)
+        self._bounds = Bounds.of(filter, self._genome.blocks)
+        self._no_bounds = Bounds.of("off", self._genome.blocks)
 
-    def may_have_loci(
+    def dropped_by(
         self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
     ) -> np.ndarray:
-        """See `bwarp.allmap.candidates_cpu.may_have_loci`."""
+        """See `bwarp.allmap.candidates_cpu.dropped_by`."""
         genome = self._genome
-        return candidates_cpu.may_have_loci(
-            genome.blocks, reads, items, hits, positions, genome.segments
+        return candidates_cpu.dropped_by(
+            genome.blocks, reads, items, hits, positions, genome.segments, self._bounds
         )
 
     def find_loci(
@@ -182,13 +194,12 @@ class VerifyingSteps:
         items: Items,
         hits: PartHits,
         positions: np.ndarray,
-        use_filter: bool,
         counts: np.ndarray,
     ) -> np.ndarray:
-        """See `bwarp.allmap.verify_cpu.find_loci`."""
+        """Find the loci of all hits: see `bwarp.allmap.verify_cpu.find_loci`."""
         genome = self._genome
         return loci_cpu.find_loci(
-            genome.blocks, reads, items, hits, positions, genome.segments, use_filter, counts
+            genome.blocks, reads, items, hits, positions, genome.segments, self._no_bounds, counts
         )
 
     def align(

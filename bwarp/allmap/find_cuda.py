@@ -20,9 +20,11 @@ import numpy as np
 
 from bwarp.allmap import alignments_cuda, find_cpu
 from bwarp.allmap.alignments_cpu import LocusAlignments, joined_alignments
+from bwarp.allmap.candidates_cpu import HISTOGRAM, bounds_of
 from bwarp.allmap.clusters_cuda import LONGER
 from bwarp.allmap.device_text_cuda import DeviceText, blocks_on_gpu, text_on_gpu
-from bwarp.allmap.hits_cuda import hits_on_gpu, keys_of_hits, located_hits, mark_hits
+from bwarp.allmap.histogram_cuda import sum_bases
+from bwarp.allmap.hits_cuda import dropped_by, hits_on_gpu, keys_of_hits, located_hits
 from bwarp.allmap.mismatch_parts_cuda import list_elements, search_mismatch_parts
 from bwarp.allmap.near_best_cuda import loci_near_best
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions, parts_needed
@@ -79,7 +81,7 @@ _HITS_A_READ = 64
 #: Batches with pinned memory: one on the GPU, one before it and one after it.
 _PINNED = 3
 
-_PARTS, _LOCATED, _DROPPED, _VERIFIED, _CONFIRMED = range(len(COUNTS))
+_PARTS, _LOCATED, _BY_HISTOGRAM, _BY_KMERS, _VERIFIED, _CONFIRMED = range(len(COUNTS))
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ class LociFinder:
         options: LocusOptions,
     ):
         self._index, self._device, self._options = index, device, options
+        self._bounds = bounds_of(options.filter)
         self._on_host = find_cpu.LociFinder(index, genome, options)
         self._turn = threading.Lock()
         self._pinned = PinnedBuffers(_PINNED)
@@ -191,6 +194,9 @@ class LociFinder:
         """Find loci of reads `first` to `stop`, numbered from `first`, and the counters."""
         here = offsets[first : stop + 1] - offsets[first]
         reads = self._on_gpu(both[offsets[first] : offsets[stop]], here)
+        if self._bounds & HISTOGRAM:
+            with self._turn:
+                sum_bases(reads.blocks)
         counts = np.zeros(len(COUNTS), np.int64)
 
         def find(numbers: np.ndarray, edits: np.ndarray) -> np.ndarray:
@@ -260,9 +266,12 @@ class LociFinder:
         """Find the loci of the items from `first` to `last`."""
         text = self._device.text
         hits = located_hits(self._device.index, parts, first, last)
-        keys = keys_of_hits(text, reads.blocks, items, parts, hits, self._options.use_filter)
+        keys, by_histogram, by_kmers = keys_of_hits(
+            text, reads.blocks, items, parts, hits, self._bounds
+        )
         found = loci_of_keys(text, reads.blocks, items, parts, keys)
-        counts[_DROPPED] += hits.count - keys.count
+        counts[_BY_HISTOGRAM] += by_histogram
+        counts[_BY_KMERS] += by_kmers
         counts[_VERIFIED] += found.verified
         counts[_CONFIRMED] += found.confirmed
         if self._options.strata != ALL:
@@ -377,7 +386,7 @@ def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
 # The steps of the chain on a GPU, each from host arrays to host arrays.
 #
 #     search_parts, step_to_sampled     with the index on the GPU
-#     may_have_loci, find_loci, align   with the genome on the GPU
+#     dropped_by, find_loci, align      with the genome on the GPU
 #
 # Several threads call them and take turns. Work that does not fit into the memory of the GPU is
 # done in pieces.
@@ -442,33 +451,31 @@ class SeedingSteps:
 
 
 class VerifyingSteps:
-    """Drop hits that the bound rules out, find the loci of the others, and align reads there;
-    results as on the CPU.
-
-    Parameters
-    ----------
-    reference : Reference
+    """Drop hits that bounds rule out, find the loci of the others, and align reads there;
+    parameters and results are those of the CPU.
     """
 
-    def __init__(self, reference: Reference, threads: int = 1):
+    def __init__(self, reference: Reference, threads: int = 1, filter: str = "off"):
         self._text = text_on_gpu(reference, pair_sorter(), threads)
+        self._bounds = bounds_of(filter)
         self._turn = threading.Lock()
         self._pinned = PinnedBuffer()
         self._reads = self._blocks = None
 
-    def may_have_loci(
+    def dropped_by(
         self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
     ) -> np.ndarray:
-        """Do what `bwarp.allmap.candidates_cpu.may_have_loci` does, without the genome."""
+        """Do what `bwarp.allmap.candidates_cpu.dropped_by` does, without the genome."""
 
         def bound(first: int, last: int) -> np.ndarray:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))
             parts, some = hits_on_gpu(hits, positions, first, last)
-            kept = mark_hits(self._text, self._blocks_of(reads), on_gpu, parts, some)
-            return kept.copy_to_host()[: some.count].astype(bool)
+            blocks = self._blocks_of(reads)
+            by = dropped_by(self._text, blocks, on_gpu, parts, some, self._bounds)
+            return by.copy_to_host()[: some.count]
 
         found = _in_pieces(bound, len(items.begins), self._turn)
-        return np.concatenate([np.empty(0, bool), *found])
+        return np.concatenate([np.empty(0, np.uint8), *found])
 
     def find_loci(
         self,
@@ -476,25 +483,24 @@ class VerifyingSteps:
         items: Items,
         hits: PartHits,
         positions: np.ndarray,
-        use_filter: bool,
         counts: np.ndarray,
     ) -> np.ndarray:
-        """Do what `bwarp.allmap.verify_cpu.find_loci` does, without the genome."""
+        """Find the loci of all hits, as `VerifyingSteps.find_loci` of find_cpu does."""
 
         def find(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
             on_gpu = items_on_gpu(some_items(items, slice(first, last)))
             parts, some = hits_on_gpu(hits, positions, first, last)
             blocks = self._blocks_of(reads)
-            keys = keys_of_hits(self._text, blocks, on_gpu, parts, some, use_filter)
+            keys, _, _ = keys_of_hits(self._text, blocks, on_gpu, parts, some)
             loci = loci_of_keys(self._text, blocks, on_gpu, parts, keys)
             loci = sorted_loci(self._text, on_gpu.count, loci)
             rows = rows_of(loci, on_gpu.on_host.lengths, self._pinned)
             rows[:, 0] += first
-            return rows, np.array([some.count - keys.count, loci.verified, loci.confirmed])
+            return rows, np.array([loci.verified, loci.confirmed])
 
         found = _in_pieces(find, len(items.begins), self._turn)
         for _, of_piece in found:
-            counts[COUNTS.index("dropped") :] += of_piece
+            counts[_VERIFIED:] += of_piece
         return np.concatenate([np.empty((0, 4), np.int64), *(rows for rows, _ in found)])
 
     def align(
@@ -524,6 +530,8 @@ class VerifyingSteps:
             # The reads of two chunks may be too large.
             self._reads = self._blocks = None
             self._reads, self._blocks = reads, blocks_on_gpu(reads)
+            if self._bounds & HISTOGRAM:
+                sum_bases(self._blocks)
         return self._blocks
 
 

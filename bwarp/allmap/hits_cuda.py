@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.allmap.candidates_cpu import HISTOGRAM
+from bwarp.allmap.candidates_cuda import ItemLimits, bound_exceeded
 from bwarp.allmap.device_text_cuda import DeviceText, TextArrays
-from bwarp.allmap.edits_cuda import cannot_align
 from bwarp.allmap.parts_cpu import PartHits, Parts
 from bwarp.allmap.parts_cuda import (
     DeviceItems,
@@ -114,40 +115,59 @@ def keys_of_hits(
     items: DeviceItems,
     parts: DeviceParts,
     hits: DeviceHits,
-    use_filter: bool,
-) -> Keys:
-    """Return the hits that may have a locus, sorted.
+    which: int = 0,
+) -> tuple[Keys, int, int]:
+    """Return the hits that may have a locus, sorted, and how many each bound drops.
 
     Parameters
     ----------
     reads : device array, dtype=uint32
         Blocks of the reads on both strands.
-    use_filter : bool
-        Whether the bound drops hits.
+        With the sums of histogram_cuda for HISTOGRAM.
+    which : int
+        The bounds that drop hits (`bwarp.allmap.candidates_cpu.Bounds`).
+
+    Returns
+    -------
+    keys : Keys
+    by_histogram, by_kmers : int
     """
     layout = key_layout(text, items)
     keys, spare_keys = (cuda.device_array(max(1, hits.count), np.uint64) for _ in range(2))
     segments, spare = (cuda.device_array(max(1, hits.count), np.uint32) for _ in range(2))
-    counters = zeros(1, np.uint32)
+    counters = zeros(2, np.uint32)
     if hits.count:
         key_hits[launch(hits.count)](
-            text.arrays, reads, items.arrays, parts.arrays, hits, 1 if use_filter else 0,
+            text.arrays, reads, items.arrays, parts.arrays, hits, which,
             Keys(keys, segments, 0, layout), counters,
         )  # fmt: skip
-    count = number_at(counters, 0)
+    count, by_histogram = number_at(counters, 0), 0
+    if which & HISTOGRAM:
+        by_histogram = number_at(counters, 1)
     if count > 1:
         (keys, _), (segments, _) = text.sort_pairs(
             (keys, spare_keys), (segments, spare), count, layout.bits
         )
-    return Keys(keys, segments, count, layout)
+    dropped = by_histogram, hits.count - count - by_histogram
+    return Keys(keys, segments, count, layout), *dropped
 
 
-def mark_hits(text: DeviceText, reads, items: DeviceItems, parts: DeviceParts, hits: DeviceHits):
-    """Mark hits that may have a locus: device array, shape=(at least hits.count,), dtype=uint8."""
-    kept = cuda.device_array(max(1, hits.count), np.uint8)
+def dropped_by(
+    text: DeviceText,
+    reads,
+    items: DeviceItems,
+    parts: DeviceParts,
+    hits: DeviceHits,
+    which: int,
+):
+    """Return the bound that drops each hit, as `bwarp.allmap.candidates_cpu.dropped_by` does:
+    device array, shape=(at least hits.count,), dtype=uint8; parameters as in `keys_of_hits`.
+    """
+    by = cuda.device_array(max(1, hits.count), np.uint8)
     if hits.count:
-        bound_hits[launch(hits.count)](text.arrays, reads, items.arrays, parts.arrays, hits, kept)
-    return kept
+        given = text.arrays, reads, items.arrays, parts.arrays, hits
+        bound_hits[launch(hits.count)](*given, which, by)
+    return by
 
 
 def hits_on_gpu(
@@ -215,28 +235,40 @@ def diagonal_of(text, segment, text_diagonal):
     return int64(segments.genome[segment]) + text_diagonal - int64(segments.text[segment])
 
 
+@cuda.jit(device=True)
+def limits_of(items, item):
+    """Return the `ItemLimits` of an item."""
+    return ItemLimits(
+        items.begins[item],
+        int64(items.lengths[item]),
+        int64(items.edits[item]),
+        int64(items.gaps[item]),
+    )
+
+
 @kernel
 def key_hits(
     text: TextArrays, reads: uint32[::1], items: ItemArrays, parts: PartArrays, hits: DeviceHits,
-    use_filter: int, kept: Keys, counters: uint32[::1],
+    which: int, kept: Keys, counters: uint32[::1],
 ):  # fmt: skip
-    """Append the hits that the bound does not drop to the list of keys.
+    """Append the hits that no bound drops to the list of keys, and count those that HISTOGRAM drops
+    in `counters[1]`.
 
-    One thread per hit: reads segments from the cache, and two to four sectors of the genome.
+    One thread per hit: reads segments from the cache, and two to four sectors of the genome; for
+    HISTOGRAM, up to two per piece.
     """
     hit = cuda.grid(1)
     is_kept = hit < hits.count
+    by = 0
     key, segment = uint64(0), uint32(0)
     if is_kept:
         part = hits.parts[hit]
         item = parts.items[part]
         segment = segment_of(text.segments.text, hits.positions[hit])
         text_diagonal = int64(hits.positions[hit]) - int64(parts.starts[part])
-        if use_filter:
-            is_kept = not cannot_align(
-                text, diagonal_of(text, segment, text_diagonal), reads, items.begins[item],
-                int64(items.lengths[item]), int64(items.gaps[item]), int64(items.edits[item]),
-            )  # fmt: skip
+        diagonal = diagonal_of(text, segment, text_diagonal)
+        by = bound_exceeded(which, text, diagonal, reads, limits_of(items, item))
+        is_kept = by == 0
         order = uint32(part - parts.offsets[item])
         spread_diagonal = uint64(text_diagonal + (int64(segment) + 1) * int64(kept.layout.spread))
         key = (
@@ -246,22 +278,23 @@ def key_hits(
     if is_kept:
         kept.keys[slot] = key
         kept.segments[slot] = segment
+    if which & HISTOGRAM:
+        votes = cuda.popc(cuda.ballot_sync(ALL_LANES, by == HISTOGRAM))
+        if cuda.laneid == 0 and votes > 0:
+            cuda.atomic.add(counters, 1, uint32(votes))
 
 
 @kernel
 def bound_hits(
     text: TextArrays, reads: uint32[::1], items: ItemArrays, parts: PartArrays, hits: DeviceHits,
-    kept: uint8[::1],
+    which: int, by: uint8[::1],
 ):  # fmt: skip
-    """Mark the hits that the bound does not drop. One thread per hit."""
+    """Write the bound that drops each hit, or 0. One thread per hit."""
     hit = cuda.grid(1)
     if hit < hits.count:
         part = hits.parts[hit]
         item = parts.items[part]
         segment = segment_of(text.segments.text, hits.positions[hit])
         text_diagonal = int64(hits.positions[hit]) - int64(parts.starts[part])
-        is_dropped = cannot_align(
-            text, diagonal_of(text, segment, text_diagonal), reads, items.begins[item],
-            int64(items.lengths[item]), int64(items.gaps[item]), int64(items.edits[item]),
-        )  # fmt: skip
-        kept[hit] = 0 if is_dropped else 1
+        diagonal = diagonal_of(text, segment, text_diagonal)
+        by[hit] = bound_exceeded(which, text, diagonal, reads, limits_of(items, item))

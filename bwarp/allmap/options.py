@@ -86,8 +86,9 @@ class LocusOptions:
         for all.
     mismatches : int or None
         Mismatches allowed in a part; None for the fastest. Results are the same.
-    use_filter : bool
-        Whether a bound drops candidates before verification. Results are the same.
+    filter : str
+        The bounds that drop candidates before verification: "histogram", "kmers", "both", "off", or
+        "auto" for the fastest. Results are the same.
     """
 
     edits: int = 0
@@ -95,7 +96,7 @@ class LocusOptions:
     gaps: int | None = None
     strata: int = ALL
     mismatches: int | None = None
-    use_filter: bool = True
+    filter: str = "auto"
 
     def __post_init__(self):
         if self.percent is None and not 0 <= self.edits <= MOST_EDITS:
@@ -108,6 +109,7 @@ class LocusOptions:
                 f"an edit: use 0 to {self.edits}"
             )
         ALLMAP["seed_mismatches"].check(self.mismatches)
+        ALLMAP["filter"].check(self.filter)
 
     @property
     def may_search_mismatches(self) -> bool:

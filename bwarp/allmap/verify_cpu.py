@@ -16,7 +16,7 @@ directions, with separate edits on each side:
 
 Hits connected by matching bases give the same sums, so one of them suffices.
 
-**Hits to verify.** A hit is dropped if 4-mers show that there are too many edits
+**Hits to verify.** A hit is dropped if a bound shows that there are too many edits
 (`candidates_cpu`), or if the parts searched before it leave too few edits for one side: each of
 them has an edit if this part is the first without.
 """
@@ -26,11 +26,18 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from bwarp.allmap.candidates_cpu import cannot_align, differing
+from bwarp.allmap.candidates_cpu import (
+    HISTOGRAM,
+    ItemLimits,
+    bound_exceeded,
+    differing,
+    prefetch_window,
+)
 from bwarp.allmap.candidates_cpu import mismatches as count_mismatches
+from bwarp.allmap.histogram_cpu import count_pieces
 from bwarp.index.locate_cpu import check_hit
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.simd import leading_zeros, population_count, prefetch
+from bwarp.runtime.simd import leading_zeros, population_count
 from bwarp.runtime.uncounted import uncounted
 
 # Edit distances between a read and stretches of the genome, by furthest-reaching rows.
@@ -208,14 +215,16 @@ _BIAS = 1 << 20
 
 _AHEAD = 8
 
-#: Counters: parts searched; rows located; hits dropped by the bound; hits verified, one for each
+#: Counters: parts searched; rows located; hits dropped by each bound; hits verified, one for each
 #: group that agree; and verified hits with an alignment.
-COUNTS = ("parts", "located", "dropped", "verified", "confirmed")
-_, _, _DROPPED, _VERIFIED, _CONFIRMED = range(5)
+COUNTS = (
+    "parts", "located", "dropped_by_histogram", "dropped_by_kmers", "verified", "confirmed",
+)  # fmt: skip
+_, _LOCATED, _, _, _VERIFIED, _CONFIRMED = range(6)
 
 
 @compiled
-def find_loci(genome, reads, items, hits, positions, segments, use_filter, counts):
+def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
     """Find the loci of items: rows of item, start, end and distance, in this order.
 
     Parameters
@@ -227,13 +236,13 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
     positions : ndarray, dtype=uint32
         Text positions of the hits.
     segments : Segments
-    use_filter : bool
-        Whether the bound drops hits; not needed for hits that `may_have_loci` selected.
+    bounds : Bounds
+        Which bounds drop hits; none are needed for hits that `dropped_by` selected.
     counts : ndarray, dtype=int64
         Counters (`COUNTS`); hits dropped, verified and confirmed are added here.
     """
     genome, reads, positions = uncounted((genome, reads, positions))
-    hits, segments = uncounted((hits, segments))
+    hits, segments, bounds = uncounted((hits, segments, bounds))
     part_offsets, part_starts, part_ends, row_offsets = hits
     begins, lengths, all_edits, all_gaps, all_mismatches = uncounted(items)
     _, segment_genome, segment_ends = segments
@@ -244,6 +253,7 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
     distances = np.empty((256, width), np.uint8)
     found = np.empty((max(begins.size, 16), 4), np.int64)
     keys = np.empty(256, np.uint64)
+    pieces = np.empty(16, np.uint64)
     n_found = 0
     for item in range(begins.size):
         first_part, last_part = part_offsets[item], part_offsets[item + 1]
@@ -256,6 +266,9 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
         keys[:n].sort()
         begin, length, e, g = begins[item], lengths[item], all_edits[item], all_gaps[item]
         mismatches = all_mismatches[item]
+        limits = ItemLimits(begin, length, e, g)
+        if bounds.which & HISTOGRAM:
+            pieces = count_pieces(reads, begin, length, g, pieces)
         # The starts of stretches to compare, [low, high), all in one segment.
         low = high = np.int64(0)
         group_end = np.int64(-1)
@@ -263,9 +276,7 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
         run, run_start = ~np.uint64(0), np.int64(0)
         for i in range(n):
             if i + _AHEAD < n:
-                ahead = max(_diagonal_of(keys[i + _AHEAD]), 0)
-                prefetch(genome, 3 * (ahead >> 6))
-                prefetch(genome, 3 * (ahead >> 6) + 8)
+                prefetch_window(genome, bounds, _diagonal_of(keys[i + _AHEAD]))
             key = keys[i]
             diagonal = _diagonal_of(key)
             order = np.int64(key & np.uint64((1 << _DIAGONAL) - 1))
@@ -273,8 +284,9 @@ def find_loci(genome, reads, items, hits, positions, segments, use_filter, count
             a, b = np.int64(part_starts[part]), np.int64(part_ends[part])
             if key >> np.uint64(_DIAGONAL) == run and a >= run_start:
                 continue  # parts are listed from the end of the read
-            if use_filter and cannot_align(genome, diagonal, reads, begin, length, g, e):
-                counts[_DROPPED] += 1
+            by = bound_exceeded(bounds, genome, diagonal, reads, limits, pieces)
+            if by:
+                counts[_LOCATED + by] += 1
                 continue
             counts[_VERIFIED] += 1
             segment = np.int64(key >> np.uint64(_SEGMENT))

@@ -33,6 +33,7 @@ def find_loci(
     edits: int | str,
     gaps: int | None = None,
     report: str = "all",
+    filter: str = "auto",
     max_places: int = 0,
     insert_size: tuple[float, float] | None = None,
     orientation: str | None = None,
@@ -58,6 +59,8 @@ def find_loci(
     report : str, default: "all"
         Loci to report: "all", "best" for those with the fewest edits, or "strata:X" for those
         with at most X edits more than the best.
+    filter : {"auto", "histogram", "kmers", "both", "off"}
+        Lower bounds of edits that drop candidates before verification. The results are the same.
     max_places : int, default: 0
         Reads with more loci get no rows; 0 is no limit.
     insert_size : (float, float), optional
@@ -88,7 +91,7 @@ def find_loci(
         allowed edits.
     """
     gaps = ALLMAP["gaps"].check(gaps)
-    options = LocusOptions(*parse_edits(str(edits)), gaps, parse_report(report))
+    options = LocusOptions(*parse_edits(str(edits)), gaps, parse_report(report), filter=filter)
     max_places = ALLMAP["max_places"].check(max_places)
     scores = {"match": match, "mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
     scores = {name: ALLMAP[name].check(score) for name, score in scores.items()}

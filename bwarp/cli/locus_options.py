@@ -49,11 +49,11 @@ def pair_options(options: argparse.Namespace) -> PairOptions | None:
     return None
 
 
-def locus_options(options: argparse.Namespace, use_filter: bool = True) -> LocusOptions:
+def locus_options(options: argparse.Namespace, filter: str = "auto") -> LocusOptions:
     """Return the options that decide which loci are searched."""
     edits, percent = options.edits
     return LocusOptions(
-        edits, percent, options.gaps, options.report, options.seed_mismatches, use_filter
+        edits, percent, options.gaps, options.report, options.seed_mismatches, filter
     )
 
 

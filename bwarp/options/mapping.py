@@ -300,8 +300,10 @@ ALLMAP = Task({
             in_workflow=". From 1 on the reverse BWT is added to the index first",
         ),
         Option(
-            "filter", OneOf(("auto", "on", "off")),
-            "use a lower bound to drop candidates before verification. The results are the same",
+            "filter", OneOf(("auto", "histogram", "kmers", "both", "off")),
+            "lower bounds of edits that drop candidates before verification: `histogram`: from the "
+            "counts of A, C, G and T, `kmers`: from 4-mers; `auto`: the fastest, `kmers`. The "
+            "results are the same",
             "auto",
             in_workflow='; `"off"` omits the job that does it',
         ),

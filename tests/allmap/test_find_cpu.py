@@ -49,11 +49,11 @@ def cases():
 
 
 @pytest.mark.parametrize("mismatches", [None, 0, 1, 2])
-@pytest.mark.parametrize("use_filter", [True, False])
-def test_every_locus_is_found_once(cases, mismatches, use_filter):
+@pytest.mark.parametrize("candidate_filter", ["histogram", "kmers", "both", "off"])
+def test_every_locus_is_found_once(cases, mismatches, candidate_filter):
     for contigs, reads, edits, gaps, loci in cases:
         index = index_of_codes(contigs, prefix_length=3)
-        options = LocusOptions(edits, gaps=gaps, mismatches=mismatches, use_filter=use_filter)
+        options = LocusOptions(edits, gaps=gaps, mismatches=mismatches, filter=candidate_filter)
         found = found_by(index, reads, options)
         assert len(found) == len(set(found))
         assert set(found) == loci, (edits, gaps)

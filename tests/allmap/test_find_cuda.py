@@ -29,7 +29,11 @@ def small():
     [
         LocusOptions(4),
         LocusOptions(4, strata=0),
-        LocusOptions(2, strata=1, use_filter=False),
+        LocusOptions(2, strata=1, filter="off"),
+        LocusOptions(4, filter="histogram"),
+        LocusOptions(4, gaps=0, filter="histogram"),
+        LocusOptions(31, filter="histogram"),
+        LocusOptions(4, gaps=1, filter="both"),
         LocusOptions(6, gaps=1),
         LocusOptions(5, gaps=0),
         LocusOptions(3, gaps=0, mismatches=1),
@@ -123,31 +127,31 @@ def test_the_seeding_step_with_mismatches(hard, mismatches, gaps):
         assert np.array_equal(one, other)
 
 
-def test_steps_are_as_the_cpus(small):
+@pytest.mark.parametrize("candidate_filter", ["histogram", "kmers", "both", "off"])
+@pytest.mark.parametrize("gaps", [4, 1, 0])
+def test_steps_are_as_the_cpus(small, candidate_filter, gaps):
     index, reads = small
     codes, offsets = flat(reads)
     both = both_strands(codes, offsets)
     blocks, lengths = blocks_of(both), np.diff(offsets)
     numbers = np.flatnonzero(lengths > 4)
     edits = np.full(numbers.size, 4)
-    items = items_of(offsets, numbers, edits, edits, 0 * edits)
+    items = items_of(offsets, numbers, edits, np.minimum(edits, gaps), 0 * edits)
     found = []
     for backend in ("cpu", "cuda"):
         steps = engine.steps_of(backend)
-        seeding, verifying = (
-            steps.SeedingSteps(index, LocusOptions(4)),
-            steps.VerifyingSteps(index.reference),
-        )
+        seeding = steps.SeedingSteps(index, LocusOptions(4))
+        verifying = steps.VerifyingSteps(index.reference, 1, candidate_filter)
         parts = seeding.search_parts(both, items)
         hits, rows = hits_of(parts, 0, len(items.begins))
         walked = seeding.step_to_sampled(rows)
         positions = look_up(index, *walked)
-        kept = verifying.may_have_loci(blocks, items, hits, positions)
-        left = kept_hits(hits, positions, kept)
+        by = verifying.dropped_by(blocks, items, hits, positions)
+        left = kept_hits(hits, positions, by == 0)
         counts = np.zeros(len(COUNTS), np.int64)
-        loci = verifying.find_loci(blocks, items, *left, False, counts)
+        loci = verifying.find_loci(blocks, items, *left, counts)
         # Without rows, there is no first row.
         parts.first_rows[parts.n_rows == 0] = 0
-        found.append([*parts, *walked, kept, loci, counts])
+        found.append([*parts, *walked, by, loci, counts])
     for one, other in zip(*found, strict=True):
         assert np.array_equal(one, other)

@@ -63,7 +63,11 @@ def case(number: int):
 def test_as_the_cpu(monkeypatch, number):
     contigs, reads, edits, gaps = case(number)
     options = LocusOptions(
-        edits, gaps=gaps, strata=(-1, 0, 1)[number % 3], mismatches=0, use_filter=number % 4 > 0
+        edits,
+        gaps=gaps,
+        strata=(-1, 0, 1)[number % 3],
+        mismatches=0,
+        filter=("off", "kmers", "histogram", "both")[number % 4],
     )
     assert_same(*both_engines(contigs, reads, options, monkeypatch, prefix_length=1 + number % 3))
 

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from bwarp.allmap.candidates_cpu import blocks_of, may_have_loci
+from bwarp.allmap.candidates_cpu import Bounds, blocks_of, dropped_by
 from bwarp.allmap.find_cpu import LociFinder, load
 from bwarp.allmap.options import LocusOptions
 from bwarp.allmap.parts_cpu import (
@@ -23,9 +23,11 @@ from bwarp.allmap.rounds import FoundRound, following_round, joined_rounds
 from bwarp.allmap.verify_cpu import COUNTS, find_loci
 from bwarp.index.locate_cpu import look_up, step_to_sampled
 from bwarp.mapping.extension_cpu import both_strands
-from bwarp.options.mapping import ALL
+from bwarp.options.mapping import ALL, ALLMAP
 from bwarp.reference import text_of
 from tests.helpers.oracles.loci_oracle import flat, hard_genome, hard_reads, index_of_codes
+
+FILTERS = ALLMAP["filter"].value.words
 
 
 def by_steps(index, both, offsets, options, n_items=3):
@@ -47,11 +49,13 @@ def by_steps(index, both, offsets, options, n_items=3):
             positions = look_up(index, *step_to_sampled(index, sa_rows))
             counts[1] += positions.size
             of = genome.blocks, blocks, some
-            if options.use_filter:
-                kept = may_have_loci(*of, hits, positions, genome.segments)
-                counts[2] += (~kept).sum()
-                hits, positions = kept_hits(hits, positions, kept)
-            loci = find_loci(*of, hits, positions, genome.segments, False, counts)
+            if options.filter != "off":
+                bounds = Bounds.of(options.filter, genome.blocks)
+                by = dropped_by(*of, hits, positions, genome.segments, bounds)
+                counts[2:4] += np.bincount(by, minlength=3)[1:]
+                hits, positions = kept_hits(hits, positions, by == 0)
+            none = Bounds.of("off", genome.blocks)
+            loci = find_loci(*of, hits, positions, genome.segments, none, counts)
             item = first + loci[:, 0]
             loci[:, 0] = 2 * reads[item >> 1] + (item & 1)
             rows.append(loci)
@@ -61,10 +65,10 @@ def by_steps(index, both, offsets, options, n_items=3):
 
 
 @pytest.mark.parametrize("strata", [ALL, 0, 1])
-@pytest.mark.parametrize("use_filter", [True, False])
+@pytest.mark.parametrize("candidate_filter", FILTERS)
 @pytest.mark.parametrize("mismatches", [0, 1, None])
-def test_steps_are_as_all_in_one(strata, use_filter, mismatches):
-    dropped = 0
+def test_steps_are_as_all_in_one(strata, candidate_filter, mismatches):
+    dropped = np.zeros(2, np.int64)
     for number in range(12):
         rng = random.Random(number)
         bases = [rng.randrange(4) for _ in range(1000)]
@@ -75,7 +79,7 @@ def test_steps_are_as_all_in_one(strata, use_filter, mismatches):
         both = both_strands(codes, offsets)
         gaps = rng.choice([None, 0, 1])
         options = LocusOptions(
-            4, gaps=gaps, strata=strata, mismatches=mismatches, use_filter=use_filter
+            4, gaps=gaps, strata=strata, mismatches=mismatches, filter=candidate_filter
         )
         blocks = blocks_of(both)
         finder = LociFinder(index, load(index.reference), options)
@@ -84,8 +88,11 @@ def test_steps_are_as_all_in_one(strata, use_filter, mismatches):
         for name, array in vars(whole).items():
             assert np.array_equal(array, getattr(loci, name)), name
         assert counts.tolist() == counts_of_steps.tolist()
-        dropped += counts[2]
-    assert (dropped > 0) == use_filter
+        dropped += counts[2:4]
+    assert (dropped > 0).tolist() == [
+        candidate_filter in ("histogram", "both"),
+        candidate_filter in ("auto", "kmers", "both"),
+    ]
 
 
 def test_no_items_have_no_parts():

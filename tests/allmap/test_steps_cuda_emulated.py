@@ -29,6 +29,7 @@ SEARCH = LocusOptions(3, mismatches=4)
 @pytest.mark.parametrize("at_once", [100, 5, 2])
 @pytest.mark.parametrize("number", range(4))
 def test_as_the_cpu(monkeypatch, number, at_once):
+    candidate_filter = ("both", "histogram", "kmers", "off")[number]
     rng = random.Random(number)
     contigs = hard_genome(rng)
     edits = 3
@@ -37,7 +38,8 @@ def test_as_the_cpu(monkeypatch, number, at_once):
     index = index_of_codes(contigs, prefix_length=3, sa_rate=(1, 4)[number % 2])
     blocks = blocks_of(both)
     on_cpu = engine.steps_of("cpu")
-    seeding, verifying = on_cpu.SeedingSteps(index, SEARCH), on_cpu.VerifyingSteps(index.reference)
+    seeding = on_cpu.SeedingSteps(index, SEARCH)
+    verifying = on_cpu.VerifyingSteps(index.reference, 1, candidate_filter)
     all_edits = np.full(4, edits)
     mismatches = np.array([0, 1, 0, 1]) * (number == 2)
     gaps = all_edits * (number != 2)
@@ -46,17 +48,18 @@ def test_as_the_cpu(monkeypatch, number, at_once):
     hits, rows = hits_of(parts, 0, len(items.begins))
     walked = seeding.step_to_sampled(rows)
     positions = locate(index, rows)
-    kept = verifying.may_have_loci(blocks, items, hits, positions)
-    left = kept_hits(hits, positions, kept)
+    by = verifying.dropped_by(blocks, items, hits, positions)
+    left = kept_hits(hits, positions, by == 0)
     counts = np.zeros(len(COUNTS), np.int64)
-    loci = verifying.find_loci(blocks, items, *left, False, counts)
+    loci = verifying.find_loci(blocks, items, *left, counts)
     assert len(loci) > 0
 
     pretend(monkeypatch)
     monkeypatch.setattr(steps_cuda, "pair_sorter", pair_sorter)
     few(monkeypatch, at_once)
     on_gpu = engine.steps_of("cuda")
-    seeding, verifying = on_gpu.SeedingSteps(index, SEARCH), on_gpu.VerifyingSteps(index.reference)
+    seeding = on_gpu.SeedingSteps(index, SEARCH)
+    verifying = on_gpu.VerifyingSteps(index.reference, 1, candidate_filter)
     found_parts = seeding.search_parts(both, items)
     for one in (found_parts, parts):
         # Without rows, there is no first row.
@@ -67,9 +70,9 @@ def test_as_the_cpu(monkeypatch, number, at_once):
     for one, other in zip(seeding.step_to_sampled(rows), walked, strict=True):
         assert one.dtype == other.dtype
         assert one.tolist() == other.tolist()
-    assert verifying.may_have_loci(blocks, items, hits, positions).tolist() == kept.tolist()
+    assert verifying.dropped_by(blocks, items, hits, positions).tolist() == by.tolist()
     found = np.zeros(len(COUNTS), np.int64)
-    assert verifying.find_loci(blocks, items, *left, False, found).tolist() == loci.tolist()
+    assert verifying.find_loci(blocks, items, *left, found).tolist() == loci.tolist()
     assert found.tolist() == counts.tolist()
     none = np.empty(0, np.uint32)
     assert [one.size for one in seeding.step_to_sampled(none)] == [0, 0]
@@ -88,7 +91,7 @@ def test_reads_are_copied_once_a_chunk(monkeypatch):
     monkeypatch.setattr(steps_cuda, "blocks_on_gpu", noted)
     few(monkeypatch, 1)
     on_cpu = engine.steps_of("cpu")
-    steps = steps_cuda.VerifyingSteps(index.reference)
+    steps = steps_cuda.VerifyingSteps(index.reference, 1, "both")
     chunks = []
     for begin in (0, 1):
         codes, offsets = flat([[0, 1, 2, 3, 3, 1] * 2, ([0, 1, 2, 3, 3, 1] * 3)[begin:]])
@@ -99,16 +102,14 @@ def test_reads_are_copied_once_a_chunk(monkeypatch):
         positions = locate(index, rows)
         expected = on_cpu.VerifyingSteps(index.reference)
         for _ in range(2):
-            for use_filter in (False, True):
-                counts = np.zeros((2, len(COUNTS)), np.int64)
-                found, same = (
-                    one.find_loci(chunks[-1], items, hits, positions, use_filter, of_one)
-                    for one, of_one in zip((steps, expected), counts, strict=True)
-                )
-                assert found.tolist() == same.tolist()
-                assert len(found) > 1
-            kept = steps.may_have_loci(chunks[-1], items, hits, positions)
-            assert kept.tolist() == [True] * len(kept)
+            counts = np.zeros((2, len(COUNTS)), np.int64)
+            found, same = (
+                one.find_loci(chunks[-1], items, hits, positions, of_one)
+                for one, of_one in zip((steps, expected), counts, strict=True)
+            )
+            assert found.tolist() == same.tolist()
+            assert len(found) > 1
+            assert not steps.dropped_by(chunks[-1], items, hits, positions).any()
     assert [id(one) for one in copied] == [id(one) for one in chunks]
 
 

@@ -117,11 +117,11 @@ def test_scores_are_those_of_the_configuration(copy):
 
 def test_two_rounds_where_the_best_are_wanted(copy):
     without_batches(copy)
-    limits = "edits: 4, report: best, batch_size: 10, format: tsv, filter: 'off'"
+    limits = "edits: 4, report: best, batch_size: 10, format: tsv, filter: histogram"
     own = settings(copy, limits)
     copy.snakemake("results/allmap/s.tsv", *own)
     reads = ("-1", copy / "c.fq")
-    options = ("--edits", 4, "--report", "best", "--filter", "off")
+    options = ("--edits", 4, "--report", "best", "--filter", "histogram")
     expected = in_one(copy, reads, "s.1.a", "tsv", *options)
     made = written(copy, "s")
     for ending in ("tsv", "over.tsv", "skipped.tsv", "stats.json"):
@@ -242,8 +242,8 @@ def test_parts_with_mismatches_need_the_reverse(copy):
          "  mine.yaml, line 3, allmap.edits: '60%' is not valid: write a whole number from 0 to "
          '31, or a percentage in quotes, such as "3%"\n'),
         ("allmap: {edits: 2, filter: off}\n",
-         "  mine.yaml, line 3, allmap.filter: false is not valid: write auto, or on or off in "
-         "quotes\n"),
+         "  mine.yaml, line 3, allmap.filter: false is not valid: write auto, histogram, kmers or "
+         "both, or off in quotes\n"),
     ],
 )  # fmt: skip
 def test_invalid_settings(copy, text, message):

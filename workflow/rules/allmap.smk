@@ -168,9 +168,10 @@ rule filter_candidates:
         program=program("filter_candidates.py"),
         gpus=gpus_given,
         code=code("filter_candidates.py"),
+        options=lambda wildcards: flags_for(section("allmap"), "filter"),
     shell:
         "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
-        " --hits {input.hits:q} -o {output.candidates:q} --threads {threads}"
+        " --hits {input.hits:q} {params.options:q} -o {output.candidates:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
 

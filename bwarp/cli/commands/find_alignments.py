@@ -43,7 +43,7 @@ def parse_options():
 
 
 def main(options):
-    limits = locus_options(options, options.filter != "off")
+    limits = locus_options(options, options.filter)
     task = LociTask(limits, options.max_places, pair_options(options), given_extension(options))
     outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
     files = read_files(options)

@@ -85,9 +85,9 @@ def main(options):
 def dropped_by(certificate: Certificate) -> dict[str, int]:
     """Return the numbers of hits dropped, by the names of the bounds."""
     return {
-        name.removeprefix("dropped_by_").replace("dropped", "kmers"): count
+        name.removeprefix("dropped_by_"): count
         for name, count in asdict(certificate).items()
-        if name.startswith("dropped")
+        if name.startswith("dropped_by_")
     }
 
 

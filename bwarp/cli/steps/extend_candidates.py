@@ -75,7 +75,7 @@ def main(options):
         first, items, hits, positions, counts = hits_of_frame(
             reader, arrays, chunk, index.reference
         )
-        rows = verifying.find_loci(chunk.blocks, items, hits, positions, False, counts)
+        rows = verifying.find_loci(chunk.blocks, items, hits, positions, counts)
         item = first + rows[:, 0]
         rows[:, 0] = 2 * chunk.reads[item >> 1] + (item & 1)
         found = FoundRound(chunk.reads, chunk.items.edits[::2], rows)

@@ -1,9 +1,12 @@
-"""Drop candidates that a lower bound proves to have too many edits.
+"""Drop candidates that a lower bound of their edits proves to have too many.
 
 The fourth step of the chain, after bwarp locate-seeds. It may be omitted; the results are the
 same. The output is a chunk file; - is standard output.
 """
 
+import numpy as np
+
+from bwarp.allmap.candidates_cpu import DROPPED
 from bwarp.allmap.chain_files import (
     frame_of_hits,
     hits_of_frame,
@@ -20,6 +23,7 @@ from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
 from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
+from bwarp.options.mapping import ALLMAP
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import engine_used, progress, say
@@ -37,6 +41,7 @@ def parse_options():
         INDEX_FOLDER,
         chunk_file("reads", "bwarp batch-reads"),
         chunk_file("hits", "bwarp locate-seeds", ON_STDIN),
+        ALLMAP["filter"],
         output("CANDIDATES", "file to write"),
     )
 
@@ -47,7 +52,7 @@ def main(options):
     index = load_index(options.index)
 
     def steps(engine):
-        return steps_of(engine).VerifyingSteps(index.reference, options.threads)
+        return steps_of(engine).VerifyingSteps(index.reference, options.threads, options.filter)
 
     engine, verifying = or_on_cpu(options.backend, backend, steps, say)
     say(engine_used(engine))
@@ -59,11 +64,11 @@ def main(options):
         first, items, hits, positions, counts = hits_of_frame(
             reader, arrays, chunk, index.reference
         )
-        kept = verifying.may_have_loci(chunk.blocks, items, hits, positions)
-        hits, left = kept_hits(hits, positions, kept)
-        dropped = positions.size - left.size
-        counts[COUNTS.index("dropped")] += dropped
-        return frame_of_hits(first, hits, counts, positions=left), left.size, dropped
+        by = verifying.dropped_by(chunk.blocks, items, hits, positions)
+        hits, left = kept_hits(hits, positions, by == 0)
+        for number, counter in DROPPED.items():
+            counts[COUNTS.index(counter)] += np.count_nonzero(by == number)
+        return frame_of_hits(first, hits, counts, positions=left), left.size, by.size - left.size
 
     n_kept = n_dropped = 0
     with (

@@ -473,6 +473,8 @@ def test_the_same_bytes_whatever_the_way(given, tmp_path, monkeypatch, output, e
     ways = {
         "plain": (),
         "off": ("--filter", "off"),
+        "histogram": ("--filter", "histogram"),
+        "both": ("--filter", "both"),
         "exact": ("--seed-mismatches", 0),
         "inexact": ("--seed-mismatches", 1),
     }

@@ -14,9 +14,8 @@ from tests.helpers.programs.programs_here import run_here
 @pytest.fixture
 def stats(tmp_path):
     path = tmp_path / "s.stats.json"
-    path.write_text(
-        json.dumps(asdict(Certificate(reads=7, parts=70, located=20, dropped=5, aligned=6)))
-    )
+    counts = Certificate(reads=7, parts=70, located=20, dropped_by_kmers=5, aligned=6)
+    path.write_text(json.dumps(asdict(counts)))
     return path
 
 
@@ -46,8 +45,9 @@ def test_numbers_and_seconds(stats, tmp_path):
     assert rows[2] == of_seeds
     assert rows[3] == ["", "", "7", "reads", "70", "parts of reads searched", ""]
     assert rows[5] == ["filter_candidates", "", "20", "positions", "15", "candidates", ""]
-    assert rows[6] == ["", "", "20", "positions", "5", "dropped by kmers", ""]
-    assert rows[7][:2] == ["extend_candidates", "cuda"]
+    assert rows[6] == ["", "", "20", "positions", "0", "dropped by histogram", ""]
+    assert rows[7] == ["", "", "20", "positions", "5", "dropped by kmers", ""]
+    assert rows[8][:2] == ["extend_candidates", "cuda"]
     shown = page.read_text()
     assert "<td>dropped by kmers</td>" in shown
     picture = ElementTree.fromstring(shown[shown.index("<svg") : shown.index("</svg>") + 6])

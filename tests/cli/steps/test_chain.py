@@ -55,7 +55,7 @@ def program(name, *arguments, folder):
 
 
 def chain(
-    folder, work, reads, limits, written, ending, batch_size, use_filter=True, rounds=1,
+    folder, work, reads, limits, written, ending, batch_size, candidate_filter="auto", rounds=1,
     with_estimate=False,
 ):  # fmt: skip
     """Run each step on each batch; return the folder of merged outputs."""
@@ -80,8 +80,9 @@ def chain(
             seeds = ("--seeds", f"{name}.seeds", "-o", f"{name}.hits")
             program("locate_seeds", *index, *seeds, folder=work)
             candidates = f"{name}.hits"
-            if use_filter:
+            if candidate_filter != "off":
                 hits = ("--hits", candidates, "-o", f"{name}.candidates")
+                hits += ("--filter", candidate_filter)
                 program("filter_candidates", *index, *batch, *hits, folder=work)
                 candidates = f"{name}.candidates"
             some = ("--candidates", candidates, "-o", f"{name}.loci")
@@ -103,12 +104,11 @@ def chain(
     return work / "merged"
 
 
-def in_one(folder, work, reads, limits, written, ending, use_filter=True, unpaired=True):
+def in_one(folder, work, reads, limits, written, ending, candidate_filter="auto", unpaired=True):
     work.mkdir()
     out = ("-o", work / f"s.{ending}", "--stats", work / "s.stats.json", *written)
-    off = () if use_filter else ("--filter", "off")
     given = (*(["--unpaired"] if unpaired else []), "--index", folder / "i", *reads)
-    program("find_alignments", *given, *out, *limits, *off, folder=work)
+    program("find_alignments", *given, *out, *limits, "--filter", candidate_filter, folder=work)
     return work
 
 
@@ -121,33 +121,33 @@ BEST = (*LIMITS, "--report", "best")
 
 
 @pytest.mark.parametrize(
-    ("limits", "written", "ending", "batch_size", "use_filter", "rounds"),
+    ("limits", "written", "ending", "batch_size", "candidate_filter", "rounds"),
     [
-        (LIMITS, (), "bam", 25, True, 1),
-        (LIMITS, ("--read-group", r"@RG\tID:1\tSM:s"), "bam", 8, True, 1),
-        (LIMITS, (), "bam", 1000, False, 1),
-        ((*LIMITS, "--report", "best"), (), "bam", 16, True, 2),
-        (("--edits", "10%", "--report", "strata:1"), (), "tsv", 16, True, 2),
+        (LIMITS, (), "bam", 25, "auto", 1),
+        (LIMITS, ("--read-group", r"@RG\tID:1\tSM:s"), "bam", 8, "histogram", 1),
+        (LIMITS, (), "bam", 1000, "off", 1),
+        ((*LIMITS, "--report", "best"), (), "bam", 16, "both", 2),
+        (("--edits", "10%", "--report", "strata:1"), (), "tsv", 16, "histogram", 2),
         ((*LIMITS, "--gaps", "1", "--seed-mismatches", "1"), ("--max-places", "2"), "tsv.gz", 30,
-         True, 1),
-        ((*LIMITS, "--gaps", "0"), ("--max-places", "1"), "paf", 30, False, 1),
-        (("--edits", "1", "--report", "best"), (), "paf.gz", 30, True, 1),
-        (LIMITS, ("--extension", "local"), "bam", 25, True, 1),
+         "kmers", 1),
+        ((*LIMITS, "--gaps", "0"), ("--max-places", "1"), "paf", 30, "both", 1),
+        (("--edits", "1", "--report", "best"), (), "paf.gz", 30, "histogram", 1),
+        (LIMITS, ("--extension", "local"), "bam", 25, "both", 1),
         ((*LIMITS, "--report", "best"), ("--extension", "semiglobal", "-A", "2", "-B", "3"), "tsv",
-         16, True, 2),
-        (LIMITS, ("--extension", "local", "--gap-open", "0"), "paf", 30, True, 1),
+         16, "kmers", 2),
+        (LIMITS, ("--extension", "local", "--gap-open", "0"), "paf", 30, "auto", 1),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("ends", [1, 2])
 def test_the_chain_writes_what_one_program_does(
-    folder, tmp_path, limits, written, ending, batch_size, use_filter, rounds, ends
+    folder, tmp_path, limits, written, ending, batch_size, candidate_filter, rounds, ends
 ):
     reads = ("-1", folder / "r.fq")
     if ends == 2:
         reads = ("-1", folder / "p1.fq", "-2", folder / "p2.fq")
     given = reads, limits, written, ending
-    expected = contents(in_one(folder, tmp_path / "one", *given, use_filter))
-    made = contents(chain(folder, tmp_path / "c", *given, batch_size, use_filter, rounds))
+    expected = contents(in_one(folder, tmp_path / "one", *given, candidate_filter))
+    made = contents(chain(folder, tmp_path / "c", *given, batch_size, candidate_filter, rounds))
     assert made == expected
     counts = json.loads(made["s.stats.json"])
     assert counts["reads"] == N_READS * ends
@@ -374,7 +374,7 @@ def test_no_read_is_long_enough(folder, tmp_path):
     (tmp_path / "short.fq").write_text("@a\nACG\n+\nIII\n" * 5)
     given = ("-1", tmp_path / "short.fq"), (*LIMITS, "--report", "best"), (), "tsv"
     expected = contents(in_one(folder, tmp_path / "one", *given))
-    assert contents(chain(folder, tmp_path / "c", *given, 2, True, 2)) == expected
+    assert contents(chain(folder, tmp_path / "c", *given, 2, "auto", 2)) == expected
     assert expected["s.skipped.tsv"].count(b"\n") == 6
 
 
@@ -387,7 +387,7 @@ def test_a_few_hits_per_frame(folder, tmp_path, monkeypatch):
 
 def test_a_second_round_is_needed(folder, tmp_path):
     given = ("-1", folder / "r.fq"), BEST, (), "tsv"
-    chain(folder, tmp_path / "c", *given, 1000, True, 2)
+    chain(folder, tmp_path / "c", *given, 1000, "auto", 2)
     loci = tmp_path / "c/0.0.loci"
     out = ("--reads", tmp_path / "c/b/0.reads", "--loci", loci, "-o", tmp_path / "o.bam")
     done = run_here("write_alignments", "--index", folder / "i", *out, folder=tmp_path)
