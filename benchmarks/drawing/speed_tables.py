@@ -139,6 +139,40 @@ def seed_mismatches(lines: Lines) -> Table:
     return table(heads, results, rows())
 
 
+def filters(lines: Lines) -> Table:
+    """Draw a row per data set and filter: one core, and a GPU."""
+    results = "filters.jsonl"
+
+    def rows():
+        kinds: dict[tuple, dict[str, dict]] = {}
+        for line in lines(results):
+            key = (line["genome"], line["text_bases"], line["length"], line["edits"], line["gaps"])
+            kinds.setdefault((*key, line["filter"]), {})[line["backend"]] = line
+        for (genome, bases, length, edits, gaps, name), engines in kinds.items():
+            line = next(iter(engines.values()))
+            times = (times_of_filter(engines[backend]) if backend in engines else ""
+                     for backend in ("cpu", "cuda"))  # fmt: skip
+            dropped = (
+                f"{100 * line[bound] / line['candidates']:.1f} %" if line[bound] else ""
+                for bound in ("dropped_by_histogram", "dropped_by_kmers")
+            )
+            yield (
+                f"{genome}, {bases / 1e6:,.0f} Mb", f"{length} b; {edits}, {gaps}", f"`{name}`",
+                *dropped, *times,
+            ), list(engines.values())  # fmt: skip
+
+    heads = ["genome", "reads; edits, gaps", "`--filter`", "dropped by base counts", "by 4-mers",
+             "one core", "GPU"]  # fmt: skip
+    return table(heads, results, rows())
+
+
+def times_of_filter(line: dict) -> str:
+    """Return the nanoseconds per candidate of filter, verification, and both."""
+    times = (line["filter_seconds"], line["verify_seconds"])
+    shown = [significant(1e9 * one / line["candidates"]) for one in (*times, sum(times))]
+    return f"{shown[0]} + {shown[1]} = {shown[2]}" if times[0] else shown[2]
+
+
 def chain(lines: Lines) -> Table:
     """Draw a row per batch size of the chain of allmap, beside the one program."""
     results = "chain.jsonl"
@@ -308,6 +342,7 @@ TABLES = {
     "matches on a GPU": matches_on_gpu,
     "loci": loci,
     "mismatches within parts": seed_mismatches,
+    "filters": filters,
     "chain of allmap": chain,
     "off-targets": off_targets,
     "mapping": mapping,

@@ -238,7 +238,7 @@ def test_proper_pairs(folder, pairs, tmp_path, report, written, ending, batch_si
     ],
 )  # fmt: skip
 def test_reads_without_proper_pairs(folder, pairs, tmp_path, searched, written, message):
-    chain(folder, tmp_path / "w", pairs, (*LIMITS, *searched), (), "tsv", 1000, True, 2)
+    chain(folder, tmp_path / "w", pairs, (*LIMITS, *searched), (), "tsv", 1000, "auto", 2)
     files = ("--reads", tmp_path / "w/b/0.reads", "--loci", tmp_path / "w/0.0.loci")
     out = ("-o", tmp_path / "o.tsv", *written)
     done = run_here("write_alignments", "--index", folder / "i", *files, *out, folder=tmp_path)
@@ -464,7 +464,7 @@ def test_rounds_of_two_searches_are_refused(folder, steps, tmp_path):
 def test_rounds_aligned_with_other_scores_are_refused(folder, tmp_path):
     reads, files = ("-1", folder / "r.fq"), []
     for name, written in (("v", ()), ("w", ("--extension", "local"))):
-        chain(folder, tmp_path / name, reads, BEST, written, "tsv", 1000, True, 2)
+        chain(folder, tmp_path / name, reads, BEST, written, "tsv", 1000, "auto", 2)
         files.append(tmp_path / name / f"0.{len(files)}.loci")
     out = ("--reads", tmp_path / "v/b/0.reads", "--loci", *files, "-o", tmp_path / "o.bam")
     done = run_here("write_alignments", "--index", folder / "i", *out, folder=tmp_path)
@@ -526,7 +526,7 @@ def test_loci_without_alignments_are_not_written(folder, pairs, tmp_path, writte
 
 def test_reads_of_a_second_round_are_aligned_once(folder, tmp_path):
     work = tmp_path / "c"
-    chain(folder, work, ("-1", folder / "r.fq"), BEST, (), "tsv", 1000, True, 2)
+    chain(folder, work, ("-1", folder / "r.fq"), BEST, (), "tsv", 1000, "auto", 2)
     aligned, searched = [], []
     for number in (0, 1):
         with open_chunk_file(work / f"0.{number}.loci", "loci") as reader:
