@@ -52,6 +52,7 @@ VALUES = {
     "allmap.report": "best",
     "allmap.insert_size": "400,60",
     "allmap.filter": "off",
+    "allmap.batch_size": 50,
     "allmap.seed_mismatches": 1,
     "seeds.k": 21,
     "seeds.pam": "NGG",
