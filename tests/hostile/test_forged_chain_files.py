@@ -16,7 +16,7 @@ import zlib
 import numpy as np
 import pytest
 
-from bwarp.io.chunk_files import open_chunk_file, text_sum
+from bwarp.io.chunk_files import open_chunk_file, text_sum, write_chunk_file
 from tests.helpers.programs.programs_here import run_here
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
@@ -301,6 +301,119 @@ def test_forged_files_are_refused_or_do_no_harm(folder, tmp_path, run_program):
         shutil.rmtree(work)
     assert not problems, "\n".join(problems)
     assert refused > EXAMPLES // 3
+
+
+def _first_aligned(arrays):
+    return int(np.argmax(np.diff(arrays["offsets"]) > 0))
+
+
+def _operation(arrays, code):
+    at = arrays["offsets"][_first_aligned(arrays)]
+    arrays["cigar"][at] = arrays["cigar"][at] & ~np.uint32(15) | np.uint32(code)
+
+
+def _longer(arrays):
+    arrays["cigar"][arrays["offsets"][_first_aligned(arrays)]] += np.uint32(16)
+
+
+def _split(arrays):
+    """Cut the first CIGAR in three, the middle part clipped."""
+    first = _first_aligned(arrays)
+    at = arrays["offsets"][first]
+    size = int(arrays["cigar"][at] >> 4)
+    parts = np.array([(size - 2) << 4, 1 << 4 | 4, 1 << 4], np.uint32)
+    arrays["cigar"] = np.concatenate([arrays["cigar"][:at], parts, arrays["cigar"][at + 1 :]])
+    arrays["offsets"][first + 1 :] += 2
+
+
+def _without_any(arrays):
+    first = _first_aligned(arrays)
+    sizes = np.diff(arrays["offsets"])
+    arrays["cigar"] = arrays["cigar"][sizes[first] :]
+    arrays["offsets"][first + 1 :] -= sizes[first]
+
+
+def _falling(arrays):
+    arrays["offsets"][1] = arrays["offsets"][-1] + 1
+
+
+def _shifted(arrays):
+    arrays["aligned"][_first_aligned(arrays), :2] -= 1
+
+
+def _negative(arrays):
+    arrays["aligned"][_first_aligned(arrays), 2] = -1
+
+
+NO_ALIGNMENT = "(cigar: no alignment of a read at ["
+
+
+@pytest.mark.parametrize(
+    ("what", "change", "message"),
+    [
+        ("p.loci", _longer, NO_ALIGNMENT),
+        ("p.loci", lambda arrays: _operation(arrays, 1), NO_ALIGNMENT),
+        ("p.loci", lambda arrays: _operation(arrays, 4), NO_ALIGNMENT),
+        ("s.loci", lambda arrays: _operation(arrays, 3), NO_ALIGNMENT),
+        ("s.loci", lambda arrays: _operation(arrays, 7), NO_ALIGNMENT),
+        ("s.loci", _split, NO_ALIGNMENT),
+        ("s.loci", _shifted, NO_ALIGNMENT),
+        ("s.loci", _negative, NO_ALIGNMENT),
+        ("s.loci", _without_any, "(cigar: no alignment of read "),
+        ("p.loci", _without_any, "(cigar: no alignment of read "),
+        ("p.loci", _falling, "(offsets: "),
+        ("s.loci", lambda arrays: arrays.pop("aligned"), "(aligned: missing)"),
+        ("s.loci", lambda arrays: arrays.pop("cigar"), "(cigar: missing)"),
+    ],
+)  # fmt: skip
+def test_invalid_alignments_are_refused(folder, tmp_path, monkeypatch, what, change, message):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    with open_chunk_file(what, "loci") as reader:
+        first, frames = dict(reader.holds), list(reader)
+    change(next(arrays for kind, arrays in frames if kind == "loci" and arrays["cigar"].size))
+    with write_chunk_file(what, **first) as writer:
+        for kind, arrays in frames:
+            writer.write(kind, **arrays)
+    name, *arguments = OF_PAIRS if what == "p.loci" else OF_SINGLE
+    done = run_here(name, *arguments, "-o", "o.bam", folder=tmp_path)
+    assert done.rc == 1
+    start = f"{name}.py: error: {what}: these loci are not valid output of bwarp extend-candidates "
+    assert done.last_line.startswith(start + message)
+    assert done.last_line.endswith("): make them again")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("extension", None),
+        ("extension", {"name": "edits", "match": 1}),
+        ("extension", {"name": "local"}),
+        ("extension", {"name": "local", "match": 1.0, "mismatch": -4, "gap_open": 6,
+                       "gap_extend": 1}),
+        ("extension", {"name": ["local"], "match": 1, "mismatch": -4, "gap_open": 6,
+                       "gap_extend": 1}),
+        ("extension", {"name": "local", "match": True, "mismatch": -4, "gap_open": 6,
+                       "gap_extend": 1}),
+        ("max_places", -1),
+        ("max_places", "all"),
+        ("max_places", 1 << 70),
+    ],
+)  # fmt: skip
+def test_other_ways_to_align_are_refused(folder, tmp_path, monkeypatch, key, value):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    with open_chunk_file("p.loci", "loci") as reader:
+        first, frames = dict(reader.holds), list(reader)
+    with write_chunk_file("p.loci", **first | {key: value}) as writer:
+        for kind, arrays in frames:
+            writer.write(kind, **arrays)
+    name, *arguments = OF_PAIRS
+    done = run_here(name, *arguments, "-o", "o.bam", folder=tmp_path)
+    assert done.rc == 1
+    assert done.last_line == (
+        f"{name}.py: error: p.loci: written by another version of bwarp: make it again"
+    )
 
 
 @pytest.mark.parametrize("how", ["cut off", "not gzip", "flipped"])
