@@ -16,7 +16,7 @@ from bwarp.allmap.find import steps_of
 from bwarp.allmap.find_cpu import LociFinder, load
 from bwarp.allmap.options import FoundLoci, LocusOptions, extension_of
 from bwarp.errors import InputError
-from bwarp.gpu import pieces
+from bwarp.gpu import available_memory
 from bwarp.mapping.extension_cpu import both_strands
 from tests.helpers.gpu.emulated_mapping import pretend
 from tests.helpers.gpu.pretended_device import pair_sorter
@@ -36,11 +36,11 @@ def both_engines(monkeypatch, contigs, reads, limits, extension, at_once=None):
         patch.setattr(steps_cuda, "pair_sorter", pair_sorter)
         patch.setattr(alignments_cuda, "_BASES_AT_ONCE", 300)
         if at_once:
-            patch.setattr(pieces, "attempt", lambda work: few(work, at_once))
+            patch.setattr(available_memory, "attempt", lambda work: few(work, at_once))
         steps = steps_of("cuda").VerifyingSteps(index.reference)
         found = steps.align(both, blocks, offsets, loci, limits, extension)
         if at_once is None:
-            fused = steps_cuda.LociFinder(index, genome, steps_cuda.prepare(index), limits)
+            fused = steps_cuda.LociFinder(index, genome, steps_cuda.prepare(index, limits), limits)
             assert_same(fused.align_batch(both, blocks, offsets, extension, loci), expected)
     assert_same(found, expected)
     return loci, expected
