@@ -119,6 +119,11 @@ def _of_allmap(options) -> Iterator[str]:
     yield "bam" if _format(options.output) == "bam" else "tsv"
 
 
+def _of_scan(options) -> Iterator[str]:
+    if options.align:
+        yield "align"
+
+
 def _of_seeds(options) -> Iterator[str]:
     yield "mismatches" if options.mismatches else "exact"
     yield "count" if options.count_only else _format(options.output)
@@ -141,6 +146,7 @@ _WORDS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "map": _of_map,
     "mems": _of_mems,
     "pairs": _of_pairs,
+    "scan": _of_scan,
     "seeds": _of_seeds,
 }
 

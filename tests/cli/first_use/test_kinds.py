@@ -28,6 +28,7 @@ KINDS = {
     "mems --reference r.fa --queries q.fa -o q.paf --kind mum": "mems reference mum paf",
     "pairs --references r.fa --queries q.fa -o out.sam --mode global": "pairs global sam",
     "scan --reference r.fa --queries q.fa -o out.tsv --similarity 0.9": "scan",
+    "scan --reference r.fa --queries q.fa -o out.bed --similarity 0.9 --align": "scan align",
 }
 
 

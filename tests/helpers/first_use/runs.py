@@ -68,7 +68,10 @@ RUNS = {
         "mems --reference genome.fa --queries windows.fa -o windows.mums",
         "mems --reference genome.fa --queries windows.fa -o all.mums --kind maxmatch",
     ),
-    "a scan": ("scan --reference genome.fa --queries words.fa -o scan.tsv --similarity 0.95",),
+    "scans": _lines(
+        "scan --reference genome.fa --queries words.fa -o scan.tsv --similarity 0.95",
+        ("", "--align"),
+    ),
     "off-targets": (
         "offtargets --index index --guides guides.fa -o sites.tsv",
         "offtargets --index index --guides guides.fa -o bulges.tsv --dna-bulges 1 --rna-bulges 1",
