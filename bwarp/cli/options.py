@@ -2,11 +2,14 @@
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import named_like_alt
+from bwarp.index.chunks import ChunkedIndex
+from bwarp.index.store import StoredIndex
 from bwarp.mapping.parameters import MappingParameters, mapping_parameters, secondary_records
 from bwarp.options.mapping import ALIGNMENT
 from bwarp.reads.read_files import ReadFiles, holds_pairs
@@ -18,7 +21,10 @@ from bwarp.records.output_options import (
 )
 from bwarp.records.statistics import few_mapped
 from bwarp.reference import Reference
+from bwarp.runtime.chunks import on_each_gpu
 from bwarp.runtime.progress import say
+
+Prepared = TypeVar("Prepared")
 
 #: Maximum number of contigs named in a warning.
 MOST_NAMED = 5
@@ -100,3 +106,21 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         cram_version=options.cram_version,
         sort_bytes=sort_bytes(options),
     )
+
+
+def check_spread(options: argparse.Namespace, index: StoredIndex | ChunkedIndex | None) -> None:
+    """Raise an error if --spread is given, but not an index in chunks."""
+    if options.spread and not isinstance(index, ChunkedIndex):
+        raise UsageError(
+            "--spread requires an index in chunks: build one with bwarp index REF.fa -o INDEX "
+            "--chunk-bases N"
+        )
+
+
+def prepare_on_gpus(
+    prepare: Callable[..., Prepared], backend: str, options: argparse.Namespace
+) -> list[Prepared]:
+    """Return ``prepare()`` on each GPU; with --spread, ``prepare(gpus=N)``, one for all GPUs."""
+    if options.spread:
+        return [prepare(gpus=options.gpus)]
+    return on_each_gpu(prepare, backend, options.gpus)

@@ -17,15 +17,32 @@ Result = TypeVar("Result")
 Worker = TypeVar("Worker")
 
 
+def visible_gpus(most: int) -> int:
+    """Return the number of visible GPUs, up to `most`."""
+    return min(most, len(cuda.gpus)) if most > 1 else 1
+
+
 def on_each(work: Callable[[], Result], most: int = 1) -> list[Result]:
     """Return the results of ``work()`` on each visible GPU, up to `most`."""
-    gpus = min(most, len(cuda.gpus)) if most > 1 else 1
 
     def work_on(gpu: int) -> Result:
         with cuda.gpus[gpu]:
             return work()
 
+    gpus = visible_gpus(most)
     return run_together([partial(work_on, gpu) for gpu in range(gpus)], gpus)
+
+
+def on_each_of(works: Sequence[Callable[[], Result]]) -> list[Result]:
+    """Return the results of ``works[i]()`` on GPU i; a single one uses the current GPU."""
+
+    def work_on(gpu: int) -> Result:
+        with cuda.gpus[gpu]:
+            return works[gpu]()
+
+    if len(works) == 1:
+        return [works[0]()]
+    return run_together([partial(work_on, gpu) for gpu in range(len(works))], len(works))
 
 
 def on_gpu(gpu: int, work: Callable[..., Iterator[Result]], *arguments) -> Iterator[Result]:

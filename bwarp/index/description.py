@@ -1,4 +1,4 @@
-"""Parse and check index.json, the description of an index.
+"""Parse and check index.json, the description of an index or of an index in chunks.
 
 The checksums detect damage, but do not prove who wrote a file. No value read here is used for an
 array, a loop or a name in an output before its type and range are checked.
@@ -6,6 +6,7 @@ array, a loop or a name in an output before its type and range are checked.
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,20 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.index.fm_index import block_words
 from bwarp.io.chunk_files import PIECE_BYTES, text_sum
+from bwarp.options.finding import LONGEST_KMER
 from bwarp.options.mapping import INDEX
 from bwarp.reference import LONGEST_TEXT
 
 FORMAT = "bwarp index"
 #: With both BWTs, and without the reverse.
 FORMAT_VERSIONS = (1, 2)
+
+#: The format of an index in chunks (`bwarp.index.chunks`), and its versions.
+CHUNKS_FORMAT = "bwarp index in chunks"
+CHUNKS_VERSIONS = (1,)
+
+#: Bases by which chunks overlap: every stretch of this many bases and one lies within a chunk.
+OVERLAP = LONGEST_KMER - 1
 
 #: As in FASTA: no blanks, and encodable as UTF-8.
 _NAME = re.compile(r"[^ \t\n\r\v\f\ud800-\udfff]+")
@@ -40,26 +49,60 @@ def parsed_description(path: Path, text: bytes) -> dict:
     InputError
         If it is damaged, from another program or version, or describes an impossible index.
     """
+    description = _parsed(path, text)
+    if description["format"] == CHUNKS_FORMAT:
+        raise InputError(
+            f"{path.parent}: is an index in chunks, which only bwarp mems and bwarp seeds search: "
+            "build one without --chunk-bases"
+        )
+    return _checked(path, description, FORMAT_VERSIONS, _impossible_key)
+
+
+def parsed_chunks(path: Path, text: bytes) -> dict:
+    """Return the checked contents of index.json of an index in chunks; errors as above."""
+    return _checked(path, _parsed(path, text), CHUNKS_VERSIONS, _impossible_key_of_chunks)
+
+
+def describes_chunks(text: bytes) -> bool:
+    """Return whether an index.json, perhaps damaged, is that of an index in chunks."""
+    return CHUNKS_FORMAT.encode() in text
+
+
+def _parsed(path: Path, text: bytes) -> dict:
+    """Return the contents of index.json of either format."""
     try:
         description = json.loads(text)
     except (ValueError, RecursionError):
         raise InputError(f"{path}: the file is damaged: build the index again") from None
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
+    if not isinstance(description, dict) or description.get("format") not in (
+        FORMAT,
+        CHUNKS_FORMAT,
+    ):
         raise InputError(
             f"{path}: not a bwarp index, or damaged: make one with bwarp index REF.fa -o "
             f"{path.parent}"
         )
+    return description
+
+
+def _checked(
+    path: Path,
+    description: dict,
+    versions: tuple[int, ...],
+    impossible_key: Callable[[dict], str | None],
+) -> dict:
+    """Return a description without its checksum, after checking that and every value."""
     version = description.get("version")
-    if not _is_whole(version) or version not in FORMAT_VERSIONS:
-        readable = " and ".join(map(str, FORMAT_VERSIONS))
+    if not _is_whole(version) or version not in versions:
+        readable = " or ".join(map(str, versions))
         raise InputError(
             f"{path}: the index has format version {_shown(version)}, but this bwarp reads "
-            f"versions {readable}: build the index again"
+            f"version {readable}: build the index again"
         )
     recorded = description.pop("sum", None)
     if recorded != text_sum(canonical(description)):
         raise InputError(f"{path}: the file is damaged: build the index again")
-    wrong = _impossible_key(description)
+    wrong = impossible_key(description)
     if wrong is not None:
         raise InputError(
             f"{path}: invalid {wrong} {_shown(description.get(wrong))}: build the index again"
@@ -69,14 +112,11 @@ def parsed_description(path: Path, text: bytes) -> dict:
 
 def array_types(description: dict) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
     """Return the type and shape of each array of an index, by the name of its file."""
-    n_bases = sum(contig["length"] for contig in description["contigs"])
     n_rows, n_separators = description["text_length"], description["first_rows"][0]
     occ_rate, prefix_length = description["occ_rate"], description["prefix_length"]
     numbers = np.dtype("<u4")
     blocks = (numbers, (n_rows // occ_rate + 1, block_words(occ_rate)))
-    types = {
-        "genome.npy": (np.dtype("<u8"), (n_bases // 32 + 2,)),
-        "segments.npy": (np.dtype("<i8"), (n_separators, 2)),
+    types = reference_types(description["contigs"], n_separators) | {
         "forward_blocks.npy": blocks,
         "forward_separator_rows.npy": (numbers, (n_separators,)),
         "prefix_table.npy": (numbers, (4**prefix_length if prefix_length else 0, 2)),
@@ -86,6 +126,17 @@ def array_types(description: dict) -> dict[str, tuple[np.dtype, tuple[int, ...]]
         types["reverse_blocks.npy"] = blocks
         types["reverse_separator_rows.npy"] = (numbers, (n_separators,))
     return types
+
+
+def reference_types(
+    contigs: list[dict], n_segments: int
+) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
+    """Return the type and shape of the arrays of a reference, by the names of their files."""
+    n_bases = sum(contig["length"] for contig in contigs)
+    return {
+        "genome.npy": (np.dtype("<u8"), (n_bases // 32 + 2,)),
+        "segments.npy": (np.dtype("<i8"), (n_segments, 2)),
+    }
 
 
 def _shown(value: object) -> str:
@@ -120,6 +171,44 @@ def _impossible_key(description: dict) -> str | None:
     if not _are_contigs(get("contigs")):
         return "contigs"
     return None if _are_sums(get("files"), array_types(description)) else "files"
+
+
+def _impossible_key_of_chunks(description: dict) -> str | None:
+    get = description.get
+    if get("overlap") != OVERLAP or not _is_whole(get("overlap")):
+        return "overlap"
+    if not _is_whole(get("text_length"), least=2):
+        return "text_length"
+    if not _is_whole(get("segments"), least=1, most=get("text_length")):
+        return "segments"
+    if not _are_contigs(get("contigs")):
+        return "contigs"
+    n_bases = sum(contig["length"] for contig in get("contigs"))
+    # Otherwise a base could be in more than two chunks.
+    if not _is_whole(get("chunk_bases"), least=OVERLAP, most=INDEX["chunk_bases"].value.most):
+        return "chunk_bases"
+    if not _are_chunks(get("chunks"), n_bases):
+        return "chunks"
+    types = reference_types(get("contigs"), get("segments"))
+    return None if _are_sums(get("files"), types) else "files"
+
+
+def _are_chunks(value: object, n_bases: int) -> bool:
+    """Check that there are chunks, in order, each with the checksum of its index."""
+    if not isinstance(value, list) or not value or not all(map(_is_chunk, value)):
+        return False
+    edges = [edge for chunk in value for edge in (chunk["start"], chunk["stop"])]
+    in_order = all(chunk["start"] < chunk["stop"] for chunk in value)
+    return in_order and edges == sorted(edges) and edges[-1] <= n_bases
+
+
+def _is_chunk(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and _is_whole(value.get("start"))
+        and _is_whole(value.get("stop"))
+        and _is_text(value.get("sum"), _CRC32)
+    )
 
 
 def _are_first_rows(value: object, text_length: int) -> bool:

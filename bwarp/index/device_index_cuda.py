@@ -169,7 +169,9 @@ class DeviceIndex:
         return self.tables[length]
 
 
-def search_needs(with_reverse: bool, with_suffixes: str, beside: int = 0) -> MemoryNeeds:
+def search_needs(
+    with_reverse: bool, with_suffixes: str, beside: int = 0, share: float = 1.0
+) -> MemoryNeeds:
     """Return the GPU memory needs of searches with a `Workspace`; see `MemoryNeeds`."""
     return MemoryNeeds(
         with_reverse,
@@ -179,6 +181,7 @@ def search_needs(with_reverse: bool, with_suffixes: str, beside: int = 0) -> Mem
         enough=ENOUGH_ELEMENTS,
         most=MOST_ELEMENTS,
         beside=beside,
+        share=share,
     )
 
 
@@ -194,7 +197,7 @@ def make_device_index(
     threads : int
         Several threads copy the files of an index to the GPU three times as fast as one.
     """
-    plan = plan_memory(index, needs, free_memory())
+    plan = plan_memory(index, needs, int(needs.share * free_memory()))
     forward = _upload_bwt(index.forward, threads)
     reference = index.reference
     segments = segments_on_gpu(reference)

@@ -57,6 +57,8 @@ class MemoryNeeds:
     spare : int
         Bytes that the program uses if they are free, and gives up if batches would otherwise have
         too few elements.
+    share : float
+        Fraction of the free memory to use.
     """
 
     with_reverse: bool
@@ -67,6 +69,7 @@ class MemoryNeeds:
     most: int
     beside: int = 0
     spare: int = 0
+    share: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,13 @@
 """Parameters of an index, defaults that depend on its size, and the sizes of its parts."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from bwarp.index.chunks import ChunkedIndex
 from bwarp.index.fm_index import FMIndex
 from bwarp.options.mapping import INDEX
+from bwarp.reference import Reference
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,6 @@ def part_sizes(index: FMIndex) -> list[PartSize]:
     bits = max(1, (n - 1).bit_length())
     one_direction = round((4 * n * bits / index.occ_rate + 2 * n) / 8)
     suffixes = round(n * bits / index.sa_rate / 8)
-    reference = index.reference
-    genome = reference.packed.nbytes + reference.segment_genome.nbytes + 8 * reference.n_segments
     bwts = [PartSize("forward BWT", _bwt_bytes(index.forward), one_direction, "yes")]
     if index.has_reverse:
         bwts.append(PartSize("reverse BWT", _bwt_bytes(index.reverse), one_direction, "yes"))
@@ -70,23 +71,31 @@ def part_sizes(index: FMIndex) -> list[PartSize]:
         *bwts,
         PartSize("suffix array", index.suffix_array.nbytes, suffixes, "to locate there"),
         PartSize("prefix table", index.prefix_table.nbytes, None, "yes"),
-        PartSize("packed genome", genome, None, "yes"),
+        PartSize("packed genome", _genome_bytes(index.reference), None, "yes"),
     ]
 
 
-def size_table(index: FMIndex) -> str:
-    """Return a readable table: parameters, and the bytes and the paper's formula for each part."""
-    n = index.forward.n_rows
+def size_table(index: FMIndex | ChunkedIndex) -> str:
+    """Return a readable table: parameters, and the bytes and the paper's formula for each part.
+
+    The parts of an index in chunks are those of all chunks together.
+    """
+    indexes = index.indexes if isinstance(index, ChunkedIndex) else [index]
+    n = sum(one.forward.n_rows for one in indexes)
     reference = index.reference
-    parts = part_sizes(index)
+    parts = [_sum_of(same) for same in zip(*map(part_sizes, indexes), strict=True)]
+    if isinstance(index, ChunkedIndex):
+        genome = parts.pop()
+        parts.append(replace(genome, size=genome.size + _genome_bytes(reference)))
     total = PartSize(
         "total", sum(part.size for part in parts), sum(part.formula or 0 for part in parts), ""
     )
     lines = [
         f"contigs {len(reference.names):,}   bases {reference.n_bases:,}   "
-        f"segments {reference.n_segments:,}   rows {n:,}",
-        f"occ_rate (q) {index.occ_rate}   sa_rate (p) {index.sa_rate}   "
-        f"prefix_length {index.prefix_length}",
+        f"segments {reference.n_segments:,}   rows {n:,}"
+        + (f"   chunks {len(indexes):,}" if isinstance(index, ChunkedIndex) else ""),
+        f"occ_rate (q) {indexes[0].occ_rate}   sa_rate (p) {indexes[0].sa_rate}   "
+        f"prefix_length {indexes[0].prefix_length}",
         "",
         f"{'part':<18}{'bytes':>16}{'a base':>9}{'paper':>16}   on a GPU",
     ]
@@ -111,6 +120,20 @@ def parse_size_table(table: str) -> list[PartSize]:
 
 def _number(text: str) -> int | None:
     return None if text == "-" else int(text.replace(",", ""))
+
+
+def _sum_of(parts: Sequence[PartSize]) -> PartSize:
+    """Return the sum of the same part of several indexes."""
+    formula = sum(part.formula or 0 for part in parts)
+    return replace(
+        parts[0],
+        size=sum(part.size for part in parts),
+        formula=None if parts[0].formula is None else formula,
+    )
+
+
+def _genome_bytes(reference: Reference) -> int:
+    return reference.packed.nbytes + reference.segment_genome.nbytes + 8 * reference.n_segments
 
 
 def _bwt_bytes(bwt) -> int:

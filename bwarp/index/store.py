@@ -20,12 +20,14 @@ descriptor of one folder, so a program continues with the index that it opened.
 
 import json
 import os
+import re
 import shlex
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -61,6 +63,8 @@ _KEYS = (
     "contigs",
 )
 _FILES = ("index.json", *(f"{name}.npy" for name in _ARRAYS))
+#: Folders of the chunks of an index in chunks.
+_CHUNK_FOLDER = re.compile(r"chunk-\d+")
 #: Keys of the description that an index without the reverse lacks or that differ.
 _OF_REVERSE = (
     "version",
@@ -73,6 +77,8 @@ _OF_TEXT = ("genome.npy", "segments.npy")
 #: How often to reopen an index that is replaced meanwhile: some network file systems report a
 #: different inode number of a folder each time.
 _TRIES = 100
+
+Opened = TypeVar("Opened")
 
 
 def save_index(index: FMIndex, folder: str | os.PathLike, threads: int = 1) -> None:
@@ -94,7 +100,9 @@ def new_index_folder(folder: str | os.PathLike) -> Iterator[Path]:
             f"{folder}: contains an index.json that bwarp did not write: give the name of a new "
             "folder"
         )
-    with atomic_folder(folder, _FILES) as part:
+    chunks = [entry.name for entry in Path(folder).glob("*") if _CHUNK_FOLDER.fullmatch(entry.name)]
+    of_chunks = [f"{chunk}/{name}" for chunk in chunks for name in _FILES]
+    with atomic_folder(folder, [*_FILES, *of_chunks]) as part:
         yield part
 
 
@@ -121,11 +129,7 @@ def added_to_index(stored: "StoredIndex") -> Iterator[Path]:
 def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
     """Write the files of an index into an existing folder."""
     reference = index.reference
-    arrays = {
-        "genome": reference.packed,
-        "segments": np.column_stack(
-            [reference.segment_genome.astype(np.int64), reference.segment_text[:-1]]
-        ),
+    arrays = reference_arrays(reference) | {
         "forward_blocks": index.forward.blocks,
         "forward_separator_rows": index.forward.separator_rows,
         "prefix_table": index.prefix_table,
@@ -140,8 +144,8 @@ def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
         "text_length": reference.text_length,
         "first_rows": index.forward.first_rows.tolist(),
         "forward_text_start": index.forward.text_start,
-        "contigs": _contig_descriptions(reference),
-        "files": _save(arrays, folder, threads),
+        "contigs": contig_descriptions(reference),
+        "files": save_arrays(arrays, folder, threads),
     }
     if index.has_reverse:
         write_reverse(index.reverse, description, folder, threads)
@@ -155,12 +159,23 @@ def write_reverse(reverse: BWT, description: dict, folder: Path, threads: int = 
         "reverse_blocks": reverse.blocks,
         "reverse_separator_rows": reverse.separator_rows,
     }
-    files = description["files"] | _save(arrays, folder, threads)
+    files = description["files"] | save_arrays(arrays, folder, threads)
     complete = description | {"version": 1, "reverse_text_start": reverse.text_start}
     _write_description(complete | {"files": files}, folder)
 
 
-def _contig_descriptions(reference: Reference) -> list[dict]:
+def reference_arrays(reference: Reference) -> dict[str, np.ndarray]:
+    """Return the stored arrays of a reference by their names."""
+    return {
+        "genome": reference.packed,
+        "segments": np.column_stack(
+            [reference.segment_genome.astype(np.int64), reference.segment_text[:-1]]
+        ),
+    }
+
+
+def contig_descriptions(reference: Reference) -> list[dict]:
+    """Return the names, lengths and checksums of contigs for a description."""
     lengths = np.diff(reference.contig_starts).tolist()
     contigs = [
         {"name": name, "length": length, "md5": md5}
@@ -171,7 +186,7 @@ def _contig_descriptions(reference: Reference) -> list[dict]:
     return contigs
 
 
-def _save(arrays: dict[str, np.ndarray], folder: Path, threads: int) -> dict[str, dict]:
+def save_arrays(arrays: dict[str, np.ndarray], folder: Path, threads: int) -> dict[str, dict]:
     """Write arrays; return the size and checksums of each file by its name."""
     written = run_together(
         [
@@ -186,9 +201,15 @@ def _save(arrays: dict[str, np.ndarray], folder: Path, threads: int) -> dict[str
 def _write_description(description: dict, folder: Path) -> None:
     # In a fixed order, independent of the order in which the parts finish.
     files = {name: description["files"][name] for name in _FILES if name in description["files"]}
-    ordered = {key: description[key] for key in _KEYS if key in description} | {"files": files}
-    ordered["sum"] = text_sum(canonical(ordered))
-    (folder / "index.json").write_text(json.dumps(ordered, indent=1) + "\n")
+    write_json(
+        {key: description[key] for key in _KEYS if key in description} | {"files": files}, folder
+    )
+
+
+def write_json(description: dict, folder: Path) -> None:
+    """Write index.json with the checksum of its contents."""
+    complete = description | {"sum": text_sum(canonical(description))}
+    (folder / "index.json").write_text(json.dumps(complete, indent=1) + "\n")
 
 
 def load_index(folder: str | os.PathLike) -> "StoredIndex":
@@ -202,7 +223,18 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
     InputError
         If the folder is not an index, is damaged, or is of another version.
     """
-    folder = Path(folder)
+    return read_opened(folder, stored_at)
+
+
+def read_opened(folder: str | os.PathLike, read: Callable[[Path, int], Opened]) -> Opened:
+    """Return ``read(folder, opened)``; call it again if the folder was replaced meanwhile.
+
+    Parameters
+    ----------
+    read : function of Path and int
+        Opens files relative to the descriptor of the folder.
+    """
+    folder, refused = Path(folder), None
     for _ in range(_TRIES):
         try:
             opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -215,13 +247,26 @@ def load_index(folder: str | os.PathLike) -> "StoredIndex":
                 f"{folder}: no such index: make it with bwarp index REF.fa -o {folder}"
             ) from None
         try:
-            text = map_file(folder / "index.json", opened)
-            files = {name: map_file(folder / name, opened) for name in _FILES[1:]}
+            try:
+                result, refused = read(folder, opened), None
+            except InputError as error:
+                refused = error
             if _is_at(folder, opened):
                 break
         finally:
             os.close(opened)
-    return StoredIndex(folder, _description(folder, text), files)
+    if refused:
+        raise refused
+    return result
+
+
+def stored_at(folder: Path, opened: int) -> "StoredIndex":
+    """Open the index in a folder that is open as a descriptor."""
+    text = map_file(folder / "index.json", opened)
+    files = {name: map_file(folder / name, opened) for name in _FILES[1:]}
+    return StoredIndex(
+        folder, parsed_description(folder / "index.json", text_of(folder, text)), files
+    )
 
 
 def _is_at(folder: Path, opened: int) -> bool:
@@ -232,49 +277,42 @@ def _is_at(folder: Path, opened: int) -> bool:
         return False
 
 
-def _description(folder: Path, text: np.ndarray | None) -> dict:
+def text_of(folder: Path, text: np.ndarray | None) -> bytes:
+    """Return the contents of index.json, as mapped."""
     if text is None:
         raise InputError(
             f"{folder}: not a bwarp index (no index.json): make one with bwarp index REF.fa -o "
             f"{folder}"
         )
-    return parsed_description(folder / "index.json", text.tobytes())
+    return text.tobytes()
 
 
-class StoredIndex:
-    """An `FMIndex` in a folder: the same attributes, each read on first use."""
+class StoredReference:
+    """The `Reference` of an index in a folder: each array is read on first use.
 
-    def __init__(self, folder: Path, description: dict, files: dict[str, np.ndarray | None]):
+    Attributes
+    ----------
+    folder : Path
+    description : dict
+        The checked contents of index.json.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        description: dict,
+        files: dict[str, np.ndarray | None],
+        types: dict[str, tuple[np.dtype, tuple[int, ...]]],
+    ):
         self.folder = folder
         self.description = description
         self._files = files
-        self._types = array_types(description)
-        self.occ_rate: int = description["occ_rate"]
-        self.sa_rate: int = description["sa_rate"]
-        self.prefix_length: int = description["prefix_length"]
-        self.start_tables: dict[int, np.ndarray] = {}
+        self._types = types
         self._arrays: dict[str, np.ndarray] = {}
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"StoredIndex({str(self.folder)!r})"
-
-    @property
-    def checksum(self) -> str:
-        """A checksum that identifies this index, whether or not the reverse has been added."""
-        fixed = {key: self.description[key] for key in self.description if key not in _OF_REVERSE}
-        files = {file: sums for file, sums in fixed["files"].items() if file not in _OF_REVERSE}
-        return text_sum(json.dumps(fixed | {"files": files}, sort_keys=True))
-
-    @property
-    def text_checksum(self) -> str:
-        """A checksum that identifies the indexed genome, whatever the sampling rates."""
-        files = {file: self.description["files"][file] for file in _OF_TEXT}
-        return text_sum(json.dumps([self.description["contigs"], files], sort_keys=True))
-
-    @property
-    def has_reverse(self) -> bool:
-        return "reverse_text_start" in self.description
+        return f"{type(self).__name__}({str(self.folder)!r})"
 
     def _array(self, name: str) -> np.ndarray:
         """Return an array, mapped once: concurrent threads wait for the first one."""
@@ -291,19 +329,6 @@ class StoredIndex:
         return InputError(
             f"{self.folder / name}.npy: the index is invalid ({what}): build it again"
         )
-
-    def _bwt(self, direction: str) -> BWT:
-        bwt = BWT(
-            self._array(f"{direction}_blocks"),
-            self._array(f"{direction}_separator_rows"),
-            np.array(self.description["first_rows"], np.uint32),
-            self.description[f"{direction}_text_start"],
-        )
-        if not counts_add_up(bwt, self.description["text_length"], available_threads()):
-            raise self._impossible(
-                f"{direction}_blocks", "the counts of the BWT do not match its separators"
-            )
-        return bwt
 
     @cached_property
     def reference(self) -> Reference:
@@ -324,6 +349,47 @@ class StoredIndex:
         if not segments_in_order(reference):
             raise self._impossible("segments", "its segments are not in order")
         return reference
+
+
+class StoredIndex(StoredReference):
+    """An `FMIndex` in a folder: the same attributes, each read on first use."""
+
+    def __init__(self, folder: Path, description: dict, files: dict[str, np.ndarray | None]):
+        super().__init__(folder, description, files, array_types(description))
+        self.occ_rate: int = description["occ_rate"]
+        self.sa_rate: int = description["sa_rate"]
+        self.prefix_length: int = description["prefix_length"]
+        self.start_tables: dict[int, np.ndarray] = {}
+
+    @property
+    def checksum(self) -> str:
+        """A checksum that identifies this index, whether or not the reverse has been added."""
+        fixed = {key: self.description[key] for key in self.description if key not in _OF_REVERSE}
+        files = {file: sums for file, sums in fixed["files"].items() if file not in _OF_REVERSE}
+        return text_sum(json.dumps(fixed | {"files": files}, sort_keys=True))
+
+    @property
+    def text_checksum(self) -> str:
+        """A checksum that identifies the indexed genome, whatever the sampling rates."""
+        files = {file: self.description["files"][file] for file in _OF_TEXT}
+        return text_sum(json.dumps([self.description["contigs"], files], sort_keys=True))
+
+    @property
+    def has_reverse(self) -> bool:
+        return "reverse_text_start" in self.description
+
+    def _bwt(self, direction: str) -> BWT:
+        bwt = BWT(
+            self._array(f"{direction}_blocks"),
+            self._array(f"{direction}_separator_rows"),
+            np.array(self.description["first_rows"], np.uint32),
+            self.description[f"{direction}_text_start"],
+        )
+        if not counts_add_up(bwt, self.description["text_length"], available_threads()):
+            raise self._impossible(
+                f"{direction}_blocks", "the counts of the BWT do not match its separators"
+            )
+        return bwt
 
     @cached_property
     def forward(self) -> BWT:
@@ -348,13 +414,13 @@ class StoredIndex:
 # Searches that need the BWT of the reversed text, for indexes built without it.
 
 
-def require_reverse(index: FMIndex | StoredIndex, search: str) -> None:
+def require_reverse(index: FMIndex | StoredReference, search: str) -> None:
     """Raise an error if an index lacks the reverse for a search, such as ``"a search with
     mismatches"``.
     """
     if index.has_reverse:
         return
-    if isinstance(index, StoredIndex):
+    if isinstance(index, StoredReference):
         folder = index.folder
         raise UsageError(
             f"{folder}: no reverse BWT, which {search} requires: add it with bwarp index -o "

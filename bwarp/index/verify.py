@@ -15,10 +15,13 @@ import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.index.bwt_cpu import prefix_table
+from bwarp.index.chunks import ChunkedIndex, chunks_of, stretch
 from bwarp.index.consistency import counts_add_up, segments_in_order
+from bwarp.index.description import OVERLAP
 from bwarp.index.fm_index import BWT, FMIndex
 from bwarp.index.packed_text_cpu import pack_text
 from bwarp.index.rank import base_at, block_start, extend_left, lf_step
+from bwarp.index.store import StoredIndex
 from bwarp.reference import Reference, codes_of, make_reference, text_of
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
@@ -46,6 +49,22 @@ def verify_index(index: FMIndex, threads: int = 1) -> None:
     table = prefix_table(pack_text(index.reference, threads), index.prefix_length)
     if not np.array_equal(index.prefix_table, table):
         raise _wrong("its prefix table does not match the text")
+
+
+def verify_stored(index: StoredIndex | ChunkedIndex, threads: int = 1) -> None:
+    """Check a stored index, or those of all chunks, and that the chunks are those of the text."""
+    if not isinstance(index, ChunkedIndex):
+        verify_index(index, threads)
+        return
+    _verify_reference(index.reference, threads)
+    if index.chunks != list(chunks_of(index.reference, index.chunk_bases, OVERLAP)):
+        raise _wrong("its chunks do not cover its text")
+    for number, chunk in enumerate(index.chunks):
+        stored = index.checked(number)
+        verify_index(stored, threads)
+        expected = stretch(index.reference, chunk.start, chunk.end, threads)
+        if not np.array_equal(stored.reference.packed, expected.packed):
+            raise _wrong(f"chunk {number + 1} does not have the bases of its genome")
 
 
 def _wrong(what: str) -> InputError:

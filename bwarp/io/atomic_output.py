@@ -293,8 +293,8 @@ def atomic_folder(path: str | os.PathLike, own: Sequence[str]) -> Iterator[Path]
     path : path
         An older folder of that name is replaced when the block ends without an error.
     own : sequence of str
-        Names of all files that such a folder may contain. The first identifies it: a folder with
-        files but without this one is of another kind.
+        Names of all files that such a folder may contain, such as ``"a"`` or ``"inner/a"``. The
+        first identifies it: a folder with files but without this one is of another kind.
 
     Raises
     ------
@@ -396,12 +396,17 @@ def _check(path: Path, own: Sequence[str]) -> None:
         raise UsageError(f"{path}: is a mount point: give the name of a folder in it")
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         raise InputError(f"{path}: no permission to replace this folder: choose another output")
+    inner = _folders_of(own)
     found = sorted(set(os.listdir(path)) - {_SNAKEMAKE})
     if found and not (path / own[0]).is_file():
         raise UsageError(
             f"{path}: contains other files and no {own[0]}: give the name of a new folder, or of "
             "one to replace"
         )
+    for folder in inner.intersection(found):
+        if (path / folder).is_dir():
+            found.remove(folder)
+            found += [f"{folder}/{name}" for name in os.listdir(path / folder)]
     for name in found:
         if name not in own or (path / name).is_dir():
             raise UsageError(
@@ -410,13 +415,19 @@ def _check(path: Path, own: Sequence[str]) -> None:
             )
 
 
+def _folders_of(own: Sequence[str]) -> set[str]:
+    """Return the names of the folders in a folder with these files."""
+    return {name.split("/")[0] for name in own if "/" in name}
+
+
 def _remove_own(folder: Path, own: Sequence[str]) -> None:
     """Remove a folder and its own files; keep it if it contains any other file."""
     for name in (*own, _SNAKEMAKE):
         with suppress(OSError):
             (folder / name).unlink()
-    with suppress(OSError):
-        folder.rmdir()
+    for inner in (*(folder / name for name in _folders_of(own)), folder):
+        with suppress(OSError):
+            inner.rmdir()
 
 
 # --------------------------------------------------------------------------------------------------

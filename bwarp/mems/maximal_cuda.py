@@ -101,10 +101,14 @@ class WindowRows(NamedTuple):
     offsets: uint32[::1]
 
 
-def prepare(index: FMIndex, with_reverse: bool) -> DeviceReference:
-    """Copy an index to the GPU, once for many searches; unique matches need the reverse BWT."""
+def prepare(index: FMIndex, with_reverse: bool, share: float = 1.0) -> DeviceReference:
+    """Copy an index to the GPU, once for many searches; unique matches need the reverse BWT.
+
+    `share` is the fraction of the free memory to use.
+    """
     packed = index.reference.packed
-    device = make_device_index(index, search_needs(with_reverse, "yes", beside=packed.nbytes))
+    needs = search_needs(with_reverse, "yes", packed.nbytes, share)
+    device = make_device_index(index, needs)
     located = device.forward, device.suffixes, device.segments
     return DeviceReference(device, LocatedGenome(*located, upload(packed)))
 

@@ -43,6 +43,16 @@ GPUS = Option(
     "maximum number of GPUs to use", 1, only=PROGRAM,
 )  # fmt: skip
 
+SPREAD = yes_no(
+    "spread",
+    "distribute the chunks of an index in chunks over the GPUs of `--gpus`, so that each holds a "
+    "part of the reference. The results are the same; without a GPU, it has no effect",
+    only=PROGRAM,
+)
+
+#: Bases of a chunk of a reference.
+CHUNK = Whole(10**3, 2**32)
+
 INDEX_FOLDER = Option(
     "index", File("INDEX"), "folder written by `bwarp index`", short="-x", required=True,
     only=PROGRAM,

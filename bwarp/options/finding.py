@@ -1,14 +1,26 @@
 """Options of the search programs: seeds, offtargets, guides, primers, mems and scan."""
 
 from bwarp.options.common import (
+    CHUNK,
     GPUS,
     INDEX_FOLDER,
     ON_STDIN,
     PARTS,
+    SPREAD,
     output,
     sequence_file,
 )
-from bwarp.options.option import PROGRAM, File, OneOf, Option, Task, Text, Whole, yes_no
+from bwarp.options.option import (
+    CONFIGURATION,
+    PROGRAM,
+    File,
+    OneOf,
+    Option,
+    Task,
+    Text,
+    Whole,
+    yes_no,
+)
 from bwarp.options.scores import score_options
 
 _QUERIES = sequence_file(
@@ -47,6 +59,10 @@ _PAM = Option(
     ),
     "PAM in IUPAC letters, several separated by commas, or `none`", "NGG",
 )  # fmt: skip
+
+_CHUNKS_IN_WORKFLOW = (
+    ". An index in chunks is built once, and spread over the GPUs of a job with several"
+)
 
 SEEDS = Task({"": (
     INDEX_FOLDER,
@@ -98,6 +114,14 @@ SEEDS = Task({"": (
     ),
     _PAM_SIDE,
     yes_no("site_sequence", "add a column site: the bases of the hit, on its strand"),
+    Option(
+        "chunk_bases", CHUNK,
+        "search the reference in chunks of this many bases: for references whose index exceeds "
+        "the memory of a GPU. The results are the same",
+        only=CONFIGURATION,
+        in_workflow=_CHUNKS_IN_WORKFLOW,
+    ),
+    SPREAD,
     PARTS,
     GPUS,
 )})  # fmt: skip
@@ -236,11 +260,14 @@ MEMS = Task({"": (
     yes_no("four_column", "write the contig on every line, even if there is only one", short="-F"),
     yes_no("show_lengths", "write the length of each query on its header line", short="-L"),
     Option(
-        "chunk_bases", Whole(10**3, 2**32),
-        "search the reference in chunks of N bases, indexed one after the other: for references "
-        "whose index exceeds the memory of the host or the GPU. The results are the same",
-        only=PROGRAM,
+        "chunk_bases", CHUNK,
+        "search the reference in chunks of this many bases: for references whose index exceeds "
+        "the memory of the host or the GPU. The results are the same",
+        in_program=". Each chunk is indexed for this run; `bwarp index --chunk-bases` stores the "
+        "indexes",
+        in_workflow=_CHUNKS_IN_WORKFLOW,
     ),
+    SPREAD,
     PARTS,
     GPUS,
 )})  # fmt: skip

@@ -4,6 +4,7 @@ import re
 
 from bwarp.errors import UsageError
 from bwarp.options.common import (
+    CHUNK,
     COMPRESS,
     GPUS,
     INDEX_FOLDER,
@@ -45,6 +46,12 @@ INDEX = Task({"": (
         "with_reverse",
         "also build the BWT of the reversed text, which searches with mismatches and for unique "
         "matches need; without REF.fa, add it to an existing index", only=PROGRAM,
+    ),
+    Option(
+        "chunk_bases", CHUNK,
+        "write an index in chunks of N bases, for `bwarp mems` and `bwarp seeds` only: for "
+        "references whose index exceeds the memory of a GPU. The results are the same",
+        only=PROGRAM,
     ),
     yes_no(
         "verify",

@@ -4,6 +4,7 @@
     map on GPUs     read_ahead_in_lists -> in_order (find) -> in_order (finish, encode) -> write
     offtargets      in_order (find) -> write
     seeds, mems     in_turns (find) -> write
+      --spread      on_all (find in the chunks of a GPU) -> join -> write
 
 A stage is a function; the stages of a chunk follow each other in one thread. Chunks are requested
 only as others leave the pipeline, which bounds the memory. With `in_turns`, each GPU has a thread,
@@ -224,6 +225,32 @@ def in_turns(
         raise
     for pool in pools:
         pool.shutdown()
+
+
+def on_all(
+    search: Callable[[Index, Item], Iterator[Result]], indexes: Sequence[Index], item: Item
+) -> list[Iterator[Result]]:
+    """Return the results of ``search(index, item)`` for every index, for parts of one index.
+
+    Parameters
+    ----------
+    search : function
+        Its results must be on the host.
+    indexes : sequence
+        One per GPU. Each is searched on its GPU by a thread, which runs a few results ahead; a
+        single one is searched in the caller's thread as results are requested.
+    """
+    if len(indexes) == 1:
+        return [search(indexes[0], item)]
+    from bwarp.gpu.several_gpus import on_gpu
+
+    results = []
+    for gpu, index in enumerate(indexes):
+        handover = _Handover(MOST_WAITING)
+        results.append(handover.taken())
+        made = on_gpu(gpu, search, index, item)
+        threading.Thread(target=_make_all, args=(handover, made), daemon=True).start()
+    return results
 
 
 def _make_all(handover: _Handover, results: Iterator) -> None:

@@ -9,10 +9,12 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import comb
 
 import numpy as np
 
+from bwarp.index.chunks import ChunkedIndex, PreparedChunks, prepare_chunks
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.store import require_reverse
 from bwarp.io.fastx import SequenceBatch
@@ -92,15 +94,25 @@ def kmer_batches(
         yield kmers
 
 
-def prepare(index: FMIndex, options: SeedOptions, backend: str) -> FMIndex:
+def prepare(
+    index: FMIndex | ChunkedIndex, options: SeedOptions, backend: str, gpus: int = 1
+) -> FMIndex | PreparedChunks:
     """Prepare an index for searches; with ``"cuda"``, copy it to the GPU once for all of them.
 
     The result replaces the index in the functions of this module; with ``"cuda"``, its `plan`, as a
-    string, describes the use of GPU memory.
+    string, describes the use of GPU memory. The chunks of an index in chunks are distributed over
+    up to `gpus` GPUs.
     """
     check_options(options, backend)
+    if isinstance(index, PreparedChunks):
+        return index
     if options.mismatches:
         require_reverse(index, "a search with mismatches")
+    if isinstance(index, ChunkedIndex):
+        from bwarp.seeding.chunk_hits import prepare_seed_chunk
+
+        prepare_one = partial(prepare_seed_chunk, index.reference, options, backend)
+        return prepare_chunks(index, prepare_one, backend, gpus)
     if backend == "cuda":
         from bwarp.seeding.find_cuda import prepare as put_on_gpu
 
@@ -109,13 +121,17 @@ def prepare(index: FMIndex, options: SeedOptions, backend: str) -> FMIndex:
 
 
 def find_in_passes(
-    index: FMIndex, kmers: KmerBatch, options: SeedOptions, backend: str, threads: int = 1
+    index: FMIndex | PreparedChunks,
+    kmers: KmerBatch,
+    options: SeedOptions,
+    backend: str,
+    threads: int = 1,
 ) -> Iterator[FoundSeeds]:
     """Find all hits of a batch of k-mers of any lengths, in the order of the k-mers.
 
     Parameters
     ----------
-    index : FMIndex
+    index : FMIndex or PreparedChunks
         An index, or the result of `prepare`.
     kmers : KmerBatch
     options : SeedOptions
@@ -125,21 +141,41 @@ def find_in_passes(
     Yields
     ------
     found : FoundSeeds
-        The result of one pass; k-mers are numbered within `kmers`. Its hits must be consumed before
-        the next pass.
+        The result of one pass, or of a part of it; k-mers are numbered within `kmers`. Its hits
+        must be consumed before the next pass.
     """
     index = prepare(index, options, backend)
+    if isinstance(index, PreparedChunks):
+        from bwarp.seeding.chunk_hits import find_in_chunks
+
+        yield from find_in_chunks(index, kmers, options, backend, threads)
+        return
+    find_pass = finder_of_passes(backend)
+    for start, stop in passes(index.forward.n_rows, kmers.lengths, options.mismatches, backend):
+        yield find_pass(index, kmers, start, stop, options, threads)
+
+
+def finder_of_passes(backend: str) -> Callable[..., FoundSeeds]:
+    """Return the function that finds the hits of a pass with an engine."""
     if backend == "cuda":
-        from bwarp.seeding.find_cuda import find_in_passes as find
+        from bwarp.seeding.find_cuda import find_pass
     else:
-        from bwarp.seeding.find_cpu import find_in_passes as find
-    yield from find(index, kmers, options, threads)
+        from bwarp.seeding.find_cpu import find_pass
+    return find_pass
 
 
 def count_seeds(
-    index: FMIndex, kmers: KmerBatch, options: SeedOptions, backend: str, threads: int = 1
+    index: FMIndex | PreparedChunks,
+    kmers: KmerBatch,
+    options: SeedOptions,
+    backend: str,
+    threads: int = 1,
 ) -> np.ndarray:
     """Count the hits of every k-mer, regardless of the limit; shape=(kmers.count,), dtype=int64."""
+    if isinstance(index, PreparedChunks):
+        from bwarp.seeding.chunk_hits import count_in_chunks
+
+        return count_in_chunks(index, kmers, options, backend, threads)
     # All but single hits exceed a limit of one, and so are counted without being located.
     options = replace(options, max_hits=1, count_all=True)
     counts = np.zeros(kmers.count, np.int64)
@@ -336,7 +372,7 @@ class BatchSearch:
     ) -> Iterator[tuple[NamedKmers, Iterator[FoundSeeds]]]:
         """Yield every batch, in order, with the result of `find_sites`."""
         for batch, results in in_turns(self._find, indexes, batches):
-            yield batch, _with_hits(results)
+            yield batch, with_hits(results)
 
     def count(
         self, indexes: Sequence[FMIndex], batches: Iterable[NamedKmers]
@@ -360,8 +396,8 @@ class BatchSearch:
         return index, kmers, self.options, self.backend, self.threads, is_site
 
 
-def _with_hits(results: Iterator[FoundSeeds | SeedHits]) -> Iterator[FoundSeeds]:
-    """Attach to each pass the hits that follow it."""
+def with_hits(results: Iterator[FoundSeeds | SeedHits]) -> Iterator[FoundSeeds]:
+    """Attach to each pass the hits that follow it; its own hits are empty."""
     following = deque([next(results, None)])
     while (found := following.popleft()) is not None:
         yield replace(found, hits=_hits_before_next(results, following))

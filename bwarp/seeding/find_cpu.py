@@ -1,7 +1,6 @@
 """Find seeds on the CPU: search, count and locate, in order."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,13 +11,12 @@ from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.seeding.backtracking_cpu import search_backtracking
 from bwarp.seeding.exact_cpu import search_exact
-from bwarp.seeding.find import kmers_by_length, passes
+from bwarp.seeding.find import kmers_by_length
 from bwarp.seeding.hits import (
     FoundSeeds,
     Intervals,
     SeedHits,
     SeedOptions,
-    check_options,
     hits_of_kmers,
     in_kmer_order,
     joined,
@@ -34,55 +32,30 @@ from bwarp.seeding.search_schemes_cpu import search_schemes
 HITS_AT_ONCE = 2_000_000
 
 
-@dataclass(frozen=True)
-class FoundIntervals:
-    """The result of a pass before it is located; k-mers are numbered within their batch.
-
-    Attributes
-    ----------
-    over_kmers, over_counts : ndarray
-        As in `bwarp.seeding.hits.FoundSeeds`.
-    intervals : Intervals
-        Intervals of all other k-mers, in their order.
-    """
-
-    over_kmers: np.ndarray
-    over_counts: np.ndarray
-    intervals: Intervals
-
-
-def find_in_passes(
-    index: FMIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
-) -> Iterator[FoundSeeds]:
-    """Find all hits of a batch of k-mers; see `bwarp.seeding.find.find_in_passes`."""
-    for found in search_in_passes(index, kmers, options, threads):
-        hits = located(index, found.intervals, threads)
-        yield FoundSeeds(found.over_kmers, found.over_counts, hits)
-
-
-def search_in_passes(
-    index: FMIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
-) -> Iterator[FoundIntervals]:
-    """Yield the intervals of a batch of k-mers of any lengths, pass by pass, in order."""
-    check_options(options, "cpu")
-    n_rows = index.forward.n_rows
-    for start, stop in passes(n_rows, kmers.lengths, options.mismatches, "cpu"):
-        intervals = joined(
-            [
-                with_kmers(_search(index, packed, k, options, threads), numbers - start)
-                for numbers, packed, k in kmers_by_length(kmers, start, stop)
-            ]
-        )
-        counts = hits_of_kmers(intervals, stop - start)
-        over, over_counts = over_limit(counts, options)
-        if over.size:
-            intervals = taken(intervals, counts[intervals.kmers] <= options.max_hits)
-        intervals = in_kmer_order(intervals, stop - start)
-        yield FoundIntervals(
-            (start + over).astype(np.uint32),
-            over_counts,
-            with_kmers(intervals, np.arange(start, stop)),
-        )
+def find_pass(
+    index: FMIndex,
+    kmers: KmerBatch,
+    start: int,
+    stop: int,
+    options: SeedOptions,
+    threads: int = 1,
+) -> FoundSeeds:
+    """Find all hits of the k-mers of a pass, from `start` to `stop`, of any lengths."""
+    intervals = joined(
+        [
+            with_kmers(_search(index, packed, k, options, threads), numbers - start)
+            for numbers, packed, k in kmers_by_length(kmers, start, stop)
+        ]
+    )
+    counts = hits_of_kmers(intervals, stop - start)
+    over, over_counts = over_limit(counts, options)
+    if over.size:
+        intervals = taken(intervals, counts[intervals.kmers] <= options.max_hits)
+    intervals = in_kmer_order(intervals, stop - start)
+    intervals = with_kmers(intervals, np.arange(start, stop))
+    return FoundSeeds(
+        (start + over).astype(np.uint32), over_counts, located(index, intervals, threads)
+    )
 
 
 def _search(

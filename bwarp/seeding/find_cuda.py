@@ -23,7 +23,7 @@ from bwarp.index.device_index_cuda import DeviceIndex, make_device_index, search
 from bwarp.index.fm_index import FMIndex
 from bwarp.seeding.backtracking_cuda import search_backtracking
 from bwarp.seeding.exact_cuda import make_items, search_exact
-from bwarp.seeding.find import kmers_by_length, passes
+from bwarp.seeding.find import kmers_by_length
 from bwarp.seeding.hits import (
     NO_LIMIT,
     FoundSeeds,
@@ -47,9 +47,10 @@ _ROOM_A_ELEMENT = 16
 HITS_AT_ONCE = 1 << 22
 
 
-def prepare(index: FMIndex | DeviceIndex, options: SeedOptions) -> DeviceIndex:
+def prepare(index: FMIndex | DeviceIndex, options: SeedOptions, share: float = 1.0) -> DeviceIndex:
     """Copy an index to the GPU, with the parts that a search needs; to be kept for many searches.
 
+    `share` is the fraction of the free memory to use.
     ``str(prepare(index, options).plan)`` describes the plan and the memory that it takes.
     """
     with_reverse = options.mismatches > 0
@@ -61,27 +62,28 @@ def prepare(index: FMIndex | DeviceIndex, options: SeedOptions) -> DeviceIndex:
         ):
             return index
         index = index.index
-    return make_device_index(index, search_needs(with_reverse, with_suffixes))
+    return make_device_index(index, search_needs(with_reverse, with_suffixes, share=share))
 
 
-def find_in_passes(
-    index: FMIndex | DeviceIndex, kmers: KmerBatch, options: SeedOptions, threads: int = 1
-) -> Iterator[FoundSeeds]:
-    """Find all hits of a batch of k-mers; see `bwarp.seeding.find.find_in_passes`."""
-    device = prepare(index, options)
-    for start, stop in passes(device.forward.n_rows, kmers.lengths, options.mismatches, "cuda"):
-        found = [
-            _renumbered(find_seeds(device, packed, k, options, threads), numbers)
-            for numbers, packed, k in kmers_by_length(kmers, start, stop)
-        ]
-        if len(found) == 1:
-            yield found[0]
-            continue
-        over_kmers = np.concatenate([part.over_kmers for part in found])
-        order = np.argsort(over_kmers)
-        over_counts = np.concatenate([part.over_counts for part in found])[order]
-        hits = merge_hits([part.hits for part in found])
-        yield FoundSeeds(over_kmers[order], over_counts, hits)
+def find_pass(
+    index: DeviceIndex,
+    kmers: KmerBatch,
+    start: int,
+    stop: int,
+    options: SeedOptions,
+    threads: int = 1,
+) -> FoundSeeds:
+    """Find all hits of the k-mers of a pass, from `start` to `stop`, of any lengths."""
+    found = [
+        _renumbered(find_seeds(index, packed, k, options, threads), numbers)
+        for numbers, packed, k in kmers_by_length(kmers, start, stop)
+    ]
+    if len(found) == 1:
+        return found[0]
+    over_kmers = np.concatenate([part.over_kmers for part in found])
+    order = np.argsort(over_kmers)
+    over_counts = np.concatenate([part.over_counts for part in found])[order]
+    return FoundSeeds(over_kmers[order], over_counts, merge_hits([part.hits for part in found]))
 
 
 def _renumbered(found: FoundSeeds, numbers: np.ndarray) -> FoundSeeds:

@@ -143,9 +143,10 @@ def over_limit(counts: np.ndarray, options: SeedOptions) -> tuple[np.ndarray, np
 
 
 def merge_hits(streams: list[Iterator[SeedHits]]) -> Iterator[SeedHits]:
-    """Merge the hits of searches of different k-mers, each in order, into one ordered stream.
+    """Merge the hits of several searches, each in order, into one ordered stream.
 
-    Holds one part of each stream at a time.
+    The searches are of different k-mers, or of one stretch of the reference after the other. Holds
+    one part of each stream at a time.
     """
     streams = list(streams)
     heads = [_next_part(stream) for stream in streams]
@@ -161,7 +162,8 @@ def merge_hits(streams: list[Iterator[SeedHits]]) -> Iterator[SeedHits]:
             whole = cut == head.count
             heads[i] = _next_part(streams[i]) if whole else taken(head, slice(cut, None))
         merged = joined(ready)
-        yield taken(merged, np.argsort(merged.kmers, kind="stable"))
+        on_strands = merged.kmers.astype(np.uint64) << np.uint64(1) | merged.strands
+        yield taken(merged, np.argsort(on_strands, kind="stable"))
 
 
 def _next_part(stream: Iterator[SeedHits]) -> SeedHits | None:

@@ -62,6 +62,12 @@ class KmerBatch:
         return len(self.words)
 
 
+def taken_kmers(kmers: KmerBatch, numbers: np.ndarray) -> KmerBatch:
+    """Select k-mers of a batch, none of which is degenerate, by their numbers."""
+    columns = (kmers.words, kmers.lengths, kmers.queries, kmers.starts)
+    return KmerBatch(*(column[numbers] for column in columns), kmers.skipped[:0])
+
+
 class PackedKmers(NamedTuple):
     """K-mers of one length as compiled functions take them.
 

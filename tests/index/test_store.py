@@ -205,7 +205,7 @@ def test_another_version_is_refused(copy, version):
         load_index(copy)
     assert str(error.value) == (
         f"{path}: the index has format version {json.dumps(version)}, but this bwarp reads "
-        "versions 1 and 2: build the index again"
+        "version 1 or 2: build the index again"
     )
 
 

@@ -4,27 +4,13 @@ import numpy as np
 import pytest
 
 from bwarp.mems import reference_chunks
-from bwarp.mems.find import KINDS, find_matches
-from bwarp.mems.reference_chunks import cut_reference, find_in_chunks
+from bwarp.mems.find import KINDS, find_matches, prepare
+from bwarp.mems.reference_chunks import find_in_chunks
 from bwarp.reference import codes_of
+from tests.helpers.cases.chunked_indexes import over_gpus, save_chunks
 from tests.helpers.cases.mems_cases import index_of, reference_of, text_of
+from tests.helpers.gpu.pretended_device import pretend_gpu
 from tests.helpers.oracles.mems_oracle import expected_matches, random_case, rows_of
-
-
-def test_chunks_contain_their_bases():
-    contigs = [np.array(c, np.uint8) for c in ([0, 1, 4, 2], [], [4, 4, 4, 4, 4], [3, 3, 0])]
-    reference = reference_of(contigs)
-    codes = np.concatenate(contigs)
-    for size in (1, 2, 3, 5, 100):
-        positions = []
-        for chunk in cut_reference(reference, size, 3):
-            end = min(chunk.stop + 2, codes.size)
-            assert np.array_equal(codes_of(chunk.reference), codes[chunk.start : end])
-            assert chunk.stop - chunk.start <= size
-            positions += range(chunk.start, chunk.stop)
-        # Only sequences without any base to match are skipped.
-        assert len(set(positions)) == len(positions)
-        assert np.all(codes[sorted(set(range(codes.size)) - set(positions))] == 4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,16 +49,50 @@ def test_each_chunk_can_be_searched_on_the_gpu(monkeypatch):
     text = text_of([contigs[0][30:200]], (0,), 20)
     calls = []
 
-    def all_matches(chunk, text, min_length, backend, threads):
-        calls.append((chunk.start, chunk.stop, backend))
+    def all_matches(bases, text, min_length, backend, threads):
+        calls.append((bases.n_bases, backend))
         return find_matches(
-            index_of([codes_of(chunk.reference)]), text, min_length, "maxmatch", "cpu", threads
+            index_of([codes_of(bases)]), text, min_length, "maxmatch", "cpu", threads
         )
 
-    monkeypatch.setattr(reference_chunks, "_all_matches", all_matches)
+    monkeypatch.setattr(reference_chunks, "_matches_in", all_matches)
     found = find_in_chunks(reference_of(contigs), text, 100, 20, "maxmatch", "cuda")
     assert rows_of(found) == [(0, 0, 30, 170)]
-    assert calls == [(0, 100, "cuda"), (100, 200, "cuda"), (200, 300, "cuda")]
+    assert calls == [(119, "cuda"), (119, "cuda"), (100, "cuda")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stored_chunks(tmp_path, kind):
+    """Minimum lengths below and above the overlap of the chunks."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        contigs, queries = random_case(rng)
+        contigs.append(np.tile(contigs[0], 3)[:400])
+        queries.append(np.concatenate([contigs[-1], contigs[-1][:200]]))
+        reference = reference_of(contigs)
+        for size in (64, 150):
+            index = save_chunks(reference, size, tmp_path / "index", with_reverse=False)
+            ready = prepare(index, kind, "cpu")
+            for min_length in (1, 64, 65, 120):
+                text = text_of(queries, (0, 1), min_length)
+                expected = expected_matches(contigs, queries, (0, 1), min_length, kind)
+                found = find_matches(ready, text, min_length, kind, "cpu", 2)
+                assert rows_of(found) == expected, (seed, size, min_length)
+
+
+@pytest.mark.parametrize("gpus", [2, 3])
+def test_chunks_on_several_pretended_gpus(tmp_path, monkeypatch, gpus):
+    pretend_gpu(monkeypatch, [], gpus=gpus)
+    contigs, queries = random_case(np.random.default_rng(5))
+    contigs.append(np.random.default_rng(6).integers(0, 4, 2000).astype(np.uint8))
+    queries.append(contigs[-1][100:1800])
+    index = save_chunks(reference_of(contigs), 150, tmp_path / "index")
+    text = text_of(queries, (0, 1), 20)
+    for kind in KINDS:
+        ready = over_gpus(prepare(index, kind, "cpu"), gpus)
+        assert len(ready.on_each) == gpus
+        found = rows_of(find_matches(ready, text, 20, kind, "cpu"))
+        assert found == rows_of(find_matches(index_of(contigs), text, 20, kind, "cpu"))
 
 
 @pytest.mark.gpu
@@ -85,3 +105,29 @@ def test_on_a_gpu(kind):
     expected = rows_of(find_matches(index_of(contigs), text, 20, kind, "cpu"))
     found = find_in_chunks(reference_of(contigs), text, 1000, 20, kind, "cuda")
     assert rows_of(found) == expected
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("gpus", [0, 1, 2, 4])
+def test_stored_chunks_on_gpus(tmp_path, gpus):
+    """One chunk at a time (0), all chunks on one GPU, or spread over several."""
+    from bwarp.gpu.cuda import cuda
+
+    if gpus > len(cuda.gpus):
+        pytest.skip(f"needs {gpus} GPUs")
+    rng = np.random.default_rng(3)
+    unit = rng.integers(0, 4, 300)
+    contigs = [rng.integers(0, 4, 4000).astype(np.uint8) for _ in range(3)]
+    for contig in contigs:
+        contig[1000:1300] = unit
+    reads = [contigs[1][start : start + 100] for start in range(0, 3900, 37)]
+    queries = [contigs[0][500:2900], contigs[1][:1500], *reads]
+    index = save_chunks(reference_of(contigs), 1700, tmp_path / "index")
+    for min_length in (15, 20, 90):
+        text = text_of(queries, (0, 1), min_length)
+        for kind in KINDS:
+            ready = prepare(index, kind, "cuda", gpus)
+            assert len(ready.on_each) == max(gpus, 1)
+            found = rows_of(find_matches(ready, text, min_length, kind, "cuda"))
+            expected = find_matches(index_of(contigs), text, min_length, kind, "cpu")
+            assert found == rows_of(expected), (min_length, kind)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bwarp.seeding import find_cpu
+from bwarp.seeding.find import find_in_passes
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.kmers import whole_queries
 from tests.helpers.oracles.index_oracle import index_of
@@ -109,7 +109,7 @@ def test_like_the_cpu(small_lists, repeats, monkeypatch, k, mismatches, max_hits
     contigs = [letters.replace(b"N", b"A") for letters in repetitive_genome()]
     kmers = kmers_of(kmers_like(contigs, k, mismatches, 1500, 1))
     options = SeedOptions(mismatches, max_hits)
-    (expected,) = find_cpu.find_in_passes(repeats, kmers, options, threads=4)
+    (expected,) = find_in_passes(repeats, kmers, options, "cpu", 4)
     found = find_cuda.find_seeds(repeats, kmers.words, k, options, threads=4)
     assert np.array_equal(found.over_kmers, expected.over_kmers)
     assert np.array_equal(found.over_counts, expected.over_counts)

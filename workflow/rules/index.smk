@@ -101,6 +101,37 @@ rule add_reverse:
         " --backend {resources.backend} > {output.table:q} 2> {log:q}"
 
 
+# An index in chunks, for the targets with `chunk_bases`.
+rule index_in_chunks:
+    input:
+        reference=as_named(config["reference"]),
+        alt=alt_list(config["reference"]),
+    output:
+        index=directory(f"{INDEX}.chunks-{{bases}}"),
+        table=f"{INDEX}.chunks-{{bases}}.txt",
+    log:
+        f"logs/index_in_chunks/{REFERENCE}.chunks-{{bases}}.log",
+    benchmark:
+        f"logs/index_in_chunks/{REFERENCE}.chunks-{{bases}}.benchmark.tsv"
+    wildcard_constraints:
+        bases="[0-9]+",
+    conda:
+        environment
+    threads: 16
+    resources:
+        gpu=gpus,
+        mem_mb=index_memory_mb,
+        backend=config["backend"],
+    params:
+        program=program("index_reference.py"),
+        gpus=gpus_given,
+        code=code("index_reference.py"),
+        options=chunk_flags,
+    shell:
+        "python {params.program:q} {input.reference:q} -o {output.index:q} {params.options:q}"
+        " --threads {threads} --backend {resources.backend} > {output.table:q} 2> {log:q}"
+
+
 rule index:
     input:
         INDEX,

@@ -5,7 +5,7 @@ RESULTS[result_of("mems", ".mums")] = "the maximal exact matches, in MUMmer's fo
 
 rule find_mems:
     input:
-        index=INDEX,
+        index=index_for("mems"),
         with_reverse=reverse_for("mems", lambda settings: settings["kind"] != "maxmatch"),
         queries=queries_to_search("mems"),
     output:
@@ -24,10 +24,10 @@ rule find_mems:
     params:
         program=program("find_mems.py"),
         gpus=gpus_given,
-        sharing=sharing_flags,
+        sharing=spreading_flags("mems"),
         code=code("find_mems.py"),
         queries=query_file,
-        options=options_of("mems", "queries", "parts"),
+        options=options_of("mems", "queries", "parts", "chunk_bases"),
     shell:
         "python {params.program:q} --index {input.index:q} --queries {params.queries:q}"
         " -o {output.matches:q} {params.options:q} --threads {threads}"

@@ -16,7 +16,7 @@ if "seeds" not in config or (
 
 rule find_seeds:
     input:
-        index=INDEX,
+        index=index_for("seeds"),
         with_reverse=reverse_for("seeds", lambda settings: settings["mismatches"] > 0),
         queries=queries_to_search("seeds"),
     output:
@@ -39,7 +39,7 @@ rule find_seeds:
     params:
         program=program("find_seeds.py"),
         gpus=gpus_given,
-        sharing=sharing_flags,
+        sharing=spreading_flags("seeds"),
         code=code("find_seeds.py"),
         queries=query_file,
         options=seed_options,

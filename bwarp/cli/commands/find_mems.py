@@ -18,10 +18,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
+from bwarp.cli.options import check_spread, prepare_on_gpus
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
-from bwarp.index.store import load_index
+from bwarp.index.chunk_store import open_index
+from bwarp.index.chunks import ChunkedIndex
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.compressed_files import CHUNK_BYTES
 from bwarp.io.fastx import read_sequences
@@ -41,7 +43,7 @@ from bwarp.mems.reference_chunks import find_in_chunks
 from bwarp.options.finding import MEMS
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.chunks import in_turns, on_each_gpu
+from bwarp.runtime.chunks import in_turns
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
@@ -49,6 +51,7 @@ bwarp mems --index genome.index --queries reads.fq.gz -o reads.mums --strands bo
 bwarp mems --index genome.index --queries assembly.fa -o assembly.paf --kind mum \\
     --min-length 50 --strands both
 bwarp mems --reference MG1655.fa --queries DH1.fa -o DH1.mums --kind maxmatch
+bwarp mems --index genome.chunks --queries reads.fq.gz -o reads.mums --gpus 4 --spread
 """
 
 #: Endings that choose a format; all others mean MUMmer's.
@@ -67,7 +70,7 @@ def main(options):
         raise UsageError("no reference is given: use --index or --reference")
     output_format = format_of(options)
     check_outputs([options.output], [options.index, options.reference, options.queries])
-    search, indexes, reference = searcher(options)
+    search, indexes, reference, at_once = searcher(options)
     strands = STRANDS[options.strands]
     n_queries = n_matches = 0
     with (
@@ -75,8 +78,6 @@ def main(options):
         match_writer(file, output_format, options, reference, strands) as write,
         progress("query", files=[options.queries]) as report,
     ):
-        # Indexing the chunks of the reference is slow, so search many queries at once.
-        at_once = 1 << 30 if options.chunk_bases else CHUNK_BYTES
         batches = read_sequences(options.queries, chunk_bytes=at_once)
         search_batch = partial(find_in_batch, options, search)
         for batch, found in in_turns(search_batch, indexes, batches):
@@ -112,39 +113,54 @@ def format_of(options) -> str:
 
 
 def searcher(options):
-    """Return a function of an index and a query text that finds matches, the indexes, and the
-    reference.
+    """Return a function of an index and a query text that finds matches, the indexes, the
+    reference, and the number of bytes of queries to search at a time.
     """
     kind, threads = options.kind, options.threads
     searched = {"min_length": options.min_length, "kind": kind, "threads": threads}
-    alone = options.reference and not options.chunk_bases
-    if alone and options.backend == "cuda":
+    if options.reference or options.chunk_bases:
+        return *searcher_for_this_run(options, searched), _at_once(options.chunk_bases)
+    backend = choose_engine(options.backend, options.gpus)
+    stored = open_index(options.index)
+    check_spread(options, stored)
+    backend, indexes = or_on_cpu(
+        options.backend,
+        backend,
+        lambda engine: prepare_on_gpus(partial(prepare, stored, kind, engine), engine, options),
+        say,
+    )
+    if backend == "cuda":
+        say(str(indexes[0].plan))
+    compile_first(backend, options, options.queries)
+    search = partial(find_matches, **searched, backend=backend)
+    in_turn = isinstance(stored, ChunkedIndex) and backend == "cuda" and not options.spread
+    return search, indexes, stored.reference, _at_once(in_turn)
+
+
+def _at_once(chunk_by_chunk):
+    """Return how many bytes of queries to search at a time: many, if chunks have to be loaded."""
+    return 1 << 30 if chunk_by_chunk else CHUNK_BYTES
+
+
+def searcher_for_this_run(options, searched):
+    """Return a function that finds matches without a stored index, what it searches, and the
+    reference.
+    """
+    threads = options.threads
+    check_spread(options, None)
+    if not options.chunk_bases and options.backend == "cuda":
         raise UsageError("--backend cuda requires --index or --chunk-bases")
-    gpus = options.gpus if options.index else 1
-    backend = "cpu" if alone else choose_engine(options.backend, gpus)
+    backend = choose_engine(options.backend) if options.chunk_bases else "cpu"
     if options.reference:
         reference = read_reference(options.reference, threads)
-        indexes = [reference]
     else:
-        stored = load_index(options.index)
-        reference = stored.reference
-        backend, indexes = or_on_cpu(
-            options.backend,
-            backend,
-            lambda engine: on_each_gpu(partial(prepare, stored, kind, engine), engine, gpus),
-            say,
-        )
-        if backend == "cuda":
-            say(str(indexes[0].plan))
+        reference = open_index(options.index).reference
     compile_first(backend, options, options.queries)
-    if alone:
-        table = build_kmer_table(reference, options.min_length, threads)
-        return partial(find_table_matches, **searched), [table], reference
-    searched["backend"] = backend
     if options.chunk_bases:
-        search = partial(find_in_chunks, chunk_bases=options.chunk_bases, **searched)
-        return search, [reference] * len(indexes), reference
-    return partial(find_matches, **searched), indexes, reference
+        search = partial(find_in_chunks, **searched, chunk_bases=options.chunk_bases)
+        return partial(search, backend=backend), [reference], reference
+    table = build_kmer_table(reference, options.min_length, threads)
+    return partial(find_table_matches, **searched), [table], reference
 
 
 def find_in_batch(options, search, index, batch):

@@ -14,15 +14,15 @@ match too many sequences.
 
 from functools import partial
 
+from bwarp.cli.options import check_spread, prepare_on_gpus
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
-from bwarp.index.store import load_index
+from bwarp.index.chunk_store import open_index
 from bwarp.io.atomic_output import check_outputs, table_format
 from bwarp.offtargets.guides import parse_pam
 from bwarp.options.finding import SEEDS
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.chunks import on_each_gpu
 from bwarp.runtime.progress import progress, say
 from bwarp.seeding.find import BatchSearch, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
@@ -41,6 +41,7 @@ bwarp seeds --index genome.index --queries guides.fa -o hits.bed --mismatches 4 
     --max-hits 0
 bwarp seeds --index genome.index --queries probes.fa -o counts.tsv --mismatches 1 \\
     --count-only
+bwarp seeds --index genome.chunks --queries primers.fa -o hits.tsv --gpus 4 --spread
 zcat reads.fq.gz | bwarp seeds --index genome.index --queries - -o - -k 24 | head
 """
 
@@ -63,12 +64,13 @@ def main(options):
         options.mismatches, options.max_hits, options.algorithm, options.locate
     )
     check_options(seed_options, backend)
-    stored = load_index(options.index)
+    stored = open_index(options.index)
+    check_spread(options, stored)
     backend, indexes = or_on_cpu(
         options.backend,
         backend,
-        lambda engine: on_each_gpu(
-            partial(prepare, stored, seed_options, engine), engine, options.gpus
+        lambda engine: prepare_on_gpus(
+            partial(prepare, stored, seed_options, engine), engine, options
         ),
         say,
     )

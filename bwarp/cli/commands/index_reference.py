@@ -9,15 +9,17 @@ from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import alt_list_beside, listed_alt_contigs
 from bwarp.index.build import build_index, build_reverse
+from bwarp.index.chunk_store import open_index, write_chunks
+from bwarp.index.chunks import MOST_CHUNKS, ChunkedIndex, chunks_of, stretch
+from bwarp.index.description import OVERLAP
 from bwarp.index.parameters import choose_parameters, size_table
 from bwarp.index.store import (
     added_to_index,
-    load_index,
     new_index_folder,
     write_index,
     write_reverse,
 )
-from bwarp.index.verify import verify_index
+from bwarp.index.verify import verify_stored
 from bwarp.io.atomic_output import check_outputs
 from bwarp.options.mapping import INDEX
 from bwarp.reference import read_reference
@@ -31,6 +33,7 @@ bwarp index genome.fa -o genome.index --sa-rate 1 --prefix-length 12
 bwarp index genome.fa -o genome.index --with-reverse    for seeds with mismatches
 bwarp index -o genome.index --with-reverse    the same for an existing index
 bwarp index -o genome.index --verify    verify an existing index
+bwarp index genome.fa -o genome.chunks --chunk-bases 1000000000    in chunks of 1 Gb
 """
 
 
@@ -56,12 +59,14 @@ def parse_options():
 
 
 def main(options):
+    if options.chunk_bases and not options.reference:
+        raise UsageError("--chunk-bases requires REF.fa: chunks are cut when an index is built")
     if options.reference:
         index = build(options)
     elif options.with_reverse:
         index = add_reverse(options)
     elif options.verify:
-        index = load_index(options.output)
+        index = open_index(options.output)
     else:
         raise UsageError(
             "no reference is given: give a FASTA file, or use --with-reverse or --verify with an "
@@ -70,7 +75,7 @@ def main(options):
     if options.verify:
         say("verifying ...")
         # Verify the index as written to disk.
-        verify_index(load_index(options.output), options.threads)
+        verify_stored(open_index(options.output), options.threads)
         spelling = "both BWTs spell" if index.has_reverse else "the BWT spells"
         say(f"verified: {spelling} the text, and the tables match it")
     print(size_table(index))
@@ -83,9 +88,6 @@ def build(options):
     backend = choose_engine(options.backend)
     with new_index_folder(options.output) as folder:
         reference = read_reference(options.reference, options.threads)
-        parameters = choose_parameters(
-            reference.text_length, options.occ_rate, options.sa_rate, options.prefix_length
-        )
         if alt_list := alt_list_beside(options.reference):
             reference = replace(reference, alt=listed_alt_contigs(alt_list, reference))
             are_alt = counted(
@@ -99,27 +101,62 @@ def build(options):
             f"{counted(len(reference.names), 'contig')} on {backend}"
         )
         compile_first(backend, options)
-        memory = options.memory or available_bytes()
         with steps() as done:
-            _, index = or_on_cpu(
-                options.backend,
-                backend,
-                lambda engine: build_index(
-                    reference, parameters, engine, options.threads, memory, done,
-                    options.with_reverse,
-                ),
-                say,
-            )  # fmt: skip
-            write_index(index, folder, options.threads)
+            if not options.chunk_bases:
+                index = build_arrays(reference, options, backend, done)
+                write_index(index, folder, options.threads)
+                return index
+            indexes = chunk_indexes(reference, options, backend, done)
+            write_chunks(reference, options.chunk_bases, indexes, folder, options.threads)
+    return open_index(options.output)
+
+
+def build_arrays(reference, options, backend, done):
+    """Return the index of a reference, or of a chunk of it."""
+    parameters = choose_parameters(
+        reference.text_length, options.occ_rate, options.sa_rate, options.prefix_length
+    )
+    memory = options.memory or available_bytes()
+    _, index = or_on_cpu(
+        options.backend,
+        backend,
+        lambda engine: build_index(
+            reference, parameters, engine, options.threads, memory, done, options.with_reverse
+        ),
+        say,
+    )
     return index
 
 
+def chunk_indexes(reference, options, backend, done):
+    """Yield the chunks of a reference with their indexes, one at a time."""
+    chunks = list(chunks_of(reference, options.chunk_bases, OVERLAP))
+    if len(chunks) > MOST_CHUNKS:
+        raise UsageError(
+            f"{counted(len(chunks), 'chunk')} exceed the maximum of {MOST_CHUNKS:,}: use a larger "
+            "--chunk-bases"
+        )
+    for number, chunk in enumerate(chunks, 1):
+        bases = stretch(reference, chunk.start, chunk.end, options.threads)
+        of_chunk = f", chunk {number} of {len(chunks)}"
+        index = build_arrays(bases, options, backend, lambda step, more=of_chunk: done(step + more))
+        yield chunk, index
+
+
 def add_reverse(options):
-    """Add the reverse BWT to an index, with the text from its packed genome."""
-    index = load_index(options.output)
+    """Add the reverse BWT to an index, or to those of all chunks; return the index."""
+    index = open_index(options.output)
     if index.has_reverse:
         say(f"{options.output} already has the reverse BWT: nothing was changed")
         return index
+    for stored in index.indexes if isinstance(index, ChunkedIndex) else [index]:
+        if not stored.has_reverse:
+            add_reverse_to(stored, options)
+    return open_index(options.output)
+
+
+def add_reverse_to(index, options):
+    """Add the reverse BWT to a stored index, with the text from its packed genome."""
     backend = choose_engine(options.backend)
     with added_to_index(index) as folder:
         reference, memory = index.reference, options.memory or available_bytes()
@@ -134,7 +171,6 @@ def add_reverse(options):
                 say,
             )
             write_reverse(reverse, index.description, folder, options.threads)
-    return load_index(options.output)
 
 
 def warn_of_contigs_without_bases(names):

@@ -188,3 +188,61 @@ def test_errors(genomes, run_program, tmp_path):
         assert done.rc == rc, done.stderr
         assert message in done.stderr.splitlines()[-1]
         assert not output.exists()
+
+
+def test_an_index_in_chunks(genomes, run_program, tmp_path):
+    reference, index, queries = genomes
+    chunks = tmp_path / "ref.chunks"
+    done = run_program("index_reference.py", reference, "-o", chunks, "--chunk-bases", 1000)
+    assert done.rc == 0, done.stderr
+    assert "chunks 5" in done.stdout
+    for options in (
+        ["--kind", "maxmatch", "--strands", "both", "-l", "15", "-o", "m.mums"],
+        ["--kind", "mumreference", "-L", "-o", "m.mums"],
+        ["--kind", "mum", "--strands", "both", "-l", "70", "-o", "m.tsv"],
+    ):
+        found = []
+        for searched in (["--index", index], ["--index", chunks], ["--index", chunks, "--spread"]):
+            done = run_program(
+                "find_mems.py", *searched, "--queries", queries, *options, "--backend", "cpu",
+                cwd=tmp_path,
+            )  # fmt: skip
+            assert done.rc == 0, done.stderr
+            found.append((tmp_path / options[-1]).read_bytes())
+        assert found[0] == found[1] == found[2]
+        assert found[0].count(b"\n") > 6
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_an_index_in_chunks_on_gpus(genomes, run_program, tmp_path, gpus):
+    from bwarp.gpu.cuda import cuda
+
+    if gpus > len(cuda.gpus):
+        pytest.skip(f"needs {gpus} GPUs")
+    reference, index, queries = genomes
+    run_program(
+        "index_reference.py", reference, "-o", tmp_path / "ref.chunks", "--chunk-bases", 1000
+    )
+    more = ["--queries", queries, "--strands", "both", "-o", "-"]
+    expected = run_program("find_mems.py", "--index", index, *more, "--backend", "cpu").stdout
+    for spread in ([], ["--spread"]):
+        done = run_program(
+            "find_mems.py", "--index", tmp_path / "ref.chunks", *more, "--backend", "cuda",
+            "--gpus", gpus, *spread,
+        )  # fmt: skip
+        assert done.rc == 0, done.stderr
+        assert done.stdout == expected
+
+
+def test_spread_requires_chunks(genomes, run_program, tmp_path):
+    reference, index, queries = genomes
+    for searched in (["--index", index], ["--reference", reference]):
+        done = run_program(
+            "find_mems.py", *searched, "--queries", queries, "-o", tmp_path / "m.mums", "--spread"
+        )
+        assert done.rc == 2
+        assert done.stderr.splitlines()[-1].endswith(
+            "--spread requires an index in chunks: build one with bwarp index REF.fa -o INDEX "
+            "--chunk-bases N"
+        )

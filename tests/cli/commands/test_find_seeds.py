@@ -8,8 +8,10 @@ from collections import Counter
 
 import pytest
 
+from bwarp.index.chunk_store import open_index
 from bwarp.index.store import save_index
-from tests.helpers.oracles.index_oracle import index_of
+from tests.helpers.cases.chunked_indexes import save_chunks
+from tests.helpers.oracles.index_oracle import index_of, reference_of
 from tests.helpers.oracles.seed_hits_oracle import GENOMES, hits_by_comparing, opposite
 from tests.helpers.programs.refusal import refusal
 
@@ -290,3 +292,79 @@ def test_off_targets_of_guides(run_program, shared_data, large_data, tmp_path):
 def table(shared_data, name):
     with shared_data("crispr_crispor", name).open() as file:
         return list(csv.DictReader(file, delimiter="\t"))
+
+
+@pytest.fixture
+def chunks(tmp_path):
+    """Return an index in chunks of the same genome."""
+    save_chunks(reference_of(GENOMES["repeats"]), 150, tmp_path / "repeats.chunks")
+    return tmp_path / "repeats.chunks"
+
+
+def tables_of(run_program, folder, index, queries, *options):
+    """Return the contents of all tables of a run."""
+    out = folder / "found"
+    out.mkdir(exist_ok=True)
+    done = run_program(
+        SCRIPT, "--index", index, "--queries", queries, "-o", out / "hits.tsv", *options
+    )
+    assert done.rc == 0, done.stderr
+    tables = {path.name: path.read_bytes() for path in out.iterdir()}
+    return tables, done.stderr.splitlines()[-1]
+
+
+IN_CHUNKS = [
+    ("--mismatches", 1, "--max-hits", 20),
+    ("--mismatches", 2, "--max-hits", 0, "--site-sequence"),
+    ("-k", 9, "--step", 2, "--max-hits", 30),
+    ("--mismatches", 1, "--count-only"),
+    ("--mismatches", 1, "--pam", "NGN", "--max-hits", 30),
+]
+
+
+@pytest.mark.parametrize("options", IN_CHUNKS)
+def test_an_index_in_chunks(run_program, index, chunks, queries, tmp_path, options):
+    queries.write_text(queries.read_text() + ">iupac\nACRYACACNC\n")
+    options = (*options, "--backend", "cpu")
+    expected = tables_of(run_program, tmp_path, index, queries, *options)
+    assert expected[0]["hits.tsv"].count(b"\n") > 3
+    for spread in ((), ("--spread",)):
+        found = tables_of(run_program, tmp_path, chunks, queries, *options, *spread)
+        assert found == expected
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+@pytest.mark.parametrize("options", IN_CHUNKS)
+def test_an_index_in_chunks_on_gpus(run_program, index, chunks, queries, tmp_path, options, gpus):
+    from bwarp.gpu.cuda import cuda
+
+    if gpus > len(cuda.gpus):
+        pytest.skip(f"needs {gpus} GPUs")
+    expected = tables_of(run_program, tmp_path, index, queries, *options, "--backend", "cpu")
+    for spread in ((), ("--spread",)):
+        more = ("--backend", "cuda", "--gpus", gpus, *spread)
+        assert tables_of(run_program, tmp_path, chunks, queries, *options, *more) == expected
+
+
+def test_spread_and_the_reverse_of_chunks(refused, run_program, index, queries, tmp_path):
+    arguments = ("--queries", queries, "-o", tmp_path / "hits.tsv", "--backend", "cpu")
+    rc, said = refused("--index", index, *arguments, "--spread")
+    assert rc == 2
+    assert said.rstrip().endswith(
+        "--spread requires an index in chunks: build one with bwarp index REF.fa -o INDEX "
+        "--chunk-bases N"
+    )
+    folder = tmp_path / "chunks"
+    reference = reference_of(GENOMES["repeats"])
+    save_chunks(reference, 150, folder, with_reverse=False)
+    rc, said = refused("--index", folder, *arguments, "--mismatches", 1)
+    assert rc == 2
+    assert said.rstrip().endswith(f"add it with bwarp index -o {folder} --with-reverse")
+    done = run_program("index_reference.py", "-o", folder, "--with-reverse", "--verify")
+    assert done.rc == 0, done.stderr
+    assert "verified: both BWTs spell" in done.stderr
+    whole = save_chunks(reference, 150, tmp_path / "whole")
+    for one, other in zip(open_index(folder).indexes, whole.indexes, strict=True):
+        assert one.description == other.description
+    tables_of(run_program, tmp_path, folder, queries, "--mismatches", 1, "--backend", "cpu")

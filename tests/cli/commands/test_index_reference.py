@@ -18,6 +18,7 @@ import pytest
 from bwarp.cli.program import run_program as run_main
 from bwarp.errors import GpuMemoryError
 from bwarp.index.build import build_index, build_reverse
+from bwarp.index.chunk_store import open_index
 from bwarp.index.parameters import size_table
 from bwarp.index.store import load_index
 from bwarp.index.verify import verify_index
@@ -276,7 +277,7 @@ def test_damaged_and_other_indexes(index_reference, fasta):
     description.write_text(json.dumps(json.loads(description.read_text()) | {"version": 99}))
     answer = index_reference("-o", "i", "--verify")
     assert answer == (1, "", "index_reference.py: error: i/index.json: the index has format "
-                      "version 99, but this bwarp reads versions 1 and 2: build the "
+                      "version 99, but this bwarp reads version 1 or 2: build the "
                       "index again")  # fmt: skip
     # Both are repaired by building again.
     assert index_reference("r.fa", "-o", "i", "--verify").rc == 0
@@ -477,3 +478,49 @@ def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(
         "index_reference.py: error: sorting requires 75.0 GB of GPU memory, but only 20.0 GB "
         "are free: use --backend cpu, or a GPU with more memory",
     )
+
+
+def test_an_index_in_chunks(index_reference, tmp_path):
+    rng = np.random.default_rng(13)
+    bases = rng.choice(np.frombuffer(b"ACGT", np.uint8), 5_500).tobytes()
+    (tmp_path / "r.fa").write_bytes(b">a\n" + bases + b"\n" + FASTA)
+    found = []
+    for threads in (1, 3):
+        options = ("--chunk-bases", 2000, "--threads", threads, "--backend", "cpu", "--verify")
+        assert index_reference("r.fa", "-o", "r.chunks", *options).rc == 0
+        folder = tmp_path / "r.chunks"
+        found.append({path: path.read_bytes() for path in folder.rglob("*") if path.is_file()})
+    assert found[0] == found[1]
+    index = open_index("r.chunks")
+    assert [chunk.start for chunk in index.chunks] == [0, 2000, 4000]
+    assert not index.has_reverse
+    assert index_reference("-o", "r.chunks", "--with-reverse", "--verify").rc == 0
+    assert open_index("r.chunks").has_reverse
+    # A killed run may have added it to some of the chunks only.
+    for path in (tmp_path / "r.chunks/chunk-2").iterdir():
+        path.unlink()
+    for path, content in found[0].items():
+        if path.parent.name == "chunk-2":
+            path.write_bytes(content)
+    assert not open_index("r.chunks").has_reverse
+    assert index_reference("-o", "r.chunks", "--with-reverse", "--verify").rc == 0
+    assert open_index("r.chunks").has_reverse
+    # An ordinary index replaces it.
+    assert index_reference("r.fa", "-o", "r.chunks", "--backend", "cpu").rc == 0
+    assert load_index("r.chunks").reference.names == ("a", "chr1", "chr2")
+
+
+def test_chunks_that_cannot_be_made(index_reference, fasta, tmp_path):
+    index_reference("r.fa", "-o", "r.index", "--backend", "cpu")
+    answer = index_reference("-o", "r.index", "--chunk-bases", 1000)
+    assert answer.rc == 2
+    assert answer.last.endswith(
+        "--chunk-bases requires REF.fa: chunks are cut when an index is built"
+    )
+    (tmp_path / "long.fa").write_bytes(b">a\n" + b"ACGTT" * 200_300)
+    answer = index_reference("long.fa", "-o", "l.index", "--chunk-bases", 1000, "--backend", "cpu")
+    assert answer.rc == 2
+    assert answer.last.endswith(
+        "1,002 chunks exceed the maximum of 1,000: use a larger --chunk-bases"
+    )
+    assert not (tmp_path / "l.index").exists()

@@ -68,12 +68,15 @@ def annotation_of(wildcards):
 def reverse_for(name, needs):
     """Return an input function: the mark that the index has its reverse BWT, if `needs(section)`.
 
+    An index in chunks is built with it, see `chunk_flags`.
     Other jobs do not wait for it, and finished searches do not run again. A storage does not notice
     when a job adds to a folder, so an index in a storage has the reverse BWT from the start.
     """
 
     def table(wildcards):
-        return [WITH_REVERSE] if needs(section(name)) and not STORAGE else []
+        settings = section(name)
+        in_chunks = "chunk_bases" in settings
+        return [WITH_REVERSE] if needs(settings) and not in_chunks and not STORAGE else []
 
     return table
 
@@ -94,6 +97,26 @@ def stem(path):
 REFERENCE = stem(config["reference"])
 INDEX = f"results/index/{REFERENCE}"
 WITH_REVERSE = f"{INDEX}.with_reverse.txt"
+
+
+def index_for(name):
+    """Return an input function: the index that a section searches, which may be in chunks."""
+
+    def index(wildcards):
+        bases = section(name).get("chunk_bases")
+        return f"{INDEX}.chunks-{bases}" if bases else INDEX
+
+    return index
+
+
+def chunk_flags(wildcards):
+    """Return the flags of an index in chunks; with the reverse BWT if seeds with mismatches need
+    it.
+    """
+    seeds = config.get("seeds", {})
+    needed = seeds.get("chunk_bases") == int(wildcards.bases) and seeds["mismatches"] > 0
+    reverse = ["--with-reverse"] if needed else []
+    return [*flags(config["index"]), "--chunk-bases", wildcards.bases, *reverse]
 
 
 def sampling_flags(wildcards, input):

@@ -67,7 +67,8 @@ def seed_options(wildcards):
     """
     settings = section("seeds")
     left_out = ["step"] if settings["k"] == "whole" else []
-    return flags(settings, "queries", "parts", "locate", "algorithm", *left_out)
+    others = ("queries", "parts", "chunk_bases", "locate", "algorithm")
+    return flags(settings, *others, *left_out)
 
 
 def algorithm_of(name):

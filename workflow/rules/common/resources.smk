@@ -130,3 +130,13 @@ def sharing_flags(wildcards, resources):
     """Return flags for programs that use several GPUs, if a profile gives a job several."""
     given = resources.get("gpu", 0)
     return ["--gpus", given] if given > 1 else []
+
+
+def spreading_flags(name):
+    """Return a function for params: flags as above; several GPUs share an index in chunks."""
+
+    def words(wildcards, resources):
+        shared = sharing_flags(wildcards, resources)
+        return [*shared, "--spread"] if shared and "chunk_bases" in section(name) else shared
+
+    return words
