@@ -12,6 +12,7 @@ GPU = {
     "mems_gpu.py",
     "seeds_gpu.py",
     "small_gpus.py",
+    "spread_gpus.py",
     "suffix_array.py",
 }
 #: Programs that need other programs, or real data.
