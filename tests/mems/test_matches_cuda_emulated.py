@@ -20,7 +20,8 @@ from bwarp.mems import unique_cuda as unique_matches_cuda
 from bwarp.mems.find import KINDS, find_matches
 from bwarp.mems.find import prepare as prepare_for
 from bwarp.mems.maximal_cuda import prepare
-from tests.helpers.cases.mems_cases import index_of, text_of
+from tests.helpers.cases.chunked_indexes import save_chunks
+from tests.helpers.cases.mems_cases import index_of, reference_of, text_of
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import (
     DeviceArray,
@@ -90,6 +91,22 @@ def test_all_matches_need_no_reverse(emulated):
     with pytest.raises(UsageError, match="has no reverse BWT, which a search for unique matches"):
         prepare_for(index, "mum", "cuda")
     assert prepare_for(index_of(contigs), "mum", "cuda").device.reverse is not None
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_an_index_in_chunks(emulated, monkeypatch, tmp_path, gpus):
+    """One chunk at a time on the GPU (0), or all of them."""
+    monkeypatch.setattr(memory_plan, "DRIVER_BYTES", 0)
+    contigs, queries = random_case(np.random.default_rng(2))
+    contigs.append(np.tile(contigs[0], 2)[:90])
+    index = save_chunks(reference_of(contigs), 64, tmp_path / "index", with_reverse=False)
+    queries = [query[:70] for query in queries[-2:]]
+    text = text_of(queries, (0, 1), 8)
+    for kind in KINDS:
+        ready = prepare_for(index, kind, "cuda", gpus)
+        assert f"{len(index.chunks)} chunks, " in ready.plan
+        found = rows_of(find_matches(ready, text, 8, kind, "cuda"))
+        assert found == expected_matches(contigs, queries, (0, 1), 8, kind), kind
 
 
 def test_long_matches_and_repeats(emulated):

@@ -109,9 +109,13 @@ def test_on_a_gpu(kind):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("gpus", [0, 1, 2, 4])
-def test_stored_chunks_on_gpus(tmp_path, gpus):
+def test_stored_chunks_on_gpus(tmp_path, monkeypatch, gpus):
     """One chunk at a time (0), all chunks on one GPU, or spread over several."""
     from bwarp.gpu.cuda import cuda
+    from bwarp.index import device_index_cuda
+
+    monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 1 << 18)
+    monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 1 << 10)
 
     if gpus > len(cuda.gpus):
         pytest.skip(f"needs {gpus} GPUs")

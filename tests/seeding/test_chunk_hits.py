@@ -117,8 +117,12 @@ def test_chunks_on_several_pretended_gpus(tmp_path, monkeypatch, gpus):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("gpus", [1, 2, 4])
-def test_chunks_on_gpus(tmp_path, gpus):
+def test_chunks_on_gpus(tmp_path, monkeypatch, gpus):
     from bwarp.gpu.cuda import cuda
+    from bwarp.index import device_index_cuda
+
+    monkeypatch.setattr(device_index_cuda, "MOST_ELEMENTS", 1 << 20)
+    monkeypatch.setattr(device_index_cuda, "FEWEST_ELEMENTS", 1 << 14)
 
     if gpus > len(cuda.gpus):
         pytest.skip(f"needs {gpus} GPUs")

@@ -29,10 +29,11 @@ from bwarp.seeding import (
 from bwarp.seeding import exact_cuda as both_strands_cuda
 from bwarp.seeding import search_schemes_cpu as search_schemes
 from bwarp.seeding import search_schemes_cuda as search_scheme_steps_cuda
-from bwarp.seeding.find import prepare
+from bwarp.seeding.find import find_in_passes, prepare
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.kmers import whole_queries
 from bwarp.sequence import unpack
+from tests.helpers.cases.chunked_indexes import save_chunks
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import (
     DeviceArray,
@@ -40,7 +41,7 @@ from tests.helpers.gpu.pretended_device import (
     pair_sorter,
     pretend_arrays,
 )
-from tests.helpers.oracles.index_oracle import index_of
+from tests.helpers.oracles.index_oracle import index_of, reference_of
 from tests.helpers.oracles.seed_hits_oracle import (
     batch_of,
     counts_when_stopped,
@@ -231,3 +232,21 @@ def test_whole_suffix_array_and_text(emulated, rates):
     text = text_of(index.reference)
     codes = unpack(np.asarray(made.text.bases), 0, text.size)
     assert np.array_equal(codes, np.where(text == 0, 0, text - 1))
+
+
+@pytest.mark.parametrize("options", [SeedOptions(max_hits=4), SeedOptions(1, 0, locate="hybrid")])
+def test_an_index_in_chunks(emulated, tmp_path, options):
+    """All chunks are on the GPU, each with its share of the memory; lengths are mixed."""
+    index = save_chunks(reference_of(CONTIGS), 70, tmp_path / "index")
+    kmers = [kmers_like(CONTIGS, k, 1, 6, k)[-1] for k in (8, 12, 9, 12, 33)] + [b"A" * 8]
+    batch = whole_queries(batch_of({str(i): kmer for i, kmer in enumerate(kmers)}))
+    expected = hits_by_comparing(CONTIGS, kmers, options.mismatches)
+    counts = np.bincount([hit[0] for hit in expected], minlength=len(kmers))
+    over = np.flatnonzero(counts > (options.max_hits or 10**9)).tolist()
+    ready = prepare(index, options, "cuda")
+    hits, found_over = [], []
+    for found in find_in_passes(ready, batch, options, "cuda"):
+        found_over += zip(found.over_kmers.tolist(), found.over_counts.tolist(), strict=True)
+        hits += hits_of_parts(found.hits, index.reference)
+    assert hits == [hit for hit in expected if hit[0] not in over]
+    assert found_over == [(kmer, counts[kmer]) for kmer in over]
