@@ -25,8 +25,8 @@ bases, of four counts in one number:
 
     sums    (A + 256 C + 65,536 G + 2**24 T) modulo 2**32, of all bases before the block
 
-Counts before a block carry over into each other, but not the counts of a window, because these are
-less than 256: the difference of two numbers is right.
+The four counts carry over into each other. The difference of two sums does not: each count of a
+window is less than 256.
 """
 
 import numba
@@ -78,7 +78,7 @@ def _counts(low, high, known):
 
 @numba.njit(nogil=True, inline="always")
 def _sum_before(blocks, sums, at):
-    """Return the sum before any base; only its 32 lowest bits are right."""
+    """Return the sum before any base, modulo 2**32; higher bits are to be ignored."""
     block = np.uint64(at) >> np.uint64(6)
     first = np.uint64(_WORDS) * block
     inside = (np.uint64(1) << (np.uint64(at) & np.uint64(63))) - np.uint64(1)

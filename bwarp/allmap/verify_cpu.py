@@ -276,7 +276,10 @@ def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
         group_end = np.int64(-1)
         # The last run of matching bases: its segment, diagonal and start in the read.
         run, run_start = ~np.uint64(0), np.int64(0)
-        for key in keys[:n]:
+        for i in range(n):
+            if bounds.which == 0 and i + _AHEAD < n:
+                prefetch_window(genome, bounds, _diagonal_of(keys[i + _AHEAD]))
+            key = keys[i]
             diagonal = _diagonal_of(key)
             order = np.int64(key & np.uint64((1 << _DIAGONAL) - 1))
             part = first_part + order
