@@ -56,7 +56,7 @@ HISTOGRAM, KMERS = 1, 2
 #: The counter of the hits that each bound drops.
 DROPPED = {HISTOGRAM: "dropped_by_histogram", KMERS: "dropped_by_kmers"}
 
-#: The bounds of each filter. `auto` is the fastest in all measurements (docs/allmap-algorithm.md).
+#: The bounds of each filter. `auto` saves most (docs/allmap-algorithm.md).
 _BOUNDS = {
     "off": 0, "histogram": HISTOGRAM, "kmers": KMERS, "both": HISTOGRAM | KMERS, "auto": KMERS,
 }  # fmt: skip
