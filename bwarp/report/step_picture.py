@@ -73,16 +73,16 @@ def _row(step: Step, number: int, y: int, per_number: float, per_second: float) 
         _text(16, y + 12, f"{number}  {step.does}", weight=600),
         _text(31, y + 29, step.program, fill=GREY, size=12),
     ]
-    for place, engine in enumerate(filter(None, step.engine.split(", "))):
-        x, colour = 172 + 34 * place, CUDA if engine == "cuda" else GREY
+    for nth, engine in enumerate(filter(None, step.engine.split(", "))):
+        x, colour = 172 + 34 * nth, CUDA if engine == "cuda" else GREY
         word = "GPU" if engine == "cuda" else "CPU"
         parts.append(f'<rect x="{x}" y="{y + 17}" width="31" height="16" rx="3" fill="{colour}"/>')
         parts.append(_text(x + 15.5, y + 29, word, fill="#fff", anchor="middle", size=11))
     parts.append(_bar(NUMBERS, y, max(1.0, per_number * step.kept), KEPT))
     parts.append(_text(NUMBERS, y + 31, step.gives, fill=KEPT))
     at, total = NUMBERS + per_number * step.kept, step.kept + sum(step.dropped.values())
-    for place, (bound, n_dropped) in enumerate(step.dropped.items()):
-        colour, line = DROPPED[place % len(DROPPED)], y + 31 + LINE * (place + 1)
+    for nth, (bound, n_dropped) in enumerate(step.dropped.items()):
+        colour, line = DROPPED[nth % len(DROPPED)], y + 31 + LINE * (nth + 1)
         parts.append(_bar(at, y, per_number * n_dropped, colour))
         parts.append(_bar(NUMBERS, line - 10, 11, colour, 11))
         share = 100 * n_dropped / max(1, total)
