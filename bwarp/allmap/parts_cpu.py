@@ -581,8 +581,8 @@ def _choose(items, lengths, offsets, lows, rows, parts):
 
 
 #: Microseconds of a CPU core, measured on human chr20 with parts of 10 to 50 bases: per part, by
-#: mismatches; per node of its search in random text; and per hit, located and verified. A GPU makes
-#: the same choice, so that the counts of a search do not depend on the engine.
+#: mismatches; per node of its search in random text; and per hit, located and verified. A GPU uses
+#: the same, so that the counts of a search do not depend on the engine.
 _PART_COST = (0.3, 4.0, 10.0, 30.0, 110.0)
 _NODE_COST = 0.05
 _HIT_COST = 0.155
