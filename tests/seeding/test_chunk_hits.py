@@ -86,6 +86,18 @@ def test_limits_in_chunks_and_together(tmp_path):
         assert found == expected_of(REPETITIVE, kmers, 0, max_hits), max_hits
 
 
+def test_searches_that_stop_at_the_limit(tmp_path):
+    """Backtracking counts one hit more than the limit, also if only all chunks exceed it."""
+    contigs = GENOMES["repeats"]
+    index = save_chunks(reference_of(contigs), 150, tmp_path / "index")
+    kmers = kmers_of("repeats", 1)
+    for max_hits in (5, 60):
+        options = SeedOptions(1, max_hits, "backtracking")
+        hits, over, _ = expected_of(contigs, kmers, 1, max_hits)
+        found = found_in(prepare(index, options, "cpu"), kmers, options)
+        assert found == (hits, over, [max_hits + 1] * len(over))
+
+
 @pytest.mark.parametrize("at_once", [1, 3, 50, 1000])
 def test_parts_and_passes_of_any_size(tmp_path, monkeypatch, at_once):
     index = save_chunks(reference_of(GENOMES["repeats"]), 150, tmp_path / "index")
