@@ -56,6 +56,8 @@ VALUES = {
     "allmap.seed_mismatches": 1,
     "seeds.k": 21,
     "seeds.pam": "NGG",
+    "seeds.chunk_bases": 3000,
+    "mems.chunk_bases": 4000,
     "offtargets.pam": "none",
     "pairs.free_ends": "query-start",
     "pairs.matrix": "BLOSUM62",
