@@ -15,19 +15,19 @@ def uncounted(typing_context, arrays):
     """Return the same array or tuple without reference counts, not to be returned or stored."""
 
     def codegen(context, builder, signature, arguments):
-        return _without_counts(context, builder, arrays, arguments[0])
+        value = arguments[0]
+        for path in _counted_parts(context, arrays):
+            # References are counted through this pointer; LLVM drops all counts of a null pointer.
+            value = builder.insert_value(value, cgutils.get_null_value(cgutils.voidptr_t), path)
+        return value
 
     return arrays(arrays), codegen
 
 
-def _without_counts(context, builder, kind, value):
+def _counted_parts(context, kind, path=()):
+    """List where the pointers to reference counts are in an array, or a tuple of arrays."""
     if isinstance(kind, types.Array):
-        array = context.make_array(kind)(context, builder, value)
-        # References are counted through this pointer; LLVM drops all counts of a null pointer.
-        array.meminfo = cgutils.get_null_value(array.meminfo.type)
-        return array._getvalue()
+        yield (*path, context.data_model_manager[kind].get_field_position("meminfo"))
     if isinstance(kind, types.BaseTuple):
         for i, part in enumerate(kind):
-            inner = _without_counts(context, builder, part, builder.extract_value(value, i))
-            value = builder.insert_value(value, inner, i)
-    return value
+            yield from _counted_parts(context, part, (*path, i))
