@@ -1,7 +1,10 @@
 """Constants of SAM and BAM records: flags, tags, kinds of tags, and fixed fields.
 
-Kernels and compiled functions use these numbers as constants.
+Kernels and compiled functions use these numbers as constants. Tags and their kinds are arguments of
+functions; they are int64, because Numba compiles a function again for each Python number.
 """
+
+import numpy as np
 
 # Flags.
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED = 1, 2, 4, 8
@@ -9,9 +12,9 @@ REVERSE, MATE_REVERSE, FIRST, LAST = 16, 32, 64, 128
 SECONDARY, SUPPLEMENTARY = 256, 2048
 
 
-def tag(name: str) -> int:
+def tag(name: str) -> np.int64:
     """Return the name of a tag as the little-endian number that BAM stores."""
-    return int.from_bytes(name.encode(), "little")
+    return np.int64(int.from_bytes(name.encode(), "little"))
 
 
 # Tags of the SAM specification: edits and their positions, the mate's CIGAR and mapping quality,
@@ -31,10 +34,10 @@ NN, TP, DE, CG = tag("nn"), tag("tp"), tag("de"), tag("cg")
 XD, XE, XO, PR = tag("Xd"), tag("Xe"), tag("Xo"), tag("pr")
 
 # Kinds of tags: a character, a number in text, text, hexadecimal digits, a float32, an array.
-CHARACTER, INTEGER, TEXT, HEXADECIMAL, FLOAT, ARRAY = b"AiZHfB"
+CHARACTER, INTEGER, TEXT, HEXADECIMAL, FLOAT, ARRAY = map(np.int64, b"AiZHfB")
 # Kinds of integers in BAM, by their size: unsigned, then signed.
-UINT8, UINT16, UINT32 = b"CSI"
-INT8, INT16, INT32 = b"csi"
+UINT8, UINT16, UINT32 = map(np.int64, b"CSI")
+INT8, INT16, INT32 = map(np.int64, b"csi")
 
 #: Bytes of the block size before each BAM record.
 SIZE_BYTES = 4

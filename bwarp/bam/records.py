@@ -36,33 +36,20 @@ class Records:
         return len(self.keys)
 
 
-# With unsigned indexes, LLVM merges the byte stores below into one. Callers convert numbers to
-# int64, so only one function is compiled for all types.
-
-
-@compiled(inline="always")
-def put_int16(out, at, number):
-    return _put_int16(out, at, np.int64(number))
+# With unsigned indexes, LLVM merges the byte stores below into one.
 
 
 @compiled(forceinline=True)
-def _put_int16(out, at, number):
-    out = uncounted(out)
-    to = np.uint64(at)
+def put_int16(out, at, number):
+    out, to, number = uncounted(out), np.uint64(at), np.int64(number)
     out[to] = number & 255
     out[to + np.uint64(1)] = number >> 8 & 255
     return at + 2
 
 
-@compiled(inline="always")
-def put_int32(out, at, number):
-    return _put_int32(out, at, np.int64(number))
-
-
 @compiled(forceinline=True)
-def _put_int32(out, at, number):
-    out = uncounted(out)
-    to = np.uint64(at)
+def put_int32(out, at, number):
+    out, to, number = uncounted(out), np.uint64(at), np.int64(number)
     out[to] = number & 255
     out[to + np.uint64(1)] = number >> 8 & 255
     out[to + np.uint64(2)] = number >> 16 & 255

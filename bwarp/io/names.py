@@ -15,16 +15,18 @@ from bwarp.runtime.uncounted import uncounted
 # Writing numbers and bytes into an array of text, in compiled code.
 #
 # The functions return the position after the text; the array must be long enough.
-# Numbers are converted to int64 before a call, so that only one function is compiled.
+# Numbers are converted to int64 before a call, so that only one long function is compiled. LLVM
+# inlines the short ones: Numba's inlining makes their callers take twice as long to compile.
 
 
 #: Maximum length of a 64-bit number, including its sign.
 MOST_DIGITS = 20
 
 
-@compiled(inline="always")
+@compiled
 def put_bytes(out, at, source, start, stop):
     """Copy ``source[start:stop]``."""
+    out, source = uncounted((out, source))
     # LLVM only vectorises the copy with unsigned indexes.
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64(stop - start)):
@@ -55,15 +57,16 @@ def _put_digits(out, at, number, width):
     return at + digits
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def put_number(out, at, number, width=1):
     """Write an integer in decimal digits, padded with blanks on the left to a width."""
     return _put_digits(out, at, np.int64(number), np.int64(width))
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def put_field(out, at, number, ending, width=1):
     """Write an integer, and the byte that ends its column."""
+    out = uncounted(out)
     at = put_number(out, at, number, width)
     out[at] = ending
     return at + 1

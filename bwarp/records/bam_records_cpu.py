@@ -1,6 +1,7 @@
-"""Write SAM and BAM records of mapped reads directly to bytes, with one function for both.
+"""Write SAM and BAM records of mapped reads directly to bytes, with the same tags in both.
 
-There are two passes over a range of rows: one bounds the length of the records, one writes them.
+There are two passes over a range of rows: one bounds the length of the records, one writes them. A
+run compiles the second only for its format.
 
     SAM    name, flag, contig, position, MAPQ, CIGAR, mate's contig, mate's position, template
            length, bases, qualities, tags                            separated by tabs
@@ -9,6 +10,9 @@ There are two passes over a range of rows: one bounds the length of the records,
            tags
 """
 
+from typing import NamedTuple
+
+import numba
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, HARD_CLIP
@@ -66,6 +70,9 @@ from bwarp.runtime.uncounted import uncounted
 
 _TAB, _NEWLINE, _STAR, _EQUAL = b"\t\n*="
 
+#: Inlined by LLVM; passing the tables to a function would copy hundreds of numbers.
+_inlined = numba.njit(nogil=True, forceinline=True)
+
 
 @on_timeline("write records")
 def _written_records(
@@ -79,7 +86,10 @@ def _written_records(
     def write(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
         out = np.empty(_most_bytes(first, last, fixed, tables), np.uint8)
         starts = np.empty(last - first + 1, np.int64)
-        _write_records(first, last, is_binary, contig_numbers, tables, out, starts)
+        if is_binary:
+            _write_bam(first, last, contig_numbers, tables, out, starts)
+        else:
+            _write_sam(first, last, tables, out, starts)
         return out[: starts[-1]], starts
 
     return for_each_range(write, tables.records.n_rows, threads)
@@ -127,160 +137,228 @@ def _most_bytes(first, last, fixed, tables):
     return total
 
 
-@compiled(inline="always")
+class _Row(NamedTuple):
+    """What the records of both formats state of a row.
+
+    Positions count from the start of the contig; they and contigs are -1 if there is none. The
+    record has the bases ``[start, stop)`` of the read on its strand, which begins at `base` of the
+    bases of both strands.
+    """
+
+    read: int
+    flag: int
+    contig: int
+    position: int
+    mate_contig: int
+    mate_position: int
+    base: int
+    start: int
+    stop: int
+
+
+@_inlined
+def _row_of(row, tables):
+    genome, _, of_reads, records, _ = tables
+    mate, flag = records.mates[row], np.int64(records.flags[row])
+    contig_starts, read = genome.contig_starts, records.reads[row]
+    contig, position = records.contigs[row], np.int64(-1)
+    if contig >= 0:
+        position = records.positions[row] - contig_starts[contig]
+    mate_contig, mate_position = np.int64(-1), np.int64(-1)
+    if mate >= 0 and records.contigs[mate] >= 0:
+        mate_contig = records.contigs[mate]
+        mate_position = records.positions[mate] - contig_starts[mate_contig]
+    read_begin, read_end = of_reads.offsets[read], of_reads.offsets[read + 1]
+    base = read_begin + (of_reads.both.size // 2 if flag & REVERSE != 0 else 0)
+    start, stop = np.int64(0), read_end - read_begin
+    if flag & UNMAPPED == 0:
+        # Hard-clipped bases are not written.
+        cigar = records.cigar
+        first = np.int64(cigar[records.cigar_offsets[row]])
+        last = np.int64(cigar[records.cigar_offsets[row + 1] - 1])
+        start += first >> 4 if first & 15 == HARD_CLIP else 0
+        stop -= last >> 4 if last & 15 == HARD_CLIP else 0
+    if flag & SECONDARY != 0:
+        # The primary record has the bases.
+        stop = start
+    return _Row(read, flag, contig, position, mate_contig, mate_position, base, start, stop)
+
+
+@_inlined
+def _prefetch(row, last_row, tables):
+    """Prefetch the genome at a row, and at the hits that its record lists."""
+    if row < last_row:
+        blocks, records = tables.genome.blocks, tables.records
+        if records.positions[row] >= 0:
+            prefetch_bases(blocks, records.positions[row])
+        for hit in range(records.secondary_offsets[row], records.secondary_offsets[row + 1]):
+            prefetch_bases(blocks, records.secondary_positions[hit])
+
+
+@_inlined
+def _put_name(out, at, of_reads, read):
+    """Write the name of a read, or * if it is empty."""
+    template = read // of_reads.ends
+    begin, end = of_reads.names[template, 0], of_reads.names[template, 1]
+    return put_bytes(out, at, of_reads.text, begin, end) if begin < end else _put_star(out, at)
+
+
+@_inlined
 def _put_star(out, at):
     out[at] = _STAR
     return at + 1
 
 
 @compiled
-def _write_records(first_row, last_row, is_binary, contig_numbers, tables, out, starts):
+def _write_bam(first_row, last_row, contig_numbers, tables, out, starts):
+    """Write the records of some rows in BAM format, and where each starts."""
     out, contig_numbers, tables = uncounted((out, contig_numbers, tables))
-    genome, contigs, of_reads, records, tags = tables
-    # Unpack the tuples before the loop: unpacking inside takes twice the time.
-    ends, offsets, text, names, qualities, both = of_reads
-    group, tags_of_mates, quality_sums, further, tag_offsets, tag_numbers = tags
-    blocks, contig_starts = genome
-    contig_text, contig_bounds = contigs
-    (
-        reads, flags, contig_of, positions, spans, mapping_qualities, cigar_offsets, cigar, mates,
-        template_lengths, scores, suboptimal, alt_shares, first_rows, split_ends,
-        secondary_offsets, _, secondary_positions, _, _,
-    ) = records  # fmt: skip
+    _, _, of_reads, records, _ = tables
     at = np.int64(0)
     for row in range(first_row, last_row):
         starts[row - first_row] = begin_of_record = at
-        if row + _AHEAD < last_row and positions[row + _AHEAD] >= 0:
-            prefetch_bases(blocks, positions[row + _AHEAD])
-        if row + _AHEAD < last_row:
-            for hit in range(secondary_offsets[row + _AHEAD], secondary_offsets[row + _AHEAD + 1]):
-                prefetch_bases(blocks, secondary_positions[hit])
-        read, mate, flag = reads[row], mates[row], np.int64(flags[row])
-        is_mapped, turned = flag & UNMAPPED == 0, flag & REVERSE != 0
-        begin, end = cigar_offsets[row], cigar_offsets[row + 1]
-        contig, position = contig_of[row], np.int64(-1)
-        if contig >= 0:
-            position = positions[row] - contig_starts[contig]
-        mate_contig, mate_position = np.int64(-1), np.int64(-1)
-        if mate >= 0 and contig_of[mate] >= 0:
-            mate_contig = contig_of[mate]
-            mate_position = positions[mate] - contig_starts[mate_contig]
-        name_begin, name_end = names[read // ends, 0], names[read // ends, 1]
-        read_begin, read_end = offsets[read], offsets[read + 1]
-        base = read_begin + (both.size // 2 if turned else 0)
-        # Hard-clipped bases are not written.
-        start, stop = np.int64(0), read_end - read_begin
-        if is_mapped:
-            start += np.int64(cigar[begin] >> 4) if cigar[begin] & 15 == HARD_CLIP else 0
-            stop -= np.int64(cigar[end - 1] >> 4) if cigar[end - 1] & 15 == HARD_CLIP else 0
-        is_secondary = flag & SECONDARY != 0
-        if is_secondary:
-            # The primary record has the bases.
-            stop = start
-        if is_binary:
-            at = put_int32(out, at + SIZE_BYTES, contig_numbers[contig] if contig >= 0 else -1)
-            at = put_int32(out, at, position)
-            out[at] = max(name_end - name_begin, 1) + 1
-            out[at + 1] = mapping_qualities[row]
-            at = put_int16(out, at + 2, record_bin(position, spans[row]))
-            at = put_int16(out, at, end - begin)
-            at = put_int16(out, at, flag)
-            at = put_int32(out, at, stop - start)
-            at = put_int32(out, at, contig_numbers[mate_contig] if mate_contig >= 0 else -1)
-            at = put_int32(out, at, mate_position)
-            at = put_int32(out, at, template_lengths[row])
-            at = put_bytes(out, at, text, name_begin, name_end)
-            at = _put_star(out, at) if name_begin == name_end else at
-            at = end_text(out, at, True)
-            for i in range(begin, end):
-                at = put_int32(out, at, np.int64(cigar[i]))
-            at = put_nibbles(out, at, both, base + start, base + stop)
-            at = put_raw_qualities(out, at, qualities, start, stop, read_begin, read_end, turned)
-        else:
-            at = put_bytes(out, at, text, name_begin, name_end)
-            at = _put_star(out, at) if name_begin == name_end else at
-            out[at] = _TAB
-            at = put_field(out, at + 1, flag, _TAB)
-            if contig >= 0:
-                at = put_bytes(
-                    out, at, contig_text, contig_bounds[contig, 0], contig_bounds[contig, 1]
-                )
-            else:
-                at = _put_star(out, at)
-            out[at] = _TAB
-            at = put_field(out, at + 1, position + 1, _TAB)
-            at = put_field(out, at, mapping_qualities[row], _TAB)
-            at = put_cigar(out, at, cigar, begin, end) if is_mapped else _put_star(out, at)
-            out[at] = _TAB
-            at += 1
-            if mate_contig < 0:
-                at = _put_star(out, at)
-            elif mate_contig == contig:
-                out[at] = _EQUAL
-                at += 1
-            else:
-                at = put_bytes(
-                    out, at, contig_text, contig_bounds[mate_contig, 0],
-                    contig_bounds[mate_contig, 1],
-                )  # fmt: skip
-            out[at] = _TAB
-            at = put_field(out, at + 1, mate_position + 1, _TAB)
-            at = put_field(out, at, template_lengths[row], _TAB)
-            at = _put_star(out, at) if start == stop else at
-            at = put_letters(out, at, both, base + start, base + stop)
-            out[at] = _TAB
-            at += 1
-            if qualities.size == 0 or start == stop:
-                at = _put_star(out, at)
-            elif turned:
-                at = put_turned(out, at, qualities, read_end - stop, read_end - start)
-            else:
-                at = put_bytes(out, at, qualities, read_begin + start, read_begin + stop)
-        if is_mapped:
-            aligned = AlignedRead(blocks, positions[row], both, base, cigar, begin, end)
-            edits = count_edits(aligned)
-            at = put_integer(out, at, NM, edits, is_binary)
-            at = begin_tag(out, at, MD, TEXT, is_binary)
-            at = put_md(out, at, aligned) if edits else put_number(out, at, spans[row])
-            at = end_text(out, at, is_binary)
-        if tags_of_mates and flag & PAIRED and flag & MATE_UNMAPPED == 0:
-            at = begin_tag(out, at, MC, TEXT, is_binary)
-            at = put_cigar(out, at, cigar, cigar_offsets[mate], cigar_offsets[mate + 1])
-            at = end_text(out, at, is_binary)
-            at = put_integer(out, at, MQ, np.int64(mapping_qualities[mate]), is_binary)
-        if is_mapped:
-            at = put_integer(out, at, AS, np.int64(scores[row]), is_binary)
-            if suboptimal.size and not is_secondary:
-                at = put_integer(out, at, XS, np.int64(suboptimal[row]), is_binary)
-        if quality_sums.size and mate >= 0 and flag & (SECONDARY | SUPPLEMENTARY) == 0:
-            at = put_integer(out, at, MS, quality_sums[reads[mate]], is_binary)
-        if group.size:
-            at = begin_tag(out, at, RG, TEXT, is_binary)
-            at = put_bytes(out, at, group, 0, group.size)
-            at = end_text(out, at, is_binary)
-        if first_rows[read] + 1 < split_ends[read] and not is_secondary:
-            at = begin_tag(out, at, SA, TEXT, is_binary)
-            at = put_supplementary(out, at, row, records, genome, contigs, both, read_begin)
-            at = end_text(out, at, is_binary)
-        if alt_shares[row]:
-            at = begin_tag(out, at, PA, FLOAT, is_binary)
-            at = put_thousandths(out, at, alt_shares[row], is_binary)
-        if secondary_offsets[row] < secondary_offsets[row + 1]:
-            at = begin_tag(out, at, XA, TEXT, is_binary)
-            at = put_secondary(out, at, row, records, genome, contigs, both, read_begin)
-            at = end_text(out, at, is_binary)
-        begin, end = tag_offsets[tag_numbers[row]], tag_offsets[tag_numbers[row] + 1]
-        if begin < end:
-            if not is_binary:
-                out[at] = _TAB
-                at += 1
-            at = put_bytes(out, at, further, begin, end)
-        if is_binary:
-            put_int32(out, begin_of_record, at - begin_of_record - SIZE_BYTES)
-        else:
-            out[at] = _NEWLINE
-            at += 1
+        _prefetch(row + _AHEAD, last_row, tables)
+        of_row = _row_of(row, tables)
+        read, flag, contig, position, mate_contig, mate_position, base, start, stop = of_row
+        begin, end = records.cigar_offsets[row], records.cigar_offsets[row + 1]
+        at = put_int32(out, at + SIZE_BYTES, contig_numbers[contig] if contig >= 0 else -1)
+        at = put_int32(out, at, position)
+        out[at + 1] = records.mapping_qualities[row]
+        length_at = at
+        at = put_int16(out, at + 2, record_bin(position, records.spans[row]))
+        at = put_int16(out, at, end - begin)
+        at = put_int16(out, at, flag)
+        at = put_int32(out, at, stop - start)
+        at = put_int32(out, at, contig_numbers[mate_contig] if mate_contig >= 0 else -1)
+        at = put_int32(out, at, mate_position)
+        name_at = at = put_int32(out, at, records.template_lengths[row])
+        at = end_text(out, _put_name(out, at, of_reads, read), True)
+        out[length_at] = at - name_at
+        for i in range(begin, end):
+            at = put_int32(out, at, records.cigar[i])
+        at = put_nibbles(out, at, of_reads.both, base + start, base + stop)
+        at = put_raw_qualities(
+            out, at, of_reads.qualities, start, stop, of_reads.offsets[read],
+            of_reads.offsets[read + 1], flag & REVERSE != 0,
+        )  # fmt: skip
+        at = _put_tags(out, at, row, of_row, tables, True)
+        put_int32(out, begin_of_record, at - begin_of_record - SIZE_BYTES)
     starts[last_row - first_row] = at
+
+
+@compiled
+def _write_sam(first_row, last_row, tables, out, starts):
+    """Write the records of some rows in SAM format, and where each starts."""
+    out, tables = uncounted((out, tables))
+    _, contigs, of_reads, records, _ = tables
+    at = np.int64(0)
+    for row in range(first_row, last_row):
+        starts[row - first_row] = at
+        _prefetch(row + _AHEAD, last_row, tables)
+        of_row = _row_of(row, tables)
+        read, flag, contig, position, mate_contig, mate_position, base, start, stop = of_row
+        at = _put_name(out, at, of_reads, read)
+        out[at] = _TAB
+        at = put_field(out, at + 1, flag, _TAB)
+        at = _put_contig(out, at, contig, contigs)
+        at = put_field(out, at, position + 1, _TAB)
+        at = put_field(out, at, np.int64(records.mapping_qualities[row]), _TAB)
+        if flag & UNMAPPED == 0:
+            begin, end = records.cigar_offsets[row], records.cigar_offsets[row + 1]
+            at = put_cigar(out, at, records.cigar, begin, end)
+        else:
+            at = _put_star(out, at)
+        out[at] = _TAB
+        at += 1
+        if mate_contig >= 0 and mate_contig == contig:
+            out[at], out[at + 1] = _EQUAL, _TAB
+            at += 2
+        else:
+            at = _put_contig(out, at, mate_contig, contigs)
+        at = put_field(out, at, mate_position + 1, _TAB)
+        at = put_field(out, at, np.int64(records.template_lengths[row]), _TAB)
+        at = _put_star(out, at) if start == stop else at
+        at = put_letters(out, at, of_reads.both, base + start, base + stop)
+        out[at] = _TAB
+        at += 1
+        qualities = of_reads.qualities
+        read_begin, read_end = of_reads.offsets[read], of_reads.offsets[read + 1]
+        if qualities.size == 0 or start == stop:
+            at = _put_star(out, at)
+        elif flag & REVERSE != 0:
+            at = put_turned(out, at, qualities, read_end - stop, read_end - start)
+        else:
+            at = put_bytes(out, at, qualities, read_begin + start, read_begin + stop)
+        at = _put_tags(out, at, row, of_row, tables, False)
+        out[at] = _NEWLINE
+        at += 1
+    starts[last_row - first_row] = at
+
+
+@compiled
+def _put_contig(out, at, contig, contigs):
+    """Write the name of a contig, or * if there is none, and a tab."""
+    out, contigs = uncounted((out, contigs))
+    if contig >= 0:
+        at = put_bytes(out, at, contigs.text, contigs.bounds[contig, 0], contigs.bounds[contig, 1])
+    else:
+        at = _put_star(out, at)
+    out[at] = _TAB
+    return at + 1
+
+
+@_inlined
+def _put_tags(out, at, row, of_row, tables, is_binary):
+    """Write the tags of the record of a row."""
+    out, tables = uncounted((out, tables))
+    genome, contigs, of_reads, records, tags = tables
+    read, flag, base, both = of_row.read, of_row.flag, of_row.base, of_reads.both
+    cigar_offsets, cigar, mate = records.cigar_offsets, records.cigar, records.mates[row]
+    is_mapped, is_secondary = flag & UNMAPPED == 0, flag & SECONDARY != 0
+    read_begin = of_reads.offsets[read]
+    if is_mapped:
+        aligned = AlignedRead(
+            genome.blocks, records.positions[row], both, base, cigar, cigar_offsets[row],
+            cigar_offsets[row + 1],
+        )  # fmt: skip
+        edits = count_edits(aligned)
+        at = put_integer(out, at, NM, edits, is_binary)
+        at = begin_tag(out, at, MD, TEXT, is_binary)
+        at = put_md(out, at, aligned) if edits else put_number(out, at, records.spans[row])
+        at = end_text(out, at, is_binary)
+    if tags.of_mates and flag & PAIRED and flag & MATE_UNMAPPED == 0:
+        at = begin_tag(out, at, MC, TEXT, is_binary)
+        at = put_cigar(out, at, cigar, cigar_offsets[mate], cigar_offsets[mate + 1])
+        at = end_text(out, at, is_binary)
+        at = put_integer(out, at, MQ, records.mapping_qualities[mate], is_binary)
+    if is_mapped:
+        at = put_integer(out, at, AS, records.scores[row], is_binary)
+        if records.suboptimal.size and not is_secondary:
+            at = put_integer(out, at, XS, records.suboptimal[row], is_binary)
+    if tags.quality_sums.size and mate >= 0 and flag & (SECONDARY | SUPPLEMENTARY) == 0:
+        at = put_integer(out, at, MS, tags.quality_sums[records.reads[mate]], is_binary)
+    if tags.group.size:
+        at = begin_tag(out, at, RG, TEXT, is_binary)
+        at = put_bytes(out, at, tags.group, np.int64(0), tags.group.size)
+        at = end_text(out, at, is_binary)
+    if records.first_rows[read] + 1 < records.split_ends[read] and not is_secondary:
+        at = begin_tag(out, at, SA, TEXT, is_binary)
+        at = put_supplementary(out, at, row, records, genome, contigs, both, read_begin)
+        at = end_text(out, at, is_binary)
+    if records.alt_shares[row]:
+        at = begin_tag(out, at, PA, FLOAT, is_binary)
+        at = put_thousandths(out, at, records.alt_shares[row], is_binary)
+    if records.secondary_offsets[row] < records.secondary_offsets[row + 1]:
+        at = begin_tag(out, at, XA, TEXT, is_binary)
+        at = put_secondary(out, at, row, records, genome, contigs, both, read_begin)
+        at = end_text(out, at, is_binary)
+    begin, end = tags.offsets[tags.numbers[row]], tags.offsets[tags.numbers[row] + 1]
+    if begin < end:
+        if not is_binary:
+            out[at] = _TAB
+            at += 1
+        at = put_bytes(out, at, tags.further, begin, end)
+    return at
 
 
 # --------------------------------------------------------------------------------------------------

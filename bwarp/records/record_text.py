@@ -162,14 +162,9 @@ def _put_contig(out, at, contig, contigs):
 _TAB, _COLON = b"\t:"
 
 
-@compiled(inline="always")
+@compiled
 def begin_tag(out, at, tag, kind, is_binary):
     """Write the name and kind of a tag, such as NM:i: after a tab in text."""
-    return _put_tag_name(out, at, np.int64(tag), np.int64(kind), np.bool_(is_binary))
-
-
-@compiled
-def _put_tag_name(out, at, tag, kind, is_binary):
     out = uncounted(out)
     if is_binary:
         at = put_tag(out, at, tag, kind)
@@ -183,7 +178,7 @@ def _put_tag_name(out, at, tag, kind, is_binary):
     return at
 
 
-@compiled(inline="always")
+@_inlined
 def end_text(out, at, is_binary):
     if is_binary:
         out[at] = 0
@@ -191,22 +186,23 @@ def end_text(out, at, is_binary):
     return at
 
 
-@compiled(inline="always")
+@_inlined
 def put_integer(out, at, tag, number, is_binary):
-    return _put_integer_of(out, at, np.int64(tag), np.int64(number), is_binary)
+    """Write a tag with a number."""
+    return _put_integer(out, at, tag, np.int64(number), is_binary)
 
 
 @compiled
-def _put_integer_of(out, at, tag, number, is_binary):
+def _put_integer(out, at, tag, number, is_binary):
     out = uncounted(out)
     if is_binary:
         at = _put_integer_tag(out, at, tag, number)
     else:
-        at = put_number(out, _put_tag_name(out, at, tag, np.int64(INTEGER), False), number)
+        at = put_number(out, begin_tag(out, at, tag, INTEGER, False), number)
     return at
 
 
-@compiled(inline="always")
+@_inlined
 def put_integer_tag(out, at, tag, number):
     """Write a BAM tag with a number in the fewest bytes that hold it."""
     return put_integer(out, at, tag, number, True)
