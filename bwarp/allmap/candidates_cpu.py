@@ -39,8 +39,10 @@ _FIRST_BASES = 0x1111111111111111
 #: The number of hits by which the genome is prefetched ahead.
 _AHEAD = 8
 
+_inlined = numba.njit(nogil=True, forceinline=True)
 
-@numba.njit(nogil=True, inline="always")
+
+@_inlined
 def _window(blocks, at, plane):
     """Return 64 bits of a plane from a position on, and the next 64."""
     first = np.uint64(3) * (np.uint64(at) >> np.uint64(6)) + np.uint64(plane)
@@ -212,9 +214,6 @@ def prefetch_window(genome, bounds, diagonal):
 #
 # Verification compares each stretch of a read with the genome many times. With bases as bits, 64 of
 # them are compared in a dozen steps.
-
-
-_inlined = numba.njit(nogil=True, forceinline=True)
 
 
 def blocks_of(codes: np.ndarray) -> np.ndarray:

@@ -191,8 +191,10 @@ def item_parts(n_parts: np.ndarray) -> np.ndarray:
 #: Searches that are interleaved so that their cache misses overlap.
 TOGETHER = 64
 
+_inlined = numba.njit(nogil=True, forceinline=True)
 
-@numba.njit(nogil=True, inline="always")
+
+@_inlined
 def begin_search(table, table_k, both, at, room, all_rows):
     """Begin a search of up to `room` bases before `at`: from the table if there are enough bases
     and none is ambiguous.
@@ -208,7 +210,7 @@ def begin_search(table, table_k, both, at, room, all_rows):
     return np.uint64(0), np.uint64(all_rows)
 
 
-@numba.njit(nogil=True, inline="always")
+@_inlined
 def step_left(bwt, table, table_k, both, at, low, high):
     """Return the position and interval after the next step; empty at an ambiguous base."""
     words, separator_rows, groups, row_starts, _ = bwt
@@ -223,7 +225,7 @@ def step_left(bwt, table, table_k, both, at, low, high):
     return at - 1, low, high
 
 
-@numba.njit(nogil=True, inline="always")
+@_inlined
 def prefetch_rows(words, groups, low, high):
     """Prefetch what the next step of a search reads."""
     prefetch(words, np.int64(block_start(groups, low)))

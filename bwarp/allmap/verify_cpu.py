@@ -58,11 +58,15 @@ from bwarp.runtime.uncounted import uncounted
 #: The distance of a stretch that needs more edits than allowed.
 NO_DISTANCE = 255
 
-#: The direction in which bases are compared.
-RIGHT, LEFT = 1, -1
+#: The direction in which bases are compared; int64, so that a function is compiled once for both.
+RIGHT, LEFT = np.int64(1), np.int64(-1)
 
 #: The furthest row of a diagonal that no alignment reaches.
 NOWHERE = -(1 << 30)
+
+
+#: Inlined by LLVM; Numba's inlining takes longer.
+_inlined = numba.njit(nogil=True, forceinline=True)
 
 
 class Compared(NamedTuple):
@@ -82,7 +86,7 @@ class Compared(NamedTuple):
     length: int
 
 
-@numba.njit(nogil=True, inline="always")
+@_inlined
 def agreeing(genome, at, reads, first, most, side):
     """Count agreeing bases, up to `most`, from two positions towards `RIGHT` or `LEFT`."""
     n = np.int64(0)
@@ -102,7 +106,7 @@ def agreeing(genome, at, reads, first, most, side):
     return max(most, np.int64(0))
 
 
-@numba.njit(nogil=True, inline="always")
+@_inlined
 def furthest(same, shorter, longer, most):
     """Return the furthest row with one more edit, at most `most`, from those of three diagonals:
     the same one; the previous one, from which a base of the genome is deleted; and the next one,
@@ -328,9 +332,7 @@ def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
                 low = high = start
                 group_end = to
             if stop - low > len(distances):
-                more = np.empty((2 * (stop - low), width), np.uint8)
-                more[: high - low] = distances[: high - low]
-                distances = more
+                distances = _with_room(distances, high - low, 2 * (stop - low))
             for at in range(high, stop):
                 if 0 < g < e:
                     whole = Compared(at, to - at, begin, length)
@@ -350,7 +352,7 @@ def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
     return found[:n_found]
 
 
-@numba.njit(nogil=True, inline="always")
+@_inlined
 def _diagonal_of(key):
     mask = np.uint64((1 << (_SEGMENT - _DIAGONAL)) - 1)
     return np.int64(key >> np.uint64(_DIAGONAL) & mask) - _BIAS
@@ -399,6 +401,16 @@ def _keep_hits(genome, reads, limits, bounds, pieces, keys, counts):
 
 
 @numba.njit(nogil=True)
+def _with_room(rows, count, room):
+    """Copy the first rows to an array with room for more; slices take two seconds to compile."""
+    more = np.empty((room, rows.shape[1]), rows.dtype)
+    for row in range(count):
+        for k in range(rows.shape[1]):
+            more[row, k] = rows[row, k]
+    return more
+
+
+@numba.njit(nogil=True)
 def _put_loci(item, length, gaps, distances, low, high, found, n_found):
     """Write the loci among the stretches that start from `low` to `high`."""
     for row in range(high - low):
@@ -406,9 +418,7 @@ def _put_loci(item, length, gaps, distances, low, high, found, n_found):
         if k > gaps or not _is_best_start(distances, high - low, row, k, gaps):
             continue
         if n_found == len(found):
-            more = np.empty((2 * n_found, 4), np.int64)
-            more[:n_found] = found
-            found = more
+            found = _with_room(found, n_found, 2 * n_found)
         found[n_found, 0] = item
         found[n_found, 1] = low + row
         found[n_found, 2] = low + row + length + k
@@ -417,7 +427,7 @@ def _put_loci(item, length, gaps, distances, low, high, found, n_found):
     return found, n_found
 
 
-@numba.njit(nogil=True, inline="always")
+@_inlined
 def _value(distance, k):
     """Rank stretches with a common start or end, lower is better; k: length minus the read's."""
     return (np.int64(distance) << 16) + (abs(k) << 1) + (1 if k > 0 else 0)

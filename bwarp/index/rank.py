@@ -196,9 +196,8 @@ def rank_functions(
 # search three times slower.
 
 
-_inlined = numba.njit(nogil=True, inline="always")
-#: LLVM inlines this loop; if Numba did, it would count references to its array.
-_inlined_late = numba.njit(nogil=True, forceinline=True)
+#: Inlined by LLVM. Numba's inlining takes several times as long: callers inline dozens of these.
+_inlined = numba.njit(nogil=True, forceinline=True)
 
 
 @_inlined
@@ -236,7 +235,7 @@ def _load_separators(words, groups, block, code):
 
 _functions = rank_functions(
     _inlined,
-    _inlined_late,
+    _inlined,
     uint64,
     _load_pair,
     load_counts,
