@@ -1,7 +1,7 @@
 """The table functions.tsv: the compiled functions of each kind of run, the slowest first.
 
     kinds       comma-separated kinds of run that call the function
-    seconds     compile time of the function alone, where the table was made
+    seconds     processor time to compile the function, where the table was made
     function    module and name
     types       types of its arguments
 

@@ -25,7 +25,7 @@ def noted(data, program_servers, notes, *lines) -> tuple[str, set]:
     rc, said, _ = next(program_servers).run(command, cwd=data, merged=True)
     assert rc == 0, said
     kind, called = json.loads(notes.read_text())
-    return kind, {(name, types) for name, types, _ in called}
+    return kind, {(name, types) for name, types in called}
 
 
 @pytest.mark.parametrize("name", RUNS)

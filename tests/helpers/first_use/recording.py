@@ -2,6 +2,7 @@
 
 python -m tests.helpers.first_use.recording                 all of `RUNS` and `FURTHER`, in minutes
 python -m tests.helpers.first_use.recording NOTES LINE...   lines in one process, noted in a file
+python -m tests.helpers.first_use.recording --time          time functions read from the input
 """
 
 import json
@@ -10,9 +11,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,10 +20,10 @@ import numba.core.event
 
 import bwarp
 from bwarp.cli import program
+from bwarp.cli.first_use import compiling
 from bwarp.cli.first_use.listed_functions import (
     FURTHER_KIND,
     ListedFunction,
-    listed_functions,
     text_of_types,
     write_table,
 )
@@ -35,42 +35,38 @@ from tests.helpers.first_use.small_data import write_data
 
 
 class _Notes(numba.core.event.Listener):
-    """Records functions called from Python, not those compiled into another function.
-
-    A function that was compiled before is recorded with the time to load it.
-    """
+    """Records functions called from Python, not those compiled into another function."""
 
     def __init__(self):
-        self.seconds: dict[tuple[str, str], float] = {}
+        self.called: set[tuple[str, str]] = set()
+        # How many functions a thread is compiling, each for the one before.
         self._thread = threading.local()
 
     def on_start(self, event) -> None:
-        self._starts().append(time.thread_time())
+        self._thread.depth = self._depth() + 1
 
     def on_end(self, event) -> None:
-        taken = time.thread_time() - self._starts().pop()
-        self._note(event.data["dispatcher"].py_func, event.data["args"], taken)
+        self._thread.depth -= 1
+        self._note(event.data["dispatcher"].py_func, event.data["args"])
 
     def noting(self, load: Callable) -> Callable:
         """Wrap `KeptCode.load_overload` to record what it loads."""
 
         def load_overload(code, signature, context):
-            start = time.thread_time()
             loaded = load(code, signature, context)
             if loaded is not None:
-                types = getattr(signature, "args", signature)
-                self._note(code.function, types, time.thread_time() - start)
+                self._note(code.function, getattr(signature, "args", signature))
             return loaded
 
         return load_overload
 
-    def _note(self, function, types, taken: float) -> None:
-        if not self._starts() and function.__module__.startswith("bwarp."):
-            key = f"{function.__module__}.{function.__qualname__}", text_of_types(tuple(types))
-            self.seconds[key] = taken
+    def _note(self, function, types) -> None:
+        if not self._depth() and function.__module__.startswith("bwarp."):
+            name = f"{function.__module__}.{function.__qualname__}"
+            self.called.add((name, text_of_types(tuple(types))))
 
-    def _starts(self) -> list[float]:
-        return self._thread.__dict__.setdefault("starts", [])
+    def _depth(self) -> int:
+        return getattr(self._thread, "depth", 0)
 
 
 def _record(file: str, lines: Sequence[str]) -> None:
@@ -86,17 +82,26 @@ def _record(file: str, lines: Sequence[str]) -> None:
         # With --debug, the program returns.
         sys.argv = ["bwarp", *line.split(), "--debug", "--backend", "cpu"]
         main()
-    called = [[*key, taken] for key, taken in notes.seconds.items()]
-    Path(file).write_text(json.dumps([kinds[-1], called]))
+    Path(file).write_text(json.dumps([kinds[-1], sorted(notes.called)]))
+
+
+def _time() -> None:
+    """Compile functions like a worker, whether or not their code is stored."""
+    KeptCode.load_overload = KeptCode.save_overload = lambda *_: None
+    compiling._work(sys.stdin)
+
+
+def _seconds_of(functions: Sequence[tuple[str, str]]) -> list[float]:
+    """Return the processor time that a worker takes for each function."""
+    jobs = "".join(f"{json.dumps(['function', *one])}\n" for one in functions)
+    command = [sys.executable, "-m", __spec__.name, "--time"]
+    timed = subprocess.run(command, input=jobs, capture_output=True, text=True, check=True)
+    return [float(line) for line in timed.stdout.split()]
 
 
 def record_all() -> None:
     """Run all lines of both lists, and write the table."""
     kinds = defaultdict(set)
-    seconds = defaultdict(float)
-    # Compiled functions are loaded; their recorded compile times are kept.
-    for one in listed_functions():
-        seconds[one.function, one.types] = one.seconds
     paths = str(Path(bwarp.__file__).parent.parent)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -107,9 +112,8 @@ def record_all() -> None:
             command = [sys.executable, "-m", __spec__.name, notes, *lines]
             subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": paths}, check=True)
             ran, called = json.loads(notes.read_text())
-            for function, types, taken in called:
+            for function, types in called:
                 kinds[function, types].update(kinds_of_all or [ran])
-                seconds[function, types] = max(taken, seconds[function, types])
 
         def note_each(group: str) -> None:
             for number, line in enumerate(RUNS[group]):
@@ -126,11 +130,22 @@ def record_all() -> None:
             # Some runs read the outputs of others.
             note_further("indexes")
             list(pool.map(note_further, [group for group in FURTHER if group != "indexes"]))
-    write_table(ListedFunction(tuple(sorted(kinds[key])), seconds[key], *key) for key in kinds)
+            write_table(_listed(kinds, pool))
+
+
+def _listed(kinds: Mapping[tuple[str, str], set[str]], pool) -> Iterator[ListedFunction]:
+    """Time the functions called in runs of these kinds."""
+    threads = available_threads()
+    parts = [sorted(kinds)[first::threads] for first in range(threads)]
+    for part, seconds in zip(parts, pool.map(_seconds_of, parts), strict=True):
+        for one, taken in zip(part, seconds, strict=True):
+            yield ListedFunction(tuple(sorted(kinds[one])), taken, *one)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
+    if sys.argv[1:] == ["--time"]:
+        _time()
+    elif sys.argv[1:]:
         _record(sys.argv[1], sys.argv[2:])
     else:
         record_all()

@@ -16,6 +16,9 @@ def _lines(program: str, *parts: tuple[str, ...]) -> tuple[str, ...]:
 
 _PAIRS, _SINGLE = "-1 1.fq -2 2.fq", "-1 single.fq"
 
+#: Without reads of more than 250 bases, whose scores need functions that other reads do not.
+_SHORT_PAIRS, _SHORT_SINGLE = "-1 short.1.fq -2 short.2.fq", "-1 short.fq"
+
 #: Usual runs of programs. Each line is a kind of run (`bwarp.cli.first_use.listed_functions`),
 #: whose first use compiles its functions in parallel.
 RUNS = {
@@ -31,24 +34,27 @@ RUNS = {
         "pairs --references windows.fa --queries reads.fa -o pairs.tsv",
     ),
     "mapped pairs": (
-        *_lines(f"map --index index {_PAIRS}", ("-o pairs.sam", "-o pairs.bam")),
-        f"map --index index {_PAIRS} -o unit.bam --sort --stats unit.stats.json",
+        *_lines(f"map --index index {_SHORT_PAIRS}", ("-o pairs.sam", "-o pairs.bam")),
+        f"map --index index {_SHORT_PAIRS} -o unit.bam --sort --stats unit.stats.json",
         "merge unit.bam -o sample.bam",
-        f"map --index index {_PAIRS} -o marked.bam --sort --mark-duplicates",
+        f"map --index index {_SHORT_PAIRS} -o marked.bam --sort --mark-duplicates",
         *_lines(
-            f"map --index index {_PAIRS} --mode end-to-end",
+            f"map --index index {_SHORT_PAIRS} --mode end-to-end",
             ("-o whole.sam", "-o whole.bam", "-o whole.bam --sort"),
         ),
     ),
     "mapped single reads": _lines(
-        f"map --index index {_SINGLE}",
+        f"map --index index {_SHORT_SINGLE}",
         ("", "--mode end-to-end"),
         ("-o single.sam", "-o single.bam", "-o single.bam --sort"),
     ),
     "every locus of reads": (
-        *_lines(f"allmap --index index --edits 4 {_SINGLE}", ("-o 1.bam", "-o 1.tsv")),
-        *_lines(f"allmap --index index --edits 4 {_PAIRS}", ("-o 2.bam", "-o 2.tsv")),
-        *_lines("allmap --index index --edits 4 --extension local -o local.bam", (_SINGLE, _PAIRS)),
+        *_lines(f"allmap --index index --edits 4 {_SHORT_SINGLE}", ("-o 1.bam", "-o 1.tsv")),
+        *_lines(f"allmap --index index --edits 4 {_SHORT_PAIRS}", ("-o 2.bam", "-o 2.tsv")),
+        *_lines(
+            "allmap --index index --edits 4 --extension local -o local.bam",
+            (_SHORT_SINGLE, _SHORT_PAIRS),
+        ),
     ),
     "a database search": (
         "search --queries proteins.fa --database database.fa -o hits.tsv --evalue"
@@ -83,8 +89,8 @@ RUNS = {
     "products of primers": ("primers --index index --pairs primers.tsv -o products.tsv",),
 }
 
-#: Runs with other options, and of programs that compile little. `bwarp compile` compiles their
-#: functions; otherwise the first run compiles each when it is called.
+#: Runs with other options or longer reads, and of programs that compile little. `bwarp compile`
+#: compiles their functions; otherwise the first run compiles each when it is called.
 FURTHER = {
     "indexes": (
         "index genome.fa -o rare.index --occ-rate 128 --sa-rate 8",
@@ -207,6 +213,7 @@ FURTHER = {
             ),
         ),
         f"allmap --index index --edits 4 {_SINGLE} -o a.bam --extension semiglobal",
+        f"allmap --index index --edits 4 {_SINGLE} -o a.bam --extension local",
     ),
     "the chain": (
         "batch-reads -1 1.fq -2 2.fq -o batches --batch-size 1000",

@@ -11,6 +11,7 @@ _COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
 
 #: Scores of the shortest reads fit into 8 bits, those of the longest only into 16.
 _SINGLE_LENGTHS = (36, 75, 100, 250, 600)
+_LONGEST_SHORT = 250
 
 
 def write_data(folder: Path) -> None:
@@ -19,6 +20,8 @@ def write_data(folder: Path) -> None:
     ============================  =================================================================
     genome.fa                     two contigs with a repeat, a tandem repeat and a run of N
     1.fq, 2.fq, single.fq         reads with mismatches and gaps, some split, some random
+    short.1.fq, short.2.fq        the pairs of reads with at most 250 bases
+    short.fq                      such reads of single.fq
     both.fq, 1.fq.gz, 2.fq.gz     the pairs in one file, and compressed
     comments.1.fq, comments.2.fq  the pairs with tags in their headers
     long.fq                       reads of thousands of bases
@@ -39,9 +42,13 @@ def write_data(folder: Path) -> None:
     pairs = [_pair(rng, one, two, number) for number in range(400)]
     _write_fastq(folder / "1.fq", [first for first, _ in pairs])
     _write_fastq(folder / "2.fq", [second for _, second in pairs])
+    short = [pair for pair in pairs if max(map(len, pair)) <= _LONGEST_SHORT]
+    for end in (0, 1):
+        _write_fastq(folder / f"short.{end + 1}.fq", [pair[end] for pair in short])
     starts = [(int(rng.integers(11_000)), length) for length in _SINGLE_LENGTHS * 50]
     singles = [_changed(rng, one[at : at + length], _DNA) for at, length in starts]
     _write_fastq(folder / "single.fq", singles)
+    _write_fastq(folder / "short.fq", [read for read in singles if len(read) <= _LONGEST_SHORT])
 
     _write_more_reads(folder, rng, one, pairs)
 
