@@ -31,9 +31,12 @@ def liu(results: str):
                 whole, search = LIU[line["data_set"]]
                 limit = f"at most {line['max_hits']}" if line["max_hits"] else "all"
                 seconds = (line["whole_seconds"], line["search_seconds"])
+                machine = machine_of(line)
+                if line["locate"] == "hybrid":
+                    machine += ", positions by the CPU"
                 yield (
                     line["data_set"], reference_of(line), line["algorithm"], limit,
-                    machine_of(line), f"{line['kmers']:,}", f"{line['hits']:,}",
+                    machine, f"{line['kmers']:,}", f"{line['hits']:,}",
                     *(f"{significant(scale * one)} s" for one in seconds),
                     f"{whole[0]:g} / {whole[1]:g} s", f"{search[0]:g} / {search[1]:g} s",
                 ), [line]  # fmt: skip
