@@ -57,7 +57,7 @@ def plurals(checkout) -> set[str]:
         for _, tree in sources(checkout)
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "counted"
-        if isinstance(node.args[1], ast.Constant)
+        if len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
     }
 
 
