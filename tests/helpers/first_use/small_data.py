@@ -47,6 +47,8 @@ def write_data(folder: Path) -> None:
         _write_fastq(folder / f"short.{end + 1}.fq", [pair[end] for pair in short])
     starts = [(int(rng.integers(11_000)), length) for length in _SINGLE_LENGTHS * 50]
     singles = [_changed(rng, one[at : at + length], _DNA) for at, length in starts]
+    # Within the tandem repeat.
+    singles += [one[at : at + 100] for at in (12_920, 12_930)]
     _write_fastq(folder / "single.fq", singles)
     _write_fastq(folder / "short.fq", [read for read in singles if len(read) <= _LONGEST_SHORT])
 
