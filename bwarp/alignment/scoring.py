@@ -163,9 +163,9 @@ def matrix_scoring(name: str, gap_open: int, gap_extend: int) -> Scoring:
     EDNAFULL).
 
     All protein matrices are over `AMINO_ACIDS`, so that encoded sequences suit all of them. Letters
-    that a matrix lacks are treated as in NCBI: selenocysteine U is scored as C and pyrrolysine O as
-    X; J (leucine or isoleucine) has the mean of I and L, rounded up; B and Z are X; and X and *
-    have the lowest score of the matrix.
+    that a matrix lacks are treated as NCBI treats them: selenocysteine U is scored as C and
+    pyrrolysine O as X; J (leucine or isoleucine) has the mean of I and L, rounded up; B and Z are
+    X; and X and * have the lowest score of the matrix.
     """
     letters, matrix = _named_matrix(name)
     code_of_byte = np.full(256, 255, np.uint8)

@@ -160,7 +160,8 @@ def opaque(typingctx, a):
 
     If a condition does not change in a loop, the compiler duplicates the loop and evaluates the
     condition before it. If threads of a warp then disagree, the warp runs both loops and
-    synchronises at every shuffle, at half the speed. A condition on an opaque number stays inside.
+    synchronises at every shuffle, at half the speed. A condition on an opaque number stays inside
+    the loop.
     """
 
     def codegen(context, builder, _signature, arguments):

@@ -352,7 +352,7 @@ def merge_part(source, target, begin, n, width, first):
 
 @cuda.jit(device=True)
 def sort_list(numbers, spare, begin, end):
-    """Sort numbers[begin:end], with spare[begin:end] as buffer. All lanes of a warp call it.
+    """Sort numbers[begin:end], with spare[begin:end] as a buffer. All lanes of a warp must call it.
 
     Numbers are uint64 below 2**63 - 1. On return, every lane sees the sorted numbers.
     """

@@ -592,9 +592,7 @@ _WORD = 32
 
 
 def difference_cover(period: int) -> np.ndarray:
-    """Return positions below a period such that every distance, modulo it, occurs between two of
-    them.
-    """
+    """Return positions below `period` so that two of them are at every distance modulo `period`."""
     r = 0
     while 24 * r * r + 36 * r + 13 < period:
         r += 1

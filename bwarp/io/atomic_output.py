@@ -184,7 +184,7 @@ def part_folder(path: Path) -> Iterator[Path]:
 
 
 def is_standard_output(path: str | os.PathLike) -> bool:
-    """Return whether a path is ``-``, or the system's name of standard output.
+    """Return whether a path is ``-`` or one of the system's names for standard output.
 
     Opening by name would truncate a file to which a shell appends.
     """

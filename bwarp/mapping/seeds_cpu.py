@@ -356,7 +356,8 @@ def differences_of_rest(differences, all_located, n_seeds, n_shared, length, k):
 def likely_score(bound, length, match):
     """Return the likely score of a locus that was not located; both engines use it.
 
-    For a short read, every mismatch may be one that must be there.
+    For a short read, this is the bound itself: the locus may have only the mismatches that it must
+    have.
     """
     times = LIKELY if length >= SHORT_READ else 1
     return max(int64(0), times * bound - (times - 1) * match * length)

@@ -58,7 +58,7 @@ class Search:
 
 
 def search_of(reference: Reference, guides: Guides, pam: Pam, options: SiteOptions) -> Search:
-    """Make the search for sites next to PAMs of one length."""
+    """Prepare the search for sites next to PAMs of one length."""
     codes = guides.codes_from_pam(pam.side)
     # Sites on the strand for which the PAM is written are read backwards if it is at the 3' end.
     as_written = BACKWARD if pam.side == 3 else FORWARD

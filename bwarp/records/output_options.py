@@ -208,9 +208,10 @@ def is_readable_by_samtools(fasta: str) -> bool:
 
 
 def naming_reference(header: BamHeader, fasta: str | None) -> BamHeader:
-    """Add the path of the FASTA to every @SQ record, as UR, if samtools can read the file.
+    """Add the path of the FASTA file to every @SQ record, as UR, if samtools can read the file.
 
-    samtools reads the sequences there; nothing else in a header of bwarp contains a path.
+    samtools reads the sequences from this path. Nothing else in a header that bwarp writes contains
+    a path.
     """
     if fasta is None or not is_readable_by_samtools(fasta):
         return header

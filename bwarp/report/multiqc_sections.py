@@ -248,9 +248,9 @@ def truth_section(truths: Mapping[str, Mapping]) -> dict:
     return _section(
         "truth",
         "Correct and incorrect reads",
-        "The names of simulated reads hold their origin. Each point keeps the reads of at least "
-        "some mapping quality, from 0 at the right to 60 at the left. Higher means more reads "
-        "within 20 bases of their origin, further left means fewer reads elsewhere.",
+        "The names of simulated reads contain their origin. Each point counts only the reads with "
+        "a minimum mapping quality, from 0 at the right to 60 at the left. Higher points have more "
+        "reads within 20 bases of their origin; points further left have fewer reads elsewhere.",
         "linegraph",
         curves,
         {

@@ -226,7 +226,7 @@ def engine_used(engine: str) -> str:
 
 
 def engine_in(log: str) -> str:
-    """Return the engine that the program that wrote a log used, or "" if it does not say."""
+    """Return the engine named in the log of a program, or "" if the log names none."""
     named = re.findall(f"^{engine_used('(cpu|cuda)')}$", log, re.MULTILINE)
     return named[-1] if named else ""
 

@@ -373,7 +373,7 @@ def _tables_of(device: DeviceIndex, search: Search, k: int, length: int) -> Sear
 
 
 def start_strings(search: Search, length: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """List what a search may have matched when its string is `length` bases long.
+    """List the sets of mismatches that a search may have when its string has `length` bases.
 
     Returns
     -------

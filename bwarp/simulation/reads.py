@@ -271,7 +271,7 @@ def _make_reads(codes, offsets, variants, model, reads, start, stop):
 
 @numba.njit
 def _draw_fragment(offsets, key, model, shortest):
-    """Return begin, end and contig of a fragment at a random start; it may extend past the contig.
+    """Return the start, end and contig of a random fragment, which may extend past its contig.
 
     The length is normal: the sum of twelve uniform 16-bit draws, exact on every machine.
     """

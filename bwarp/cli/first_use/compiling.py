@@ -98,7 +98,7 @@ def _source_of(program: str) -> Path:
 
 
 def _compile(jobs: Sequence[Job], processes: int) -> None:
-    """Let workers process the jobs one after the other."""
+    """Distribute the jobs among worker processes."""
     # Kernels of several programs are one job.
     seconds = {json.dumps(job): max(taken, 0.1) for taken, job in jobs}
     processes = min(processes, len(seconds))
