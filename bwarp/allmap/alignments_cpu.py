@@ -338,7 +338,7 @@ def with_gaps(
     align_pairs: Callable[[np.ndarray, Mode], Alignments],
     bases_at_once: int,
 ) -> LocusAlignments:
-    """Join alignments without gaps and those of the loci where gaps may score more.
+    """Join alignments without gaps with those of the loci where gaps may score more.
 
     Parameters
     ----------

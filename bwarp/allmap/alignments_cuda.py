@@ -198,8 +198,9 @@ def _copied(blocks, starts, lengths, host_lengths: np.ndarray) -> DeviceSequence
 def count_differing(
     genome: uint32[::1], reads: uint32[::1], loci: LocusArrays, differing: int32[::1]
 ):
-    """Count the differing bases of loci as long as their reads. One thread per locus, which reads
-    the bases of both once.
+    """Count the differing bases of loci that are as long as their reads.
+
+    One thread per locus, which reads the bases of both once.
     """
     i = cuda.grid(1)
     if i < loci.begins.size:

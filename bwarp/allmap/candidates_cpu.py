@@ -202,7 +202,7 @@ def _bound(genome, reads, items, hits, positions, segments, bounds, by):
 
 @numba.njit(nogil=True, inline="always")
 def prefetch_window(genome, bounds, diagonal):
-    """Prefetch what is read of the genome on a diagonal."""
+    """Prefetch the part of the genome that is read on a diagonal."""
     block = max(diagonal, 0) >> 6
     prefetch(genome, _WORDS * block)
     prefetch(genome, _WORDS * block + 8)

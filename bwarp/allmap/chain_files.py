@@ -11,9 +11,9 @@
 A file starts with a chunk of reads, followed by a frame `searched`: the reads that the round
 searches, their edits, and the mismatches of their parts. Frames of hits follow, each with as many
 items as are processed at a time; the last step replaces hits by loci. Counters (`COUNTS`) are
-carried along. The first line holds the limits of the search and the genome of the index; in a file
-of seeds also p, because another job may sample the index anew before they are located; in a file of
-loci also how reads were aligned, and the maximum number of loci of the reads that were aligned.
+carried along. The first line holds the limits of the search and the genome of the index. In a file
+of seeds, it also holds p, because another job may resample the index before they are located. In a
+file of loci, it also holds how reads were aligned, and the maximum number of loci of such reads.
 
 Values used as indices by compiled code are checked on reading, because files may come from
 elsewhere.
@@ -456,7 +456,7 @@ def _keys(items: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def check_most_loci(reader: ChunkFileReader, max_places: int, paired: bool) -> None:
-    """Reject loci of which some that are to be written are not aligned."""
+    """Reject a file of loci without the alignments of some loci that are to be written."""
     most = aligned_of_file(reader).max_places
     if most and paired:
         raise UsageError(
@@ -466,7 +466,7 @@ def check_most_loci(reader: ChunkFileReader, max_places: int, paired: bool) -> N
     if most and not 0 < max_places <= most:
         raise UsageError(
             f"--loci {reader.path}: reads with more loci than {most:,} are not aligned: use "
-            f"--max-places {most} or less"
+            f"--max-places from 1 to {most}"
         )
 
 

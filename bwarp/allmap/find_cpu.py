@@ -107,7 +107,7 @@ class LociFinder:
         extension: Extension | None,
         loci: FoundLoci,
     ) -> LocusAlignments:
-        """Align the reads of a batch at loci of theirs; see `bwarp.allmap.alignments_cpu.align`."""
+        """Align the reads of a batch at their loci; see `bwarp.allmap.alignments_cpu.align`."""
         genome = self._genome.blocks
         return alignments_cpu.align(genome, both, blocks, offsets, loci, self._options, extension)
 

@@ -164,7 +164,7 @@ class LociFinder:
         extension: Extension | None,
         loci: FoundLoci,
     ) -> LocusAlignments:
-        """Align the reads of a batch at loci of theirs; alignments as on the CPU.
+        """Align the reads of a batch at their loci; alignments as on the CPU.
 
         The reads are copied to the GPU once more, a byte per base: keeping them there between turns
         would take memory for every chunk under way.
@@ -295,7 +295,7 @@ def search_group(
     both : device array, dtype=uint8
         The reads on both strands.
     halvings : int
-        How often the batches were halved, for lack of memory.
+        How many times the batches were halved for lack of memory.
     """
     if mismatches:
         elements = list_elements(device.plan.work_bytes >> halvings)
@@ -536,7 +536,7 @@ class VerifyingSteps:
 
 
 def _in_pieces(work: Callable, count: int, turn: AbstractContextManager, step: int = 1) -> list:
-    """Call ``work(first, last)`` on ranges of items, as few as fit into the memory of the GPU, that
+    """Call ``work(first, last)`` on as few ranges of items as the memory of the GPU allows; ranges
     start at multiples of `step`.
     """
     with turn:

@@ -17,8 +17,8 @@ counted. All other bases of the piece are mismatched or inserted, an edit each, 
 bases in common.
 
 **Pieces.** Short pieces show differences that cancel out in a long one. The window's additional
-bases hide differences, and each window has ``2 * gaps`` of them: the pieces are longer, the more
-gaps are allowed.
+bases hide differences, and each window has ``2 * gaps`` of them. Therefore, the more gaps are
+allowed, the longer the pieces.
 
 **Prefix sums.** The counts of a window are the difference of two sums. There is a sum per block of
 bases, of four counts in one number:
@@ -88,7 +88,7 @@ def _sum_before(blocks, sums, at):
 
 @numba.njit(nogil=True, inline="always")
 def _common(one, other):
-    """Return how many bases two stretches have in common, at most."""
+    """Return the maximum number of bases that two stretches can share."""
     n = np.int64(0)
     for shift in range(0, 32, 8):
         in_one = np.int64(one >> np.uint64(shift) & np.uint64(255))

@@ -51,7 +51,7 @@ def _sum_before(blocks, at):
 
 @cuda.jit(device=True)
 def _common(one, other):
-    """Return how many bases two stretches have in common, at most."""
+    """Return the maximum number of bases that two stretches can share."""
     n = int64(0)
     for shift in range(0, 32, 8):
         in_one = int64(one >> uint32(shift)) & int64(255)

@@ -226,7 +226,7 @@ def _fill_records(given, rows, contig_starts, columns):
 
 @compiled
 def _name_mates(given, rows, contig_starts, rows_of_loci, columns):
-    """Fill what names the mates of pairs: the other locus of a proper pair, or the mate's primary
+    """Fill the columns that name mates: the other locus of a proper pair, or the mate's primary
     record. A read without a locus is at the position of its mate.
     """
     given, columns = uncounted((given, columns))

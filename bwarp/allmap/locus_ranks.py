@@ -1,6 +1,6 @@
 """Rank the loci of each read: the primary one, and its mapping quality.
 
-The primary locus is one with the fewest edits; the read's number draws one from several. The
+The primary locus has the fewest edits; a hash of the read's number draws one from several. The
 mapping quality is the probability that the read comes from there, if each additional edit is a
 thousand times less likely. Besides the loci found, one more locus is assumed, with one edit more
 than searched:

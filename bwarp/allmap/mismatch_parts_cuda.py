@@ -53,7 +53,7 @@ class FoundIntervals(NamedTuple):
 
 
 def list_elements(work_bytes: int) -> int:
-    """Return the elements of the lists of a search in the memory of a batch of reads.
+    """Return the number of elements of the lists of a search in the memory of a batch of reads.
 
     The lists take half of it, and leave the other half to the intervals that are found.
     """

@@ -26,7 +26,7 @@ class Extension:
 
     @property
     def arguments(self) -> dict[str, str | int]:
-        """The arguments with which `extension_of` returns the same."""
+        """The arguments for which `extension_of` returns an equal extension."""
         scoring = self.scoring
         match, mismatch = scoring.match_mismatch
         return {

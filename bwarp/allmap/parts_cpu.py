@@ -350,7 +350,7 @@ def search_mismatch_parts(
         Item 2 i + 1 is the reverse complement of item 2 i.
     n_parts : ndarray, shape=(n_items,), dtype=int64
 
-    An ambiguous base is searched as A; hits then have as few mismatches, or fewer.
+    An ambiguous base is searched as A, which adds no mismatches to a hit.
     """
     offsets, starts, ends = cut_evenly(items.lengths, n_parts)
     found = []
@@ -382,7 +382,7 @@ def cut_evenly(
 def forward_parts(
     offsets: np.ndarray, starts: np.ndarray, ends: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield each length of the parts with the numbers of those parts of forward items, dtype int64.
+    """Yield each length of parts, with the numbers of its parts of forward items, dtype int64.
 
     Search schemes search both strands of a part at once, so these suffice.
     """
@@ -591,7 +591,7 @@ _HIT_COST = 0.155
 
 
 def best_mismatches(length: int, edits: int, gaps: int, text_length: int) -> int:
-    """Return the mismatches per part that make the search fastest, on random text."""
+    """Return the mismatches per part with which the search of random text is fastest."""
     if gaps == edits:
         return 0
     best, least = 0, np.inf

@@ -3,8 +3,8 @@
     TSV   query  reference  start  end  strand  score  edits  identity  cigar
     BED   reference  start  end  query  score  strand             score = 1000 x identity
 
-Positions are 0-based, ends exclusive. The identity is the part of the columns of the alignment that
-are equal bases.
+Positions are 0-based, ends exclusive. The identity is the fraction of the columns of the alignment
+with equal bases.
 """
 
 from collections.abc import Sequence

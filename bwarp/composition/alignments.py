@@ -9,12 +9,13 @@ both finds windows of both strands. A window is aligned on the strand that flagg
 
 D is the maximum distance of a hit. An alignment with at most D / 2 edits is never missed if a
 window fits at its start: each edit adds at most 2 to the distance of that window, so the window is
-a hit; and the alignment ends at most D / 2 bases behind it.
+a hit; and the alignment ends at most D / 2 bases after it.
 
 Neighbouring windows see the same locus, all or part of it. A window that cuts off the left of a
-locus finds a worse alignment with the same end, one that cuts off the right a worse alignment with
-the same start. Therefore, from all alignments of a query on a strand with the same end only the
-best is kept, then the same for starts. Only alignments kept by the first step are traced.
+locus finds a worse alignment with the same end, and one that cuts off the right finds a worse
+alignment with the same start. Therefore, of all alignments of a query on a strand with the same
+end, only the best is kept, and then only the best of those with the same start. Only alignments
+kept by the first step are traced.
 """
 
 from collections.abc import Iterable, Iterator

@@ -100,7 +100,7 @@ class ChunkedIndex(StoredReference):
 
     @property
     def chunk_bases(self) -> int:
-        """The bases of a chunk; of all chunks but perhaps the last."""
+        """The number of bases per chunk; the last chunk may have fewer."""
         return self.description["chunk_bases"]
 
     @property
@@ -180,7 +180,7 @@ def prepare_chunks(
     Parameters
     ----------
     gpus : int
-        Each GPU, of up to this many, gets some of the chunks; with 1, the current GPU gets all.
+        Up to this many GPUs share the chunks; with 1, the current GPU gets all.
     """
     numbers = np.arange(len(index.chunks))
     if backend != "cuda":
@@ -191,7 +191,7 @@ def prepare_chunks(
     on_each = on_each_of([partial(_prepared_here, index, prepare, part) for part in parts])
     first = on_each[0][0].ready()
     chunks = counted(numbers.size, "chunk")
-    plan = f"{chunks}, up to {len(on_each[0])} on a GPU; the first: {first.plan}"
+    plan = f"{chunks}, up to {len(on_each[0])} per GPU; the first: {first.plan}"
     return _prepared(index, on_each, plan)
 
 

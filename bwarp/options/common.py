@@ -46,7 +46,7 @@ GPUS = Option(
 SPREAD = yes_no(
     "spread",
     "distribute the chunks of an index in chunks over the GPUs of `--gpus`, so that each holds a "
-    "part of the reference. The results are the same; without a GPU, it has no effect",
+    "part of the reference. The results are the same; without a GPU, the option has no effect",
     only=PROGRAM,
 )
 

@@ -61,7 +61,7 @@ _PAM = Option(
 )  # fmt: skip
 
 _CHUNKS_IN_WORKFLOW = (
-    ". An index in chunks is built once, and spread over the GPUs of a job with several"
+    ". The index in chunks is built once, and distributed over the GPUs if a job has several"
 )
 
 SEEDS = Task({"": (
@@ -116,8 +116,8 @@ SEEDS = Task({"": (
     yes_no("site_sequence", "add a column site: the bases of the hit, on its strand"),
     Option(
         "chunk_bases", CHUNK,
-        "search the reference in chunks of this many bases: for references whose index exceeds "
-        "the memory of a GPU. The results are the same",
+        "search the reference in chunks of this many bases: for references whose index fits on "
+        "several GPUs but not on one. The results are the same",
         only=CONFIGURATION,
         in_workflow=_CHUNKS_IN_WORKFLOW,
     ),
@@ -263,7 +263,7 @@ MEMS = Task({"": (
         "chunk_bases", CHUNK,
         "search the reference in chunks of this many bases: for references whose index exceeds "
         "the memory of the host or the GPU. The results are the same",
-        in_program=". Each chunk is indexed for this run; `bwarp index --chunk-bases` stores the "
+        in_program=". Every run indexes the chunks anew; `bwarp index --chunk-bases` stores their "
         "indexes",
         in_workflow=_CHUNKS_IN_WORKFLOW,
     ),
@@ -308,7 +308,8 @@ SCAN = Task({"": (
     yes_no(
         "align",
         "scan both strands, and write alignments of the queries, best first, instead of windows: "
-        "each whole query with each of its windows, extended by the maximum distance of a hit",
+        "each whole query is aligned with each of its windows, extended on both sides by the "
+        "maximum distance of a hit",
     ),
     Option(
         "min_score", Whole(-(2**30), 2**30), "with `--align`, minimum score of an alignment",

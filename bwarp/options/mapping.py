@@ -308,9 +308,9 @@ ALLMAP = Task({
         ),
         Option(
             "filter", OneOf(("auto", "histogram", "kmers", "both", "off")),
-            "lower bounds of edits that drop candidates before verification: `histogram`: from the "
-            "counts of A, C, G and T, `kmers`: from 4-mers; `auto`: `kmers`. The results are the "
-            "same",
+            "lower bounds of the edits by which candidates are dropped before verification: "
+            "`histogram`: from the counts of A, C, G and T; `kmers`: from 4-mers; `both`: from "
+            "both; `auto`: `kmers`. The results are the same",
             "auto",
             in_workflow='; `"off"` omits the job that does it',
         ),

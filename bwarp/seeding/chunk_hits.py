@@ -1,4 +1,4 @@
-"""Find hits of k-mers in the chunks of a reference, on one engine or several GPUs, and join them.
+"""Find hits of k-mers in the chunks of a reference, on the CPU or on GPUs, and join them.
 
 Chunks (`bwarp.index.chunks`) overlap by one base less than the longest k-mer, so each hit is
 entirely in the chunk where it starts, and may be found once more, in the overlap of the chunk

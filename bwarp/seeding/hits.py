@@ -113,7 +113,7 @@ class FoundSeeds:
         The k-mers over the limit, in order.
     over_counts : ndarray, dtype=int64
         The number of hits of each of them. If the search stops at the limit, one more than the
-        limit, the minimum that is known of all of them.
+        limit, which each of them has at least.
     hits : iterator of SeedHits
         All hits of the other k-mers, in parts, as there may be too many for memory.
     """

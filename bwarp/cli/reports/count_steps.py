@@ -1,8 +1,8 @@
-"""Write a table of what each step of the chain takes, gives and drops for a sample, and its time.
+"""Write a table of what each step of the chain takes, gives and drops for a sample, with its time.
 
 A row has the step, its engine, the numbers that it takes and gives, and the seconds of its jobs
-over all batches as measured by Snakemake, excluding compilation. With --page, a page has the same
-as a picture.
+over all batches as measured by Snakemake, excluding compilation. --page also writes a page with the
+table and a picture of it.
 """
 
 import os

@@ -47,8 +47,8 @@ def parse_options():
         chunk_file("reads", "bwarp batch-reads"),
         chunk_file("candidates", "bwarp filter-candidates or bwarp locate-seeds", ON_STDIN),
         ALLMAP["max_places"]._replace(
-            help="do not align reads with more loci, which are then only counted; not for pairs, "
-            "whose limit is that of bwarp write-alignments; 0: no limit"
+            help="do not align reads with more loci than this; 0: no limit. Omit it for pairs, for "
+            "which bwarp write-alignments applies the limit"
         ),
         *ALLMAP.only(*LOCI_ALIGNED, "B"),
         output("LOCI", "file to write"),

@@ -1,8 +1,8 @@
 """Look up the positions of the hits of bwarp seed-reads in the suffix array.
 
-The third step of the chain; it runs on the CPU. If the index has got another sampling rate since
-bwarp seed-reads, LF steps lead to the rows that are sampled now. The output is a chunk file; - is
-standard output.
+The third step of the chain; it runs on the CPU. If the sampling rate of the index has
+changed since bwarp seed-reads, further LF steps lead to the rows that are sampled now. The output
+is a chunk file; - is standard output.
 """
 
 from bwarp.allmap.chain_files import options_of_file, rows_of_frame, stored_options

@@ -506,9 +506,9 @@ def test_reads_with_many_loci_need_no_alignment(folder, tmp_path, most):
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ((), "reads with more loci than 2 are not aligned: use --max-places 2 or less"),
+        ((), "reads with more loci than 2 are not aligned: use --max-places from 1 to 2"),
         (("--max-places", "3"),
-         "reads with more loci than 2 are not aligned: use --max-places 2 or less"),
+         "reads with more loci than 2 are not aligned: use --max-places from 1 to 2"),
         (("--max-places", "1", "--insert-size", "160,8"),
          "proper pairs require the alignments of all loci: use bwarp extend-candidates without "
          "--max-places"),

@@ -61,7 +61,7 @@ def batch_size_flags(wildcards, input):
 def group_of_batch(wildcards):
     """Return the group of the steps of a batch: one job on a cluster, and none on this machine.
 
-    In a storage every step is a job, because groups there have not been tested.
+    With a storage, each step is a job, because groups have not been tested with one.
     """
     return None if STORAGE or jobs_run_here() else "allmap_batch"
 
