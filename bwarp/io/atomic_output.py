@@ -374,14 +374,15 @@ def _locked(path: Path) -> Iterator[None]:
             if os.path.samestat(os.fstat(lock), os.stat(name)):
                 break
         os.close(lock)
-    try:
-        yield
-    finally:
-        name.unlink(missing_ok=True)
-        with suppress(OSError):
-            # Closing does not unlock if this process has forked in the meantime.
-            fcntl.flock(lock, fcntl.LOCK_UN)
-        os.close(lock)
+    with undone_if_ended(lambda: name.unlink(missing_ok=True)):
+        try:
+            yield
+        finally:
+            name.unlink(missing_ok=True)
+            with suppress(OSError):
+                # Closing does not unlock if this process has forked in the meantime.
+                fcntl.flock(lock, fcntl.LOCK_UN)
+            os.close(lock)
 
 
 def _check(path: Path, own: Sequence[str]) -> None:
