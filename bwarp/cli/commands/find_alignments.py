@@ -52,11 +52,12 @@ def main(options):
     compression = compression_for(options.compress, backend)
     compression.begin(WHILE_MAPPING)
     size = reads_a_chunk(backend, task)
-    chunks = chunks_of_files(files, size, options.threads)
-    chunks = read_ahead(pairs_alone(options.first[0], chunks))
     index = load_index(options.index)
     # Compile in parallel before anything compiles on its own.
     compile_first(backend, options, *files.names)
+    # Read the first chunks while the genome is loaded.
+    chunks = chunks_of_files(files, size, options.threads)
+    chunks = read_ahead(pairs_alone(options.first[0], chunks))
     load_on = partial(load, index, task, threads=options.threads, gpus=options.gpus)
     _, engine = or_on_cpu(options.backend, backend, load_on, say)
     certificate = Certificate()
