@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.allmap.alignments_cpu import LocusAlignments
@@ -21,14 +20,8 @@ from bwarp.allmap.options import FoundLoci
 from bwarp.bam.compression_engine import ON_HOST, WHEN_MAPPED, Compression
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.fields import (
-    FIRST,
     HI,
-    LAST,
-    MATE_REVERSE,
-    MATE_UNMAPPED,
     NH,
-    PAIRED,
-    PROPER,
     REVERSE,
     RG,
     SECONDARY,
@@ -54,6 +47,8 @@ from bwarp.records.alignment_records import (
     no_secondary_hits,
 )
 from bwarp.records.bam_records_cpu import bam_records, sam_header
+from bwarp.records.record_layout import contig_at
+from bwarp.records.record_rules import pair_flags, template_length
 from bwarp.records.record_text import OtherHit, end_text, put_integer_tag, put_other_hit, put_tag
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
@@ -219,7 +214,7 @@ def _fill_records(given, rows, contig_starts, columns):
             continue
         start = given.starts[locus]
         columns.flags[row] |= REVERSE if given.strands[locus] else 0
-        columns.contigs[row] = np.searchsorted(contig_starts, start, side="right") - 1
+        columns.contigs[row] = contig_at(contig_starts, start)
         columns.positions[row], columns.spans[row] = start, given.ends[locus] - start
         columns.scores[row] = given.scores[locus]
 
@@ -237,28 +232,23 @@ def _name_mates(given, rows, contig_starts, rows_of_loci, columns):
     for row in range(reads.size):
         read, locus = reads[row], loci[row]
         mate = first_rows[read ^ 1]
-        columns.flags[row] |= PAIRED | (LAST if read & 1 else FIRST)
-        if locus >= 0 and given.pair_numbers.size and given.pair_numbers[locus] > 0:
+        is_proper = locus >= 0 and given.pair_numbers.size > 0 and given.pair_numbers[locus] > 0
+        if is_proper:
             mate = rows_of_loci[given.mates[locus]]
-            columns.flags[row] |= PROPER
-            # From the outermost base to that of the mate, both included, as in `map`.
-            ahead = _first_base(given, loci[mate]) - _first_base(given, locus)
-            columns.template_lengths[row] = ahead + np.sign(ahead)
         columns.mates[row] = mate
         other = loci[mate]
-        if other < 0:
-            columns.flags[row] |= MATE_UNMAPPED
-        elif given.strands[other]:
-            columns.flags[row] |= MATE_REVERSE
-        if locus < 0 <= other:
-            start = given.starts[other]
+        start, reverse = np.int64(-1), np.uint8(0)
+        if other >= 0:
+            start, reverse = given.starts[other], given.strands[other]
+        columns.flags[row] |= pair_flags(read & 1, is_proper, start, reverse)
+        if is_proper:
+            columns.template_lengths[row] = template_length(
+                given.starts[locus], given.strands[locus], columns.spans[row],
+                start, reverse, columns.spans[mate],
+            )  # fmt: skip
+        elif locus < 0 <= other:
             columns.positions[row] = start
-            columns.contigs[row] = np.searchsorted(contig_starts, start, side="right") - 1
-
-
-@numba.njit(nogil=True, inline="always")
-def _first_base(given, locus):
-    return given.ends[locus] - 1 if given.strands[locus] else given.starts[locus]
+            columns.contigs[row] = contig_at(contig_starts, start)
 
 
 class _ListedLoci(NamedTuple):

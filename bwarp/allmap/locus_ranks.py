@@ -30,7 +30,7 @@ _HIGHEST = 60
 #: The number of edits added to ends that are not a pair.
 _APART = 2
 
-#: How likely a locus is with `_FEWER` edits fewer than the best one, and so on with more.
+#: How likely a locus is, by its edits minus those of the best one: from `-_FEWER` on.
 _FEWER = 2 * MOST_EDITS
 _WEIGHTS = 10.0 ** (-3.0 * np.arange(-_FEWER, 2 * _FEWER).clip(-100, 100))
 
