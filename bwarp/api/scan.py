@@ -9,7 +9,7 @@ import pandas as pd
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.sequences import Sequences, refuse_nothing, sequence_batches
 from bwarp.api.tables import frame, named
-from bwarp.composition.alignment_text import ALIGNMENT_HEADER, strands_of
+from bwarp.composition.alignment_text import ALIGNMENT_HEADER, unnamed_columns
 from bwarp.composition.alignments import (
     WindowAlignments,
     alignment_rules,
@@ -149,17 +149,8 @@ def _refuse_too_many(groups: list[QueryGroups], hits: list[np.ndarray], most: in
 
 
 def _columns(rows: WindowAlignments, queries, references) -> tuple:
-    return (
-        named(queries, rows.queries),
-        named(references, rows.references),
-        rows.starts,
-        rows.ends,
-        strands_of(rows),
-        rows.scores,
-        rows.edits,
-        rows.matches / rows.columns,
-        rows.cigars,
-    )
+    names = named(queries, rows.queries), named(references, rows.references)
+    return *names, *unnamed_columns(rows)
 
 
 def _parts(blocks: Iterator[HitBlock], queries, references, starts) -> Iterator[tuple]:

@@ -26,8 +26,15 @@ ALIGNMENT_SCHEMA = pa.schema(
 )
 
 
-def strands_of(rows: WindowAlignments) -> np.ndarray:
-    """Return + or - for each alignment."""
+def unnamed_columns(rows: WindowAlignments) -> tuple[np.ndarray, ...]:
+    """Return the columns of `ALIGNMENT_SCHEMA` after the names of query and reference."""
+    return (
+        rows.starts, rows.ends, _strands_of(rows), rows.scores, rows.edits,
+        rows.matches / rows.columns, rows.cigars,
+    )  # fmt: skip
+
+
+def _strands_of(rows: WindowAlignments) -> np.ndarray:
     return np.where(rows.reverse, "-", "+")
 
 
@@ -63,13 +70,7 @@ def alignment_table(rows: WindowAlignments, queries: pa.Array, references: pa.Ar
     columns = [
         pa.DictionaryArray.from_arrays(rows.queries.astype(np.int32), queries),
         pa.DictionaryArray.from_arrays(rows.references.astype(np.int32), references),
-        rows.starts,
-        rows.ends,
-        strands_of(rows),
-        rows.scores,
-        rows.edits,
-        rows.matches / rows.columns,
-        rows.cigars,
+        *unnamed_columns(rows),
     ]
     return pa.Table.from_arrays(
         [
@@ -86,7 +87,7 @@ def _positions(rows: WindowAlignments, queries, references) -> tuple:
         [references[reference] for reference in rows.references.tolist()],
         rows.starts.tolist(),
         rows.ends.tolist(),
-        strands_of(rows).tolist(),
+        _strands_of(rows).tolist(),
     )
 
 
