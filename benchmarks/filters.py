@@ -25,9 +25,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from frame.environment import gpu_name
-from frame.options import add_folder, large_file, new_parser, read_options, skip_without_gpu
-from frame.results import Results
+from frame.options import add_folder, large_file, new_parser, read_options
+from frame.results import results_of_backend
 from frame.simulated import run_script
 
 from bwarp.allmap import find_cpu
@@ -193,10 +192,6 @@ def clock_of(backend: str) -> Callable:
 
 if __name__ == "__main__":
     options = parse_options()
-    gpu = {}
-    if options.backend == "cuda":
-        skip_without_gpu()
-        gpu["gpu"] = gpu_name()
-    results = Results(options.output, **gpu)
+    results = results_of_backend(options.output, options.backend)
     for line in measure(options):
         results.add(**line)

@@ -20,9 +20,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from frame.environment import gpu_name
-from frame.options import add_folder, large_file, new_parser, read_options, skip_without_gpu
-from frame.results import Results
+from frame.options import add_folder, large_file, new_parser, read_options
+from frame.results import results_of_backend
 from frame.simulated import make_genome, make_index
 
 from bwarp.allmap import find_cpu
@@ -124,10 +123,6 @@ def timed_batches(finder, codes: np.ndarray, offsets: np.ndarray, repeats: int) 
 
 if __name__ == "__main__":
     options = parse_options()
-    gpu = {}
-    if options.backend == "cuda":
-        skip_without_gpu()
-        gpu["gpu"] = gpu_name()
-    results = Results(options.output, **gpu)
+    results = results_of_backend(options.output, options.backend)
     for line in measure(options):
         results.add(**line)

@@ -5,9 +5,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from frame.environment import origin
+from frame.environment import gpu_name, origin
+from frame.options import skip_without_gpu
 
-__all__ = ["Results", "overwrite"]
+__all__ = ["Results", "overwrite", "results_of_backend"]
 
 #: Longer lists are only written to the file.
 LONGEST_SHOWN = 400
@@ -28,6 +29,14 @@ class Results:
         print(*(words for words in shown if len(words) <= LONGEST_SHOWN), flush=True)
         with open(self.path, "a") as file:
             file.write(json.dumps(self.common | line) + "\n")
+
+
+def results_of_backend(path: Path, backend: str) -> Results:
+    """Return the results of an engine, with the name of its GPU; end the program if it has none."""
+    if backend != "cuda":
+        return Results(path)
+    skip_without_gpu()
+    return Results(path, gpu=gpu_name())
 
 
 def overwrite(path: Path, lines: Iterable[dict]) -> None:
