@@ -32,7 +32,6 @@ def small():
         LocusOptions(2, strata=1, filter="off"),
         LocusOptions(4, filter="histogram"),
         LocusOptions(4, gaps=0, filter="histogram"),
-        LocusOptions(31, filter="histogram"),
         LocusOptions(4, gaps=1, filter="both"),
         LocusOptions(6, gaps=1),
         LocusOptions(5, gaps=0),
@@ -47,6 +46,11 @@ def small():
 def test_as_the_cpu(small, options, hits):
     index, reads = small
     assert_as_the_cpu(index, reads, options, hits)
+
+
+def test_parts_of_three_bases(small):
+    index, reads = small
+    assert_as_the_cpu(index, reads[:60], LocusOptions(31, filter="histogram"))
 
 
 def assert_as_the_cpu(index, reads, options, hits=None):
