@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time the search for all loci of reads on the CPU against Yara and RazerS 3, in turns.
+"""Time the search for all loci of reads on the CPU against other programs, in turns.
 
     python benchmarks/allmap.py -o benchmarks/results/allmap_cpu.jsonl
     python benchmarks/allmap.py -o benchmarks/results/allmap_cpu.jsonl --length 100 --report best
@@ -7,7 +7,8 @@
 Reads of 100 and 150 bases come from human chr20, or from a simulated genome if it is missing. The
 programs search all loci within 4 and 3 % of edits, or only the best, from FASTQ to BAM with
 existing indexes. Yara and RazerS 3 (apt install seqan-apps) run with options for full sensitivity;
-RazerS 3 gets one read in fifty, because it scans the genome once per few reads.
+RazerS 3 gets one read in fifty, because it scans the genome once per few reads. Columba is built
+from its repository, with the programs columba and columba_build on PATH; it writes SAM.
 
 The loci of each other program are compared with those of bwarp, in both directions: a locus is
 covered if the other program has a locus of the same read and strand with at most as many edits,
@@ -64,17 +65,21 @@ def measure(options):
         if found("yara_mapper"):
             command = ["yara_indexer", reference, "-o", work / "yara"]
             made["yara"] = run_program(command, cwd=work).wall
+        if found("columba"):
+            command = ["columba_build", "-r", work / "columba", "-f", reference]
+            made["columba"] = run_program(command, cwd=work).wall
         for length, percent in SETS:
             if options.length not in (None, length):
                 continue
             reads = simulated(reference, work, options.reads, length)
             for report in [options.report] if options.report else REPORTS:
-                commands = commands_of(work, reference, index, reads, percent, report, options)
+                commands = commands_of(
+                    work, reference, index, reads, length, percent, report, options
+                )
                 what = f"{report} loci within {percent} % edits of "
                 what += f"{options.reads:,} reads of {length} b"
-                yield from take_turns(
-                    what, reference, commands, length * percent // 100, made, options
-                )
+                edits = length * percent // 100
+                yield from take_turns(what, reference, commands, edits, made, options)
 
 
 def simulated(reference: Path, work: Path, n_reads: int, length: int) -> Path:
@@ -84,10 +89,11 @@ def simulated(reference: Path, work: Path, n_reads: int, length: int) -> Path:
     return reads
 
 
-def commands_of(work, reference, index, reads, percent, report, options) -> dict:
+def commands_of(work, reference, index, reads, length, percent, report, options) -> dict:
     """Return commands and outputs by program."""
     threads = str(options.threads)
-    out = {name: work / f"{name}.bam" for name in ("bwarp", "yara")} | {"razers3": work / "r.sam"}
+    out = {name: work / f"{name}.bam" for name in ("bwarp", "yara")}
+    out |= {name: work / f"{name}.sam" for name in ("columba", "razers3")}
     commands = {
         "bwarp": script(
             "find_alignments", "--index", index, "-1", reads, "-o", out["bwarp"], "--edits",
@@ -99,6 +105,12 @@ def commands_of(work, reference, index, reads, percent, report, options) -> dict
         commands["yara"] = [
             "yara_mapper", work / "yara", reads, "-e", percent, "-s", strata, "-sa", "record", "-y",
             "full", "-t", threads, "-o", out["yara"],
+        ]  # fmt: skip
+    if found("columba"):
+        limit = ("-e", length * percent // 100) if report == "all" else ("-I", 100 - percent)
+        commands["columba"] = [
+            "columba", "-r", work / "columba", "-f", reads, "-a", report, *limit, "-m", "edit",
+            "-t", threads, "-o", out["columba"],
         ]  # fmt: skip
     if report == "all" and found("razers3"):
         few = work / f"few_{reads.name}"

@@ -34,6 +34,7 @@ PEERS = {
     "yara_mapper": Peer("apt install seqan-apps", ("yara_mapper", "--version")),
     "razers3": Peer("apt install seqan-apps", ("razers3", "--version")),
     "rabema_evaluate": Peer("apt install seqan-apps", ("rabema_evaluate", "--version")),
+    "columba": Peer("https://github.com/biointec/columba", ("columba", "--help")),
     "parasail": Peer("pip install parasail", distribution="parasail"),
     "edlib": Peer("pip install edlib", distribution="edlib"),
     "sassy": Peer("pip install sassy-rs", distribution="sassy-rs"),
