@@ -95,6 +95,33 @@ def matches_on_gpu(lines: Lines) -> Table:
     return table(["reads, reference", "kind", "one strand", "both strands"], results, rows())
 
 
+def chunks_on_gpus(lines: Lines) -> Table:
+    """Draw a row per index and number of GPUs: matches, k-mers, and whole programs."""
+    results = "spread_gpus.jsonl"
+
+    def rows():
+        kinds: dict[tuple, list[dict]] = {}
+        for line in lines(results):
+            if "index" in line:
+                kinds.setdefault((line["chunks"], line["index"], line["gpus"]), []).append(line)
+        for (chunks, index, gpus), some in kinds.items():
+            what = "the whole index" if index == "whole" else f"{chunks} chunks"
+            where = f"{gpus} GPU{'s' * (gpus > 1)}" if gpus else "one chunk at a time on 1 GPU"
+            seconds = {
+                line.get("kind", line.get("set", "program")): line.get("seconds", 0) for line in some
+            }
+            program = next(line["program_s"] for line in some if "program_s" in line)
+            cells = (
+                f"{significant(1000 * seconds[name])} ms" if name in seconds else ""
+                for name in ("mumreference", "maxmatch", "S15", "S20", "S30")
+            )
+            yield (f"{what}, {where}", *cells, f"{program:.2f} s"), some
+
+    heads = ["index", "`mumreference`", "`maxmatch`", "15-mers", "20-mers, 1 mismatch",
+             "30-mers, 2 mismatches", "`bwarp mems`"]  # fmt: skip
+    return table(heads, results, rows())
+
+
 def loci(lines: Lines) -> Table:
     results = "allmap_cpu.jsonl"
 
@@ -102,12 +129,13 @@ def loci(lines: Lines) -> Table:
         for (what, _), job in jobs_of(lines(results)).items():
             cells = (
                 f"{job[name]['seconds']:.2f} s, {job[name]['loci']:,} loci" if name in job else ""
-                for name in ("bwarp", "yara")
+                for name in ("bwarp", "yara", "columba")
             )
             few = f"{job['razers3']['seconds']:.2f} s" if "razers3" in job else ""
             yield (what, *cells, few), list(job.values())
 
-    heads = ["what", "bwarp", "Yara `-y full`", "RazerS 3 `-rr 100`, a fiftieth of the reads"]
+    heads = ["what", "bwarp", "Yara `-y full`", "Columba `-m edit`, to SAM",
+             "RazerS 3 `-rr 100`, a fiftieth of the reads"]  # fmt: skip
     return table(heads, results, rows())
 
 
@@ -340,6 +368,7 @@ TABLES = {
     "seeds on a GPU": seeds_on_gpu,
     "matches": beside("job", "mems_cpu.jsonl", "mummer"),
     "matches on a GPU": matches_on_gpu,
+    "chunks on GPUs": chunks_on_gpus,
     "loci": loci,
     "mismatches within parts": seed_mismatches,
     "filters": filters,
