@@ -19,7 +19,11 @@ from bwarp.bam.bgzf import BLOCK_BYTES
 from bwarp.bam.compression_engine import ON_HOST, Compression, filled
 from bwarp.bam.index import IndexBuilder, RecordLoci, record_loci
 from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
+
+#: Minimum number of records that a thread looks up.
+_LEAST = 1 << 16
 
 
 class BlockWriter:
@@ -47,7 +51,7 @@ class BlockWriter:
         #: Whether nvCOMP makes the blocks; the caller may then compress on the GPU as well.
         self.compresses_on_gpu = compression.on_gpu
         self._index = index
-        threads = min(threads, compression.most_threads)
+        self._threads = threads = min(threads, compression.most_threads)
         self._pool = ThreadPoolExecutor(threads)
         # Indexing records is a separate job from compressing their blocks.
         self._most_jobs = (3 if index is None else 6) * threads
@@ -75,7 +79,12 @@ class BlockWriter:
         data = read_only(data)
         if order is None:
             order = np.arange(starts.size - 1, dtype=np.uint32)
-        bounds = np.concatenate([[0], np.cumsum(np.diff(starts)[order])])
+        bounds = np.zeros(order.size + 1, np.int64)
+        for_each_range(
+            lambda first, stop: _list_lengths(starts, order, first, stop, bounds[1:]),
+            order.size, self._threads, _LEAST,
+        )  # fmt: skip
+        np.cumsum(bounds, out=bounds)
         rest, total, none = self._rest, int(bounds[-1]), np.empty(0, np.uint8)
         whole = (rest.size + total) // BLOCK_BYTES * BLOCK_BYTES
         step = self._blocks_a_job * BLOCK_BYTES
@@ -186,6 +195,14 @@ class BlockWriter:
     def _take_ends(self, ends: np.ndarray) -> None:
         self._addresses.extend([self._file_at, *(self._file_at + ends[:-1]).tolist()])
         self._file_at += int(ends[-1])
+
+
+@compiled
+def _list_lengths(starts, order, first, stop, lengths):
+    """Write the lengths of some records in order."""
+    for row in range(first, stop):
+        record = order[row]
+        lengths[row] = starts[record + 1] - starts[record]
 
 
 def _copy(data: np.ndarray, out: np.ndarray) -> None:
