@@ -4,27 +4,30 @@ Every message is one sentence that says what is wrong, where (file, line or reco
 to type or do instead. Programs print it as their last line and exit with `exit_code`.
 """
 
+#: Exit codes of all programs besides 0; 128 and more are signals, as in a shell.
+DATA, USAGE, MEMORY, DISK = 1, 2, 3, 4
+
 
 class BwarpError(Exception):
     """A problem that the user can correct; never a bug in bwarp."""
 
-    exit_code = 1
+    exit_code = DATA
 
 
 class InputError(BwarpError):
     """A file or its contents cannot be used."""
 
-    exit_code = 1
-
 
 class UsageError(BwarpError):
     """An option or a config value cannot be used."""
 
-    exit_code = 2
+    exit_code = USAGE
 
 
 class GpuMemoryError(UsageError):
     """The GPU has too little memory for the request; `reason` is the message without the remedy."""
+
+    exit_code = MEMORY
 
     def __init__(self, reason: str):
         super().__init__(f"{reason}: use --backend cpu, or a GPU with more memory")

@@ -2,7 +2,7 @@
 
 import errno
 
-from bwarp.errors import BwarpError
+from bwarp.errors import DATA, DISK, MEMORY, BwarpError
 from bwarp.runtime.backend import is_gpu_memory_error
 
 _FULL = "the disk is full: free some space, or write elsewhere, and run again"
@@ -28,24 +28,29 @@ _OF_NUMBER = {
 }
 
 
+#: Errors that end when there is more room on the disk.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def explanation(error: BaseException) -> tuple[str, int] | None:
     """Return a sentence and the exit code for an error, or None if it is a bug of bwarp."""
     if isinstance(error, BwarpError):
         return str(error), error.exit_code
-    sentence = _sentence(error)
-    return None if sentence is None else (sentence, 1)
-
-
-def _sentence(error: BaseException) -> str | None:
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return "out of memory: give the job more memory, or use a smaller input"
+        return "out of memory: give the job more memory, or use a smaller input", MEMORY
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
-        return "cannot start another thread: give the job more memory, or use fewer --threads"
+        return (
+            "cannot start another thread: give the job more memory, or use fewer --threads", MEMORY
+        )  # fmt: skip
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        return where + (_OF_NUMBER.get(error.errno) or error.strerror or str(error))
+        sentence = where + (_OF_NUMBER.get(error.errno) or error.strerror or str(error))
+        return sentence, DISK if error.errno in _NO_ROOM else DATA
     if isinstance(error, ModuleNotFoundError):
-        return f"the Python package {error.name} is required: pip install {error.name}"
+        return f"the Python package {error.name} is required: pip install {error.name}", DATA
     if is_gpu_memory_error(error):
-        return "the GPU is out of memory: stop other programs that use it, or use --backend cpu"
+        return (
+            "the GPU is out of memory: stop other programs that use it, or use --backend cpu",
+            MEMORY,
+        )
     return None

@@ -1,7 +1,7 @@
 """The frame that every program runs in: exit codes, one-line errors, common options.
 
 A program is a function of parsed arguments. `run_program` calls it and reports every error as one
-line on standard error, with exit code 2 for usage errors, 1 for data errors and 130 for Ctrl-C.
+line on standard error, with the exit code that `bwarp.errors` gives it, and 130 for Ctrl-C.
 Tracebacks are shown only with --debug, because they do not help users.
 """
 
@@ -33,6 +33,14 @@ from bwarp.runtime.compiler import event
 from bwarp.runtime.progress import announce_compilation, quietly, say, write_line
 from bwarp.runtime.signals import ended_by_signals
 from bwarp.runtime.threads import available_threads
+
+
+_CODES = """
+
+exit codes:
+  0 success, 1 unusable data, 2 unusable option, 3 out of memory (of the host or
+  of the GPU), 4 out of disk space, 130 Ctrl-C, 143 SIGTERM
+"""
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -94,7 +102,7 @@ def program_parser(
         description="\n\n".join(
             textwrap.fill(paragraph, 80) for paragraph in description.split("\n\n")
         ),
-        epilog="examples:\n" + textwrap.indent(textwrap.dedent(examples).strip(), "  "),
+        epilog="examples:\n" + textwrap.indent(textwrap.dedent(examples).strip(), "  ") + _CODES,
         formatter_class=_Formatter,
         allow_abbrev=False,
     )

@@ -98,20 +98,20 @@ def test_several_gpus_where_there_is_none(monkeypatch, capsys, requested, gpus, 
             "characters)",
         ),
         ("raise OSError(5, 'Input/output error', 'a.fa')", 1, "a.fa: Input/output error"),
-        ("raise MemoryError", 1, "out of memory: give the job more memory, or use a smaller input"),
+        ("raise MemoryError", 3, "out of memory: give the job more memory, or use a smaller input"),
         (
             "raise OSError(12, 'Cannot allocate memory')",
-            1,
+            3,
             "out of memory: give the job more memory, or use a smaller input",
         ),
         (
             'raise RuntimeError("can\'t start new thread")',
-            1,
+            3,
             "cannot start another thread: give the job more memory, or use fewer --threads",
         ),
         (
             "raise type('CudaAPIError', (Exception,), {})('CUDA_ERROR_OUT_OF_MEMORY')",
-            1,
+            3,
             "the GPU is out of memory: stop other programs that use it, or use --backend cpu",
         ),
         (
@@ -218,7 +218,7 @@ def test_full_disk_under_standard_output(run):
     with open("/dev/full", "w") as full:
         rc, _, stderr = run("print('table')", stdout=full)
     assert (rc, stderr) == (
-        1,
+        4,
         "prog.py: error: the disk is full: free some space, or write elsewhere, and run again\n",
     )
 

@@ -120,7 +120,7 @@ def test_no_writer_makes_a_missing_folder(given, tmp_path, what):
 
 
 def check_refusal(done, pattern, left=()):
-    assert done.rc == 1 or (done.rc == 2 and "hits would take" in done.last_line), done
+    assert done.rc == 4 or (done.rc == 2 and "hits would take" in done.last_line), done
     assert re.search(pattern, done.last_line), done
     assert "Traceback" not in done.said
     assert done.left == list(left)
