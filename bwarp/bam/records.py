@@ -24,7 +24,7 @@ class Records:
     starts : ndarray, shape=(n + 1,), dtype=int64
         Start of each record, and the end of the last.
     keys : ndarray, shape=(n,), dtype=uint64
-        Sort keys (see `bwarp.bam.external_sort`).
+        Sort keys (see `bwarp.bam.sort_keys`).
     """
 
     data: np.ndarray

@@ -395,7 +395,7 @@ class DeviceRecords:
     starts : device array, shape=(count + 1,), dtype=uint32
         Start of each record, and the end of the last.
     keys : device array, shape=(count,), dtype=uint64
-        Sort keys (see `bwarp.bam.external_sort`).
+        Sort keys (see `bwarp.bam.sort_keys`).
     count, n_bytes : int
     gpu : int
         Number of the GPU among those visible to CUDA.

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, HARD_CLIP
-from bwarp.bam.external_sort import sort_keys
+from bwarp.bam.sort_keys import sort_keys
 from bwarp.bam.fields import (
     AS,
     FLOAT,

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.alignment.pairs import INSERTION, SOFT_CLIP
-from bwarp.bam.external_sort import NO_POSITION
+from bwarp.bam.sort_keys import NO_POSITION
 from bwarp.bam.fields import (
     AS,
     FIXED_BYTES,

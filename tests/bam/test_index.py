@@ -4,7 +4,7 @@ import numpy as np
 import pysam
 import pytest
 
-from bwarp.bam.external_sort import sorted_order
+from bwarp.bam.sort_keys import sorted_order
 from bwarp.bam.sorted_file import indexed_bam_file
 from tests.helpers.cases.small_bam_records import header_of, joined, random_record, record
 

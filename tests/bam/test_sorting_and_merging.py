@@ -8,10 +8,11 @@ import pysam
 import pytest
 
 from bwarp.bam import external_sort
-from bwarp.bam import external_sort as sort_order
+from bwarp.bam import sort_keys as sort_order
 from bwarp.bam.bgzf import read_bgzf
-from bwarp.bam.external_sort import NO_POSITION, RecordSorter, sorted_order, whole_records
+from bwarp.bam.external_sort import RecordSorter, whole_records
 from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
+from bwarp.bam.sort_keys import NO_POSITION, sorted_order
 from bwarp.bam.sorted_file import bam_file, indexed_bam_file
 from bwarp.errors import InputError
 from bwarp.io.compressed_files import read_binary_blocks

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from bwarp.bam.external_sort import sort_keys
+from bwarp.bam.sort_keys import sort_keys
 from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records, first_bin
 

@@ -1,0 +1,439 @@
+"""Rules of duplicate reads over BAM records, those of Picard MarkDuplicates; both engines use them.
+
+A template is a pair with both ends mapped, or a single mapped end: a read without a mate, or with
+an unmapped mate. One record defines it: the primary record of the single end, or that of the end of
+a pair which comes first in a sorted file. It contains all that is needed, as MC holds the mate's
+CIGAR and ms the mate's score:
+
+    group     library of the read group, and optionally the value of a tag such as a UMI
+    ends      contig, position and strand of the 5' end of each read, if no base were clipped
+    score     sum of the base qualities of at least 15 of both reads
+
+Templates of the same group with the same ends are duplicates of each other. All records of a
+template have the same hash of their name, by which their flags are set.
+
+The functions run on both engines: they neither allocate memory nor raise exceptions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import int64, uint64
+
+from bwarp.bam.fields import (
+    ARRAY,
+    CHARACTER,
+    CONTIG_AT,
+    DUPLICATE,
+    FIRST,
+    FIXED_BYTES,
+    FLAG_AT,
+    FLOAT,
+    HEXADECIMAL,
+    INT8,
+    INT16,
+    INT32,
+    LENGTH_AT,
+    MATE_CONTIG_AT,
+    MATE_POSITION_AT,
+    MATE_REVERSE,
+    MATE_UNMAPPED,
+    MC,
+    MS,
+    NAME_BYTES_AT,
+    NO_QUALITY,
+    OPERATIONS_AT,
+    PAIRED,
+    POSITION_AT,
+    REVERSE,
+    RG,
+    SECONDARY,
+    SIZE_BYTES,
+    SUPPLEMENTARY,
+    TEXT,
+    UINT8,
+    UINT16,
+    UINT32,
+    UNMAPPED,
+)
+from bwarp.bam.records import get_int16, get_int32
+from bwarp.runtime.compiled_code import compiled
+
+#: What a record is for its template: nothing, the record that defines a single end or a pair, an
+#: unmapped read, or a secondary or supplementary record; or its fields are inconsistent, or it is
+#: of a pair but lacks MC or ms.
+NOTHING, SINGLE, PAIR, UNMAPPED_READ, NOT_PRIMARY, DAMAGED, WITHOUT_MATE = range(7)
+
+#: Lower qualities do not count.
+LEAST_QUALITY = 15
+
+#: Maximum score of a read, so that Picard's 16-bit score of a pair cannot overflow.
+MOST_SCORE = (1 << 15) // 2 - 1
+
+#: Bits of a position of an end, which may be before or after its contig, and what is added to it.
+_POSITION_BITS, _POSITION_OFFSET = 33, 1 << 31
+
+#: The duplicate flag in the higher byte of the flags.
+_DUPLICATE_BIT = DUPLICATE >> 8
+
+
+class Grouping(NamedTuple):
+    """How templates are grouped.
+
+    Attributes
+    ----------
+    read_groups : ndarray, shape=(n,), dtype=uint64
+        Hashes of the IDs of the read groups, sorted.
+    libraries : ndarray, shape=(n,), dtype=int64
+        The number of the library of each.
+    unknown_library : int
+        The number of the library of all other reads.
+    barcode_tag : int
+        Templates with different values of this tag are not duplicates; 0 for no tag.
+    """
+
+    read_groups: uint64[::1]
+    libraries: int64[::1]
+    unknown_library: int
+    barcode_tag: int
+
+
+class Template(NamedTuple):
+    """What a record states of its template.
+
+    Attributes
+    ----------
+    kind : int
+        NOTHING to DAMAGED. Only SINGLE and PAIR have the fields other than the group; the group of
+        NOTHING and DAMAGED is 0.
+    name : uint64
+        Hash of the name.
+    group : uint64
+        The number of the library in the higher half, a hash of the barcode in the lower.
+    first, second : uint64
+        The smaller and the larger end; the second of a single end is 0.
+    score : int
+    """
+
+    kind: int
+    name: int
+    group: int
+    first: int
+    second: int
+    score: int
+
+
+class _Tags(NamedTuple):
+    """The tags of a record: hashes of RG and the barcode (0: none), MC's offset and ms (-1: none).
+
+    `end` is the end of the last tag, beyond the record if it is damaged.
+    """
+
+    read_group: int
+    barcode: int
+    mate_cigar: int
+    mate_score: int
+    end: int
+
+
+# --------------------------------------------------------------------------------------------------
+# Hashes.
+
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_EIGHT, _HALF = np.uint64(8), np.uint64(32)
+
+
+@compiled(inline="always")
+def mixed(state, word):
+    """Return a state of a hash that has taken one more word, both uint64."""
+    state = (state ^ word) * _ODD
+    return state ^ state >> _HALF
+
+
+@compiled
+def hash_bytes(data, first, stop, seed):
+    """Return a 64-bit hash of the bytes ``[first, stop)``, which is never 0."""
+    state = mixed(np.uint64(seed), np.uint64(stop - first))
+    at = np.uint64(first)
+    for _ in range((stop - first) >> 3):
+        word = np.uint64(0)
+        for i in range(8):
+            word |= np.uint64(data[at + np.uint64(i)]) << np.uint64(8 * i)
+        state = mixed(state, word)
+        at += _EIGHT
+    word = np.uint64(0)
+    for i in range((stop - first) & 7):
+        word |= np.uint64(data[at + np.uint64(i)]) << np.uint64(8 * i)
+    # Twice, so that the last bytes reach all bits.
+    state = mixed(mixed(state, word), np.uint64(0))
+    return max(state, np.uint64(1))
+
+
+# --------------------------------------------------------------------------------------------------
+# Tags.
+
+
+@compiled
+def _tag_end(data, at, stop):
+    """Return the end of the tag at `at`; more than `stop` if the record ends before."""
+    kind = data[at + 2]
+    at += 3
+    if kind in (TEXT, HEXADECIMAL):
+        while at < stop and data[at] != 0:
+            at += 1
+        return at + 1
+    count = np.int64(1)
+    if kind == ARRAY:
+        if at + 5 > stop:
+            return stop + 1
+        kind = data[at]
+        count = get_int32(data, at + 1) & 0xFFFFFFFF
+        at += 5
+    if kind in (UINT8, INT8, CHARACTER):
+        return at + count
+    if kind in (UINT16, INT16):
+        return at + 2 * count
+    if kind in (UINT32, INT32, FLOAT):
+        return at + 4 * count
+    return stop + 1
+
+
+@compiled
+def _integer(data, at):
+    """Return the integer whose kind is at `at`, or -1 for other kinds and negative integers."""
+    kind = data[at]
+    if kind == UINT8 or (kind == INT8 and data[at + 1] < 128):
+        return np.int64(data[at + 1])
+    if kind == UINT16 or (kind == INT16 and data[at + 2] < 128):
+        return get_int16(data, at + 1)
+    if kind == UINT32:
+        return get_int32(data, at + 1) & 0xFFFFFFFF
+    if kind == INT32:
+        return max(get_int32(data, at + 1), np.int64(-1))
+    return np.int64(-1)
+
+
+@compiled
+def _read_tags(data, at, stop, barcode_tag):
+    """Return the `_Tags` in the bytes ``[at, stop)`` of a record."""
+    none = np.uint64(0)
+    read_group, barcode = none, none
+    mate_cigar, mate_score = np.int64(-1), np.int64(-1)
+    while at + 3 < stop:
+        end = _tag_end(data, at, stop)
+        if end > stop:
+            return _Tags(none, none, mate_cigar, mate_score, end)
+        name, kind = get_int16(data, at), data[at + 2]
+        if name == MC and kind == TEXT:
+            mate_cigar = at + 3
+        elif name == MS:
+            mate_score = _integer(data, at + 2)
+        elif name == RG and kind == TEXT:
+            read_group = hash_bytes(data, at + 3, end - 1, none)
+        if name == barcode_tag:
+            barcode = hash_bytes(data, at + 2, end, none)
+        at = end
+    return _Tags(read_group, barcode, mate_cigar, mate_score, at)
+
+
+@compiled
+def _tags_begin(data, start):
+    """Return where the tags of the record at `start` begin; maybe beyond its end if damaged."""
+    at = start + SIZE_BYTES
+    length = get_int32(data, at + LENGTH_AT)
+    if length < 0:
+        return np.int64(1) << 62
+    at += FIXED_BYTES + np.int64(data[at + NAME_BYTES_AT])
+    at += 4 * get_int16(data, start + SIZE_BYTES + OPERATIONS_AT)
+    return at + (length + 1) // 2 + length
+
+
+@compiled
+def _library(read_group, grouping):
+    """Return the number of the library of a read group, by binary search."""
+    read_groups = grouping.read_groups
+    low, high = np.int64(0), np.int64(read_groups.size)
+    while low < high:
+        middle = (low + high) // 2
+        if read_groups[middle] < read_group:
+            low = middle + 1
+        else:
+            high = middle
+    if low < read_groups.size and read_groups[low] == read_group:
+        return grouping.libraries[low]
+    return np.int64(grouping.unknown_library)
+
+
+# --------------------------------------------------------------------------------------------------
+# Names.
+
+
+@compiled
+def _name_hash(data, start, read_group, grouping):
+    """Return the hash of a record's name, and of its read group if there are several.
+
+    Different templates have the same hash with a probability of 2^-64 per pair of templates.
+    """
+    at = start + SIZE_BYTES
+    stop = at + FIXED_BYTES + max(np.int64(data[at + NAME_BYTES_AT]) - 1, 0)
+    # As in Picard, reads of different read groups may have the same name.
+    seed = read_group if grouping.read_groups.size > 1 else np.uint64(0)
+    return hash_bytes(data, at + FIXED_BYTES, stop, seed)
+
+
+@compiled
+def record_name(data, start, grouping):
+    """Return the hash of the name of the record at `start`, as in its `Template`."""
+    read_group = np.uint64(0)
+    if grouping.read_groups.size > 1:
+        stop = start + SIZE_BYTES + get_int32(data, start)
+        tags = _read_tags(data, _tags_begin(data, start), stop, np.int64(0))
+        read_group = tags.read_group
+    return _name_hash(data, start, read_group, grouping)
+
+
+# --------------------------------------------------------------------------------------------------
+# Ends and scores.
+
+
+@compiled(inline="always")
+def pack_end(contig, position, reverse):
+    """Return an end as a uint64; on the same position, forward comes before reverse."""
+    own = (position + _POSITION_OFFSET) & ((1 << _POSITION_BITS) - 1)
+    return np.uint64(contig) << np.uint64(_POSITION_BITS + 1) | np.uint64(own << 1 | reverse)
+
+
+@compiled
+def _own_end(data, start, contig, position, reverse):
+    """Return the 5' end of the record at `start`, from its CIGAR."""
+    at = start + SIZE_BYTES
+    count = get_int16(data, at + OPERATIONS_AT)
+    at += FIXED_BYTES + np.int64(data[at + NAME_BYTES_AT])
+    before, span, after = np.int64(0), np.int64(0), np.int64(0)
+    for i in range(count):
+        value = get_int32(data, at + 4 * i) & 0xFFFFFFFF
+        kind = value & 15
+        if kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8:
+            span += value >> 4
+        elif kind == 4 or kind == 5:
+            if span == 0:
+                before += value >> 4
+            else:
+                after += value >> 4
+    return pack_end(contig, position + span + after - 1 if reverse else position - before, reverse)
+
+
+@compiled
+def _mate_end(data, at, contig, position, reverse):
+    """Return the 5' end of the mate, from its CIGAR in the text at `at`, which ends with 0."""
+    length, before, span, after = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    while data[at] != 0:
+        letter = np.int64(data[at])
+        if 48 <= letter <= 57:
+            length = 10 * length + letter - 48
+        else:
+            if letter == 77 or letter == 68 or letter == 78 or letter == 61 or letter == 88:
+                # M, D, N, = and X.
+                span += length
+            elif letter == 83 or letter == 72:
+                # S and H.
+                if span == 0:
+                    before += length
+                else:
+                    after += length
+            length = np.int64(0)
+        at += 1
+    return pack_end(contig, position + span + after - 1 if reverse else position - before, reverse)
+
+
+@compiled
+def _score(data, first, stop):
+    """Return the score of a read with the qualities ``[first, stop)``."""
+    total = np.int64(0)
+    for i in range(np.uint64(first), np.uint64(stop)):
+        quality = np.int64(data[i])
+        total += quality if LEAST_QUALITY <= quality < NO_QUALITY else 0
+    return min(total, np.int64(MOST_SCORE))
+
+
+@compiled
+def read_template(data, start, grouping):
+    """Return the `Template` of the record at `start`, of which at least the name is complete.
+
+    Parameters
+    ----------
+    data : array, dtype=uint8
+        Records.
+    start : int64
+    grouping : Grouping
+    """
+    none, zero = np.uint64(0), np.int64(0)
+    at = start + SIZE_BYTES
+    stop = at + get_int32(data, start)
+    flag = get_int16(data, at + FLAG_AT)
+    is_primary = flag & (SECONDARY | SUPPLEMENTARY) == 0
+    is_pair = flag & PAIRED != 0 and flag & MATE_UNMAPPED == 0
+    contig = get_int32(data, at + CONTIG_AT)
+    position = get_int32(data, at + POSITION_AT)
+    reverse = np.int64(flag & REVERSE != 0)
+    mate_contig = get_int32(data, at + MATE_CONTIG_AT)
+    mate_position = get_int32(data, at + MATE_POSITION_AT)
+    mate_reverse = np.int64(flag & MATE_REVERSE != 0)
+    is_mapped = flag & UNMAPPED == 0 and contig >= 0
+    if is_primary and is_mapped and is_pair and mate_contig >= 0:
+        # Whether the mate comes first in a sorted file.
+        differs = mate_contig - contig
+        if differs == 0:
+            differs = mate_position - position
+        if differs == 0:
+            differs = mate_reverse - reverse
+        if differs < 0 or (differs == 0 and flag & FIRST == 0):
+            return Template(np.int64(NOTHING), none, none, none, none, zero)
+    tags_at = _tags_begin(data, start)
+    tags = _read_tags(data, tags_at, stop, np.int64(grouping.barcode_tag))
+    if tags_at > stop or tags.end > stop:
+        return Template(np.int64(DAMAGED), none, none, none, none, zero)
+    group = np.uint64(_library(tags.read_group, grouping)) << _HALF | tags.barcode >> _HALF
+    if not is_mapped:
+        return Template(np.int64(UNMAPPED_READ), none, group, none, none, zero)
+    if not is_primary:
+        return Template(np.int64(NOT_PRIMARY), none, group, none, none, zero)
+    name = _name_hash(data, start, tags.read_group, grouping)
+    first = _own_end(data, start, contig, position, reverse)
+    score = _score(data, tags_at - get_int32(data, at + LENGTH_AT), tags_at)
+    if not is_pair:
+        return Template(np.int64(SINGLE), name, group, first, none, score)
+    if mate_contig < 0 or tags.mate_cigar < 0 or tags.mate_score < 0:
+        return Template(np.int64(WITHOUT_MATE), none, group, none, none, zero)
+    second = _mate_end(data, tags.mate_cigar, mate_contig, mate_position, mate_reverse)
+    score += min(tags.mate_score, np.int64(MOST_SCORE))
+    return Template(np.int64(PAIR), name, group, min(first, second), max(first, second), score)
+
+
+# --------------------------------------------------------------------------------------------------
+# Flags.
+
+
+@compiled
+def is_listed(names, name):
+    """Return whether a name is in the table of `bwarp.bam.duplicates.name_table`."""
+    mask = np.uint64(names.size - 1)
+    slot = name & mask
+    while names[slot] != 0:
+        if names[slot] == name:
+            return True
+        slot = (slot + np.uint64(1)) & mask
+    return False
+
+
+@compiled
+def flag_duplicate(data, start, grouping, names):
+    """Set the duplicate flag of the record at `start` if it is mapped and its name is in the table
+    `names`; else clear it."""
+    at = start + SIZE_BYTES + FLAG_AT
+    flag = get_int16(data, at)
+    is_duplicate = flag & UNMAPPED == 0 and is_listed(names, record_name(data, start, grouping))
+    # In NumPy's types, so that the byte keeps its type.
+    others = np.int64(data[at + 1]) & ~_DUPLICATE_BIT
+    data[at + 1] = others | (_DUPLICATE_BIT if is_duplicate else 0)
