@@ -364,7 +364,19 @@ class DuplicateMarker:
     barcode_tag : str or None
         Duplicates must also have the same value of this tag.
     threads : int
+
+    Attributes
+    ----------
+    grouping : Grouping
+    names : ndarray, dtype=uint64
+        Hash table of the names of duplicates (see `name_table`), after `find`.
+    counts : DuplicateCounts
+        Counts of all records, after `find`.
     """
+
+    grouping: Grouping
+    names: np.ndarray
+    counts: DuplicateCounts
 
     def __init__(self, header: BamHeader, barcode_tag: str | None, threads: int):
         self.grouping, self._libraries = grouping_of(header, barcode_tag)
@@ -372,7 +384,6 @@ class DuplicateMarker:
         self._threads = threads
         #: Templates, and the number of the file that they are from.
         self._parts: list[tuple[int, Templates]] = []
-        self._names = name_table(np.empty(0, np.uint64))
 
     @on_timeline("list templates")
     def add(self, records: Records, path="", file: int = 0) -> None:
@@ -413,26 +424,21 @@ class DuplicateMarker:
         """Return the number of reads that are duplicates if there are only these files."""
         return self._counts(*self._found(files)).reads
 
-    def find(self) -> DuplicateCounts:
-        """Find the duplicates among all templates, which are then released, and count them."""
+    def find(self) -> None:
+        """Find and count the duplicates among all templates, which are then released."""
         templates, is_duplicate = self._found({file for file, _ in self._parts})
         self._parts.clear()
-        self._names = name_table(templates.names[is_duplicate])
-        return self._counts(templates, is_duplicate)
-
-    @property
-    def names(self) -> np.ndarray:
-        """Hash table of the names of duplicates (see `name_table`)."""
-        return self._names
+        self.names = name_table(templates.names[is_duplicate])
+        self.counts = self._counts(templates, is_duplicate)
 
     @on_timeline("flag duplicates")
-    def flag(self, data: np.ndarray, starts: np.ndarray) -> None:
-        """Set and clear the duplicate flags of the records at ``starts[:-1]`` of `data`."""
+    def flag(self, records: Records) -> None:
+        """Set or clear the duplicate flag of each record, after `find`."""
         for_each_range(
             lambda first, stop: _flag_records(
-                data, starts, first, stop, self.grouping, self._names
+                records.data, records.starts, first, stop, self.grouping, self.names
             ),
-            starts.size - 1, self._threads, _LEAST,
+            records.count, self._threads, _LEAST,
         )  # fmt: skip
 
     def _found(self, files: Iterable[int]) -> tuple[Templates, np.ndarray]:

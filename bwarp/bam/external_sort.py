@@ -8,6 +8,9 @@ A run takes two thirds of the memory. Separate threads sort and write it while m
 which take the other third until the run is written.
 
 Merging takes a window of each stream, and emits records up to the last key known in all of them.
+
+To mark duplicates, templates are listed before a run is written, and records are flagged when all
+templates are known: in memory, or when runs are merged.
 """
 
 from collections.abc import Iterator
@@ -20,6 +23,7 @@ import numpy as np
 from bwarp.bam.bgzf import END_OF_FILE
 from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.compression_engine import ON_HOST, Compression
+from bwarp.bam.duplicates import DuplicateMarker
 from bwarp.bam.fields import (
     FIXED_BYTES,
     FLAG_AT,
@@ -167,6 +171,8 @@ class RecordSorter:
     threads : int
     compression : Compression
         Compression of the runs.
+    duplicates : DuplicateMarker, optional
+        Marks duplicates.
     """
 
     def __init__(
@@ -176,8 +182,9 @@ class RecordSorter:
         most_bytes: int,
         threads: int,
         compression: Compression = ON_HOST,
+        duplicates: DuplicateMarker | None = None,
     ):
-        self._compression = compression
+        self._compression, self._duplicates = compression, duplicates
         self._folder = folder
         self._contig_starts = contig_starts
         self._threads = threads
@@ -217,27 +224,35 @@ class RecordSorter:
 
     def finish(self, writer: BlockWriter) -> None:
         """Write all records in order."""
-        if not self._runs:
-            self._write_to(writer, *self._stored())
+        if self._runs:
+            self._begin_run()
+            self._wait()
+            merge_runs(
+                self._runs, writer, self._contig_starts, self._most_bytes, self._threads,
+                self._duplicates,
+            )  # fmt: skip
             return
-        self._begin_run()
-        self._wait()
-        merge_runs(self._runs, writer, self._contig_starts, self._most_bytes, self._threads)
+        records = self._stored()
+        if self._duplicates is not None:
+            self._duplicates.add(records)
+            self._duplicates.find()
+            self._duplicates.flag(records)
+        self._write_to(writer, records)
 
-    def _stored(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the records in memory: bytes, starts (with the final end), and keys."""
+    def _stored(self) -> Records:
+        """Return the records in memory."""
         starts = np.concatenate([*self._starts, [self._used]])
-        return self._data, starts, np.concatenate([*self._keys, np.empty(0, np.uint64)])
+        return Records(self._data, starts, np.concatenate([*self._keys, np.empty(0, np.uint64)]))
 
-    def _write_to(self, writer: BlockWriter, data, starts, keys) -> None:
-        writer.write(data, starts, sorted_order(keys, self._threads))
+    def _write_to(self, writer: BlockWriter, records: Records) -> None:
+        writer.write(records.data, records.starts, sorted_order(records.keys, self._threads))
 
     def _begin_run(self) -> None:
         """Wait for the previous run, then start writing the records in memory as a run."""
         self._wait()
         path = self._folder / f"run{len(self._runs)}"
         self._runs.append(path)
-        self._writing = self._pool.submit(self._write_run, path, *self._stored())
+        self._writing = self._pool.submit(self._write_run, path, self._stored())
         self._data = np.empty(self._bytes_a_run, np.uint8)
         self._starts, self._keys, self._used = [], [], 0
 
@@ -246,9 +261,11 @@ class RecordSorter:
             self._writing.result()
             self._writing = None
 
-    def _write_run(self, path: Path, data, starts, keys) -> None:
+    def _write_run(self, path: Path, records: Records) -> None:
+        if self._duplicates is not None:
+            self._duplicates.add(records)
         with run_file(path, self._threads, self._compression) as writer:
-            self._write_to(writer, data, starts, keys)
+            self._write_to(writer, records)
 
 
 @contextmanager
@@ -270,6 +287,7 @@ def merge_runs(
     contig_starts: np.ndarray,
     most_bytes: int,
     threads: int,
+    duplicates: DuplicateMarker | None = None,
 ) -> None:
     """Write the records of sorted runs in order; equal keys come in the order of the runs.
 
@@ -277,7 +295,11 @@ def merge_runs(
     ----------
     most_bytes : int
         Memory for the input buffers.
+    duplicates : DuplicateMarker, optional
+        Has the templates of all runs; the records are flagged.
     """
+    if duplicates is not None:
+        duplicates.find()
     threads_a_run = max(1, threads // len(paths))
     pieces = _PIECES + (2 * threads_a_run if threads_a_run > 1 else 0)
     piece = max(min(most_bytes // (pieces * len(paths)), _MOST_BYTES_A_PIECE), 1)
@@ -289,4 +311,6 @@ def merge_runs(
         for path in paths
     ]
     for records, order in read_ahead(merged(runs, threads)):
+        if duplicates is not None:
+            duplicates.flag(records)
         writer.write(records.data, records.starts, order)

@@ -1,18 +1,15 @@
-"""Writing files of sorted records: indexed BAM, CRAM or SAM, optionally with marked duplicates.
+"""Writing files of sorted records: indexed BAM, CRAM or SAM.
 
-                .-> our BAM
-sorted records -+-> samtools view    -> SAM or CRAM
-                '-> samtools markdup -> SAM or CRAM, or its records into our BAM
+sorted records -+-> our BAM
+                '-> samtools view -> SAM or CRAM
 """
 
 import errno
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
@@ -20,10 +17,11 @@ from typing import IO
 from bwarp.bam.bgzf import END_OF_FILE, read_bgzf
 from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.compression_engine import ON_HOST, STORED, Compression
+from bwarp.bam.duplicates import DuplicateMarker
 from bwarp.bam.external_sort import merged, whole_records
 from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
 from bwarp.bam.index import IndexBuilder, index_ending
-from bwarp.errors import BwarpError, InputError
+from bwarp.errors import BwarpError
 from bwarp.options.mapping import CRAM_VERSIONS
 from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.signals import not_ended, undone_if_ended
@@ -138,12 +136,6 @@ def samtools(
 #: htslib adapts CRAM compression to earlier blocks, so the output depends on the thread count.
 _CRAM_THREADS = "1"
 
-#: Maximum read length of samtools markdup, the distance in which it looks for duplicates.
-_LONGEST_READ = "10000"
-
-#: File with its counts, next to its output.
-_COUNTS = "markdup.txt"
-
 
 @contextmanager
 def sorted_file(
@@ -168,81 +160,6 @@ def sorted_file(
         yield writer
 
 
-@contextmanager
-def duplicates_marked(
-    made: Path,
-    header: BamHeader,
-    threads: int,
-    path: str,
-    compression: Compression = ON_HOST,
-    *,
-    count: Callable[[int], None],
-    barcode_tag: str | None = None,
-    cram_version: str = CRAM_VERSIONS[0],
-) -> Iterator[BlockWriter]:
-    """Like `sorted_file`, but flag all duplicate pairs and reads except the best.
-
-    With `barcode_tag`, duplicates must also have the same value of this tag, such as a UMI in RX.
-
-    The records must have the tags MC and ms, as written by `samtools fixmate -m`; existing
-    duplicate flags are removed. Finally, `count` is called with the number of flagged records.
-    """
-    form = _form(made, cram_version)
-    with _marked(made, header, threads, path, compression, barcode_tag, form) as writer:
-        yield writer
-    counts = (made.parent / _COUNTS).read_text()
-    count(int(re.search(r"^DUPLICATE TOTAL: (\d+)$", counts, re.MULTILINE)[1]))
-
-
-@contextmanager
-def _marked(
-    made: Path,
-    header: BamHeader,
-    threads: int,
-    path: str,
-    compression: Compression,
-    barcode_tag: str | None,
-    form: list[str],
-) -> Iterator[BlockWriter]:
-    arguments = ["markdup", "--no-PG", "-c", "-l", _LONGEST_READ, "-T", "markdup", "-f", _COUNTS]
-    if barcode_tag:
-        arguments += ["--barcode-tag", barcode_tag]
-    if made.suffix != ".bam":
-        with (
-            samtools([*arguments, *form, "-", made.name], made.parent, path) as process,
-            uncompressed_bam(process.stdin, header, threads) as writer,
-        ):
-            yield writer
-        return
-    with (
-        ThreadPoolExecutor(1) as reader,
-        indexed_bam_file(made, header, threads, compression) as marked,
-        samtools([*arguments, "-u", "-", "-"], made.parent, path) as process,
-    ):
-        done = reader.submit(_copy, process.stdout, made, header, marked)
-        # If the reader fails, the writer would block: kill samtools, so that it fails as well.
-        done.add_done_callback(lambda done: done.exception() and process.kill())
-        try:
-            with uncompressed_bam(process.stdin, header, threads) as writer:
-                yield writer
-            process.stdin.close()
-        except BrokenPipeError:
-            pass
-        try:
-            done.result()
-        except InputError:
-            # If samtools failed, its own message is more useful.
-            if process.wait() == 0:
-                raise
-
-
-def _copy(file: IO[bytes], made: Path, header: BamHeader, writer: BlockWriter) -> None:
-    """Copy the records of a BAM stream to a writer."""
-    _, blocks = split_header(made, read_bgzf(file, made))
-    for records in whole_records(made, blocks, header.contig_starts):
-        writer.write(records.data, records.starts)
-
-
 def _form(made: Path, cram_version: str) -> list[str]:
     """Return the options of samtools for SAM or CRAM."""
     if made.suffix == ".sam":
@@ -261,6 +178,7 @@ def merge_files(
     output: str,
     open_file: Callable = sorted_file,
     change_header: Callable[[BamHeader], BamHeader] = lambda header: header,
+    duplicates: DuplicateMarker | None = None,
 ) -> None:
     """Merge sorted BAM files to `made`, which will be renamed to `output`.
 
@@ -272,6 +190,8 @@ def merge_files(
         `sorted_file`, or another function that writes a file of sorted records.
     change_header : function
         Maps the merged header to the header that is written.
+    duplicates : DuplicateMarker, optional
+        Has found the duplicates of all files (see `templates_of_files`); records are flagged.
     """
     with ExitStack() as files:
         headers, runs = [], []
@@ -283,4 +203,23 @@ def merge_files(
         header = change_header(merged_header(list(paths), headers))
         with open_file(made, header, threads, output) as writer:
             for records, order in read_ahead(merged(runs, threads)):
+                if duplicates is not None:
+                    duplicates.flag(records)
                 writer.write(records.data, records.starts, order)
+
+
+def templates_of_files(
+    paths: Sequence[str | os.PathLike], barcode_tag: str | None, threads: int
+) -> DuplicateMarker:
+    """Return a marker with the templates of sorted BAM files, which have the numbers 0, 1, ..."""
+    headers = []
+    for path in paths:
+        with open(path, "rb") as file:
+            headers.append(split_header(path, read_bgzf(file, path))[0])
+    marker = DuplicateMarker(merged_header(list(paths), headers), barcode_tag, threads)
+    for number, path in enumerate(paths):
+        with open(path, "rb") as file:
+            header, blocks = split_header(path, read_bgzf(file, path, threads))
+            for records in read_ahead(whole_records(path, blocks, header.contig_starts)):
+                marker.add(records, path, number)
+    return marker

@@ -10,14 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.bam.compression_engine import WHEN_MAPPED, WHILE_MAPPING
+from bwarp.bam.duplicates import DuplicateCounts, DuplicateMarker
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
-from bwarp.bam.sorted_file import (
-    bam_file,
-    duplicates_marked,
-    sorted_file,
-)
+from bwarp.bam.sorted_file import bam_file, sorted_file
 from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file, private_folder
 from bwarp.io.bed_regions import read_regions
@@ -119,12 +116,12 @@ def alignment_file(
     reference: Reference,
     genome: Genome,
     threads: int,
-    count_duplicates: Callable[[int], None],
+    count_duplicates: Callable[[DuplicateCounts], None],
 ) -> Iterator[RecordWriter]:
     """Yield a writer of the records of chunks, under a header with the @PG record `program`.
 
-    Nothing appears under the final names before it is complete. `count_duplicates` is called with
-    the number of marked duplicates, if duplicates are marked.
+    Nothing appears under the final names before it is complete. `count_duplicates` is called if
+    duplicates are marked.
     """
     _check(output)
     order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
@@ -191,20 +188,19 @@ def _bam_or_sorted(
                 header = naming_reference(header, output.reference_file)
             compression = output.compression
             version = output.cram_version or CRAM_VERSIONS[0]
-            open_file = partial(sorted_file, cram_version=version)
+            duplicates = None
             if output.mark_duplicates:
-                open_file = partial(
-                    duplicates_marked,
-                    count=count_duplicates,
-                    barcode_tag=output.barcode_tag,
-                    cram_version=version,
-                )
-            with _sorter(output, folder, header, threads, stay_there) as sorter:
+                duplicates = DuplicateMarker(header, output.barcode_tag, threads)
+            with _sorter(output, folder, header, threads, stay_there, duplicates) as sorter:
                 yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts], form)
                 if not stay_there:
                     compression.begin(WHEN_MAPPED)
-                with open_file(made, header, threads, output.path, compression) as writer:
+                with sorted_file(
+                    made, header, threads, output.path, compression, cram_version=version
+                ) as writer:
                     sorter.finish(writer)
+                if duplicates is not None:
+                    count_duplicates(duplicates.counts)
         else:
             with (
                 open(made, "wb") as file,
@@ -218,10 +214,10 @@ def _bam_or_sorted(
         put_in_place(made, os.path.realpath(output.path))
 
 
-def _sorter(output, folder: Path, header: BamHeader, threads: int, stay_there: bool):
+def _sorter(output, folder: Path, header: BamHeader, threads: int, stay_there: bool, duplicates):
     arguments = folder, header.contig_starts
     if not stay_there:
-        return RecordSorter(*arguments, output.sort_bytes, threads, output.compression)
+        return RecordSorter(*arguments, output.sort_bytes, threads, output.compression, duplicates)
     from bwarp.bam.record_sort_cuda import DeviceRecordSorter
 
     return DeviceRecordSorter(
@@ -286,8 +282,8 @@ def write_mapped(
     """
     statistics = empty_statistics()
 
-    def count_duplicates(count: int) -> None:
-        statistics["duplicates"] = count
+    def count_duplicates(counts: DuplicateCounts) -> None:
+        statistics["duplicates"] = counts.reads
 
     regions = None
     if output.regions_file is not None:

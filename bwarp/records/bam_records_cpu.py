@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, HARD_CLIP
-from bwarp.bam.sort_keys import sort_keys
+from bwarp.bam.duplicate_rules import LEAST_QUALITY
 from bwarp.bam.fields import (
     AS,
     FLOAT,
@@ -41,6 +41,7 @@ from bwarp.bam.fields import (
 )
 from bwarp.bam.header import is_contig_name
 from bwarp.bam.records import Records, put_int16, put_int32
+from bwarp.bam.sort_keys import sort_keys
 from bwarp.errors import InputError
 from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.reads.base_bits_cpu import prefetch_bases
@@ -406,16 +407,11 @@ def sam_records(tables: RecordTables, threads: int = 1) -> list[np.ndarray]:
 # BAM records of mapped reads, byte-identical to those that samtools converts from SAM.
 
 
-#: Lower qualities do not count when the best duplicate is selected, as in samtools.
-_LEAST_QUALITY = 15
-
-
 def quality_sums(chunk: ReadChunk) -> np.ndarray:
     """Return the sum of each read's qualities of at least 15, which ranks duplicates, int64."""
+    sums = np.zeros(chunk.n_reads, np.int64)
     if chunk.qualities is None:
-        # samtools treats missing qualities as 255.
-        return 255 * np.diff(chunk.offsets)
-    sums = np.empty(chunk.n_reads, np.int64)
+        return sums
     _sum_qualities(chunk.qualities, chunk.offsets, sums)
     return sums
 
@@ -426,7 +422,7 @@ def _sum_qualities(qualities, offsets, sums):
         total = np.int64(0)
         for i in range(np.uint64(offsets[read]), np.uint64(offsets[read + 1])):
             quality = np.int64(qualities[i]) - 33
-            total += quality if quality >= _LEAST_QUALITY else 0
+            total += quality if quality >= LEAST_QUALITY else 0
         sums[read] = total
 
 

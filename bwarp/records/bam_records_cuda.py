@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.alignment.pairs import INSERTION, SOFT_CLIP
-from bwarp.bam.sort_keys import NO_POSITION
 from bwarp.bam.fields import (
     AS,
     FIXED_BYTES,
@@ -34,6 +33,7 @@ from bwarp.bam.fields import (
     XA,
     XS,
 )
+from bwarp.bam.sort_keys import NO_POSITION
 from bwarp.bam.sorted_blocks_cuda import DeviceRecords
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import zeros

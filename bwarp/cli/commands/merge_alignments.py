@@ -4,7 +4,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from bwarp.bam.sorted_file import duplicates_marked, merge_files, sorted_file
+from bwarp.bam.sorted_file import merge_files, sorted_file, templates_of_files
 from bwarp.cli.options import (
     warn_of_unmapped_reads,
     warn_of_unnamed_reference,
@@ -80,36 +80,30 @@ def main(options):
         made = folder.absolute() / f"out{output.suffix}"
         if output.suffix == ".cram":
             write_sequences(load_index(options.index).reference, options.reference, folder)
-        duplicates = []
-        version = options.cram_version or CRAM_VERSIONS[0]
-        open_file = partial(sorted_file, cram_version=version)
-        merged = options.units
+        files = [file for files in units.values() for file in files]
+        duplicates = None
         if options.mark_duplicates:
-            open_file = partial(
-                duplicates_marked,
-                count=duplicates.append,
-                barcode_tag=options.barcode_tag,
-                cram_version=version,
-            )
-            merged = []
-            for number, (name, files) in enumerate(units.items()):
-                if len(files) == 1:
-                    merged += files
-                    continue
-                # Duplicates marked within a part ignore the other parts.
-                merged.append(folder.absolute() / f"unit{number}.bam")
-                merge_files(files, merged[-1], options.threads, options.output, open_file)
-                statistics[name]["duplicates"] = duplicates.pop()
+            duplicates = templates_of_files(files, options.barcode_tag, options.threads)
+            first = 0
+            for name, parts in units.items():
+                if len(parts) > 1:
+                    # Duplicates marked within a part ignore the other parts.
+                    of_unit = range(first, first + len(parts))
+                    statistics[name]["duplicates"] = duplicates.count_in(of_unit)
+                first += len(parts)
+            duplicates.find()
         merge_files(
-            merged,
+            files,
             made,
             options.threads,
             options.output,
-            open_file,
+            partial(sorted_file, cram_version=options.cram_version or CRAM_VERSIONS[0]),
             partial(naming_reference, fasta=options.reference),
+            duplicates,
         )
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:
-            merged_counts = merged_statistics(statistics, *(duplicates or [None]))
+            found = None if duplicates is None else duplicates.counts.reads
+            merged_counts = merged_statistics(statistics, found)
             file.write(statistics_text(merged_counts))
         put_in_place(made, os.path.realpath(output))
     found = merged_counts["duplicates"]

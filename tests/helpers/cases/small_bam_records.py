@@ -4,9 +4,9 @@ import struct
 
 import numpy as np
 
-from bwarp.bam.sort_keys import sort_keys
 from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records, first_bin
+from bwarp.bam.sort_keys import sort_keys
 
 
 def header_of(contigs: dict[str, int], order: str = "unsorted") -> BamHeader:
