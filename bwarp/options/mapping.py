@@ -83,7 +83,8 @@ def _parse_part(text: str) -> tuple[int, int]:
 
 MARK_DUPLICATES = yes_no(
     "mark_duplicates",
-    "flag duplicate pairs and reads of a sample, except the best ones, as samtools markdup does",
+    "flag duplicate pairs and reads of a sample, except the best ones, as Picard MarkDuplicates "
+    "does",
 )  # fmt: skip
 
 BARCODE_TAG = Option(
@@ -92,6 +93,13 @@ BARCODE_TAG = Option(
     "with `--mark-duplicates`: duplicates must also have the same value of this tag, such as the "
     "UMI in `RX`",
     in_workflow="; it is read from BAM or CRAM, or with `comments` from the headers of FASTQ",
+)  # fmt: skip
+
+DUPLICATE_METRICS = Option(
+    "duplicate_metrics", Text("OUT.txt"),
+    "with `--mark-duplicates`: write the counts of duplicates per library to this file, in the "
+    "format of Picard",
+    only=PROGRAM,
 )  # fmt: skip
 
 REFERENCE_OF_CRAM = Option(
@@ -190,6 +198,7 @@ MAP = Task({
         yes_no("sort", "sort by position and index BAM and CRAM", only=PROGRAM),
         MARK_DUPLICATES,
         BARCODE_TAG,
+        DUPLICATE_METRICS,
         REFERENCE_OF_CRAM,
         _SORT_MEMORY,
         _READ_GROUP,

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.bam.compression_engine import WHEN_MAPPED, WHILE_MAPPING
+from bwarp.bam.duplicate_metrics import write_metrics
 from bwarp.bam.duplicates import DuplicateCounts, DuplicateMarker
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.header import BamHeader
@@ -100,8 +101,11 @@ def _check(output: AlignmentOutput) -> None:
         raise UsageError(f"{output.path}: CRAM output requires --sort")
     if output.mark_duplicates and not output.sort:
         raise UsageError("--mark-duplicates requires --sort")
-    if output.barcode_tag and not output.mark_duplicates:
-        raise UsageError("--barcode-tag requires --mark-duplicates")
+    for name, given in (
+        ("--barcode-tag", output.barcode_tag), ("--duplicate-metrics", output.duplicate_metrics),
+    ):  # fmt: skip
+        if given and not output.mark_duplicates:
+            raise UsageError(f"{name} requires --mark-duplicates")
     for name, given in (
         ("--reference", output.reference_file), ("--cram-version", output.cram_version),
     ):  # fmt: skip
@@ -284,6 +288,8 @@ def write_mapped(
 
     def count_duplicates(counts: DuplicateCounts) -> None:
         statistics["duplicates"] = counts.reads
+        if output.duplicate_metrics:
+            write_metrics(output.duplicate_metrics, counts)
 
     regions = None
     if output.regions_file is not None:

@@ -57,9 +57,11 @@ class AlignmentOutput:
     sort : bool
         Sort by position; BAM and CRAM get an index.
     mark_duplicates : bool
-        Flag all but the best of duplicate pairs and reads, as samtools markdup does.
+        Flag all but the best of duplicate pairs and reads, as Picard MarkDuplicates does.
     barcode_tag : str or None
         Duplicates must also have the same value of this tag.
+    duplicate_metrics : str or None
+        File for the counts of duplicates per library.
     read_group : str or None
         The @RG record of the header, or several, one per line.
     read_group_id : bytes
@@ -89,6 +91,7 @@ class AlignmentOutput:
     sort: bool = False
     mark_duplicates: bool = False
     barcode_tag: str | None = None
+    duplicate_metrics: str | None = None
     read_group: str | None = None
     read_group_id: bytes = b""
     comments: bool = False

@@ -64,7 +64,8 @@ def main(options):
         options.index, *files.names, options.batches, options.estimated_insert_size,
         options.reference, options.alt, options.regions,
     ]  # fmt: skip
-    check_outputs([*files_of(options.output), options.stats], inputs)
+    outputs = [*files_of(options.output), options.stats, options.duplicate_metrics]
+    check_outputs(outputs, inputs)
     if options.regions == "-" and "-" in files.names:
         raise UsageError(
             "-: standard input is given for both reads and --regions: use a file for one of them"

@@ -4,6 +4,7 @@ import os
 from functools import partial
 from pathlib import Path
 
+from bwarp.bam.duplicate_metrics import write_metrics
 from bwarp.bam.sorted_file import merge_files, sorted_file, templates_of_files
 from bwarp.cli.options import (
     warn_of_unmapped_reads,
@@ -19,6 +20,7 @@ from bwarp.options.mapping import (
     BARCODE_TAG,
     CRAM_VERSION,
     CRAM_VERSIONS,
+    DUPLICATE_METRICS,
     MARK_DUPLICATES,
     REFERENCE_OF_CRAM,
 )
@@ -53,6 +55,7 @@ def parse_options():
         CRAM_VERSION,
         MARK_DUPLICATES,
         BARCODE_TAG,
+        DUPLICATE_METRICS,
     )
     parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
     parser.add_argument(
@@ -68,6 +71,7 @@ def main(options):
     check_format(options)
     counts = [Path(unit).with_suffix(".stats.json") for unit in options.units]
     outputs = [*files_of(options.output), output.with_suffix(".stats.json")]
+    outputs.append(options.duplicate_metrics)
     check_outputs(outputs, [*options.units, *counts, options.index, options.reference])
     units = files_of_units(options)
     statistics = {
@@ -105,6 +109,8 @@ def main(options):
             found = None if duplicates is None else duplicates.counts.reads
             merged_counts = merged_statistics(statistics, found)
             file.write(statistics_text(merged_counts))
+        if duplicates is not None and options.duplicate_metrics:
+            write_metrics(options.duplicate_metrics, duplicates.counts)
         put_in_place(made, os.path.realpath(output))
     found = merged_counts["duplicates"]
     marked = "" if found is None else f", {counted(found, 'duplicate')}"
@@ -124,8 +130,9 @@ def check_format(options) -> None:
         raise UsageError(
             f"{options.output}: --index, --reference and --cram-version require CRAM output"
         )
-    if options.barcode_tag and not options.mark_duplicates:
-        raise UsageError("--barcode-tag requires --mark-duplicates")
+    for name in ("barcode_tag", "duplicate_metrics"):
+        if getattr(options, name) and not options.mark_duplicates:
+            raise UsageError(f"--{name.replace('_', '-')} requires --mark-duplicates")
 
 
 def files_of_units(options) -> dict[str, list[str]]:
