@@ -25,7 +25,7 @@ def write_metrics(path: str | os.PathLike, counts: DuplicateCounts) -> None:
 def metrics_text(counts: DuplicateCounts) -> str:
     """Return the metrics of each library, and the histogram of a single one.
 
-    Optical duplicates are not told apart: their number is 0.
+    Optical duplicates are not counted separately: their number is 0.
     """
     lines = ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", "\t".join(_COLUMNS)]
     rows = list(_libraries(counts))

@@ -92,6 +92,14 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
             "--barcode-tag requires --mark-duplicates",
         ),
         (
+            ("-o", "s.bam", "--duplicate-metrics", "m.txt"),
+            "--duplicate-metrics requires --mark-duplicates",
+        ),
+        (
+            ("-o", "s.bam", "--mark-duplicates", "--duplicate-metrics", "s.bam"),
+            "s.bam: the name is used by another file of this run: choose another output",
+        ),
+        (
             ("-o", "s.bam", "--mark-duplicates", "--barcode-tag", "RXX"),
             "argument --barcode-tag: 'RXX' is not the name of a tag such as RX (see "
             "merge_alignments.py --help)",
