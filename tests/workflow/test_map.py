@@ -49,6 +49,9 @@ def test_units_of_a_sample(units):
             found[sample] = [(r.query_name, r.reference_start, r.get_tag("RG")) for r in records]
             duplicates = [record.query_name for record in records if record.is_duplicate]
             assert duplicates == ([] if sample == "s" else ["again"])
+        metrics = (units / f"results/map/{sample}.dedup.txt").read_text().splitlines()
+        counts = dict(zip(metrics[1].split("\t"), metrics[2].split("\t"), strict=True))
+        assert counts["UNPAIRED_READ_DUPLICATES"] == ("0" if sample == "s" else "1")
     assert groups == [
         ("s.1.a", "s.1", "DNBSEQ"), ("s.1.b", "s.1", "ILLUMINA"), ("s.1.2", "s.1", "ILLUMINA")
     ]  # fmt: skip

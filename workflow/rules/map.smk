@@ -17,13 +17,19 @@ SIMULATED = [
 MAP_FORMAT = config["map"]["output"]
 MAP_INDEX = {"bam": "bam.bai", "cram": "cram.crai"}[MAP_FORMAT]
 
+# With duplicates marked, their counts, of which MultiQC takes the sample from the name.
+METRICS = "results/map/{sample}.dedup.txt" if config["map"]["mark_duplicates"] else None
+
 MAPPED = expand(
     "results/map/{sample}.{ending}", sample=SAMPLES, ending=[MAP_FORMAT, MAP_INDEX, "stats.json"]
 )
+MAPPED += expand(METRICS, sample=SAMPLES) if METRICS else []
 
 for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.{MAP_FORMAT}"] = f"the reads of {sample}, mapped"
     RESULTS[f"results/map/{sample}.stats.json"] = "their statistics"
+    if METRICS:
+        RESULTS[METRICS.format(sample=sample)] = "their duplicates, as by Picard"
 
 
 include: "common/map_parts.smk"
@@ -160,6 +166,7 @@ rule merge_alignments:
         index=[INDEX] if MAP_FORMAT == "cram" else [],
         reference=[as_named(config["reference"])] if MAP_FORMAT == "cram" else [],
     output:
+        **{"metrics": METRICS} if METRICS else {},
         alignments=f"results/map/{{sample}}.{MAP_FORMAT}",
         index=f"results/map/{{sample}}.{MAP_INDEX}",
         stats="results/map/{sample}.stats.json",
@@ -175,10 +182,11 @@ rule merge_alignments:
         code=code("merge_alignments.py"),
         options=merging_flags,
         cram=cram_flags,
+        metrics=metrics_flags,
         names=unit_names,
     shell:
         "python {params.program:q} {input.units:q} -o {output.alignments:q} {params.options:q}"
-        " {params.cram:q}"
+        " {params.cram:q} {params.metrics:q}"
         " {params.names:q} --threads {threads} 2> {log:q}"
 
 

@@ -58,6 +58,7 @@ rule draw_report:
 rule multiqc:
     input:
         plots="results/qc/plots",
+        metrics=expand(METRICS, sample=SAMPLES) if METRICS else [],
     output:
         html=report(
             "results/qc/multiqc.html",
@@ -73,7 +74,7 @@ rule multiqc:
         config=relative("workflow/report/multiqc.yaml"),
     shell:
         "multiqc --force --no-ansi --no-version-check --no-data-dir --config {params.config:q}"
-        " --filename {output.html:q} {input.plots:q} 2> {log:q}"
+        " --filename {output.html:q} {input.plots:q} {input.metrics:q} 2> {log:q}"
 
 
 # A manifest of the results of a target; made on request only, because it reads all files again.

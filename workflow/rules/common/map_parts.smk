@@ -106,6 +106,11 @@ def merging_flags(wildcards):
     return flags_for(config["map"], "mark_duplicates", "barcode_tag")
 
 
+def metrics_flags(wildcards, output):
+    """Return the file for the counts of duplicates, if they are marked."""
+    return ["--duplicate-metrics", output.metrics] if METRICS else []
+
+
 def cram_flags(wildcards, input):
     """Return the reference of CRAM files, and the version of CRAM."""
     if MAP_FORMAT != "cram":
