@@ -26,6 +26,7 @@ from bwarp.bam.duplicate_rules import (
     Grouping,
     flag_duplicate,
     hash_bytes,
+    is_listed,
     mixed,
     read_template,
 )
@@ -320,6 +321,16 @@ def _list_names(names, table):
 
 
 @compiled
+def _count_listed(names, table):
+    """Return how many names are in a table."""
+    names, table = uncounted((names, table))
+    count = 0
+    for name in names:
+        count += is_listed(table, name)
+    return count
+
+
+@compiled
 def _flag_records(data, starts, first, stop, grouping, names):
     data, starts, grouping, names = uncounted((data, starts, grouping, names))
     for i in range(first, stop):
@@ -425,11 +436,26 @@ class DuplicateMarker:
         return self._counts(*self._found(files)).reads
 
     def find(self) -> None:
-        """Find and count the duplicates among all templates, which are then released."""
+        """Find and count the duplicates among all templates, which are then released.
+
+        Raises
+        ------
+        InputError
+            If a duplicate has the name of another template, which would be flagged as well.
+        """
         templates, is_duplicate = self._found({file for file, _ in self._parts})
         self._parts.clear()
         self.names = name_table(templates.names[is_duplicate])
         self.counts = self._counts(templates, is_duplicate)
+        listed = for_each_range(
+            lambda first, stop: _count_listed(templates.names[first:stop], self.names),
+            templates.names.size, self._threads, _LEAST,
+        )  # fmt: skip
+        if sum(listed) > np.count_nonzero(is_duplicate):
+            raise InputError(
+                "reads or pairs have the same name and read group, so --mark-duplicates cannot "
+                "find their records: rename them"
+            )
 
     @on_timeline("flag duplicates")
     def flag(self, records: Records) -> None:

@@ -213,6 +213,17 @@ def test_damaged_records_are_refused(libraries, change, message):
         DuplicateMarker(header, None, 1).add(records, "x.bam")
 
 
+def test_duplicates_with_the_name_of_others_are_refused(libraries):
+    header, (records,) = read(libraries / "1.bam")
+    marker = DuplicateMarker(header, None, 1)
+    marker.add(records)
+    ((_, templates),) = marker._parts
+    row = int(np.flatnonzero(find_duplicates(templates))[0])
+    templates.names[row] = templates.names[row - 1]
+    with pytest.raises(InputError, match="^reads or pairs have the same name and read group, so"):
+        marker.find()
+
+
 def test_estimated_size_of_a_library():
     assert library_size(0, 0) is library_size(100, 100) is None
     # Of a million distinct pairs, so many are expected in as many draws.
