@@ -65,7 +65,7 @@ from bwarp.runtime.compiled_code import compiled
 NOTHING, SINGLE, PAIR, UNMAPPED_READ, NOT_PRIMARY, DAMAGED, WITHOUT_MATE = range(7)
 
 #: Lower qualities do not count.
-LEAST_QUALITY = 15
+_LEAST_QUALITY = 15
 
 #: Maximum score of a read, so that Picard's 16-bit score of a pair cannot overflow.
 MOST_SCORE = (1 << 15) // 2 - 1
@@ -347,13 +347,18 @@ def _mate_end(data, at, contig, position, reverse):
     return pack_end(contig, position + span + after - 1 if reverse else position - before, reverse)
 
 
+@compiled(inline="always")
+def counted_quality(quality):
+    """Return what a base quality as in BAM adds to the score of its read."""
+    return quality if _LEAST_QUALITY <= quality < NO_QUALITY else np.int64(0)
+
+
 @compiled
 def _score(data, first, stop):
     """Return the score of a read with the qualities ``[first, stop)``."""
     total = np.int64(0)
     for i in range(np.uint64(first), np.uint64(stop)):
-        quality = np.int64(data[i])
-        total += quality if LEAST_QUALITY <= quality < NO_QUALITY else 0
+        total += counted_quality(np.int64(data[i]))
     return min(total, np.int64(MOST_SCORE))
 
 

@@ -334,8 +334,9 @@ class _Scorer:
                     genome, form = self._device.genome, self._form
                     self._constants = record_constants(genome, form.contigs, form.group)
                 records, counted = write_records(
-                    self._device, self._constants, plain, by_host, numbers, ends
-                )
+                    self._device, self._constants, plain, by_host, numbers, ends,
+                    self._form.mate_scores,
+                )  # fmt: skip
                 if not self._form.stay_there:
                     with self._pinned_records.lent() as pinned:
                         records = records_on_host(records, pinned)

@@ -40,6 +40,7 @@ from bwarp.records.bam_records_cuda import (
     SecondaryOfReads,
     array_on_gpu,
     plain_records,
+    quality_sums,
     read_tables,
 )
 from bwarp.records.statistics_cuda import count_plain
@@ -197,16 +198,18 @@ def write_records(
     by_host: HostRecords,
     numbers: RecordNumbers,
     ends: int,
+    mate_scores: bool,
 ) -> tuple[DeviceRecords, np.ndarray]:
     """Return all records of a chunk, including those of the host, and the counts of the other
-    reads, as from `count_plain`.
+    reads, as from `count_plain`. With `mate_scores`, records of pairs have the tag ms.
     """
     scored = plain.scored
-    tables = PlainTables(
-        constants, read_tables(scored.reads, plain.texts, plain.primary), plain.alignments,
-        plain.secondary, plain.marks_there, ends, cuda.to_device(numbers.firsts),
+    tables = read_tables(scored.reads, plain.texts, plain.primary)
+    plain_tables = PlainTables(
+        constants, tables, plain.alignments, plain.secondary, plain.marks_there, ends,
+        cuda.to_device(numbers.firsts), quality_sums(tables, mate_scores),
     )  # fmt: skip
-    records, edits = plain_records(tables, by_host, numbers)
+    records, edits = plain_records(plain_tables, by_host, numbers)
     counted = count_plain(
         device.genome, scored.hits, plain.alignments, plain.primary, edits, plain.marks_there, ends
     )

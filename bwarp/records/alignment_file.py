@@ -181,7 +181,7 @@ def _bam_or_sorted(
 
     stay_there, form = stays_on_gpu(output), None
     if may_write_on_gpu(output):
-        form = RecordForm(names, output.read_group_id, stay_there)
+        form = RecordForm(names, output.read_group_id, output.mark_duplicates, stay_there)
     if not stay_there:
         output.compression.begin(WHILE_MAPPING)
     with private_folder(output.path) as folder:

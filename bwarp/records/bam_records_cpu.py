@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, HARD_CLIP
-from bwarp.bam.duplicate_rules import LEAST_QUALITY
+from bwarp.bam.duplicate_rules import counted_quality
 from bwarp.bam.fields import (
     AS,
     FLOAT,
@@ -421,8 +421,7 @@ def _sum_qualities(qualities, offsets, sums):
     for read in range(sums.size):
         total = np.int64(0)
         for i in range(np.uint64(offsets[read]), np.uint64(offsets[read + 1])):
-            quality = np.int64(qualities[i]) - 33
-            total += quality if quality >= LEAST_QUALITY else 0
+            total += counted_quality(np.int64(qualities[i]) - 33)
         sums[read] = total
 
 

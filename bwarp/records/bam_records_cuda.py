@@ -17,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.alignment.pairs import INSERTION, SOFT_CLIP
+from bwarp.bam.duplicate_rules import counted_quality
 from bwarp.bam.fields import (
     AS,
     FIXED_BYTES,
     MC,
     MD,
     MQ,
+    MS,
     NM,
     NO_QUALITY,
     REVERSE,
@@ -39,7 +41,7 @@ from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import WARP, launch
-from bwarp.gpu.sums_and_sorts import add_up
+from bwarp.gpu.sums_and_sorts import add_up, total
 from bwarp.mapping.extension_cuda import DeviceGenome, contig_at
 from bwarp.mapping.final_alignments_cuda import DeviceAlignments
 from bwarp.mapping.primary_hits_cuda import DevicePrimary
@@ -148,6 +150,8 @@ class PlainTables(NamedTuple):
     ends : int
     firsts : device array, shape=(n_reads + 1,), dtype=uint32
         The number of each read's first record.
+    quality_sums : device array, dtype=int32
+        Quality sums of the reads, written to their mates' records (ms); empty for none.
     """
 
     constants: RecordConstants
@@ -157,6 +161,7 @@ class PlainTables(NamedTuple):
     marks: uint8[::1]
     ends: int
     firsts: uint32[::1]
+    quality_sums: int32[::1]
 
 
 class HostRecords(NamedTuple):
@@ -221,6 +226,32 @@ def read_tables(reads: DeviceReads, texts: ReadTexts, primary: DevicePrimary) ->
         reads.both, reads.blocks, reads.offsets, *texts, primary.hits, primary.qualities,
         primary.suboptimal, primary.proper,
     )  # fmt: skip
+
+
+def quality_sums(tables: ReadTables, wanted: bool):
+    """Return the sum of each read's qualities that count for duplicates, as
+    `bwarp.records.bam_records_cpu.quality_sums`; empty unless wanted."""
+    if not wanted:
+        return array_on_gpu(np.empty(0, np.int32))
+    sums = zeros(tables.offsets.size - 1, np.int32)
+    if tables.qualities.size:
+        add_qualities(tables.qualities, tables.offsets, sums)
+    return sums
+
+
+@kernel(over="sums", per=WARP)
+def add_qualities(qualities: uint8[::1], offsets: int64[::1], sums: int32[::1]):
+    """Add up the qualities of each read that count for duplicates. One warp per read, every 32nd
+    quality per lane."""
+    read = int64(cuda.grid(1)) // WARP
+    if read >= sums.size:
+        return
+    lane, own = int64(cuda.laneid), int32(0)
+    for i in range(offsets[read] + lane, offsets[read + 1], int64(WARP)):
+        own += int32(counted_quality(int64(qualities[i]) - 33))
+    own = total(own)
+    if lane == 0:
+        sums[read] = own
 
 
 def array_on_gpu(values: np.ndarray):
@@ -328,6 +359,7 @@ def reference_span(cigar, first, last):
 #     NM, MD      from the bases of the read and the genome
 #     MC, MQ      from the mate's alignment
 #     AS, XS      scores of this alignment and of the best other hit
+#     ms          from the mate's qualities, if asked
 #     RG          the same for all
 #     XA          from further alignments of the read
 #
@@ -391,6 +423,8 @@ def put_tags(out, at, plain, read, n_edits):
     if position >= 0:
         at = put_integer_tag(out, at, AS, int64(alignments.scores[read]))
         at = put_integer_tag(out, at, XS, int64(tables.suboptimal[read]))
+    if plain.ends == 2 and plain.quality_sums.size > 0:
+        at = put_integer_tag(out, at, MS, int64(plain.quality_sums[mate]))
     if constants.group.size > 0:
         at = put_tag(out, at, RG, TEXT)
         at = put_bytes(out, at, constants.group, 0, constants.group.size)

@@ -33,12 +33,15 @@ class RecordForm(NamedTuple):
     contigs : Names
     group : bytes
         The ID of the read group; empty for none.
+    mate_scores : bool
+        Whether records have the quality sum of the mate (ms).
     stay_there : bool
         Whether the records stay on the GPU, where they are sorted.
     """
 
     contigs: Names
     group: bytes
+    mate_scores: bool
     stay_there: bool
 
 

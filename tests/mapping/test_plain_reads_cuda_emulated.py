@@ -24,7 +24,7 @@ from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import ALL, END_TO_END
 from bwarp.mapping.pipeline import EncodedChunk, Encoder, chunk_records
 from bwarp.records.alignment_records import ReadArrays, mapped_tables
-from bwarp.records.bam_records_cpu import bam_records
+from bwarp.records.bam_records_cpu import bam_records, quality_sums
 from bwarp.records.output_options import RecordForm
 from bwarp.records.statistics import add_counts, counts_of, empty_statistics
 from tests.helpers.gpu.emulated_mapping import pretend
@@ -42,16 +42,17 @@ def named(chunks, rng):
         yield replace(chunk, text=text, names=names, qualities=qualities)
 
 
-def encode(genome, names, done) -> EncodedChunk:
+def encode(genome, names, mate_scores, done) -> EncodedChunk:
     records = chunk_records(genome, done)
     reads = ReadArrays.of(done.chunk, done.both)
-    parts = bam_records(mapped_tables(genome, names, reads, records, b"group"))
-    return EncodedChunk(parts, counts_of(done, genome), records.reads)
+    sums = quality_sums(done.chunk) if mate_scores else None
+    tables = mapped_tables(genome, names, reads, records, b"group", quality_sums=sums)
+    return EncodedChunk(bam_records(tables), counts_of(done, genome), records.reads)
 
 
-def encoder_of(genome, names) -> Encoder:
-    form = RecordForm(names, b"group", stay_there=False)
-    return Encoder(partial(encode, genome, names), form)
+def encoder_of(genome, names, mate_scores=False) -> Encoder:
+    form = RecordForm(names, b"group", mate_scores, stay_there=False)
+    return Encoder(partial(encode, genome, names, mate_scores), form)
 
 
 def written(encoded) -> tuple[bytes, list, dict]:
@@ -77,13 +78,16 @@ def contigs_and_reads(monkeypatch):
     return index, genome, reads
 
 
-@pytest.mark.parametrize(("ends", "threads", "gpus"), [(2, 2, 1), (1, 1, 1), (2, 3, 2)])
+@pytest.mark.parametrize(
+    ("ends", "threads", "gpus", "mate_scores"),
+    [(2, 2, 1, False), (1, 1, 1, True), (2, 3, 2, True)],
+)
 def test_records_and_counts_are_those_of_the_cpu(
-    monkeypatch, contigs_and_reads, ends, threads, gpus
+    monkeypatch, contigs_and_reads, ends, threads, gpus, mate_scores
 ):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    encoder = encoder_of(genome, names)
+    encoder = encoder_of(genome, names, mate_scores)
     make = lambda: named(chunks_of(reads, ends, 5), np.random.default_rng(1))  # noqa: E731
     expected = written(load(index, PARAMETERS).map(make(), encoder))
     pretend(monkeypatch, gpus)

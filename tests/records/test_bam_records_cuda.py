@@ -14,7 +14,7 @@ from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import base_blocks
 from bwarp.reads.device_reads_cuda import both_strands
 from bwarp.records.alignment_records import ReadAlignments, ReadArrays, mapped_tables
-from bwarp.records.bam_records_cpu import bam_records
+from bwarp.records.bam_records_cpu import bam_records, quality_sums
 from bwarp.records.bam_records_cuda import (
     HostRecords,
     PlainTables,
@@ -26,6 +26,7 @@ from bwarp.records.bam_records_cuda import (
     record_constants,
     record_numbers,
 )
+from bwarp.records.bam_records_cuda import quality_sums as sums_on_gpu
 from bwarp.records.record_layout import alignment_records
 from bwarp.runtime.threads import joined_stretches
 from tests.helpers.cases.random_alignment_records import (
@@ -60,9 +61,16 @@ def by_read(secondary, n_reads: int, is_plain) -> SecondaryOfReads:
 
 
 @pytest.mark.parametrize(
-    ("ends", "has_qualities", "group"), [(2, True, b"a group"), (1, False, b""), (1, True, b"1")]
+    ("ends", "has_qualities", "group", "mate_scores"),
+    [
+        (2, True, b"a group", False),
+        (2, True, b"a group", True),
+        (2, False, b"", True),
+        (1, False, b"", False),
+        (1, True, b"1", True),
+    ],
 )
-def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
+def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group, mate_scores):
     rng = np.random.default_rng(20 * ends + has_qualities)
     genome, names = random_genome(rng)
     chunk = random_chunk(rng, 40 // ends, ends, has_qualities)
@@ -77,7 +85,11 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
     alignments = ReadAlignments(mapped, primary, supplementary, secondary)
     records = alignment_records(genome.contig_starts, chunk, alignments)
     reads = ReadArrays.of(chunk, both)
-    [expected] = bam_records(mapped_tables(genome, names, reads, records, group))
+    sums = quality_sums(chunk) if mate_scores else None
+    tables = mapped_tables(genome, names, reads, records, group, quality_sums=sums)
+    [expected] = bam_records(tables)
+    has_scores = any(name in expected.data.tobytes() for name in (b"msC", b"msS"))
+    assert has_scores == (mate_scores and ends == 2)
     assert 0 < np.count_nonzero(is_plain) < chunk.n_reads
 
     of_host = np.flatnonzero(~is_plain[records.reads])
@@ -109,14 +121,16 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group):
     marks = (~is_plain).astype(np.uint8)
     reads = both_strands(chunk.codes, chunk.offsets)
     numbers = record_numbers(by_host, marks)
+    of_reads = read_tables(reads, texts, DevicePrimary(*map(cuda.to_device, selected)))
     tables = PlainTables(
         record_constants(there, names, group),
-        read_tables(reads, texts, DevicePrimary(*map(cuda.to_device, selected))),
+        of_reads,
         on_gpu(mapped),
         by_read(secondary, chunk.n_reads, is_plain),
         cuda.to_device(marks),
         ends,
         cuda.to_device(numbers.firsts),
+        sums_on_gpu(of_reads, mate_scores),
     )
     got, _edits = plain_records(tables, by_host, numbers)
     got = records_on_host(got, PinnedBuffer())
