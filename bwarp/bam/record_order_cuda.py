@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.bam.duplicate_rules import Grouping, flag_duplicate
 from bwarp.bam.index import read_locus
-from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.sums_and_sorts import exclusive_sum
@@ -86,6 +87,10 @@ class SortedRecords:
         exclusive_sum(high)
         self._bounds = make_array(count + 1, np.int64)
         join_sums[launch(count + 1)](low, high, self._bounds)
+
+    def flag_duplicates(self, grouping: Grouping, names) -> None:
+        """Set or clear the duplicate flags by a table of names (see `bwarp.bam.duplicates`)."""
+        flag_records[launch(self.count)](self._data, self._sources, self.count, grouping, names)
 
     def rows_of_windows(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Split the stream into windows of `step` bytes. Return the first row that begins in each
@@ -221,6 +226,17 @@ def copy_records(stream: SortedStream, part: StreamPart, out: uint8[::1], out_wo
             if first_word <= stop_word and i < end_out:
                 out[i] = words[(i + shift) >> 2] >> uint32(8 * ((i + shift) & 3)) & 255
         row += WARP
+
+
+@kernel
+def flag_records(
+    data: uint8[::1], sources: int64[::1], count: int, grouping: Grouping, names: uint64[::1]
+):
+    """Set or clear the duplicate flag of each record. One thread per record; it reads flags and
+    name, and the tags if there are several read groups, and looks up the name's hash."""
+    i = int64(cuda.grid(1))
+    if i < count:
+        flag_duplicate(data, sources[i], grouping, names)
 
 
 @kernel

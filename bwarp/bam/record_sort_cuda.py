@@ -4,7 +4,9 @@
     of this GPU or            |                                     ^
     of others                 '-> runs on disk ---------------------'  merged by the host
 
-The file is the same as that of `bwarp.bam.external_sort`, which also merges the runs on disk.
+The file is the same as that of `bwarp.bam.external_sort`, which also merges the runs on disk. To
+mark duplicates, the templates of each group are listed when it arrives, and records are flagged in
+the store after sorting, or when runs are merged.
 
 The store is a single allocation; all arrays for sorting the records are cut out of it:
 
@@ -16,6 +18,7 @@ So no other allocation can take this memory, and all stored records can be sorte
 """
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +26,8 @@ import numpy as np
 
 from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.compression_engine import ON_HOST, Compression
+from bwarp.bam.duplicates import DuplicateMarker
+from bwarp.bam.duplicates_cuda import DeviceDuplicates
 from bwarp.bam.external_sort import merge_runs, run_file
 from bwarp.bam.record_order_cuda import BYTES_TO_SORT, SortedRecords
 from bwarp.bam.records import Records
@@ -40,7 +45,7 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.memory_pool import ALIGNMENT, cut, room_for
 from bwarp.gpu.sums_and_sorts import pair_sorter
-from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.timeline import on_timeline, span
 
 #: Record numbers are uint32.
 _MOST_RECORDS = (1 << 32) - 2
@@ -73,6 +78,8 @@ class DeviceRecordSorter:
         Host memory for merging runs.
     most_blocks : int
         Maximum number of blocks per window.
+    duplicates : DuplicateMarker, optional
+        Marks duplicates.
     """
 
     def __init__(
@@ -84,6 +91,8 @@ class DeviceRecordSorter:
         compression: Compression = ON_HOST,
         merge_bytes: int = 1 << 30,
         most_blocks: int = BLOCKS_A_WINDOW,
+        *,
+        duplicates: DuplicateMarker | None = None,
     ):
         self._folder, self._contig_starts = folder, contig_starts
         self._most_bytes, self._merge_bytes = most_bytes, merge_bytes
@@ -92,23 +101,31 @@ class DeviceRecordSorter:
         self._last_key = 2 * int(contig_starts[-1])
         self._runs: list[Path] = []
         self._store: _Store | None = None
+        self._duplicates = duplicates
+        self._templates = None if duplicates is None else DeviceDuplicates(duplicates, threads)
 
     def __enter__(self) -> "DeviceRecordSorter":
         return self
 
     def __exit__(self, *_) -> None:
         self._store = None
+        if self._templates is not None:
+            self._templates.stop()
 
     @on_timeline("keep records to sort")
     def add(self, records: DeviceRecords | Records) -> None:
-        """Copy records, so the caller may change them afterwards; records on the host or on another
-        GPU are sent to this one."""
+        """Copy records; those on the host or on another GPU are sent to this one.
+
+        The caller must not change them afterwards, because their templates may still be read.
+        """
         if not records.count:
             return
         if isinstance(records, Records):
             records = self._sent(partial(records_on_gpu, records))
         elif records.gpu != cuda.get_current_device().id:
             records = self._sent(partial(records_from_gpu, records))
+        if self._templates is not None:
+            self._templates.add(records)
         count, n_bytes = records.count, records.n_bytes
         if not self._has_room(count, n_bytes):
             self._write_run()
@@ -122,11 +139,16 @@ class DeviceRecordSorter:
     def finish(self, writer: BlockWriter) -> None:
         """Write all records in order."""
         if not self._runs:
-            self._write_to(writer)
+            self._write_to(writer, None if self._templates is None else self._templates.find())
             return
         self._write_run()
         self._store = None
-        merge_runs(self._runs, writer, self._contig_starts, self._merge_bytes, self._threads)
+        if self._templates is not None:
+            self._templates.wait()
+        merge_runs(
+            self._runs, writer, self._contig_starts, self._merge_bytes, self._threads,
+            self._duplicates,
+        )  # fmt: skip
 
     def _sent(self, send: Callable[[], DeviceRecords]) -> DeviceRecords:
         """Return the result of ``send()``; write and release the store if memory runs out."""
@@ -152,9 +174,17 @@ class DeviceRecordSorter:
         with run_file(path, self._threads, self._compression) as writer:
             self._write_to(writer)
 
-    def _write_to(self, writer: BlockWriter) -> None:
+    def _write_to(self, writer: BlockWriter, found: Future | None = None) -> None:
+        """Write the store and empty it; if duplicates are found in the meantime, flag them."""
+        records = None
         if self._store is not None and self._store.count:
             records = self._store.in_order(max(1, self._last_key.bit_length()))
+        if found is not None:
+            with span("wait for duplicates"):
+                found.result()
+        if records is not None:
+            if found is not None:
+                records.flag_duplicates(self._templates.grouping, self._templates.names())
             write_sorted(records, writer, self._threads, self._most_blocks)
             self._store.empty()
 

@@ -225,8 +225,9 @@ def _sorter(output, folder: Path, header: BamHeader, threads: int, stay_there: b
     from bwarp.bam.record_sort_cuda import DeviceRecordSorter
 
     return DeviceRecordSorter(
-        *arguments, output.gpu_sort_bytes, threads, output.compression, output.sort_bytes
-    )
+        *arguments, output.gpu_sort_bytes, threads, output.compression, output.sort_bytes,
+        duplicates=duplicates,
+    )  # fmt: skip
 
 
 def _is_paf(output: AlignmentOutput) -> bool:

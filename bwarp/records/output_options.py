@@ -113,7 +113,7 @@ def may_write_on_gpu(output: AlignmentOutput) -> bool:
     Sorted SAM and CRAM are converted from BAM records.
     """
     return (output.sort or output.path.endswith(".bam")) and not (
-        output.comments or output.eqx or output.mark_duplicates or output.regions_file is not None
+        output.comments or output.eqx or output.regions_file is not None
     )
 
 

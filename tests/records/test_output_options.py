@@ -127,12 +127,12 @@ def test_the_command_line_has_no_options_of_the_machine():
         ("o.paf.gz", {}, False, False),
         ("o.bam", {"sort": True, "comments": True}, False, False),
         ("o.bam", {"sort": True, "eqx": True}, False, False),
-        ("o.bam", {"sort": True, "mark_duplicates": True}, False, False),
+        ("o.bam", {"sort": True, "mark_duplicates": True}, True, True),
         ("o.bam", {"sort": True, "regions_file": "r.bed"}, False, False),
         ("o.bam", {"comments": True}, False, False),
         ("o.bam", {"eqx": True}, False, False),
         ("o.bam", {"regions_file": "r.bed"}, False, False),
-        ("o.cram", {"sort": True, "mark_duplicates": True}, False, False),
+        ("o.cram", {"sort": True, "mark_duplicates": True}, True, False),
     ],
 )
 def test_outputs_that_a_gpu_can_write_and_sort(path, changes, may_write, stays):
