@@ -2,13 +2,21 @@
 """Time mapping on a GPU: gzipped FASTQ to sorted BAM on a simulated genome, in one command.
 
     python benchmarks/map_gpu.py -o benchmarks/results/map_h200.jsonl
+    python benchmarks/map_gpu.py --parts duplicates
 
-First, to compile everything, reads of a small genome are mapped on the CPU and on the GPU; the two
-BAM files must contain the same bytes. On the large genome these follow: some reads with both
-engines, compared again; scripts/map_reads.py as a user runs it, twice, with input in BGZF and
-uncompressed, and with five times as many reads; the same in this process, with the times when
-chunks are done; and the first chunks step by step, with the time of each kernel. Each writes one
-JSON line. --timeline keeps the timeline of a run. At the start, nothing is compiled.
+First, to compile everything, reads of a small genome are mapped on the CPU and on the GPU, with and
+without --mark-duplicates; the two BAM files must contain the same bytes. On the large genome the
+parts in --parts follow:
+
+compare     some reads with both engines, compared again
+runs        scripts/map_reads.py as a user runs it, twice, with input in BGZF and uncompressed, and
+            with five times as many reads
+duplicates  reads of which some are copies, without and with --mark-duplicates in turn
+steps       runs in this process, with the times when chunks are done; and the first chunks step by
+            step, with the time of each kernel
+
+Each writes one or more JSON lines. --timeline keeps the timeline of the last run, made once more.
+At the start, nothing is compiled.
 
 Reads are compressed with the defaults of gzip and pigz: level 6, one stream.
 """
@@ -24,6 +32,7 @@ import tempfile
 import time
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +45,16 @@ from zlib_ng import gzip_ng_threaded
 from bwarp.runtime.threads import available_threads, run_together
 
 #: The format of reads by the prefix of their file names.
-FORMS = {"": "gzipped", "bgzf": "bgzf", "plain": "plain", "copies": "gzipped"}
+FORMS = {
+    "": "gzipped",
+    "bgzf": "bgzf",
+    "plain": "plain",
+    "copies": "gzipped",
+    "duplicates": "with duplicates, gzipped",
+}
+
+PARTS = ["compare", "runs", "duplicates", "steps"]
+MARKED = "--mark-duplicates"
 
 
 def parse_options():
@@ -46,7 +64,9 @@ def parse_options():
     parser.add_argument("--pairs", type=int, default=5_000_000)
     parser.add_argument("--compared-pairs", type=int, default=500_000, help="mapped on the CPU too")
     parser.add_argument("--copies", type=int, default=5, help="of the reads, for a longer run")
+    parser.add_argument("--duplicates", type=float, default=0.15, help="fraction of copied pairs")
     parser.add_argument("--chunks", type=int, default=4, help="profiled step by step")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--threads", type=int, default=available_threads())
     parser.add_argument("--timeline", metavar="OUT.json", help="the timeline of one more run")
     add_folder(parser)
@@ -114,6 +134,20 @@ def copies(folder: Path, name: str, times: int) -> None:
                     shutil.copyfileobj(file, out, 1 << 24)
 
 
+def add_duplicates(folder: Path, name: str, count: int) -> None:
+    """Write the reads, and the first pairs again under other names, as gzip."""
+
+    def one(plain: Path, text: Path, packed: Path) -> None:
+        shutil.copyfile(plain, text)
+        with open(plain, "rb") as source, open(text, "ab") as out:
+            for number, line in enumerate(islice(source, 4 * count)):
+                out.write(line if number % 4 else b"@copy." + line[1:])
+        compress(text, packed)
+
+    files = (reads_of(folder, form) for form in ("plain", f"plain{name}", name))
+    run_together([partial(one, *paths) for paths in zip(*files, strict=True)], 2)
+
+
 def map_reads(folder: Path, name: str, backend: str, threads: int, *more) -> Used:
     first, second = reads_of(folder, name)
     output = folder / f"{name}{backend}.bam"
@@ -126,16 +160,31 @@ def map_reads(folder: Path, name: str, backend: str, threads: int, *more) -> Use
     )  # fmt: skip
 
 
+def timed_run(folder: Path, name: str, options, *more) -> dict:
+    """Return the time of a run as a user starts it."""
+    used = map_reads(folder, name, "cuda", options.threads, *more)
+    statistics = json.loads((folder / f"{name}cuda.json").read_text())
+    pairs = statistics["reads"] // 2
+    marked = {"duplicates": statistics["duplicates"]} if more else {}
+    return marked | {
+        "what": " ".join([FORMS[name], "FASTQ to sorted BAM", *more]),
+        "pairs": pairs,
+        "seconds": used.wall,
+        "reads_a_second": round(2 * pairs / used.wall),
+        "host_gb": round(used.peak / 1e9, 1),
+    }
+
+
 def hash_of(path: Path, opened) -> str:
     """Return the hash of a file's content; for BAM, of the uncompressed content."""
     with opened(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def compare(folder: Path, name: str, threads: int) -> dict:
+def compare(folder: Path, name: str, threads: int, *more) -> dict:
     """Map with both engines; their output must be equal."""
     seconds = {
-        f"{backend}_seconds": map_reads(folder, name, backend, threads).wall
+        f"{backend}_seconds": map_reads(folder, name, backend, threads, *more).wall
         for backend in ("cpu", "cuda")
     }
     for ending, opened in (("bam", gzip.open), ("json", open)):
@@ -282,7 +331,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 numbers = record_numbers(by_host, plain.marks)
                 step(
                     "write records", plain_reads_cuda.write_records, device, constants, plain,
-                    by_host, numbers, 2,
+                    by_host, numbers, 2, False,
                 )  # fmt: skip
                 n_reads += chunk.n_reads
                 n_hits += hits.count
@@ -309,32 +358,36 @@ def main(options):
         simulate(small, 4_600_000, 3, 30_000)
         first, again = (map_reads(small, "", "cuda", options.threads).wall for _ in range(2))
         results.add(what="small, first use of map", seconds=first, seconds_again=again)
-        results.add(what="small, both engines", **compare(small, "", options.threads))
+        add_duplicates(small, "duplicates", 10_000)
+        for name, more in (("", ()), ("duplicates", (MARKED,))):
+            both = compare(small, name, options.threads, *more)
+            results.add(what=" ".join(["small, both engines", *more]), **both)
         sizes = {"bases": options.bases, "pairs": options.pairs}
         results.add(**sizes, **simulate(large, options.bases, options.contigs, options.pairs))
-        make_reads(large, "part", options.compared_pairs)
-        both = compare(large, "part", options.threads)
-        results.add(what="large, both engines", **sizes, **both)
-        repack(large)
-        copies(large, "", options.copies)
+        if "compare" in options.parts:
+            make_reads(large, "part", options.compared_pairs)
+            both = compare(large, "part", options.threads)
+            results.add(what="large, both engines", **sizes, **both)
+        runs = []
+        if "runs" in options.parts:
+            repack(large)
+            copies(large, "", options.copies)
+            runs += [(name, ()) for name in ("", "", "bgzf", "plain", "copies")]
+        if "duplicates" in options.parts:
+            add_duplicates(large, "duplicates", int(options.duplicates * options.pairs))
+            runs += 3 * [("duplicates", ()), ("duplicates", (MARKED,))]
         # Writing simulated data keeps the disk and processors busy for a while.
         os.sync()
-        for name in ("", "", "bgzf", "plain", "copies"):
-            used = map_reads(large, name, "cuda", options.threads)
-            pairs = options.pairs * (options.copies if name == "copies" else 1)
-            results.add(
-                what=f"{FORMS[name]} FASTQ to sorted BAM",
-                bases=options.bases,
-                pairs=pairs,
-                seconds=used.wall,
-                reads_a_second=round(2 * pairs / used.wall),
-                host_gb=round(used.peak / 1e9, 1),
-            )
+        for name, more in runs:
+            results.add(bases=options.bases, **timed_run(large, name, options, *more))
         if options.timeline:
-            map_reads(large, "", "cuda", options.threads, "--timeline", options.timeline)
-        results.add(what="seconds within a run", **timeline(large, options.threads), **sizes)
-        for line in profile(large, options.chunks, options.threads):
-            results.add(**line, **sizes)
+            name, more = runs[-1] if runs else ("", ())
+            more = *more, "--timeline", options.timeline
+            map_reads(large, name, "cuda", options.threads, *more)
+        if "steps" in options.parts:
+            results.add(what="seconds within a run", **timeline(large, options.threads), **sizes)
+            for line in profile(large, options.chunks, options.threads):
+                results.add(**line, **sizes)
 
 
 if __name__ == "__main__":
