@@ -470,14 +470,41 @@ class DuplicateMarker:
     def _found(self, files: Iterable[int]) -> tuple[Templates, np.ndarray]:
         chosen = set(files)
         parts = [part for file, part in self._parts if file in chosen]
-        parts = parts if parts else [empty_templates(0)]
-        templates = Templates(*map(np.concatenate, zip(*parts, strict=True)))
+        templates = _joined(parts, self._threads)
         return templates, find_duplicates(templates, self._threads)
 
     def _counts(self, templates: Templates, is_duplicate: np.ndarray) -> DuplicateCounts:
-        libraries = (templates.groups >> np.uint64(32)).astype(np.int64)
-        is_pair = templates.second != 0
-        chosen = (~is_pair, is_pair, ~is_pair & is_duplicate, is_pair & is_duplicate)
-        n = len(self._libraries)
-        counts = (np.bincount(libraries[some], minlength=n) for some in chosen)
-        return DuplicateCounts(self._libraries, *self._others.T, *counts)
+        def count(first: int, stop: int) -> np.ndarray:
+            counts = np.zeros((len(self._libraries), 4), np.int64)
+            _count_templates(templates, is_duplicate, first, stop, counts)
+            return counts
+
+        parts = for_each_range(count, is_duplicate.size, self._threads, _LEAST)
+        counts = sum(parts, np.zeros((len(self._libraries), 4), np.int64))
+        return DuplicateCounts(self._libraries, *self._others.T, *counts.T)
+
+
+def _joined(parts: list[Templates], threads: int) -> Templates:
+    """Concatenate tables. The system hands a thread new memory at one gigabyte per second."""
+    edges = np.cumsum([0, *(part.names.size for part in parts)]).tolist()
+    table = empty_templates(edges[-1])
+
+    def copy(first: int, last: int) -> None:
+        for number in range(first, last):
+            for column, part in zip(table, parts[number], strict=True):
+                column[edges[number] : edges[number + 1]] = part
+
+    for_each_range(copy, len(parts), threads, smallest=1)
+    return table
+
+
+@compiled
+def _count_templates(templates, is_duplicate, first, stop, counts):
+    """Count some rows in `counts` (n_libraries, 4): singles, pairs, duplicates of both."""
+    templates = uncounted(templates)
+    groups, second = templates.groups, templates.second
+    for row in range(first, stop):
+        library = np.int64(groups[row] >> np.uint64(32))
+        is_pair = np.int64(second[row] != 0)
+        counts[library, is_pair] += 1
+        counts[library, 2 + is_pair] += is_duplicate[row]
