@@ -20,6 +20,7 @@ SECONDS = {
     "bwarp.alignment.int32_kernel_cuda": 3,
     "bwarp.alignment.packed_int16_kernel_cuda": 3,
     "bwarp.allmap.verify_cuda": 4,
+    "bwarp.bam.duplicates_cuda": 3,
     "bwarp.records.bam_records_cuda": 6,
     "bwarp.mapping.primary_hits_cuda": 3,
     "bwarp.mapping.candidates_cuda": 2,

@@ -32,7 +32,8 @@ def mapped(run_program, folder, reads, tmp_path):
         place.mkdir(exist_ok=True)
         done = run_program(
             SCRIPT, "--index", folder / "index", *more, "-o", place / output, "--sort",
-            "--mark-duplicates", "--stats", place / "stats.json", "--backend", backend,
+            "--mark-duplicates", "--stats", place / "stats.json",
+            "--duplicate-metrics", place / "metrics.txt", "--backend", backend,
         )  # fmt: skip
         assert done.rc == 0, done.stderr
         return {path.name: path.read_bytes() for path in place.iterdir()}
