@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.alignment.follow_directions_cuda import TraceRules
 from bwarp.alignment.int32_kernel_cuda import (
     MATRIX_STRIDE,
     PADDING_ROW,
@@ -90,7 +91,7 @@ class DeviceBatch:
 
 def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
     """Copy a batch to the GPU."""
-    sides = [_in_use(side) for side in (pairs.queries, pairs.references)]
+    sides = [in_use(side) for side in (pairs.queries, pairs.references)]
     arrays = to_gpu([a for side in sides for a in (side.codes, side.starts, side.lengths)], threads)
     queries, references = sides
     return DeviceBatch(
@@ -99,14 +100,14 @@ def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
     )
 
 
-def _in_use(sequences: Sequences) -> Sequences:
+def in_use(sequences: Sequences) -> Sequences:
     """Return contiguous arrays of the sequences, without most unused codes."""
     codes = sequences.codes
     starts = np.ascontiguousarray(sequences.starts, np.int64)
     lengths = np.ascontiguousarray(sequences.lengths, np.int32)
     if codes.size > lengths.size * int(lengths.max(initial=0)):
         # The codes may be those of a whole genome.
-        low = int(starts.min(initial=0))
+        low = int(starts.min(initial=codes.size))
         codes = codes[low : int((starts + lengths).max(initial=0))]
         starts = starts - low
     return Sequences(np.ascontiguousarray(codes), starts, lengths)
@@ -476,6 +477,13 @@ class Costs:
         """Return the costs as kernels take them, with these free ends."""
         tie = int(self.opens_on_tie)
         return MatrixCosts(self.device_matrix, self.first, self.extend, tie, *map(int, free))
+
+    def trace_rules(self, threads: int) -> TraceRules:
+        """Return the rules of a traceback of directions stored by groups of `threads`."""
+        return TraceRules(
+            int(self.free[0]), int(self.free[2]), max(self.overhang, 0), np.int32(self.ambiguous),
+            threads,
+        )  # fmt: skip
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,7 +1,7 @@
 """Traceback kernels: alignments of one diagonal, and the runs of all alignments.
 
-A warp cuts an alignment of one diagonal into runs, 32 columns at a time. One thread traces each of
-the others back along the directions from int32_kernel_cuda. Kernels run twice, first to count runs,
+A warp cuts an alignment of one diagonal into runs, 32 columns at a time, or traces another one back
+along the directions from int32_kernel_cuda. Kernels run twice, first to count runs,
 and again to write CIGARs at offsets from the counts; or once, if the buffer is large enough for any
 CIGAR.
 """
@@ -48,12 +48,15 @@ class TraceRules(NamedTuple):
         1 for SOFTCLIP of GATK, 2 for IGNORE.
     ambiguous : int32
         The code of ambiguous bases.
+    threads : int
+        Threads per group of the kernel that stored the directions.
     """
 
     query_start: int
     reference_start: int
     strategy: int
     ambiguous: int32
+    threads: int
 
 
 @kernel
@@ -193,8 +196,8 @@ def put_run(cigar, writes, stop, runs, length, operation):
 
 
 @functools.cache
-def traceback_kernel(threads, gatk):
-    """Make a kernel that follows the directions of a full_matrix_kernel with as many threads.
+def traceback_kernel(gatk):
+    """Make a kernel that follows the directions of a full_matrix_kernel. One warp per alignment.
 
     With `gatk`, the traceback continues until one sequence is used up, counts M, and ends as the
     overhang strategy requires; otherwise it stops where the mode may start, and distinguishes =
@@ -202,31 +205,42 @@ def traceback_kernel(threads, gatk):
 
     Notes
     -----
-    The directions of pair `order[slot]` start at `directions.starts[slot]`. With `gatk`, a band of
-    0 has no directions: the alignment is a diagonal. With COUNT in `purpose` the kernel writes
-    `traced`, with WRITE the runs: with both, `cigars.offsets` says where the runs of each slot end;
-    with WRITE alone, those of a pair end where the next pair's begin.
+    The lanes look at the next 32 cells of the diagonal, or of the gap, at once, so that a step
+    takes the latency of one read however many columns it adds:
+
+        at H(i,j)    lane k reads the cell (i - k, j - k)      as far as H is the diagonal
+        at D(i,j)    lane k reads (i, j - 1 - k)               up to the cell where D opens
+        at I(i,j)    lane k reads (i - 1 - k, j)               up to the cell where I opens
+
+    The directions of pair `order[slot]` start at `directions.starts[slot]`; they are those of the
+    matrix that ends in the end cell or, if the band is negative, of the whole one. With `gatk`, a
+    band of 0 has no directions: the alignment is a diagonal. With COUNT in `purpose` the kernel
+    writes `traced`, with WRITE the runs: with both, `cigars.offsets` says where the runs of each
+    slot end; with WRITE alone, those of a pair end where the next pair's begin.
     """
-    tile = threads * ROWS
 
     @kernel
     def trace(
         pairs: PairArrays, order: int32[::1], cells: Cells, directions: Directions,
         rules: TraceRules, purpose: int, traced: Traced, cigars: Cigars,
     ):  # fmt: skip
-        slot = cuda.grid(1)
+        slot = cuda.grid(1) // 32
         if slot >= order.size:
             return
-        pair = order[slot]
+        pair, lane = order[slot], int32(cuda.laneid)
         i, j = int32(cells.query_ends[pair]), int32(cells.reference_ends[pair])
         band = int32(cells.bands[pair])
         queries, references, cigar = pairs.queries, pairs.references, cigars.runs
-        # The matrix of directions ends in the end cell.
         m, n = i, j
+        if band < 0:
+            m, n = int32(queries.lengths[pair]), int32(references.lengths[pair])
         query, reference = queries.starts[pair], references.starts[pair]
-        free_query_start, free_reference_start = rules.query_start != 0, rules.reference_start != 0
+        free_query_start = gatk or rules.query_start != 0
+        free_reference_start = gatk or rules.reference_start != 0
         strategy = rules.strategy
-        padding = int32((m + tile - 1) // tile * tile - m)
+        threads = int32(rules.threads)
+        tile = int32(threads * ROWS)
+        padding = int32((m + tile - int32(1)) // tile * tile - m)
         width = strip_width(tile, threads, n, band)
         direction_start = int64(0)
         if band != 0:
@@ -235,6 +249,7 @@ def traceback_kernel(threads, gatk):
         writes = (purpose & WRITE) != 0
         if writes:
             stop = int64(cigars.offsets[slot] if purpose & COUNT else cigars.offsets[pair + 1])
+            writes = lane == 0
         run, operation, runs, distance = int32(0), int32(-1), int32(0), int32(0)
         if gatk:
             operation = int32(0)
@@ -249,68 +264,79 @@ def traceback_kernel(threads, gatk):
                 run += int32(cells.diagonals[pair])
         # The current matrix of the traceback: 0 for H, 1 for D, 2 for I.
         state = int32(0)
-        word_at = int64(-1)
-        word = uint32(0)
         while (i > 0 or j > 0) and band != 0:
-            if state == 0 and (
-                (i == 0 and (gatk or free_reference_start))
-                or (j == 0 and (gatk or free_query_start))
-            ):
-                break
-            # The cell that has the direction: this one for H, the previous one for D and I.
-            row = i - 1 if state == 2 else i
-            column = j - 1 if state == 1 else j
-            direction = uint32(0)
-            if row == 0 or column == 0:
-                # On a border a gap extends to the corner; a gap may also open at the border.
-                if state == 0:
-                    state = int32(1) if i == 0 else int32(2)
-                    continue
-                if i > 0 and j > 0:
-                    direction = uint32(D_OPENS | I_OPENS)
-            else:
-                index = int32(row - 1 + padding)
-                strip = index // tile
-                lane = (index % tile) // ROWS
-                start = first_column(int32(strip * tile - padding), m, n, band)
-                skewed = int64(strip) * width + column - 1 - start + lane
-                new_word_at = direction_start + skewed * threads + lane
-                if new_word_at != word_at:
-                    word_at = new_word_at
-                    word = directions.words[word_at]
-                direction = (word >> uint32(4 * (index % ROWS))) & uint32(15)
-            if state == 0:
-                origin = direction & uint32(3)
-                if origin == uint32(STOP):
+            if state == 0 and (i == 0 or j == 0):
+                if (i == 0 and free_reference_start) or (j == 0 and free_query_start):
                     break
-                if origin != uint32(0):
-                    state = int32(1) if origin == uint32(FROM_D) else int32(2)
-                    continue
-                i -= int32(1)
-                j -= int32(1)
-                emitted = int32(0)
-                if not gatk:
-                    code = queries.codes[query + i]
-                    emitted = int32(EQUAL)
-                    if code != references.codes[reference + j] or code == rules.ambiguous:
-                        emitted = int32(MISMATCH)
-                        distance += int32(1)
+                state = int32(1) if i == 0 else int32(2)
+            # The cell that has the direction: this one for H, the previous one for D and I.
+            row = i - lane if state == 0 else i - int32(1) - lane if state == 2 else i
+            column = j - lane if state == 0 else j - int32(1) - lane if state == 1 else j
+            direction = int32(0)
+            if row > 0 and column > 0:
+                index = int32(row - 1 + padding)
+                strip = int32(index // tile)
+                thread = int32((index - strip * tile) // ROWS)
+                start = first_column(int32(strip * tile - padding), m, n, band)
+                skewed = int64(strip) * width + column - 1 - start + thread
+                word = directions.words[direction_start + skewed * threads + thread]
+                direction = int32((word >> uint32(4 * (index % ROWS))) & uint32(15))
+            # On a border a gap extends to the corner; a gap may also open at the border.
+            if state == 0:
+                continues = row > 0 and column > 0 and direction & 3 == 0
             elif state == 1:
-                emitted = int32(INSERTION) if gatk else int32(DELETION)
-                distance += int32(1)
-                j -= int32(1)
-                if direction & uint32(D_OPENS):
-                    state = int32(0)
+                continues = column > 0 and (i == 0 or direction & D_OPENS == 0)
             else:
-                emitted = int32(DELETION) if gatk else int32(INSERTION)
-                distance += int32(1)
-                i -= int32(1)
-                if direction & uint32(I_OPENS):
+                continues = row > 0 and (j == 0 or direction & I_OPENS == 0)
+            ended = int64(cuda.ballot_sync(ALL, not continues)) & ALL
+            columns = int32(32)
+            if ended != 0:
+                columns = int32(cuda.ffs(ended) - 1)
+            if state != 0:
+                length = min(columns + int32(1), int32(32))
+                emitted = int32(DELETION) if (state == 1) != gatk else int32(INSERTION)
+                distance += length
+                if state == 1:
+                    j -= length
+                else:
+                    i -= length
+                if columns < 32:
                     state = int32(0)
-            if emitted != operation:
-                runs = put_run(cigar, writes, stop, runs, run, operation)
-                run, operation = int32(0), emitted
-            run += int32(1)
+                if emitted != operation:
+                    runs = put_run(cigar, writes, stop, runs, run, operation)
+                    run, operation = int32(0), emitted
+                run += length
+                continue
+            mismatches = int64(0)
+            if not gatk:
+                differs = False
+                if lane < columns:
+                    code = queries.codes[query + i - 1 - lane]
+                    other = references.codes[reference + j - 1 - lane]
+                    differs = code != other or code == rules.ambiguous
+                mismatches = int64(cuda.ballot_sync(ALL, differs)) & ALL
+                distance += int32(cuda.popc(mismatches))
+            at = int32(0)
+            while at < columns:
+                # A run of equal or of different columns.
+                is_mismatch = (mismatches >> at) & 1
+                rest = (mismatches ^ -is_mismatch) >> at
+                length = int32(columns - at)
+                if rest != 0:
+                    length = min(length, int32(cuda.ffs(rest) - 1))
+                emitted = int32(0) if gatk else int32(MISMATCH) if is_mismatch else int32(EQUAL)
+                if emitted != operation:
+                    runs = put_run(cigar, writes, stop, runs, run, operation)
+                    run, operation = int32(0), emitted
+                run += length
+                at += length
+            i -= columns
+            j -= columns
+            if columns < 32 and i > 0 and j > 0:
+                origin = cuda.shfl_sync(ALL, direction, columns) & 3
+                if origin == STOP:
+                    break
+                state = int32(1) if origin == FROM_D else int32(2)
         if gatk and strategy == 2:
             run += j
         runs = put_run(cigar, writes, stop, runs, run, operation)
@@ -319,7 +345,7 @@ def traceback_kernel(threads, gatk):
         elif gatk and strategy == 0:
             runs = put_run(cigar, writes, stop, runs, i, int32(DELETION))
             runs = put_run(cigar, writes, stop, runs, j, int32(INSERTION))
-        if purpose & COUNT:
+        if purpose & COUNT and lane == 0:
             traced.run_counts[pair] = runs
             traced.edit_distances[pair] = distance
             traced.first_rows[pair] = i
@@ -328,5 +354,5 @@ def traceback_kernel(threads, gatk):
     return trace
 
 
-#: Some of the kernels in use.
-MADE_KERNELS = (traceback_kernel(2, False), traceback_kernel(4, True))
+#: All kernels that the function makes.
+MADE_KERNELS = (traceback_kernel(False), traceback_kernel(True))

@@ -4,6 +4,8 @@ Exact occurrences are found first, one warp per pair; then the ends of the other
 GATK's rule; then the tracebacks as for any mode, with gaps that extend on ties.
 """
 
+from functools import partial
+
 import numpy as np
 
 from bwarp.alignment.device_batch_cuda import (
@@ -14,12 +16,14 @@ from bwarp.alignment.device_batch_cuda import (
     device_batch,
     find_full,
 )
+from bwarp.alignment.few_pairs_cuda import few_alignments
 from bwarp.alignment.gatk_cpu import (
     OVERHANGS,
     GatkAlignments,
     GatkParameters,
     check_overhang,
 )
+from bwarp.alignment.int32_kernel_cuda import NO_END
 from bwarp.alignment.pair_tables_cuda import EndArrays, PairArrays
 from bwarp.alignment.pairs import PairBatch, check_pairs
 from bwarp.alignment.traceback_cuda import trace_alignments
@@ -30,8 +34,6 @@ from bwarp.gpu.memory_pool import device_array, work_space
 
 ALL = 0xFFFFFFFF
 MOST_CODES = 32
-#: The end of an alignment that is not found yet.
-NO_END = -1
 
 
 def gatk_alignments(
@@ -41,12 +43,15 @@ def gatk_alignments(
     check_pairs(pairs)
     check_overhang(overhang)
     costs = gatk_costs(parameters, overhang)
-    with work_space():
-        batch = gatk_batch(pairs, threads)
-        outputs = exact_occurrences(batch, parameters, overhang)
-        if batch.count:
-            find_full(batch, costs, outputs, outputs.query_ends, NO_END)
-        traced = trace_alignments(batch, costs, outputs, threads)
+    find_exact = partial(_find_exact, parameters, overhang)
+    traced = few_alignments(_by_rows(pairs), costs, find_exact)
+    if traced is None:
+        with work_space():
+            batch = gatk_batch(pairs, threads)
+            outputs = exact_occurrences(batch, parameters, overhang)
+            if batch.count:
+                find_full(batch, costs, outputs, outputs.query_ends, NO_END)
+            traced = trace_alignments(batch, costs, outputs, threads)
     offsets = traced.query_starts
     if overhang == "ignore":
         offsets -= traced.reference_starts
@@ -61,18 +66,27 @@ def exact_occurrences(batch: DeviceBatch, parameters: GatkParameters, overhang: 
     """
     outputs = columns(EndArrays, batch.count, device_array)
     if batch.count:
-        find_last_occurrences[blocks(batch.count, 32), BLOCK](
-            batch.arrays, parameters.match, overhang in ("softclip", "ignore"), outputs
-        )
+        shape = blocks(batch.count, 32), BLOCK
+        _find_exact(parameters, overhang, shape, batch.arrays, outputs)
     return outputs
 
 
+def _find_exact(parameters, overhang, shape, arrays: PairArrays, ends: EndArrays) -> None:
+    is_searched = overhang in ("softclip", "ignore")
+    find_last_occurrences[shape](arrays, parameters.match, is_searched, ends)
+
+
 def gatk_batch(pairs: PairBatch, threads: int) -> DeviceBatch:
-    """Copy GATK's references as queries, and its alternates as references, to the GPU.
+    """Copy GATK's references as queries, and its alternates as references, to the GPU."""
+    return device_batch(_by_rows(pairs), threads)
+
+
+def _by_rows(pairs: PairBatch) -> PairBatch:
+    """Return GATK's references as queries, which are along the rows, and alternates as references.
 
     Bases stay bytes: their low five bits, which kernels use as codes, are all different.
     """
-    return device_batch(PairBatch(pairs.references, pairs.queries), threads)
+    return PairBatch(pairs.references, pairs.queries)
 
 
 def gatk_costs(parameters: GatkParameters, overhang: str) -> Costs:

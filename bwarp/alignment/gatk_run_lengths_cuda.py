@@ -30,8 +30,8 @@ import numpy as np
 from bwarp.alignment.device_batch_cuda import BLOCK, MEMORY_SHARE, blocks, free_bytes
 from bwarp.alignment.follow_directions_cuda import put_run
 from bwarp.alignment.gatk_cpu import GatkAlignments, GatkParameters, check_overhang
-from bwarp.alignment.gatk_cuda import NO_END, exact_occurrences, gatk_batch, gatk_costs
-from bwarp.alignment.int32_kernel_cuda import MINUS_INFINITY, end_number
+from bwarp.alignment.gatk_cuda import exact_occurrences, gatk_batch, gatk_costs
+from bwarp.alignment.int32_kernel_cuda import MINUS_INFINITY, NO_END, end_number
 from bwarp.alignment.pair_tables_cuda import EndArrays, PairArrays
 from bwarp.alignment.pairs import DELETION, INSERTION, SOFT_CLIP, PairBatch, check_pairs
 from bwarp.errors import InputError

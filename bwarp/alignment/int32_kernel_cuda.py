@@ -1,9 +1,10 @@
 """Align pairs in 32 bits: any matrix, mode and length, with directions for a traceback.
 
-A group of 8, 16 or 32 threads aligns one pair. Thread l holds 8 rows of the query in registers and
-moves along the reference one column behind thread l - 1, as in packed_int16_kernel_cuda. The query
-is at the bottom of its *strips* of `threads * 8` rows; the rows above it repeat the upper border,
-and the last row of a strip is passed to the next through global memory.
+A group of 2 to 32 threads, or a block of several warps, aligns one pair. Thread l holds 8 rows of
+the query in registers and moves along the reference one column behind thread l - 1, as in
+packed_int16_kernel_cuda. The query is at the bottom of its *strips* of `threads * 8` rows; the rows
+above it repeat the upper border, and the last row of a strip is passed to the next through global
+memory.
 
 A *band* skips cells: in strip s, whose first row is row `above + 1`, only columns within `band`
 diagonals of the corner (m, n) are computed; other cells count as minus infinity. If all optimal
@@ -25,7 +26,7 @@ import functools
 from typing import NamedTuple
 
 from bwarp.alignment.pair_tables_cuda import Directions, EndArrays, PairArrays
-from bwarp.gpu.cuda import cuda, int32, int64, uint32, uint64
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import opaque
 
@@ -41,6 +42,15 @@ MATRIX_WORDS = MATRIX_STRIDE * (PADDING_ROW + 1)
 
 FROM_D, FROM_I, STOP = 1, 2, 3
 D_OPENS, I_OPENS = 4, 8
+
+#: As the number of threads of a group: all threads of the block.
+WHOLE_BLOCK = 0
+#: The maximum warps of such a block.
+MOST_WARPS = 8
+#: The words that they exchange: H and the insertion, for two steps in turn. Then their ends.
+SEAM_WORDS, END_WORDS = 4 * MOST_WARPS, 2 * MOST_WARPS
+#: The end of an alignment that is not found yet.
+NO_END = -1
 
 MINUS_INFINITY = -(2**30)
 ALL = 0xFFFFFFFF
@@ -114,10 +124,15 @@ def upper_border(column, is_free, first, extend):
 
 @functools.cache
 def full_matrix_kernel(threads, local, gatk, with_directions):
-    """Make a kernel whose groups have `threads` threads: 2, 4, 8, 16 or 32.
+    """Make a kernel whose groups have `threads` threads: 2, 4, 8, 16, 32 or `WHOLE_BLOCK`.
 
     Parameters
     ----------
+    threads : int
+        With `WHOLE_BLOCK`, a block of 1 to `MOST_WARPS` warps aligns one pair, and finds its end
+        and the directions of all cells in one pass: the fastest for pairs that leave a GPU idle.
+        Each step takes a barrier, at which the last thread of a warp passes its results to the
+        first of the next through shared memory.
     local : bool
         Whether alignments may start and end anywhere.
     gatk : bool
@@ -125,15 +140,16 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         its alternate as reference; otherwise the rule of pairs.py.
     with_directions : bool
         Whether to store directions; if not, all cells are computed, and `bands` and `directions`
-        are not used.
+        are not used. Without `WHOLE_BLOCK`, scores and ends are written only if not.
 
     Notes
     -----
     `order` has the pair of each group. `bands`: diagonals on either side, -1 for all cells. The
     kernel reads each reference residue once per strip, and writes half a byte per cell of
-    directions.
+    directions. With `WHOLE_BLOCK` and `gatk`, an end that is not `NO_END` is known, and is kept.
     """
-    tile = threads * ROWS
+    is_block = threads == WHOLE_BLOCK
+    finds_ends = is_block or not with_directions
 
     @kernel(max_registers=128)
     def align_full(
@@ -146,8 +162,15 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
             table[word] = costs.matrix[word]
         cuda.syncthreads()
 
-        lane = int32(cuda.laneid) & int32(threads - 1)
-        group = cuda.grid(1) // threads
+        if is_block:
+            in_group, group = int32(cuda.blockDim.x), int64(cuda.blockIdx.x)
+            lane = int32(cuda.threadIdx.x)
+            # Of the last lane of each warp, for two steps in turn: H and the insertion.
+            seams = cuda.shared.array(SEAM_WORDS, int32)
+        else:
+            in_group, group = int32(threads), cuda.grid(1) // threads
+            lane = int32(cuda.laneid) & int32(threads - 1)
+        tile = int32(in_group * ROWS)
         is_used = group < order.size
         group = min(group, order.size - 1)
         pair = order[group]
@@ -155,7 +178,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         if not is_used:
             # A surplus group takes part without columns.
             n = int32(0)
-        band = int32(bands[pair]) if with_directions else int32(-1)
+        band = int32(-1) if finds_ends else int32(bands[pair])
         query, reference = queries.starts[pair], references.starts[pair]
         first, extend, tie = int32(costs.first), int32(costs.extend), int32(costs.tie)
         free_query_start, free_query_end = costs.query_start != 0, costs.query_end != 0
@@ -167,9 +190,9 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         floor = int32(costs.zero)
         corner = int32(0) if free_reference_start else int32(first - extend)
 
-        strips = (m + int32(tile - 1)) // int32(tile)
+        strips = int32((m + tile - int32(1)) // tile)
         padding = int32(strips * tile - m)
-        width = strip_width(tile, threads, n, band)
+        width = strip_width(tile, in_group, n, band)
         edge_start = uint64(group) * uint64(edge_stride)
         direction_start = int64(0)
         if with_directions:
@@ -177,7 +200,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         # All threads of a warp take the same steps and strips.
         steps, all_strips = width, strips
         distance = 16
-        while distance >= threads:
+        while distance >= in_group:
             steps = max(steps, cuda.shfl_xor_sync(ALL, steps, distance))
             all_strips = max(all_strips, cuda.shfl_xor_sync(ALL, all_strips, distance))
             distance >>= 1
@@ -226,18 +249,29 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                 diagonal = int32(MINUS_INFINITY)
                 if start - 1 < last_columns:
                     diagonal = edge[edge_start + uint64(2 * (start - 1))]
-            is_last = strip == strips - 1 and lane == threads - 1
+            is_last = strip == strips - 1 and lane == in_group - 1
             insertion = int32(MINUS_INFINITY)
             column = int32(start - lane)
+            following = uint8(0)
+            if start <= column and column < stop:
+                following = references.codes[reference + column]
             # From the previous strip, one step before use.
             upper, upper_insertion = int32(MINUS_INFINITY), int32(MINUS_INFINITY)
             if strip > 0 and lane == 0 and start < min(stop, last_columns):
                 upper = edge[edge_start + uint64(2 * start)]
                 upper_insertion = edge[edge_start + uint64(2 * start + 1)]
 
-            for _ in range(steps):
+            for step in range(steps):
+                if is_block:
+                    seam = uint32(2 * (lane // 32) + (step & 1) * (2 * MOST_WARPS))
+                    if lane & 31 == 31:
+                        seams[seam], seams[uint32(seam + 1)] = H[ROWS - 1], insertion
+                    cuda.syncthreads()
                 next_diagonal = cuda.shfl_up_sync(ALL, H[ROWS - 1], 1)
                 insertion = int32(cuda.shfl_up_sync(ALL, insertion, 1))
+                if is_block and lane & 31 == 0 and lane > 0:
+                    next_diagonal = seams[uint32(seam - 2)]
+                    insertion = seams[uint32(seam - 1)]
                 # Opaque, or the compiler duplicates the loop and each warp runs both copies.
                 lane_now = opaque(lane)
                 if lane_now == 0 and column < stop:
@@ -254,7 +288,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                             upper = edge[edge_start + uint64(2 * column + 2)]
                             upper_insertion = edge[edge_start + uint64(2 * column + 3)]
                 if start <= column and column < stop:
-                    code = int32(references.codes[reference + column]) & int32(CODE_BITS)
+                    code = int32(following) & int32(CODE_BITS)
                     word = uint32(0)
                     sum_here = int32(diagonal + table[uint32(table_rows[0] + code)])
                     for r in range(ROWS):
@@ -276,26 +310,26 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                         opened = int32(here + first)
                         longer_D, longer_I = int32(D[r] + extend), int32(insertion + extend)
                         if with_directions:
-                            if opened + tie > longer_D:
+                            if int32(opened + tie) > longer_D:
                                 direction = int32(direction | int32(D_OPENS))
-                            if opened + tie > longer_I:
+                            if int32(opened + tie) > longer_I:
                                 direction = int32(direction | int32(I_OPENS))
                             word = uint32(word | uint32(direction << (4 * r)))
                         D[r] = int32(max(opened, longer_D))
                         insertion = int32(max(opened, longer_I))
-                        if local and not with_directions and here > best:
+                        if local and finds_ends and here > best:
                             best = int32(here)
                             best_column = int32(column + 1)
                             best_row = int32(top + r + 1)
                     if with_directions and is_used:
-                        at = (
-                            direction_start + int64(strip * width + column - start + lane) * threads
-                        )
+                        at = direction_start
+                        at += int64(strip * width + column - start + lane) * in_group
                         directions.words[at + lane] = word
-                    if lane_now == threads - 1:
-                        edge[edge_start + uint64(2 * column)] = H[ROWS - 1]
-                        edge[edge_start + uint64(2 * column + 1)] = insertion
-                        if not local and strip == strips - 1 and free_reference_end:
+                    if lane_now == in_group - 1:
+                        if strip < strips - 1:
+                            edge[edge_start + uint64(2 * column)] = H[ROWS - 1]
+                            edge[edge_start + uint64(2 * column + 1)] = insertion
+                        elif not local and free_reference_end:
                             if gatk:
                                 apart = abs(m - (column + 1))
                                 end = max(end, end_number(H[ROWS - 1], apart, column + 1))
@@ -303,6 +337,9 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                                 end = max(end, end_number(H[ROWS - 1], column + 1, m))
                     diagonal = next_diagonal
                 column = int32(column + 1)
+                # One step before use.
+                if start <= column and column < stop:
+                    following = references.codes[reference + column]
 
             # The registers hold the last column.
             last_columns = stop
@@ -319,15 +356,30 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                             column_end = max(column_end, end_number(H[r], m - row, 0))
                         elif not gatk and row > 0:
                             end = max(end, end_number(H[r], n, row))
-            cuda.syncwarp()
+            if is_block:
+                cuda.syncthreads()
+            else:
+                cuda.syncwarp()
 
-        distance = threads >> 1
+        distance = min(in_group, int32(32)) >> 1
         while distance > 0:
             end = max(end, cuda.shfl_xor_sync(ALL, end, distance))
             if gatk:
                 column_end = max(column_end, cuda.shfl_xor_sync(ALL, column_end, distance))
             distance >>= 1
-        if lane == 0 and is_used and (gatk or not with_directions):
+        is_wanted = finds_ends and is_used
+        if is_block:
+            # The best ends of the warps.
+            found = cuda.shared.array(END_WORDS, int64)
+            if lane & 31 == 0:
+                found[lane // 32], found[MOST_WARPS + lane // 32] = end, column_end
+            cuda.syncthreads()
+            for warp in range(in_group // 32):
+                end = max(end, found[warp])
+                column_end = max(column_end, found[MOST_WARPS + warp])
+            if gatk:
+                is_wanted = ends.query_ends[pair] == NO_END
+        if lane == 0 and is_wanted:
             score = int32(end >> (2 * POSITION_BITS))
             position_1 = int32(POSITION_MASK - ((end >> POSITION_BITS) & POSITION_MASK))
             position_2 = int32(POSITION_MASK - (end & POSITION_MASK))
@@ -355,4 +407,7 @@ MADE_KERNELS = (
     full_matrix_kernel(4, True, False, True),
     full_matrix_kernel(16, False, True, False),
     full_matrix_kernel(32, True, False, False),
+    full_matrix_kernel(WHOLE_BLOCK, False, False, True),
+    full_matrix_kernel(WHOLE_BLOCK, True, False, True),
+    full_matrix_kernel(WHOLE_BLOCK, False, True, True),
 )

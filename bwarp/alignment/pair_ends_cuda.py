@@ -4,7 +4,7 @@ Nucleotide pairs with a match and a mismatch score that fit 16 bits go through
 packed_int16_kernel_cuda, two pairs per register; all others, and pairs whose reference has
 ambiguous bases, through int32_kernel_cuda. An alignment takes two passes: one for its end; then,
 unless it is a single diagonal, one for directions in a band around the diagonal of its end,
-followed by a traceback.
+followed by a traceback. Few pairs take one pass (few_pairs_cuda).
 """
 
 import numpy as np
@@ -21,6 +21,7 @@ from bwarp.alignment.device_batch_cuda import (
     order_by_size,
     pair_costs,
 )
+from bwarp.alignment.few_pairs_cuda import few_alignments, shape_of
 from bwarp.alignment.packed_int16_kernel_cuda import REFUSED, Selectors, refuse, select_bases
 from bwarp.alignment.pair_tables_cuda import EndArrays
 from bwarp.alignment.pairs import Alignments, Ends, PairBatch, check_pairs
@@ -66,14 +67,29 @@ def pair_ends(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) 
 def pair_alignments(pairs: PairBatch, scoring: Scoring, mode: Mode, threads: int = 1) -> Alignments:
     """Find the best alignment of each pair, with its CIGAR."""
     check_pairs(pairs)
+    found = _few_alignments(pairs, scoring, mode)
+    if found is not None:
+        return found
     with work_space():
-        return batch_alignments(device_batch(pairs, threads), scoring, mode, threads)
+        return _many_alignments(device_batch(pairs, threads), scoring, mode, threads)
 
 
 def batch_alignments(
     batch: DeviceBatch, scoring: Scoring, mode: Mode, threads: int = 1
 ) -> Alignments:
     """Find the best alignment of each pair of a batch on the GPU."""
+    found = _few_alignments(batch, scoring, mode)
+    return _many_alignments(batch, scoring, mode, threads) if found is None else found
+
+
+def _few_alignments(batch, scoring, mode) -> Alignments | None:
+    shape = shape_of(batch)
+    if shape.is_few:
+        element_type(scoring, mode, shape.rows, shape.columns)
+    return few_alignments(batch, pair_costs(scoring, mode))
+
+
+def _many_alignments(batch, scoring, mode, threads) -> Alignments:
     ends = find_ends(batch, scoring, mode)
     return trace_alignments(batch, pair_costs(scoring, mode), ends, threads)
 

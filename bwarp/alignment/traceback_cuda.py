@@ -2,8 +2,7 @@
 
 Alignments of a single diagonal are recognised. For other pairs, the directions of all cells in a
 band around the diagonal of the end are stored and traced back. Only sizes are copied to the host in
-between: pairs by amount of work, and runs of all CIGARs. For few pairs, for which the GPU waits for
-the host, steps that cost little more than their launch are skipped.
+between: pairs by amount of work, and runs of all CIGARs. Few pairs go through few_pairs_cuda.
 
 The comments below describe the layout of directions and runs in memory.
 """
@@ -15,7 +14,6 @@ import numpy as np
 
 from bwarp.alignment.device_batch_cuda import (
     BLOCK,
-    FEW_PAIRS,
     MEMORY_SHARE,
     Costs,
     DeviceBatch,
@@ -30,7 +28,6 @@ from bwarp.alignment.device_batch_cuda import (
 from bwarp.alignment.follow_directions_cuda import (
     COUNT,
     WRITE,
-    TraceRules,
     check_diagonals,
     trace_diagonals,
     traceback_kernel,
@@ -50,7 +47,7 @@ from bwarp.gpu.cuda import cuda, int32, int64, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.memory_pool import cut, device_array, work_space
 from bwarp.gpu.sums_and_sorts import exclusive_sum
-from bwarp.gpu.transfers import to_gpu, to_host
+from bwarp.gpu.transfers import to_host
 
 # The directions of the band of each pair on the GPU, preceded by its traceback buffer.
 #
@@ -131,8 +128,6 @@ def widen(numbers: uint32[::1], wide_numbers: int64[::1]):
 BAND_THREADS = 4
 #: Directions of one launch are counted in 32 bits.
 MOST_WORDS = 2**32 - 1
-#: The maximum words of directions, or of the traceback buffer, of a batch of few pairs.
-FEW_WORDS = 1 << 24
 
 
 def trace_alignments(
@@ -146,12 +141,10 @@ def trace_alignments(
     if count == 0:
         nothing = np.zeros(0, np.int32)
         return Alignments(*[nothing] * 6, np.zeros(1, np.int64), np.zeros(0, np.uint32))
-    words, buffer = _most_words(batch), batch.queries.longest + batch.references.longest + 2
+    buffer = batch.queries.longest + batch.references.longest + 2
     with work_space():
         # Edit distances, first rows and first columns.
         results = [device_array(count, np.int32) for _ in range(3)]
-        if count < FEW_PAIRS and count * max(words, buffer) <= FEW_WORDS:
-            return _trace_few(batch, costs, ends, words, buffer, results)
         distances, first_rows, first_columns = results
         fields = [
             ends.scores, first_rows, ends.query_ends, first_columns, ends.reference_ends, distances,
@@ -174,51 +167,6 @@ def trace_alignments(
                 cigars = _trace_portion(batch, costs, cells, order, *portion, results)
                 pieces.append(to_host(cigars, threads))
         return Alignments(*to_host(fields, threads), *_merged(pieces))
-
-
-def _most_words(batch) -> int:
-    """Return the maximum words of directions of a pair."""
-    strips = -(-batch.queries.longest // (BAND_THREADS * ROWS))
-    return strips * (batch.references.longest + BAND_THREADS - 1) * BAND_THREADS
-
-
-def _trace_few(batch, costs, ends, words, buffer, results):
-    """Do what `trace_alignments` does, giving every pair the maximum memory."""
-    count = batch.count
-    # Next to the results, so that they are copied back together.
-    counts, buffers = (device_array(size, np.uint32) for size in (count, count * buffer))
-    scores, query_ends, reference_ends = to_host(ends)
-    numbers = np.arange(count, dtype=np.uint32)
-    slots, starts, buffer_ends, bands = to_gpu(
-        [
-            numbers.view(np.int32),
-            numbers * np.uint32(words),
-            (numbers + 1) * np.uint32(buffer),
-            _bands(costs, scores, query_ends, reference_ends),
-        ]
-    )
-    directions = Directions(device_array(count * words, np.uint32), starts)
-    cells = Cells(*ends[1:], bands, bands)
-    _store_directions(batch, costs, slots, directions, cells)
-    trace = _traceback(batch, costs, slots, directions, cells)
-    trace(COUNT | WRITE, Traced(counts, *results), Cigars(buffer_ends, buffers))
-    distances, first_rows, first_columns, counts, buffers = to_host([*results, counts, buffers])
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    shift = np.repeat((np.arange(count) + 1) * buffer - offsets[1:], counts)
-    cigar = buffers[np.arange(offsets[-1]) + shift]
-    fields = scores, first_rows, query_ends, first_columns, reference_ends, distances
-    return Alignments(*fields, offsets, cigar)
-
-
-def _bands(costs, scores, rows, columns) -> np.ndarray:
-    """Return the maximum gap columns that each score allows, at least 1, as in check_diagonals."""
-    longer = np.maximum(rows, columns)
-    if costs.extend == 0:
-        return longer
-    best = np.minimum(rows, columns).astype(np.int64) * max(int(costs.matrix.max()), 0)
-    gaps = (best + costs.first - costs.extend - scores) // -costs.extend
-    return np.minimum(longer, np.maximum(gaps, 1)).astype(np.int32)
 
 
 def _trace_portion(batch, costs, cells, order, begin, end, words, results):
@@ -365,10 +313,8 @@ def _store_directions(batch, costs, slots, directions, cells):
 
 
 def _traceback(batch, costs, slots, directions, cells):
-    kernel = traceback_kernel(BAND_THREADS, costs.is_gatk)[blocks(slots.size), BLOCK]
-    rules = TraceRules(
-        int(costs.free[0]), int(costs.free[2]), max(costs.overhang, 0), np.int32(costs.ambiguous)
-    )
+    kernel = traceback_kernel(costs.is_gatk)[blocks(slots.size, 32), BLOCK]
+    rules = costs.trace_rules(BAND_THREADS)
     return partial(kernel, batch.arrays, slots, cells, directions, rules)
 
 

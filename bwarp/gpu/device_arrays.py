@@ -38,12 +38,13 @@ def columns(table: type[tuple], size: int, allocate: Callable | None = None, **g
     allocate = allocate or cuda.device_array
     return table(*[
         given[name] if name in given else allocate(size, dtype)
-        for name, dtype in _dtypes_of(table)
+        for name, dtype in dtypes_of(table)
     ])  # fmt: skip
 
 
 @functools.cache
-def _dtypes_of(table: type[tuple]) -> list[tuple[str, np.dtype]]:
+def dtypes_of(table: type[tuple]) -> list[tuple[str, np.dtype]]:
+    """Return the names and types of the columns of a table; None for a field of another kind."""
     kinds = inspect.get_annotations(table).items()
     return [
         (name, np.dtype(as_dtype(kind.dtype))) if isinstance(kind, types.Array) else (name, None)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.gpu.cuda import cuda, driver
+from bwarp.gpu.device_arrays import dtypes_of
 from bwarp.gpu.memory_pool import are_neighbours, cut, device_array, room_for
 
 #: Bytes per slot; with smaller slots the overhead per copy dominates.
@@ -148,6 +149,42 @@ def _workers(_gpu) -> _Workers:
     slots = [(cuda.pinned_array(SLOT, np.uint8), cuda.stream()) for _ in range(MOST_THREADS)]
     pool = ThreadPoolExecutor(MOST_THREADS, initializer=cuda.current_context().push)
     return _Workers(pool, slots, threading.Lock())
+
+
+class Mirrored:
+    """A table on the current GPU, and the same table in pinned memory of the host.
+
+    The columns of both are adjacent, so that one copy takes them all.
+
+    Attributes
+    ----------
+    on_gpu, on_host : tuple
+        Tables of device arrays, and of NumPy arrays.
+    """
+
+    def __init__(self, table: type[tuple], sizes: Sequence[int]):
+        dtypes = [dtype for _, dtype in dtypes_of(table)]
+        rooms = [room_for(n * dtype.itemsize) for n, dtype in zip(sizes, dtypes, strict=True)]
+        begins = np.cumsum([0, *rooms]).tolist()
+        self._gpu = cuda.device_array(begins[-1], np.uint8)
+        self._host = cuda.pinned_array(begins[-1], np.uint8)
+        parts = list(zip(begins, sizes, dtypes, strict=False))
+        self.on_gpu = table(*(cut(self._gpu, *part) for part in parts))
+        self.on_host = table(
+            *(
+                self._host[begin : begin + size * dtype.itemsize].view(dtype)
+                for begin, size, dtype in parts
+            )
+        )
+        self._last, self._item = begins[-2], dtypes[-1].itemsize
+
+    def send(self, last: int) -> None:
+        """Copy all columns to the GPU, of the last one only so many elements."""
+        driver.host_to_device(self._gpu, self._host, self._last + last * self._item)
+
+    def receive(self, last: int) -> None:
+        """Copy all columns to the host, of the last one only so many elements, when computed."""
+        driver.device_to_host(self._host, self._gpu, self._last + last * self._item)
 
 
 # --------------------------------------------------------------------------------------------------

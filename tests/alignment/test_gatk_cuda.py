@@ -44,19 +44,33 @@ def test_equals_the_oracle(monkeypatch, engine, overhang):
     monkeypatch.setattr(gatk_run_lengths_cuda, "WIDEST_BLOCK", 32)
     rng = np.random.default_rng(OVERHANGS.index(overhang))
     for parameters in GATK_PARAMETERS.values():
-        pairs = related_pairs(rng, 4, 40)
-        got = ENGINES[engine].gatk_alignments(pairs, parameters, overhang)
-        for i in range(pairs.count):
-            reference, alternate = (
-                side.sequence(i).tobytes() for side in (pairs.references, pairs.queries)
-            )
-            score, offset, cigar = gatk_align(reference, alternate, parameters, overhang)
-            text = cigar_text(got.cigar[got.cigar_offsets[i] : got.cigar_offsets[i + 1]])
-            assert (got.scores[i], got.offsets[i], text) == (
-                score,
-                offset,
-                "".join(f"{length}{operation}" for length, operation in cigar),
-            ), (reference, alternate, parameters)
+        check_against_oracle(ENGINES[engine], related_pairs(rng, 4, 40), parameters, overhang)
+
+
+def check_against_oracle(engine, pairs, parameters, overhang):
+    got = engine.gatk_alignments(pairs, parameters, overhang)
+    for i in range(pairs.count):
+        reference, alternate = (
+            side.sequence(i).tobytes() for side in (pairs.references, pairs.queries)
+        )
+        score, offset, cigar = gatk_align(reference, alternate, parameters, overhang)
+        text = cigar_text(got.cigar[got.cigar_offsets[i] : got.cigar_offsets[i + 1]])
+        assert (got.scores[i], got.offsets[i], text) == (
+            score,
+            offset,
+            "".join(f"{length}{operation}" for length, operation in cigar),
+        ), (reference, alternate, parameters)
+
+
+@pytest.mark.parametrize("overhang", OVERHANGS)
+def test_few_pairs_with_references_of_several_warps(monkeypatch, overhang):
+    pretend(monkeypatch, few_pairs=100)
+    rng = np.random.default_rng(41)
+    reference = rng.choice(np.frombuffer(b"ACGT", np.uint8), 300)
+    indel = np.concatenate([reference[230:250], reference[254:275], reference[:3]])
+    alternates = [indel, reference[240:270], reference[280:], reference[:25][::-1]]
+    pairs = PairBatch(sequences_of(alternates), sequences_of([reference] * 4))
+    check_against_oracle(gatk_cuda, pairs, GATK_PARAMETERS["new-sw-parameters"], overhang)
 
 
 def test_the_block_is_wide_for_few_pairs_and_narrow_for_many():
@@ -84,7 +98,7 @@ def test_run_lengths_are_16_bits(monkeypatch):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_equals_the_cpu_engine(engine, name, overhang):
     rng = np.random.default_rng(40)
-    for count, longest in ((4000, 150), (200, 700)):
+    for count, longest in ((4000, 150), (200, 700), (1, 30), (25, 576), (1000, 120)):
         pairs = related_pairs(rng, count, longest)
         got = ENGINES[engine].gatk_alignments(pairs, GATK_PARAMETERS[name], overhang)
         expected = gatk_cpu.gatk_alignments(pairs, GATK_PARAMETERS[name], overhang, 4)

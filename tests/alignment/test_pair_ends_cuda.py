@@ -10,8 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from bwarp.alignment import few_pairs_cuda, scoring
 from bwarp.alignment import pair_ends_cpu as pairs_cpu
 from bwarp.alignment import pair_ends_cuda as pairs_cuda
+from bwarp.alignment.device_batch_cuda import device_batch
 from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
 from bwarp.alignment.scoring import (
     FITTING,
@@ -23,6 +25,8 @@ from bwarp.alignment.scoring import (
     matrix_scoring,
     nucleotide_scoring,
 )
+from bwarp.errors import InputError
+from bwarp.gpu.cuda import cuda
 from tests.helpers.cases.random_pairs import random_pairs
 from tests.helpers.gpu.emulated_alignment import pretend
 from tests.helpers.oracles.alignment_oracle import align
@@ -95,6 +99,59 @@ def test_few_pairs_give_the_same(monkeypatch, name):
         check_against_oracle(random_pairs(rng, 5, 5, 30), SCHEMES[name], mode)
 
 
+def long_pairs(rng, lengths):
+    """Return queries of some lengths, and references that are parts of them with an indel."""
+    queries = [rng.integers(0, 4, length, dtype=np.uint8) for length in lengths]
+    references = []
+    for query in queries:
+        first = rng.integers(0, query.size)
+        part = query[first : first + 30]
+        references.append(np.concatenate([part[:12], part[15:], part[:1]]))
+    return PairBatch(sequences_of(queries), sequences_of(references))
+
+
+@pytest.mark.parametrize("most_warps", [1, 8])
+def test_few_long_pairs_take_several_warps_or_strips(monkeypatch, most_warps):
+    pretend(monkeypatch, few_pairs=100)
+    monkeypatch.setattr(few_pairs_cuda, "MOST_WARPS", most_warps)
+    rng = np.random.default_rng(34)
+    for mode in (LOCAL, GLOBAL, SEMIGLOBAL):
+        check_against_oracle(long_pairs(rng, (3, 256, 257, 300)), SCHEMES["bwa"], mode)
+
+
+def test_one_batch_of_few_pairs_after_another(monkeypatch):
+    """Tables are used again, and replaced by larger ones; sequences may be anywhere in an array."""
+    pretend(monkeypatch, few_pairs=1000)
+    monkeypatch.setattr(few_pairs_cuda, "LEAST_ROOM", (2, 64, 64))
+    rng = np.random.default_rng(35)
+    genome = rng.integers(0, 4, 5000, dtype=np.uint8)
+    for count, longest in ((1, 9), (40, 5), (3, 60), (2, 30)):
+        lengths = rng.integers(1, longest + 1, (2, count)).astype(np.int32)
+        starts = rng.integers(2000, 2100, (2, count))
+        pairs = PairBatch(*(Sequences(genome, *side) for side in zip(starts, lengths, strict=True)))
+        check_against_oracle(pairs, SCHEMES["bwa"], FITTING)
+    [spare] = few_pairs_cuda._spare[cuda.get_current_device().id]
+    assert spare.room == (64, 256, 512)
+
+
+def test_few_pairs_on_the_gpu(monkeypatch):
+    pretend(monkeypatch, few_pairs=100)
+    pairs = random_pairs(np.random.default_rng(36), 4, 4, 20)
+    for mode in (LOCAL, GLOBAL):
+        expected = pairs_cuda.pair_alignments(pairs, SCHEMES["bwa"], mode)
+        found = pairs_cuda.batch_alignments(device_batch(pairs), SCHEMES["bwa"], mode)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_few_pairs_with_scores_beyond_32_bits_are_refused(monkeypatch):
+    pretend(monkeypatch, few_pairs=100)
+    monkeypatch.setattr(scoring, "SCORE_BOUND", 50_000)
+    pairs = random_pairs(np.random.default_rng(37), 2, 4, 20)
+    with pytest.raises(InputError, match="beyond the limit"):
+        pairs_cuda.pair_alignments(pairs, SCHEMES["huge"], LOCAL)
+
+
 def test_older_gpus_give_the_same(monkeypatch):
     pretend(monkeypatch, capability=(8, 0))
     rng = np.random.default_rng(20)
@@ -156,6 +213,15 @@ def test_equals_the_cpu_engine(name):
 def test_long_pairs_equal_the_cpu_engine(mode):
     rng = np.random.default_rng(31)
     check_against_cpu(random_pairs(rng, 20, 4, 3000), SCHEMES["bwa"], mode)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mode", [LOCAL, GLOBAL, FITTING, SEMIGLOBAL], ids=str)
+def test_few_pairs_equal_the_cpu_engine(mode):
+    rng = np.random.default_rng(38)
+    for count, longest in ((1, 30), (25, 576), (500, 160), (4, 2500), (125, 300), (1, 5000)):
+        check_against_cpu(random_pairs(rng, count, 4, longest), SCHEMES["bwa"], mode)
+        check_against_cpu(random_pairs(rng, count, 5, longest), SCHEMES["uneven matrix"], mode)
 
 
 @pytest.mark.gpu

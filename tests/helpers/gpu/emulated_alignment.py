@@ -1,6 +1,12 @@
 """The alignment engine on a simulated GPU, with tiles so small that short pairs fill them."""
 
-from bwarp.alignment import device_batch_cuda, gatk_cuda, gatk_run_lengths_cuda, traceback_cuda
+from bwarp.alignment import (
+    device_batch_cuda,
+    few_pairs_cuda,
+    gatk_cuda,
+    gatk_run_lengths_cuda,
+    traceback_cuda,
+)
 from bwarp.alignment import device_batch_cuda as order_by_size_cuda
 from bwarp.alignment import device_batch_cuda as scores_and_ends_cuda
 from bwarp.alignment import pair_ends_cuda as pairs_cuda
@@ -27,7 +33,7 @@ def pretend(monkeypatch, few_pairs=0, **device):
     """Run the kernels of the alignment engine here; nearly all batches count as large."""
     pretend_gpu(monkeypatch, MODULES, **device)
     monkeypatch.setattr(order_by_size_cuda, "FEW_PAIRS", few_pairs)
-    monkeypatch.setattr(traceback_cuda, "FEW_PAIRS", few_pairs)
+    monkeypatch.setattr(few_pairs_cuda, "FEW_PAIRS", few_pairs)
     monkeypatch.setattr(scores_and_ends_cuda, "MANY_PAIRS", few_pairs)
     monkeypatch.setattr(pairs_cuda, "FEW_TILES", ((8, 2), (16, 2), (8, 5)))
     monkeypatch.setattr(prefix_scan_cuda, "MOST_WARPS", 2)
