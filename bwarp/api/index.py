@@ -16,9 +16,12 @@ from bwarp.api.sequences import Sequences, batch_of, given_sequences, is_file, r
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.index.build import build_index, build_reverse
+from bwarp.index.chunk_store import open_index
+from bwarp.index.chunks import ChunkedIndex
+from bwarp.index.description import refused_chunks
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.parameters import choose_parameters
-from bwarp.index.store import StoredIndex, load_index, save_index
+from bwarp.index.store import StoredIndex, save_index
 from bwarp.reference import Reference, check_size, make_reference, read_reference
 from bwarp.sequence import decode
 
@@ -31,14 +34,14 @@ class Index:
     names : list of str
         Names of the contigs.
     lengths : ndarray, shape=(n_contigs,), dtype=int64
-    fm_index : FMIndex or StoredIndex
+    fm_index : FMIndex, StoredIndex or ChunkedIndex
         Arrays of the index.
     """
 
-    def __init__(self, fm_index: FMIndex | StoredIndex):
-        # They have the same attributes.
+    def __init__(self, fm_index: FMIndex | StoredIndex | ChunkedIndex):
+        # The first two have the same attributes; `arrays_of` refuses the third.
         self.fm_index = cast(FMIndex, fm_index)
-        if isinstance(fm_index, StoredIndex):
+        if isinstance(fm_index, StoredIndex | ChunkedIndex):
             # Arrays are read, and their checksums verified, at first use.
             contigs = fm_index.description["contigs"]
             self.names = [contig["name"] for contig in contigs]
@@ -49,8 +52,11 @@ class Index:
 
     @classmethod
     def open(cls, folder: str | os.PathLike) -> "Index":
-        """Open the index in a folder written by `save` or bwarp index."""
-        return cls(load_index(folder))
+        """Open the index in a folder written by `save` or bwarp index.
+
+        Only `find_mems` and `find_seeds` search an index in chunks.
+        """
+        return cls(open_index(folder))
 
     @classmethod
     def build(
@@ -105,7 +111,7 @@ class Index:
         Searches with mismatches and for unique matches need it. It is added in memory: `save`
         writes it with the index, and ``bwarp index --with-reverse`` adds it to a folder.
         """
-        index, threads = self.fm_index, threads_or_all(threads)
+        index, threads = arrays_of(self), threads_or_all(threads)
         if index.has_reverse:
             return
         _, reverse = prepared(
@@ -123,7 +129,7 @@ class Index:
 
     def save(self, folder: str | os.PathLike, threads: int | None = None) -> None:
         """Write the index to a folder, which replaces an older index once it is complete."""
-        save_index(self.fm_index, folder, threads_or_all(threads))
+        save_index(arrays_of(self), folder, threads_or_all(threads))
 
     def __len__(self) -> int:
         """Return the number of contigs."""
@@ -135,10 +141,20 @@ class Index:
 
 
 def arrays_of(index: "Index | FMIndex | StoredIndex | str | os.PathLike") -> FMIndex:
-    """Return the arrays of an index, or of an index in a folder."""
+    """Return the arrays of an index, or of an index in a folder, that is not in chunks."""
+    found = arrays_or_chunks_of(index)
+    if isinstance(found, ChunkedIndex):
+        raise refused_chunks(found.folder)
+    return found
+
+
+def arrays_or_chunks_of(
+    index: "Index | FMIndex | StoredIndex | ChunkedIndex | str | os.PathLike",
+) -> FMIndex | ChunkedIndex:
+    """Return the arrays of an index, or of an index in a folder, or an index in chunks."""
     if isinstance(index, str | os.PathLike):
         return Index.open(index).fm_index
-    if isinstance(index, FMIndex | StoredIndex):
+    if isinstance(index, FMIndex | StoredIndex | ChunkedIndex):
         return Index(index).fm_index
     if isinstance(index, Index):
         return index.fm_index

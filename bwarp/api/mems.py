@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
-from bwarp.api.index import Index, arrays_of
+from bwarp.api.index import Index, arrays_or_chunks_of
 from bwarp.api.sequences import Sequences, sequence_batches
 from bwarp.api.tables import frame, named
+from bwarp.index.chunks import ChunkedIndex
 from bwarp.io.names import names_of
-from bwarp.mems.find import find_matches, prepare
+from bwarp.mems.find import find_matches, prepare, queries_at_once
 from bwarp.mems.match_text import COLUMNS, match_columns
 from bwarp.mems.query_text import STRANDS, make_query_text
 from bwarp.options.finding import MEMS
@@ -32,7 +33,7 @@ def find_mems(
 
     Parameters
     ----------
-    index : Index, or the folder of one
+    index : Index, or the folder of one, also in chunks
     queries : path, or sequences in memory
     min_length : int, default: 20
         Minimum length of a match.
@@ -55,9 +56,10 @@ def find_mems(
     MEMS["kind"].check(kind)
     searched = STRANDS[MEMS["strands"].check(strands)]
     threads = threads_or_all(threads)
-    where, batches = sequence_batches(queries, "queries")
-    stored = arrays_of(index)
+    stored = arrays_or_chunks_of(index)
     engine, ready = prepared(backend, lambda engine: prepare(stored, kind, engine))
+    in_turn = isinstance(stored, ChunkedIndex) and engine == "cuda"
+    where, batches = sequence_batches(queries, "queries", chunk_bytes=queries_at_once(in_turn))
     reference = stored.reference
 
     def parts() -> Iterator[tuple]:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
-from bwarp.api.index import Index, arrays_of
+from bwarp.api.index import Index, arrays_or_chunks_of
 from bwarp.api.sequences import Sequences, sequence_batches
 from bwarp.api.tables import frame, named
 from bwarp.counted import counted
-from bwarp.index.fm_index import FMIndex
 from bwarp.io.names import Names
 from bwarp.options.finding import SEEDS
+from bwarp.reference import Reference
 from bwarp.seeding.find import count_sites, find_sites, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.kmers import REASONS, KmerBatch
@@ -45,7 +45,7 @@ def find_seeds(
 
     Parameters
     ----------
-    index : Index, or the folder of one
+    index : Index, or the folder of one, also in chunks
     queries : path, or sequences in memory
         Searched whole, 8 to 64 bases each, IUPAC letters included, or cut into k-mers with `k`.
     k : int, optional
@@ -89,13 +89,14 @@ def find_seeds(
     threads = threads_or_all(threads)
     given = sequence_batches(queries, "queries", CODE_OF_LETTER)
     batches = kmers_of(*given, k, step)
-    stored = arrays_of(index)
+    stored = arrays_or_chunks_of(index)
 
     def make_ready(engine: str):
         check_options(options, engine)
         return prepare(stored, options, engine)
 
     engine, ready = prepared(backend, make_ready)
+    reference = stored.reference
     unreported = _Unreported()
 
     def counts() -> Iterator[tuple]:
@@ -110,19 +111,19 @@ def find_seeds(
             for found in find_sites(ready, kmers, options, engine, threads):
                 unreported.over += found.over_kmers.size
                 for part in found.hits:
-                    yield _columns(hit_columns(part, kmers, names, stored.reference), stored)
+                    yield _columns(hit_columns(part, kmers, names, reference), reference)
 
     found = frame(COUNTS, counts()) if count_only else frame(HITS, hits())
     unreported.warn(options.max_hits, whole=k is None)
     return found
 
 
-def _columns(rows: HitColumns, index: FMIndex) -> tuple:
+def _columns(rows: HitColumns, reference: Reference) -> tuple:
     return (
         named(rows.names, rows.queries),
         rows.kmer_starts,
         named("+-", rows.strands),
-        named(index.reference.names, rows.contigs),
+        named(reference.names, rows.contigs),
         rows.positions,
         rows.mismatches,
     )

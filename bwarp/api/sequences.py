@@ -14,6 +14,7 @@ import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
+from bwarp.io.compressed_files import CHUNK_BYTES
 from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.reads.read_chunks import LONGEST_READ, ReadChunk, read_chunks
 from bwarp.sequence import CODE_OF_BYTE
@@ -60,7 +61,10 @@ def is_file(given: Sequences, what: str) -> TypeGuard[str | os.PathLike]:
 
 
 def sequence_batches(
-    given: Sequences, what: str, code_of_byte: np.ndarray = CODE_OF_BYTE
+    given: Sequences,
+    what: str,
+    code_of_byte: np.ndarray = CODE_OF_BYTE,
+    chunk_bytes: int = CHUNK_BYTES,
 ) -> tuple[str, Iterator[SequenceBatch]]:
     """Return the source of sequences, for error messages, and their batches.
 
@@ -71,9 +75,11 @@ def sequence_batches(
         Name of this argument of the function.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
         Code of each byte; 255 for bytes that are not letters.
+    chunk_bytes : int
+        Bytes of a file per batch.
     """
     if is_file(given, what):
-        return os.fspath(given), read_sequences(given, code_of_byte)
+        return os.fspath(given), read_sequences(given, code_of_byte, chunk_bytes)
     return what, _batches(given_sequences(given, what), code_of_byte)
 
 

@@ -51,16 +51,21 @@ def parsed_description(path: Path, text: bytes) -> dict:
     """
     description = _parsed(path, text)
     if description["format"] == CHUNKS_FORMAT:
-        raise InputError(
-            f"{path.parent}: is an index in chunks, which only bwarp mems and bwarp seeds search: "
-            "build one without --chunk-bases"
-        )
+        raise refused_chunks(path.parent)
     return _checked(path, description, FORMAT_VERSIONS, _impossible_key)
 
 
 def parsed_chunks(path: Path, text: bytes) -> dict:
     """Return the checked contents of index.json of an index in chunks; errors as above."""
     return _checked(path, _parsed(path, text), CHUNKS_VERSIONS, _impossible_key_of_chunks)
+
+
+def refused_chunks(folder: Path) -> InputError:
+    """Return the error of what cannot use an index in chunks."""
+    return InputError(
+        f"{folder}: is an index in chunks, which only bwarp mems and bwarp seeds search: build one "
+        "without --chunk-bases"
+    )
 
 
 def describes_chunks(text: bytes) -> bool:

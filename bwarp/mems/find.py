@@ -11,6 +11,7 @@ from bwarp.index.chunks import (
 )
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.store import require_reverse
+from bwarp.io.compressed_files import CHUNK_BYTES
 from bwarp.mems.kmer_table_cpu import KmerTable, table_matches
 from bwarp.mems.query_text import Matches, QueryText, join_matches
 from bwarp.mems.reference_chunks import find_in_prepared_chunks
@@ -52,6 +53,11 @@ def _prepare_chunk(backend: str) -> Prepare:
     from bwarp.mems.maximal_cuda import prepare as put_on_gpu
 
     return lambda index, chunk, share: put_on_gpu(index, with_reverse=False, share=share)
+
+
+def queries_at_once(in_turn: bool) -> int:
+    """Return how many bytes of queries to search at a time: many, if chunks are loaded in turn."""
+    return 1 << 30 if in_turn else CHUNK_BYTES
 
 
 def find_matches(

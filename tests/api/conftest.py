@@ -28,6 +28,16 @@ def index(contigs):
 
 
 @pytest.fixture(scope="session")
+def chunks(genome, tmp_path_factory):
+    """Return the folder of an index of the same contigs in chunks of 1,100 bases."""
+    folder = tmp_path_factory.mktemp("chunks")
+    arguments = (genome, "-o", folder / "chunks", "--chunk-bases", 1_100, "--with-reverse")
+    done = run_here("index_reference", *arguments, "--threads", 1, folder=folder)
+    assert done.rc == 0, done.said
+    return folder / "chunks"
+
+
+@pytest.fixture(scope="session")
 def queries(contigs):
     """Return pieces of the contigs by name, on both strands, some with a mismatch."""
     rng = np.random.default_rng(3)

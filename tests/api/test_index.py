@@ -108,3 +108,21 @@ def test_not_an_index():
     )
     with pytest.raises(InputError, match="no such index"):
         bwarp.find_seeds("nowhere.index", ["ACGTACGT"])
+
+
+def test_an_index_in_chunks(index, chunks, tmp_path):
+    """It says what it has; only mems and seeds search it (test_mems.py, test_seeds.py)."""
+    opened = bwarp.Index.open(chunks)
+    assert (opened.names, opened.lengths.tolist()) == (index.names, index.lengths.tolist())
+    assert repr(opened) == repr(index)
+    for use in (
+        lambda: opened.save(tmp_path / "copy"),
+        opened.add_reverse,
+        lambda: bwarp.Mapper(chunks),
+        lambda: bwarp.find_loci(opened, ["ACGTACGTACGTACGTACGT"], edits=1),
+        lambda: bwarp.find_offtargets(opened, ["ACGTACGTACGTACGTACGT"]),
+    ):
+        with pytest.raises(
+            InputError, match="is an index in chunks, which only bwarp mems"
+        ):
+            use()

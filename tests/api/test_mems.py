@@ -35,6 +35,25 @@ def test_the_rows_of_the_tables(index, queries, wrote, kind):
     assert (mums.query_position - 1)[forward].equals(table.query_start[forward])
 
 
+@pytest.mark.parametrize("kind", ["maxmatch", "mumreference", "mum"])
+def test_an_index_in_chunks_has_the_same_matches(index, chunks, queries, kind):
+    chosen = {"min_length": 12, "kind": kind, "strands": "both", **OPTIONS}
+    expected = bwarp.find_mems(index, queries, **chosen)
+    assert len(expected)
+    for given in (chunks, bwarp.Index.open(chunks)):
+        assert_frame_equal(bwarp.find_mems(given, queries, **chosen), expected)
+
+
+@pytest.mark.gpu
+def test_a_gpu_searches_an_index_in_chunks(index, chunks, queries, tmp_path):
+    chosen = {"min_length": 12, "kind": "maxmatch", "strands": "both"}
+    expected = bwarp.find_mems(index, queries, backend="cpu", **chosen)
+    (tmp_path / "q.fa").write_text("".join(f">{name}\n{q}\n" for name, q in queries.items()))
+    for given in (queries, tmp_path / "q.fa"):
+        found = bwarp.find_mems(chunks, given, backend="cuda", **chosen)
+        assert_frame_equal(found, expected)
+
+
 def test_matches_as_mummer_prints_them(wrote, tmp_path, contigs):
     query = {"q": contigs["two"][100:200]}
     arguments = ("--reference", "R.fa", "--queries", "Q.fa", "--strands", "both")

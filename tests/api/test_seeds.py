@@ -32,6 +32,16 @@ def test_cut_kmers_and_their_counts(index, contigs, wrote):
     assert counts.hits.sum() == len(table)
 
 
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_an_index_in_chunks_has_the_same_hits(index, chunks, queries, backend):
+    for chosen in ({"mismatches": 2}, {"k": 12, "step": 5}, {"count_only": True}):
+        expected = bwarp.find_seeds(index, queries, **chosen, **OPTIONS)
+        assert len(expected)
+        for given in (chunks, bwarp.Index.open(chunks)):
+            found = bwarp.find_seeds(given, queries, **chosen, **OPTIONS | {"backend": backend})
+            assert_frame_equal(found, expected)
+
+
 def test_kmers_without_rows_are_warned_about(index, contigs, wrote):
     start = contigs["one"][:8]
     given = {"often": start, "short": "ACGT", "n": "ACGTNNNNNNNACGT", "x": "A" * 65, "y": ""}

@@ -25,10 +25,9 @@ from bwarp.errors import UsageError
 from bwarp.index.chunk_store import open_index
 from bwarp.index.chunks import ChunkedIndex
 from bwarp.io.atomic_output import atomic_file, check_outputs
-from bwarp.io.compressed_files import CHUNK_BYTES
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import names_of
-from bwarp.mems.find import find_matches, find_table_matches, prepare
+from bwarp.mems.find import find_matches, find_table_matches, prepare, queries_at_once
 from bwarp.mems.kmer_table_cpu import build_kmer_table
 from bwarp.mems.match_text import (
     COLUMNS,
@@ -119,7 +118,8 @@ def searcher(options):
     kind, threads = options.kind, options.threads
     searched = {"min_length": options.min_length, "kind": kind, "threads": threads}
     if options.reference or options.chunk_bases:
-        return *searcher_for_this_run(options, searched), _at_once(options.chunk_bases)
+        at_once = queries_at_once(bool(options.chunk_bases))
+        return *searcher_for_this_run(options, searched), at_once
     backend = choose_engine(options.backend, options.gpus)
     stored = open_index(options.index)
     check_spread(options, stored)
@@ -134,12 +134,7 @@ def searcher(options):
     compile_first(backend, options, options.queries)
     search = partial(find_matches, **searched, backend=backend)
     in_turn = isinstance(stored, ChunkedIndex) and backend == "cuda" and not options.spread
-    return search, indexes, stored.reference, _at_once(in_turn)
-
-
-def _at_once(chunk_by_chunk):
-    """Return how many bytes of queries to search at a time: many, if chunks have to be loaded."""
-    return 1 << 30 if chunk_by_chunk else CHUNK_BYTES
+    return search, indexes, stored.reference, queries_at_once(in_turn)
 
 
 def searcher_for_this_run(options, searched):
