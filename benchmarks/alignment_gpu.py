@@ -1,12 +1,14 @@
 """Alignment on a GPU: checks every kernel against the CPU engine, then times it.
 
     python benchmarks/alignment_gpu.py -o benchmarks/results/alignment_gpu.jsonl
+    python benchmarks/alignment_gpu.py --only "check gatk,time figure 8,time table III"
 
 Checks come first; a kernel that fails is reported, and the others still run. Times are those of the
 kernels (CUDA events around each launch) and of whole calls with transfers: medians of several runs
 over fresh random data that fills the GPU.
 """
 
+import functools
 import json
 import statistics
 import time
@@ -165,9 +167,9 @@ def time_gatk(engine, name, query_range, reference_range, count, parameters):
 
 
 def time_figure_8(engine, name):
-    """Time Ren's Figure 8: equal lengths from 64 to 576; 25, 100 and 1000 pairs; with transfers."""
-    for length in (64, 128, 256, 448, 576):
-        for count in (25, 100, 1000):
+    """Time Ren's Figure 8: equal lengths from 64 to 576, batches of his sizes, with transfers."""
+    for length in range(64, 577, 64):
+        for count in (25, 50, 75, 100, 125, 1000):
             rng = np.random.default_rng(length)
             references = rng.integers(0, 4, (count, length))
             queries = references.copy()
@@ -175,15 +177,15 @@ def time_figure_8(engine, name):
             queries[changed] = rng.integers(0, 4, int(changed.sum()))
             pairs = PairBatch(*(rows_of(BASES[side]) for side in (queries, references)))
             best = GATK_PARAMETERS["alignment-to-best-haplotype"]
-            kernels, wall, _ = timed(
-                lambda pairs=pairs, best=best: engine.gatk_alignments(pairs, best, "softclip"), 5
+            kernels, wall, names = timed(
+                lambda pairs=pairs, best=best: engine.gatk_alignments(pairs, best, "softclip"), 9
             )
-            yield {
-                "what": f"{name} {length}",
-                "pairs": count,
-                "gcups_kernels": round(count * length**2 / kernels / 1e9, 1),
-                "gcups_wall": round(count * length**2 / wall / 1e9, 1),
-            }
+            row = {"what": f"{name} {length}", "pairs": count, "us_wall": round(wall * 1e6, 1)}
+            row["gcups_wall"] = round(count * length**2 / wall / 1e9, 2)
+            if names:
+                row["gcups_kernels"] = round(count * length**2 / kernels / 1e9, 2)
+                row["ms"] = names
+            yield row
 
 
 def _repeated(side, copies):
@@ -226,6 +228,20 @@ def time_search(engine, name, queries, database, scoring, repeats=1):
     }
 
 
+def time_large_search(engine, proteins_file):
+    """Time queries against a database of proteins that fills the GPU."""
+    if proteins_file:
+        proteins = np.load(proteins_file)
+        queries = np.split(proteins["queries"], np.cumsum(proteins["query_lengths"])[:-1])
+        database = repeated_database(proteins["codes"], proteins["lengths"], 200_000_000)
+    else:
+        rng = np.random.default_rng(20)
+        queries = [rng.integers(0, 20, n).astype(np.uint8) for n in (144, 375, 1000, 5478)]
+        sequences = make_proteins(50_000_000, 21)
+        database = sorted_database(sequences, [""] * len(sequences))
+    yield from time_search(engine, "profile", queries, database, matrix_scoring("BLOSUM62", 11, 1))
+
+
 def repeated_database(codes, lengths, residues):
     """Return a database with each sequence several times, still sorted by length."""
     copies = max(1, -(-residues // int(lengths.sum())))
@@ -247,7 +263,7 @@ def main():
     wanted = arguments.only.split(",")
     numba.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
-    from bwarp.alignment import gatk_cuda, gatk_run_lengths_cuda
+    from bwarp.alignment import gatk_cpu, gatk_cuda, gatk_run_lengths_cuda
     from bwarp.alignment import pair_ends_cuda as pairs_cuda
     from bwarp.database_search import prefix_scan_cuda, search_cuda
 
@@ -257,30 +273,22 @@ def main():
         if any(word in name for word in wanted):
             report.run(name, function, *values)
 
-    expected = expected_answers(arguments.expected)
+    expected = functools.cache(lambda: expected_answers(arguments.expected))
     for case in check_cases():
-        part("check pairs", check_pairs_case, expected, *case)
+        part("check pairs", lambda *case: check_pairs_case(expected(), *case), *case)
     for case in gatk_cases():
-        part("check gatk", check_gatk_case, expected, gatk_cuda, *case)
-        part("check run lengths", check_gatk_case, expected, gatk_run_lengths_cuda, *case)
-    part("check search", check_search, expected, search_cuda, "profile")
-    part("check search", check_search, expected, prefix_scan_cuda, "prefix scan")
+        for name, engine in (("gatk", gatk_cuda), ("run lengths", gatk_run_lengths_cuda)):
+            check = lambda engine, *case: check_gatk_case(expected(), engine, *case)  # noqa: E731
+            part(f"check {name}", check, engine, *case)
+    for name, engine in (("profile", search_cuda), ("prefix scan", prefix_scan_cuda)):
+        check = lambda engine, name: check_search(expected(), engine, name)  # noqa: E731
+        part("check search", check, engine, name)
 
     million = 1 << 20
     for columns in (200, 300, 500):
         part("time pairs", time_pairs, columns, "local", million, 0.3)
     part("time pairs", time_pairs, 300, "fitting", million, 0.3)
-    blosum = matrix_scoring("BLOSUM62", 11, 1)
-    if arguments.proteins:
-        proteins = np.load(arguments.proteins)
-        queries = np.split(proteins["queries"], np.cumsum(proteins["query_lengths"])[:-1])
-        database = repeated_database(proteins["codes"], proteins["lengths"], 200_000_000)
-    else:
-        rng = np.random.default_rng(20)
-        queries = [rng.integers(0, 20, n).astype(np.uint8) for n in (144, 375, 1000, 5478)]
-        sequences = make_proteins(50_000_000, 21)
-        database = sorted_database(sequences, [""] * len(sequences))
-    part("time search", time_search, search_cuda, "profile", queries, database, blosum)
+    part("time search", time_large_search, search_cuda, arguments.proteins)
     scoring = nucleotide_scoring(1, -4, 6, 1)
     part(
         "time small",
@@ -295,6 +303,7 @@ def main():
         part("time gatk", time_gatk, engine, f"S2 {name}", (40, 120), (40, 350), 200_000, best)
         part("time gatk", time_gatk, engine, f"S3 {name}", (300, 520), (300, 520), 20_000, new)
         part("time figure 8", time_figure_8, engine, name)
+    part("time figure 8", time_figure_8, gatk_cpu, "one core")
 
     for length in (128, 256, 512, 1024, 2048, 4096, 8192):
         rng = np.random.default_rng(length)

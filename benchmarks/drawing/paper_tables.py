@@ -118,11 +118,12 @@ def ren_lengths(lines: Lines) -> Table:
 
 
 def ren_lengths_on_gpu(lines: Lines) -> Table:
-    """Draw Figure 8: both designs on a GPU, host to host."""
-    results = "alignment_gpu.jsonl"
+    """Draw Figure 8: both designs on a GPU, host to host, and one core of the same machine."""
+    results, counts = "alignment_gpu.jsonl", (25, 100, 1000)
 
     def rows():
         some = [line for line in lines(results) if line["part"] == "time figure 8"]
+        some = [line for line in some if line["pairs"] in counts]
         for what, batch in groupby(some, lambda line: line["what"]):
             batch = list(batch)
             design, length = what.rsplit(" ", 1)

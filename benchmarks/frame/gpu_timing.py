@@ -12,9 +12,22 @@ __all__ = ["KernelClock", "StepClock", "kernel_seconds", "microseconds_each"]
 #: Number of steps or kernels to show.
 _MOST = 40
 
+#: Naps of 20 microseconds, each of which may take up to twice as long.
+_NAPS, _NAP = 10, 20_000
+
+
+@cuda.jit
+def _sleep(naps):
+    for _ in range(naps):
+        cuda.nanosleep(_NAP)
+
 
 class KernelClock:
-    """Adds up the time of each kernel launched inside it, by name."""
+    """Adds up the time of each kernel launched inside it, by name.
+
+    The GPU sleeps before each kernel until the launch and the events around it are queued;
+    otherwise the time of a short kernel would be that of the host between the events.
+    """
 
     def __enter__(self) -> "KernelClock":
         from bwarp.gpu.kernel import Kernel
@@ -24,6 +37,7 @@ class KernelClock:
 
         def timed(kernel, configuration, *arguments):
             before, after = cuda.event(), cuda.event()
+            _sleep[1, 1](_NAPS)
             before.record()
             clock.launch(kernel, configuration, *arguments)
             after.record()

@@ -122,7 +122,5 @@ def test_an_index_in_chunks(index, chunks, tmp_path):
         lambda: bwarp.find_loci(opened, ["ACGTACGTACGTACGTACGT"], edits=1),
         lambda: bwarp.find_offtargets(opened, ["ACGTACGTACGTACGTACGT"]),
     ):
-        with pytest.raises(
-            InputError, match="is an index in chunks, which only bwarp mems"
-        ):
+        with pytest.raises(InputError, match="is an index in chunks, which only bwarp mems"):
             use()
