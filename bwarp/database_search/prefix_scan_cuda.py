@@ -1,7 +1,7 @@
 """Compute local scores row by row with a prefix maximum: the kernel of Chang and Chen, affine gaps.
 
-One block aligns the query with one target. Each thread holds one column of a *slice* of the target,
-and all cells of a row are computed at once. The serial dependency of a row is the gap along it, a
+One block aligns the query with one target. Each thread holds four columns of a *slice* of the
+target, and all threads compute a row at once. The serial dependency of a row is the gap along it, a
 maximum over all cells to the left:
 
     H'(i,j) = max(0, H(i-1,j-1) + score, I(i,j))            all columns at once
@@ -9,11 +9,12 @@ maximum over all cells to the left:
             = (prefix maximum of  H'(i,k) + k * extend)  - open - j * extend
     H(i,j)  = max(H'(i,j), D(i,j))
 
-The prefix maximum takes five shuffles within a warp and one exchange through shared memory. What a
-row needs from the warps to the left, and what the next row needs from the column to the left of a
-warp, follows from three words per warp, so that a row takes one barrier: rows use two tables in
-turn. A target longer than the block takes several slices from left to right; the last column of
-each and its prefix maxima are passed through global memory, two words per row.
+The prefix maximum is one over the columns of each thread, then takes five shuffles within a warp
+and one exchange through shared memory. What a row needs from the warps to the left, and what the
+next row needs from the column to the left of a warp, follows from three words per warp, so that a
+row takes one barrier: rows use two tables in turn. A target longer than the block takes several
+slices from left to right; the last column of each and its prefix maxima are passed through global
+memory, two words per row.
 
 This is an alternative to search_cuda, which needs no barrier and no scan.
 """
@@ -26,11 +27,13 @@ from bwarp.alignment.device_batch_cuda import MEMORY_SHARE, free_bytes, pair_cos
 from bwarp.alignment.int32_kernel_cuda import MATRIX_STRIDE, MATRIX_WORDS, MINUS_INFINITY
 from bwarp.alignment.scoring import LOCAL, Scoring
 from bwarp.database_search.database import Database, check_search
-from bwarp.gpu.cuda import cuda, int32, int64, uint8
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
 from bwarp.gpu.kernel import kernel
 
 ALL = 0xFFFFFFFF
 MOST_WARPS = 16
+#: Columns per thread.
+COLUMNS = 4
 #: Words of shared memory for two alternating rows, one per warp.
 BOTH_TURNS = 2 * MOST_WARPS
 
@@ -44,7 +47,7 @@ def search_scores(
     codes, offsets = cuda.to_device(database.codes), cuda.to_device(database.offsets)
     matrix = pair_costs(scoring, LOCAL).device_matrix
     # A slice holds the whole target if a block is large enough.
-    block = 32 * min(MOST_WARPS, max(1, -(-int(lengths.max(initial=1)) // 32)))
+    block = 32 * min(MOST_WARPS, -(-int(lengths.max(initial=1)) // (32 * COLUMNS)))
     most_words = int(MEMORY_SHARE * free_bytes()) // 4
     for query in queries:
         device_query = cuda.to_device(query)
@@ -93,48 +96,71 @@ def scan_rows(
     # Both halves of a warp reduce the words of the warps to the left, which are at most 15.
     left_warp = int32(lane & 15)
     edge_start = 2 * target * query.size
+    width = int32(cuda.blockDim.x * COLUMNS)
+    slope = int32(cuda.threadIdx.x * COLUMNS * gap_extend)
+    codes_here = cuda.local.array(COLUMNS, int32)
+    scores_here = cuda.local.array(COLUMNS, int32)
+    H = cuda.local.array(COLUMNS, int32)
+    insertion = cuda.local.array(COLUMNS, int32)
+    prefix = cuda.local.array(COLUMNS, int32)
     best = int32(0)
-    for first in range(start, stop, cuda.blockDim.x):
-        column = first + cuda.threadIdx.x
-        is_inside = column < stop
-        is_last_slice = first + cuda.blockDim.x >= stop
-        code = int32(codes[column]) if is_inside else int32(0)
-        slope = int32(cuda.threadIdx.x * gap_extend)
-        H, insertion = int32(0), int32(MINUS_INFINITY)
+    for first in range(start, stop, width):
+        column = first + cuda.threadIdx.x * COLUMNS
+        inside = int32(min(stop - column, int64(COLUMNS)))
+        is_last_slice = first + width >= stop
+        for k in range(COLUMNS):
+            codes_here[k] = int32(0)
+            if k < inside:
+                codes_here[k] = int32(codes[column + k])
+            scores_here[k] = table[uint32(int32(query[0]) * MATRIX_STRIDE + codes_here[k])]
+            H[k], insertion[k] = int32(0), int32(MINUS_INFINITY)
         # H of the previous row in the column to the left of the warp, for its first lane.
         corner = int32(0)
-        score = table[int32(query[0]) * MATRIX_STRIDE + code]
+        # From the previous slice, one row before use: H, and the prefix maximum.
+        next_H, next_carried = int32(0), int32(MINUS_INFINITY)
+        if first > start:
+            next_H, next_carried = edge[edge_start], edge[edge_start + 1]
         for row in range(query.size):
             turn = int32(row & 1) * MOST_WARPS
-            diagonal = int32(cuda.shfl_up_sync(ALL, H, 1))
+            diagonal = int32(cuda.shfl_up_sync(ALL, H[COLUMNS - 1], 1))
             if lane == 0:
                 diagonal = corner
-            insertion = int32(max(insertion, H - gap_open) - gap_extend)
-            H = int32(max(int32(diagonal + score), max(insertion, int32(0))))
-            if not is_inside:
-                H = int32(MINUS_INFINITY)
+            # Prefix maxima over the columns of this thread, counted from its first.
+            highest = int32(MINUS_INFINITY)
+            for k in range(COLUMNS):
+                opened = int32(H[k] - gap_open)
+                insertion[k] = int32(max(insertion[k], opened) - gap_extend)
+                here = int32(max(int32(diagonal + scores_here[k]), max(insertion[k], int32(0))))
+                if k >= inside:
+                    here = int32(MINUS_INFINITY)
+                diagonal = H[k]
+                H[k] = here
+                highest = max(highest, int32(here + int32(k) * gap_extend))
+                prefix[k] = highest
             # Loads that take long, before the scan and the barrier.
+            slice_H, carried = next_H, next_carried
             if row + 1 < query.size:
-                score = table[int32(query[row + 1]) * MATRIX_STRIDE + code]
-            slice_H, carried = int32(0), int32(MINUS_INFINITY)
-            if first > start:
-                slice_H = edge[edge_start + 2 * row]
-                carried = edge[edge_start + 2 * row + 1]
+                letter = int32(int32(query[row + 1]) * MATRIX_STRIDE)
+                for k in range(COLUMNS):
+                    scores_here[k] = table[uint32(letter + codes_here[k])]
+                if first > start:
+                    next_H = edge[edge_start + 2 * row + 2]
+                    next_carried = edge[edge_start + 2 * row + 3]
             # Inclusive prefix maximum over the warp.
-            prefix = int32(H + slope)
+            whole = int32(highest + slope)
             distance = int32(1)
             while distance < 32:
-                left = int32(cuda.shfl_up_sync(ALL, prefix, distance))
+                left = int32(cuda.shfl_up_sync(ALL, whole, distance))
                 if lane >= distance:
-                    prefix = int32(max(prefix, left))
+                    whole = int32(max(whole, left))
                 distance = int32(distance * 2)
-            before = int32(cuda.shfl_up_sync(ALL, prefix, 1))
+            before = int32(cuda.shfl_up_sync(ALL, whole, 1))
             if lane == 0:
                 before = int32(MINUS_INFINITY)
             if lane == 31:
-                warp_best[turn + warp] = prefix
-                last_H[turn + warp] = H
-                last_before[turn + warp] = before
+                warp_best[turn + warp] = whole
+                last_H[turn + warp] = H[COLUMNS - 1]
+                last_before[turn + warp] = max(before, int32(prefix[COLUMNS - 2] + slope))
             cuda.syncthreads()
             corner = slice_H
             if warp > 0:
@@ -148,16 +174,21 @@ def scan_rows(
                     distance = int32(distance // 2)
                 neighbour = turn + warp - int32(1)
                 gap = int32(max(last_before[neighbour], carried) - gap_open)
-                corner = int32(max(last_H[neighbour], gap - (slope - gap_extend)))
+                corner = max(last_H[neighbour], int32(gap - (slope - gap_extend)))
                 carried = int32(max(carried, warp_best[neighbour]))
-            if is_inside:
-                H = int32(max(H, max(before, carried) - gap_open - slope))
-                best = int32(max(best, H))
+            # The best start of a gap to the left of each column, counted from the first column.
+            reaching = int32(max(before, carried) - gap_open - slope)
+            for k in range(COLUMNS):
+                if k < inside:
+                    gap = reaching
+                    if k > 0:
+                        gap = max(reaching, int32(prefix[k - 1] - gap_open))
+                    H[k] = max(H[k], int32(gap - int32(k) * gap_extend))
+                    best = int32(max(best, H[k]))
             if not is_last_slice and cuda.threadIdx.x == cuda.blockDim.x - 1:
                 # Count columns from the start of the next slice.
-                edge[edge_start + 2 * row] = H
-                whole = int32(max(prefix, carried) - int32(cuda.blockDim.x) * gap_extend)
-                edge[edge_start + 2 * row + 1] = whole
+                edge[edge_start + 2 * row] = H[COLUMNS - 1]
+                edge[edge_start + 2 * row + 1] = int32(max(whole, carried) - width * gap_extend)
         cuda.syncthreads()
     distance = int32(16)
     while distance > 0:

@@ -63,18 +63,24 @@ def test_equals_the_oracle(monkeypatch, engine, gaps):
     check_against_oracle(ENGINES[engine], *small_search(rng, len(scoring.letters)), scoring)
 
 
-def test_prefix_maxima_cross_several_warps_and_slices(monkeypatch):
+@pytest.mark.parametrize("warps", [1, 5])
+def test_prefix_maxima_cross_several_warps_and_slices(monkeypatch, warps):
     pretend(monkeypatch)
-    monkeypatch.setattr(prefix_scan_cuda, "MOST_WARPS", 5)
+    monkeypatch.setattr(prefix_scan_cuda, "MOST_WARPS", warps)
+    width = 32 * prefix_scan_cuda.COLUMNS * warps
     scoring = matrix_scoring("BLOSUM62", 1, 1)
     rng = np.random.default_rng(57)
-    # Long gaps, across warps and slices, pay off.
-    query = np.tile(rng.integers(0, 20, 9, dtype=np.uint8), 2)
+    half = np.full(14, scoring.letters.index(b"W"), np.uint8)
+    query = np.tile(half, 2)
     targets = []
-    for length in (70, 159, 160, 161, 200):
-        target = rng.integers(0, 20, length, dtype=np.uint8)
-        target[:9] = target[-9:] = query[:9]
-        targets.append(target)
+    # A gap pays off: it ends at a border or crosses it, is short, or longer than a warp.
+    of_warp = 32 * prefix_scan_cuda.COLUMNS
+    for border, gap in ((of_warp, 60), (width, 60), (of_warp, 2), (of_warp, of_warp + 2)):
+        for first in {border - 14 - gap, border - 40, border - 15}:
+            target = rng.integers(0, 4, max(border, first + gap + 28), dtype=np.uint8)
+            if first >= 0:
+                target[first : first + 14] = target[first + gap + 14 :][:14] = half
+                targets.append(target)
     database = sorted_database(targets, [str(i) for i in range(len(targets))])
     check_against_oracle(prefix_scan_cuda, [query, query[:1]], database, scoring)
 
