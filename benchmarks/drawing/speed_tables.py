@@ -108,7 +108,8 @@ def chunks_on_gpus(lines: Lines) -> Table:
             what = "the whole index" if index == "whole" else f"{chunks} chunks"
             where = f"{gpus} GPU{'s' * (gpus > 1)}" if gpus else "one chunk at a time on 1 GPU"
             seconds = {
-                line.get("kind", line.get("set", "program")): line.get("seconds", 0) for line in some
+                line.get("kind", line.get("set", "program")): line.get("seconds", 0)
+                for line in some
             }
             program = next(line["program_s"] for line in some if "program_s" in line)
             cells = (

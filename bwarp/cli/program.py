@@ -34,7 +34,6 @@ from bwarp.runtime.progress import announce_compilation, quietly, say, write_lin
 from bwarp.runtime.signals import ended_by_signals
 from bwarp.runtime.threads import available_threads
 
-
 _CODES = """
 
 exit codes:
