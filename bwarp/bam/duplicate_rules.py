@@ -421,15 +421,22 @@ def read_template(data, start, grouping):
 
 
 @compiled
+def slot_of(table, number):
+    """Return the slot of a hash table that holds a number, or the empty slot for it.
+
+    The size of the table is a power of two; empty slots are 0.
+    """
+    mask = np.uint64(table.size - 1)
+    slot = number & mask
+    while table[slot] != 0 and table[slot] != number:
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@compiled
 def is_listed(names, name):
     """Return whether a name is in the table of `bwarp.bam.duplicates.name_table`."""
-    mask = np.uint64(names.size - 1)
-    slot = name & mask
-    while names[slot] != 0:
-        if names[slot] == name:
-            return True
-        slot = (slot + np.uint64(1)) & mask
-    return False
+    return names[slot_of(names, name)] != 0
 
 
 @compiled

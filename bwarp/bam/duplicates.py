@@ -29,6 +29,7 @@ from bwarp.bam.duplicate_rules import (
     is_listed,
     mixed,
     read_template,
+    slot_of,
 )
 from bwarp.bam.fields import tag
 from bwarp.bam.header import BamHeader
@@ -170,17 +171,20 @@ def find_duplicates(templates: Templates, threads: int = 1) -> np.ndarray:
 
 
 def _mark_singles_at_pairs(templates, n_singles: int, is_duplicate, threads: int) -> None:
-    """Mark single ends at which a pair ends."""
-    slots = np.full(_slots(n_singles), -1, np.int64)
-    _list_singles(templates, slots)
-    has_pair = np.zeros(slots.size, bool)
+    """Mark single ends at which a pair ends.
+
+    The table holds hashes of single ends: different ends are equal with a probability of 2^-64.
+    """
+    table = np.zeros(_slots(n_singles), np.uint64)
+    _list_singles(templates, table)
+    has_pair = np.zeros(table.size, bool)
     count = templates.names.size
     for_each_range(
-        lambda first, stop: _find_pairs(templates, first, stop, slots, has_pair),
+        lambda first, stop: _find_pairs(templates, first, stop, table, has_pair),
         count, threads, _LEAST,
     )  # fmt: skip
     for_each_range(
-        lambda first, stop: _mark_singles(templates, first, stop, slots, has_pair, is_duplicate),
+        lambda first, stop: _mark_singles(templates, first, stop, table, has_pair, is_duplicate),
         count, threads, _LEAST,
     )  # fmt: skip
 
@@ -192,7 +196,8 @@ def _slots(count: int) -> int:
 
 @compiled(inline="always")
 def _key_hash(group, first, second):
-    return mixed(mixed(mixed(np.uint64(0), group), first), second)
+    """Return a hash of a key, which is not 0."""
+    return max(mixed(mixed(mixed(np.uint64(0), group), first), second), np.uint64(1))
 
 
 @compiled
@@ -207,49 +212,36 @@ def _hash_keys(templates, first_row, stop_row, hashes):
     return singles
 
 
-@compiled(inline="always")
-def _slot_of(templates, group, end, slots):
-    """Return the slot with the row of a single end, or the empty slot for it."""
-    mask = np.uint64(slots.size - 1)
-    slot = _key_hash(group, end, np.uint64(0)) & mask
-    while slots[slot] >= 0:
-        row = slots[slot]
-        if templates.first[row] == end and templates.groups[row] == group:
-            break
-        slot = (slot + np.uint64(1)) & mask
-    return slot
-
-
 @compiled
-def _list_singles(templates, slots):
-    """Put a row of each distinct single end into a hash table, whose empty slots are -1."""
+def _list_singles(templates, table):
+    """Put all single ends into a hash table."""
     templates = uncounted(templates)
     for row in range(templates.names.size):
         if templates.second[row] == 0:
-            slots[_slot_of(templates, templates.groups[row], templates.first[row], slots)] = row
+            end = _key_hash(templates.groups[row], templates.first[row], np.uint64(0))
+            table[slot_of(table, end)] = end
 
 
 @compiled
-def _find_pairs(templates, first_row, stop_row, slots, has_pair):
+def _find_pairs(templates, first_row, stop_row, table, has_pair):
     """Mark the slots of single ends at which pairs among some rows end."""
-    templates, slots = uncounted((templates, slots))
+    templates, table = uncounted((templates, table))
     for row in range(first_row, stop_row):
         if templates.second[row] != 0:
-            group = templates.groups[row]
             for end in (templates.first[row], templates.second[row]):
-                slot = _slot_of(templates, group, end, slots)
-                if slots[slot] >= 0:
+                slot = slot_of(table, _key_hash(templates.groups[row], end, np.uint64(0)))
+                if table[slot] != 0:
                     has_pair[slot] = True
 
 
 @compiled
-def _mark_singles(templates, first_row, stop_row, slots, has_pair, is_duplicate):
+def _mark_singles(templates, first_row, stop_row, table, has_pair, is_duplicate):
     """Mark the single ends among some rows whose slots have a pair."""
-    templates, slots = uncounted((templates, slots))
+    templates, table = uncounted((templates, table))
     for row in range(first_row, stop_row):
         if templates.second[row] == 0:
-            slot = _slot_of(templates, templates.groups[row], templates.first[row], slots)
-            is_duplicate[row] = has_pair[slot]
+            end = _key_hash(templates.groups[row], templates.first[row], np.uint64(0))
+            is_duplicate[row] = has_pair[slot_of(table, end)]
 
 
 @compiled(inline="always")
@@ -304,7 +296,7 @@ def _mark_worse(templates, hashes, order, first, stop, is_duplicate):
 
 
 def name_table(names: np.ndarray) -> np.ndarray:
-    """Return a hash table of names (uint64, not 0): empty slots are 0, dtype=uint64."""
+    """Return a hash table of names (uint64, not 0; see `slot_of`), dtype=uint64."""
     table = np.zeros(_slots(names.size), np.uint64)
     _list_names(names, table)
     return table
@@ -312,12 +304,9 @@ def name_table(names: np.ndarray) -> np.ndarray:
 
 @compiled
 def _list_names(names, table):
-    mask = np.uint64(table.size - 1)
+    table = uncounted(table)
     for name in names:
-        slot = name & mask
-        while table[slot] != 0 and table[slot] != name:
-            slot = (slot + np.uint64(1)) & mask
-        table[slot] = name
+        table[slot_of(table, name)] = name
 
 
 @compiled
