@@ -422,7 +422,10 @@ class DuplicateMarker:
 
     def count_in(self, files: Iterable[int]) -> int:
         """Return the number of reads that are duplicates if there are only these files."""
-        return self._counts(*self._found(files)).reads
+        chosen = set(files)
+        parts = [part for file, part in self._parts if file in chosen]
+        templates = _joined(parts, self._threads)
+        return self._counts(templates, find_duplicates(templates, self._threads)).reads
 
     def find(self) -> None:
         """Find and count the duplicates among all templates, which are then released.
@@ -432,8 +435,10 @@ class DuplicateMarker:
         InputError
             If a duplicate has the name of another template, which would be flagged as well.
         """
-        templates, is_duplicate = self._found({file for file, _ in self._parts})
+        parts = [part for _, part in self._parts]
         self._parts.clear()
+        templates = _joined(parts, self._threads)
+        is_duplicate = find_duplicates(templates, self._threads)
         self.names = name_table(templates.names[is_duplicate])
         self.counts = self._counts(templates, is_duplicate)
         listed = for_each_range(
@@ -456,12 +461,6 @@ class DuplicateMarker:
             records.count, self._threads, _LEAST,
         )  # fmt: skip
 
-    def _found(self, files: Iterable[int]) -> tuple[Templates, np.ndarray]:
-        chosen = set(files)
-        parts = [part for file, part in self._parts if file in chosen]
-        templates = _joined(parts, self._threads)
-        return templates, find_duplicates(templates, self._threads)
-
     def _counts(self, templates: Templates, is_duplicate: np.ndarray) -> DuplicateCounts:
         def count(first: int, stop: int) -> np.ndarray:
             counts = np.zeros((len(self._libraries), 4), np.int64)
@@ -474,7 +473,10 @@ class DuplicateMarker:
 
 
 def _joined(parts: list[Templates], threads: int) -> Templates:
-    """Concatenate tables. The system hands a thread new memory at one gigabyte per second."""
+    """Concatenate tables, each of which is released from the list as soon as it is copied.
+
+    The system hands a thread new memory at one gigabyte per second.
+    """
     edges = np.cumsum([0, *(part.names.size for part in parts)]).tolist()
     table = empty_templates(edges[-1])
 
@@ -482,6 +484,7 @@ def _joined(parts: list[Templates], threads: int) -> Templates:
         for number in range(first, last):
             for column, part in zip(table, parts[number], strict=True):
                 column[edges[number] : edges[number + 1]] = part
+            parts[number] = empty_templates(0)
 
     for_each_range(copy, len(parts), threads, smallest=1)
     return table
