@@ -148,7 +148,8 @@ def few_alignments(
             find_known_ends(warps, arrays, ends)
         directions = Directions(device_array(count * shape.words, np.uint32), sent.direction_starts)
         edge_stride = 2 * shape.columns if shape.strips > 1 else 0
-        edge = device_array(max(1, count * edge_stride), np.int32)
+        # Not used by a single strip.
+        edge = device_array(count * edge_stride, np.int32) if edge_stride else sent.order
         align = full_matrix_kernel(WHOLE_BLOCK, costs.local, costs.is_gatk, True)
         align[count, shape.threads](
             arrays, sent.order, sent.bands, costs.of_kernel(costs.free), edge, edge_stride,
