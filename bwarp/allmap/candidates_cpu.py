@@ -37,7 +37,7 @@ _BLOCK, _WORDS = 64, 3
 _FIRST_BASES = 0x1111111111111111
 
 #: The number of hits by which the genome is prefetched ahead.
-_AHEAD = 8
+AHEAD = 8
 
 _inlined = numba.njit(nogil=True, forceinline=True)
 
@@ -164,6 +164,43 @@ def least_kmers_spoiled(genome, diagonal, reads, first, length, gaps, most):
     return spoiled
 
 
+# A hit as one number, so that sorting numbers sorts hits:
+#
+#     bits  63 ... 39        38 ... 5               4 ... 0
+#           segment          diagonal + _BIAS       part
+SEGMENT_AT, DIAGONAL_AT = 39, 5
+_BIAS = 1 << 20
+
+
+@_inlined
+def diagonal_of(key):
+    """Return the diagonal of a hit in the genome."""
+    mask = np.uint64((1 << (SEGMENT_AT - DIAGONAL_AT)) - 1)
+    return np.int64(key >> np.uint64(DIAGONAL_AT) & mask) - _BIAS
+
+
+@numba.njit(nogil=True)
+def list_hits(first_part, last_part, hits, positions, segments, keys):
+    """Write the hits of the parts of an item as numbers to `keys`, in their order."""
+    _, part_starts, part_ends, row_offsets = hits
+    segment_text, segment_genome, _ = segments
+    n, segment = 0, 0
+    for part in range(first_part, last_part):
+        order = np.uint64(part - first_part)
+        for hit in range(row_offsets[part], row_offsets[part + 1]):
+            position = np.int64(positions[hit])
+            if position < segment_text[segment] or position >= segment_text[segment + 1]:
+                segment = np.searchsorted(segment_text, position, side="right") - 1
+            check_hit(position, part_ends[part] - part_starts[part], segment_text[segment + 1])
+            at = segment_genome[segment] + position - segment_text[segment]
+            keys[n] = (
+                np.uint64(segment) << np.uint64(SEGMENT_AT)
+                | np.uint64(at - part_starts[part] + _BIAS) << np.uint64(DIAGONAL_AT)
+                | order
+            )
+            n += 1
+
+
 def dropped_by(genome, reads, items, hits, positions, segments, bounds) -> np.ndarray:
     """Return the bound that drops each hit, HISTOGRAM or KMERS, or 0 for hits that may have a
     locus, dtype uint8; parameters as in `verify_cpu.find_loci`.
@@ -176,28 +213,31 @@ def dropped_by(genome, reads, items, hits, positions, segments, bounds) -> np.nd
 @compiled
 def _bound(genome, reads, items, hits, positions, segments, bounds, by):
     genome, reads, positions, by = uncounted((genome, reads, positions, by))
-    bounds = uncounted(bounds)
-    part_offsets, part_starts, part_ends, row_offsets = uncounted(hits)
+    hits, segments, bounds = uncounted((hits, segments, bounds))
+    part_offsets, _, _, row_offsets = hits
     begins, lengths, all_edits, all_gaps, _ = uncounted(items)
-    segment_text, segment_genome, _ = uncounted(segments)
     pieces = np.empty(16, np.uint64)
-    segment = 0
+    keys = np.empty(256, np.uint64)
     for item in range(begins.size):
+        first_part, last_part = part_offsets[item], part_offsets[item + 1]
+        first_hit = row_offsets[first_part]
+        n = row_offsets[last_part] - first_hit
+        if n == 0:
+            continue
+        if n > keys.size:
+            keys = np.empty(2 * n, np.uint64)
+        list_hits(first_part, last_part, hits, positions, segments, keys)
         limits = ItemLimits(begins[item], lengths[item], all_edits[item], all_gaps[item])
-        first_hit = row_offsets[part_offsets[item]]
-        if bounds.which & HISTOGRAM and first_hit < row_offsets[part_offsets[item + 1]]:
+        if bounds.which & HISTOGRAM:
             pieces = count_pieces(reads, limits.first, limits.length, limits.gaps, pieces)
-        for part in range(part_offsets[item], part_offsets[item + 1]):
-            for hit in range(row_offsets[part], row_offsets[part + 1]):
-                position = np.int64(positions[hit])
-                if position < segment_text[segment] or position >= segment_text[segment + 1]:
-                    segment = np.searchsorted(segment_text, position, side="right") - 1
-                check_hit(position, part_ends[part] - part_starts[part], segment_text[segment + 1])
-                shift = segment_genome[segment] - segment_text[segment] - part_starts[part]
-                if hit + _AHEAD < positions.size:
-                    # Probably in the same segment and part.
-                    prefetch_window(genome, bounds, positions[hit + _AHEAD] + shift)
-                by[hit] = bound_exceeded(bounds, genome, position + shift, reads, limits, pieces)
+        for i in range(min(AHEAD, n)):
+            prefetch_window(genome, bounds, diagonal_of(keys[i]))
+        for i in range(n):
+            if i + AHEAD < n:
+                prefetch_window(genome, bounds, diagonal_of(keys[i + AHEAD]))
+            by[first_hit + i] = bound_exceeded(
+                bounds, genome, diagonal_of(keys[i]), reads, limits, pieces
+            )
 
 
 @numba.njit(nogil=True, inline="always")

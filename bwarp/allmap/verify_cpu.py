@@ -27,15 +27,19 @@ import numba
 import numpy as np
 
 from bwarp.allmap.candidates_cpu import (
+    AHEAD,
+    DIAGONAL_AT,
     HISTOGRAM,
+    SEGMENT_AT,
     ItemLimits,
     bound_exceeded,
+    diagonal_of,
     differing,
+    list_hits,
     prefetch_window,
 )
 from bwarp.allmap.candidates_cpu import mismatches as count_mismatches
 from bwarp.allmap.histogram_cpu import count_pieces
-from bwarp.index.locate_cpu import check_hit
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import leading_zeros, population_count
 from bwarp.runtime.uncounted import uncounted
@@ -210,15 +214,6 @@ def room_to_work(gaps):
     return 2 * (gaps + 1) * (2 * gaps + 3)
 
 
-# A hit as one number, so that sorting numbers sorts hits:
-#
-#     bits  63 ... 39        38 ... 5               4 ... 0
-#           segment          diagonal + _BIAS       part
-_SEGMENT, _DIAGONAL = 39, 5
-_BIAS = 1 << 20
-
-_AHEAD = 8
-
 #: Counters: parts searched; rows located; hits dropped by each bound; hits verified, one for each
 #: group that agree; and verified hits with an alignment.
 COUNTS = (
@@ -266,7 +261,7 @@ def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
             continue
         if n > keys.size:
             keys = np.empty(2 * n, np.uint64)
-        _list_hits(first_part, last_part, hits, positions, segments, keys)
+        list_hits(first_part, last_part, hits, positions, segments, keys)
         begin, length, e, g = begins[item], lengths[item], all_edits[item], all_gaps[item]
         mismatches = all_mismatches[item]
         if bounds.which & HISTOGRAM:
@@ -281,17 +276,17 @@ def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
         # The last run of matching bases: its segment, diagonal and start in the read.
         run, run_start = ~np.uint64(0), np.int64(0)
         for i in range(n):
-            if bounds.which == 0 and i + _AHEAD < n:
-                prefetch_window(genome, bounds, _diagonal_of(keys[i + _AHEAD]))
+            if bounds.which == 0 and i + AHEAD < n:
+                prefetch_window(genome, bounds, diagonal_of(keys[i + AHEAD]))
             key = keys[i]
-            diagonal = _diagonal_of(key)
-            order = np.int64(key & np.uint64((1 << _DIAGONAL) - 1))
+            diagonal = diagonal_of(key)
+            order = np.int64(key & np.uint64((1 << DIAGONAL_AT) - 1))
             part = first_part + order
             a, b = np.int64(part_starts[part]), np.int64(part_ends[part])
-            if key >> np.uint64(_DIAGONAL) == run and a >= run_start:
+            if key >> np.uint64(DIAGONAL_AT) == run and a >= run_start:
                 continue  # parts are listed from the end of the read
             counts[_VERIFIED] += 1
-            segment = np.int64(key >> np.uint64(_SEGMENT))
+            segment = np.int64(key >> np.uint64(SEGMENT_AT))
             from_, to = segment_genome[segment], segment_ends[segment]
             wrong = np.int64(0)
             if mismatches:
@@ -304,7 +299,7 @@ def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
                     genome, diagonal + b, reads, begin + b, min(length - b, to - diagonal - b),
                     RIGHT,
                 )  # fmt: skip
-                run, run_start = key >> np.uint64(_DIAGONAL), a
+                run, run_start = key >> np.uint64(DIAGONAL_AT), a
             most = e - wrong - order
             if most < 0:
                 continue
@@ -352,33 +347,6 @@ def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
     return found[:n_found]
 
 
-@_inlined
-def _diagonal_of(key):
-    mask = np.uint64((1 << (_SEGMENT - _DIAGONAL)) - 1)
-    return np.int64(key >> np.uint64(_DIAGONAL) & mask) - _BIAS
-
-
-@numba.njit(nogil=True)
-def _list_hits(first_part, last_part, hits, positions, segments, keys):
-    _, part_starts, part_ends, row_offsets = hits
-    segment_text, segment_genome, _ = segments
-    n, segment = 0, 0
-    for part in range(first_part, last_part):
-        order = np.uint64(part - first_part)
-        for hit in range(row_offsets[part], row_offsets[part + 1]):
-            position = np.int64(positions[hit])
-            if position < segment_text[segment] or position >= segment_text[segment + 1]:
-                segment = np.searchsorted(segment_text, position, side="right") - 1
-            check_hit(position, part_ends[part] - part_starts[part], segment_text[segment + 1])
-            at = segment_genome[segment] + position - segment_text[segment]
-            keys[n] = (
-                np.uint64(segment) << np.uint64(_SEGMENT)
-                | np.uint64(at - part_starts[part] + _BIAS) << np.uint64(_DIAGONAL)
-                | order
-            )
-            n += 1
-
-
 @numba.njit(nogil=True)
 def _keep_hits(genome, reads, limits, bounds, pieces, keys, counts):
     """Move the hits that no bound drops to the front, and return their number.
@@ -386,12 +354,12 @@ def _keep_hits(genome, reads, limits, bounds, pieces, keys, counts):
     Most hits are dropped, so this takes less time before they are sorted than after.
     """
     n_kept = 0
-    for i in range(min(_AHEAD, keys.size)):
-        prefetch_window(genome, bounds, _diagonal_of(keys[i]))
+    for i in range(min(AHEAD, keys.size)):
+        prefetch_window(genome, bounds, diagonal_of(keys[i]))
     for i in range(keys.size):
-        if i + _AHEAD < keys.size:
-            prefetch_window(genome, bounds, _diagonal_of(keys[i + _AHEAD]))
-        by = bound_exceeded(bounds, genome, _diagonal_of(keys[i]), reads, limits, pieces)
+        if i + AHEAD < keys.size:
+            prefetch_window(genome, bounds, diagonal_of(keys[i + AHEAD]))
+        by = bound_exceeded(bounds, genome, diagonal_of(keys[i]), reads, limits, pieces)
         if by:
             counts[_LOCATED + by] += 1
         else:
