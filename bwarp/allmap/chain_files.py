@@ -33,12 +33,12 @@ from bwarp.allmap.alignments_cpu import LocusAlignments, joined_alignments
 from bwarp.allmap.candidates_cpu import blocks_of
 from bwarp.allmap.find_cpu import Segments
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions, extension_of
-from bwarp.allmap.parts_cpu import Items, PartHits, items_of, some_items
+from bwarp.allmap.parts_cpu import Items, PartHits, item_parts, items_of, some_items
 from bwarp.allmap.rounds import FoundRound, following_round, last_rounds
 from bwarp.allmap.verify_cpu import COUNTS
 from bwarp.errors import InputError, UsageError
 from bwarp.index.fm_index import FMIndex
-from bwarp.io.chunk_files import ChunkFileReader, Column
+from bwarp.io.chunk_files import ChunkFileReader, Column, PackedChunk, packed_chunk
 from bwarp.mapping.extension_cpu import both_strands
 from bwarp.options.finding import MOST_MISMATCHES
 from bwarp.options.mapping import ALL, ALLMAP, MOST_EDITS
@@ -53,7 +53,7 @@ MOST_OPERATIONS = (1 << 16) - 1
 
 _COUNTED = Column(np.int64, (len(COUNTS),), most=1 << 48)
 
-#: A part of a chunk file: its kind and its arrays.
+#: A chunk that was read: its kind and its arrays.
 Frame = tuple[str, dict[str, np.ndarray]]
 
 
@@ -179,15 +179,25 @@ def check_all_loci(reader: ChunkFileReader) -> None:
 
 def frame_of_searched(
     chunk: ReadChunk, reads: np.ndarray, edits: np.ndarray, mismatches: np.ndarray
-) -> Frame:
+) -> PackedChunk:
     """Describe which reads of a chunk a round searches, and how."""
-    arrays = {"chunk": chunk_tag(chunk), "reads": reads, "edits": edits, "mismatches": mismatches}
-    return "searched", arrays
+    how = {"chunk": chunk_tag(chunk), "reads": reads, "edits": edits, "mismatches": mismatches}
+    return packed_chunk("searched", **how)
 
 
-def frame_of_hits(first: int, hits: PartHits, counts: np.ndarray, **of_hits: np.ndarray) -> Frame:
+def frame_of_hits(
+    first: int, hits: PartHits, counts: np.ndarray, **of_hits: np.ndarray
+) -> PackedChunk:
     """Pack the hits of items from `first` on: positions, or sampled SA rows and steps to them."""
-    return "hits", {"first": np.array([first]), "counts": counts, **hits._asdict(), **of_hits}
+    arrays = {
+        "first": np.array([first]),
+        "counts": counts,
+        "n_parts": np.diff(hits.part_offsets),
+        "starts": hits.starts,
+        "ends": hits.ends,
+        "n_hits": np.diff(hits.offsets),
+    }
+    return packed_chunk("hits", **arrays, **of_hits)
 
 
 def rows_of_frame(
@@ -220,26 +230,29 @@ def hits_of_frame(
         arrays,
         first=Column(np.int64, (1,), most=n_items),
         counts=_COUNTED,
+        n_parts=Column(np.int64, most=MOST_EDITS + 1),
         starts=Column(np.int32),
         positions=Column(np.uint32, most=reference.text_length - 1),
     )
-    n_parts = arrays["starts"].size
+    first, n_parts = int(arrays["first"][0]), arrays["starts"].size
+    last = first + arrays["n_parts"].size
     reader.check(
         arrays,
         ends=Column(np.int32, (n_parts,)),
-        part_offsets=Column.of_offsets(n_parts),
-        offsets=Column.of_offsets(arrays["positions"].size, n_parts + 1),
+        n_hits=Column(np.int64, (n_parts,), most=arrays["positions"].size),
     )
-    first = int(arrays["first"][0])
-    hits = PartHits(*(arrays[name] for name in PartHits._fields))
-    parts_of_items = np.diff(hits.part_offsets)
-    if first + parts_of_items.size > n_items or parts_of_items.max(initial=0) > MOST_EDITS + 1:
-        raise reader.unlike("part_offsets: more items or parts than searched")
-    if first % 2 or parts_of_items.size % 2:
-        raise reader.unlike("part_offsets: without the other strand of a read")
-    items = some_items(searched.items, slice(first, first + parts_of_items.size))
-    lengths = np.repeat(items.lengths, parts_of_items)
-    if ((hits.starts < 0) | (hits.starts >= hits.ends) | (hits.ends > lengths)).any():
+    hits = PartHits(
+        item_parts(arrays["n_parts"]), arrays["starts"], arrays["ends"],
+        item_parts(arrays["n_hits"]),
+    )  # fmt: skip
+    if last > n_items or hits.part_offsets[-1] != n_parts:
+        raise reader.unlike("n_parts: more items or parts than searched")
+    if hits.offsets[-1] != arrays["positions"].size:
+        raise reader.unlike("n_hits: not the number of positions")
+    if first % 2 or last % 2:
+        raise reader.unlike("n_parts: without the other strand of a read")
+    items = some_items(searched.items, slice(first, last))
+    if _has_outside(hits.part_offsets, hits.starts, hits.ends, items.lengths):
         raise reader.unlike("starts and ends: outside the reads")
     positions = arrays["positions"]
     outside = _first_outside(
@@ -248,6 +261,16 @@ def hits_of_frame(
     if outside >= 0:
         raise reader.unlike(f"positions: no part of a read lies at {positions[outside]}")
     return first, items, hits, positions, arrays["counts"]
+
+
+@compiled
+def _has_outside(part_offsets, starts, ends, lengths):
+    """Return whether a part is empty or not within its item."""
+    for item in range(lengths.size):
+        for part in range(part_offsets[item], part_offsets[item + 1]):
+            if not 0 <= starts[part] < ends[part] <= lengths[item]:
+                return True
+    return False
 
 
 @compiled
@@ -271,7 +294,7 @@ def frame_of_loci(
     written: np.ndarray,
     alignments: LocusAlignments,
     extension: Extension | None,
-) -> Frame:
+) -> PackedChunk:
     """Pack loci, and alignments of some.
 
     Parameters
@@ -293,7 +316,7 @@ def frame_of_loci(
         # Alignments with the fewest edits cover their loci.
         arrays["aligned"] = np.zeros((len(rows), 4), np.int64)
         arrays["aligned"][written] = np.column_stack(alignments[2:])
-    return "loci", arrays
+    return packed_chunk("loci", **arrays)
 
 
 def searched_chunks(

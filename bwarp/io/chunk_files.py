@@ -1,14 +1,16 @@
 """Chunk files: arrays passed from one program to the next, chunk by chunk, by file or pipe.
 
-    {"format": "bwarp frames", "version": 2, "holds": "reads"}                 one line
-    {"frame": "reads", "arrays": [["packed", "<u8", [20]], ...], "crc32": 7}     one line
+    {"format": "bwarp frames", "version": 3, "holds": "reads"}                 one line
+    {"frame": "reads", "arrays": [["lengths", "<i4", [20], "|u1", 7], ...]}     one line
     the bytes of the arrays, concatenated
     ...                                                                        more such chunks
     {"end": 2}                                                                 the number of chunks
 
-Every line also contains its own checksum; the crc32 is that of the arrays. Only one chunk is in
-memory at a time. Truncated or modified files are rejected. Checksums do not prove who wrote a file:
-a `Column` states what an array must be before compiled code may use it as indices.
+An array has a name, a type, a shape, the type of its stored numbers, and the CRC-32 of their bytes.
+Numbers are stored in the narrowest type that holds them all, which saves half of a file or more.
+Every line also contains its own checksum. Only one chunk is in memory at a time. Truncated or
+modified files are rejected. Checksums do not prove who wrote a file: a `Column` states what an
+array must be before compiled code may use it as indices.
 """
 
 import io
@@ -17,7 +19,7 @@ import math
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -155,7 +157,7 @@ def _array_start(data: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> i
     return start if alike and fits else None
 
 
-VERSION = 2
+VERSION = 3
 _FORMAT = "bwarp frames"
 _LONGEST_LINE = 1 << 20
 
@@ -164,6 +166,25 @@ _MOST_BYTES = 1 << 40
 
 #: Supported types of arrays.
 _TYPES = {np.dtype(name).str for name in ("?", "u1", "i4", "u4", "i8", "u8")}
+
+#: Types of stored numbers, if they are narrower than the type of the array.
+_NARROW = tuple(np.dtype(name) for name in ("u1", "u2", "u4"))
+
+
+def _narrowed(array: np.ndarray) -> np.ndarray:
+    """Return the same numbers in the narrowest type that holds them all."""
+    if array.dtype.itemsize == 1 or not array.size:
+        return array
+    # Negative numbers become large ones.
+    largest = int(array.view(f"u{array.dtype.itemsize}").max())
+    for dtype in _NARROW:
+        if dtype.itemsize < array.dtype.itemsize and largest >> 8 * dtype.itemsize == 0:
+            return array.astype(dtype)
+    return array
+
+
+def _can_be_stored_as(dtype: np.dtype, stored: np.dtype) -> bool:
+    return stored == dtype or (stored in _NARROW and stored.itemsize < dtype.itemsize)
 
 
 class Column(NamedTuple):
@@ -217,6 +238,25 @@ class Column(NamedTuple):
         return None
 
 
+class PackedChunk(NamedTuple):
+    """A chunk as it is written to a file: the values of its line, and the bytes of its arrays."""
+
+    line: dict
+    arrays: list[memoryview]
+
+
+def packed_chunk(kind: str, **arrays: np.ndarray) -> PackedChunk:
+    """Pack named arrays to a chunk of some kind."""
+    described, views = [], []
+    for name, array in arrays.items():
+        array = np.ascontiguousarray(array)
+        stored = _narrowed(array)
+        view = memoryview(stored.reshape(-1).view(np.uint8))
+        described.append([name, array.dtype.str, array.shape, stored.dtype.str, crc32(view)])
+        views.append(view)
+    return PackedChunk({"frame": kind, "arrays": described}, views)
+
+
 class ChunkFileWriter:
     """Appends chunks to an open file."""
 
@@ -225,16 +265,10 @@ class ChunkFileWriter:
         self._n_chunks = 0
         self._write_line({"format": _FORMAT, "version": VERSION} | holds)
 
-    def write(self, kind: str, **arrays: np.ndarray) -> None:
-        """Write a chunk of some kind with named arrays."""
-        arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        shapes = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
-        views = [memoryview(array.reshape(-1).view(np.uint8)) for array in arrays.values()]
-        total = 0
-        for view in views:
-            total = crc32(view, total)
-        self._write_line({"frame": kind, "arrays": shapes, "crc32": total})
-        for view in views:
+    def write(self, chunk: PackedChunk) -> None:
+        """Write a chunk; other threads can pack the next ones meanwhile."""
+        self._write_line(chunk.line)
+        for view in chunk.arrays:
             self._file.write(view)
         self._n_chunks += 1
 
@@ -265,10 +299,20 @@ class ChunkFileReader:
         Name of the file, for messages.
     holds : dict
         Contents of the first line.
+    without : collection of str
+        Names of arrays that are neither read nor checked.
     """
 
-    def __init__(self, path, file: IO[bytes], *holds: str, most_bytes: int = _MOST_BYTES):
+    def __init__(
+        self,
+        path,
+        file: IO[bytes],
+        *holds: str,
+        without: Collection[str] = (),
+        most_bytes: int = _MOST_BYTES,
+    ):
         self.path = path
+        self.without = without
         self._file, self._most_bytes = file, most_bytes
         first = self._read_line()
         if first.get("format") != _FORMAT or first.get("holds") not in holds:
@@ -337,25 +381,36 @@ class ChunkFileReader:
 
     def _read_arrays(self, line: dict) -> dict[str, np.ndarray]:
         arrays = {}
-        total = 0
         try:
-            for name, typed, shape in line["arrays"]:
+            for name, typed, shape, stored, checksum in line["arrays"]:
                 if typed not in _TYPES or min(shape, default=0) < 0:
                     raise self._damaged()
-                dtype = np.dtype(typed)
-                if math.prod(shape) * dtype.itemsize > self._most_bytes:
+                dtype, stored = np.dtype(typed), np.dtype(stored)
+                n_bytes = math.prod(shape) * stored.itemsize
+                if not _can_be_stored_as(dtype, stored) or n_bytes > self._most_bytes:
                     raise self._damaged()
-                array = np.empty(shape, dtype)
-                view = array.reshape(-1).view(np.uint8)
-                if self._file.readinto(memoryview(view)) != view.size:
+                if name in self.without:
+                    self._skip(n_bytes)
+                    continue
+                array = np.empty(shape, stored)
+                view = memoryview(array.reshape(-1).view(np.uint8))
+                if self._file.readinto(view) != n_bytes or crc32(view) != checksum:
                     raise self._damaged()
-                total = crc32(view, total)
-                arrays[name] = array
+                arrays[name] = array.astype(dtype, copy=False)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise self._damaged() from None
-        if line.get("crc32") != total:
-            raise self._damaged()
         return arrays
+
+    def _skip(self, n_bytes: int) -> None:
+        """Pass bytes of an array that is not needed; if any are missing, so is the next line."""
+        if self._file.seekable():
+            self._file.seek(n_bytes, os.SEEK_CUR)
+            return
+        while n_bytes:
+            n_read = len(self._file.read(min(n_bytes, _LONGEST_LINE)))
+            if not n_read:
+                raise self._damaged()
+            n_bytes -= n_read
 
     def _damaged(self) -> InputError:
         return InputError(f"{self.path}: the file is damaged or truncated: make it again")
@@ -372,8 +427,10 @@ _MADE_BY = {
 
 
 @contextmanager
-def open_chunk_file(path, *holds: str) -> Iterator[ChunkFileReader]:
+def open_chunk_file(path, *holds: str, without: Collection[str] = ()) -> Iterator[ChunkFileReader]:
     """Open a chunk file, or standard input (``-``), with given contents such as ``"reads"``.
+
+    Arrays whose names are in `without` are neither read nor checked.
 
     Raises
     ------
@@ -381,9 +438,9 @@ def open_chunk_file(path, *holds: str) -> Iterator[ChunkFileReader]:
         If the file has other contents, is damaged or truncated; also while chunks are read.
     """
     if str(path) == "-":
-        yield ChunkFileReader("standard input", standard_input(), *holds)
+        yield ChunkFileReader("standard input", standard_input(), *holds, without=without)
         return
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
         sizes = {"most_bytes": status.st_size} if stat.S_ISREG(status.st_mode) else {}
-        yield ChunkFileReader(path, file, *holds, **sizes)
+        yield ChunkFileReader(path, file, *holds, without=without, **sizes)

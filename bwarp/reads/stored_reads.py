@@ -15,17 +15,27 @@ import numpy as np
 from bwarp.bam.header import LONGEST_READ_NAME
 from bwarp.counted import counted
 from bwarp.errors import InputError
-from bwarp.io.chunk_files import ChunkFileReader, ChunkFileWriter, Column, crc32, open_chunk_file
+from bwarp.io.chunk_files import (
+    ChunkFileReader,
+    Column,
+    PackedChunk,
+    crc32,
+    open_chunk_file,
+    packed_chunk,
+)
 from bwarp.reads.read_chunks import LONGEST_READ, ReadChunk
 from bwarp.runtime.threads import joined_stretches
 from bwarp.sequence import AMBIGUOUS, pack, unpack
+
+#: The arrays that steps need only to write reads: a searching step opens a file without them.
+TEXTS = ("qualities", "letters", "letter_lengths")
 
 #: Maximum length of a name or a comment.
 _MOST_LETTERS = (1 << 31) - 1
 
 
-def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
-    """Write a chunk of reads."""
+def packed_reads(chunk: ReadChunk) -> PackedChunk:
+    """Pack a chunk of reads for a file."""
     texts = [chunk.text, chunk.text, chunk.text if chunk.mate_text is None else chunk.mate_text]
     spans = [chunk.names]
     if chunk.comments is not None:
@@ -33,7 +43,7 @@ def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
     lengths = [part[:, 1] - part[:, 0] for part in spans]
     arrays = {"qualities": chunk.qualities, "orphans": chunk.orphans}
     arrays = {name: array for name, array in arrays.items() if array is not None}
-    writer.write(
+    return packed_chunk(
         "reads",
         numbers=np.array([chunk.ends, chunk.first_template, chunk.n_templates]),
         lengths=np.diff(chunk.offsets).astype(np.int32),
@@ -53,10 +63,12 @@ def write_reads(writer: ChunkFileWriter, chunk: ReadChunk) -> None:
 def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
     """Yield the chunks of a file of reads.
 
+    If the file was opened without `TEXTS`, reads have neither qualities nor names.
+
     Raises
     ------
     InputError
-        If `write_reads` did not write the file.
+        If `packed_reads` did not write the file.
     """
     for kind, arrays in reader:
         _check(reader, kind, arrays)
@@ -64,14 +76,16 @@ def stored_reads(reader: ChunkFileReader) -> Iterator[ReadChunk]:
         offsets = _offsets(arrays["lengths"])
         codes = unpack(arrays["packed"], 0, int(offsets[-1]))
         codes[arrays["ambiguous"]] = AMBIGUOUS
-        bounds = _offsets(arrays["letter_lengths"])
-        spans = np.column_stack([bounds[:-1], bounds[1:]])
+        text, spans = np.empty(0, np.uint8), np.zeros((n, 2), np.int64)
+        if "letters" not in reader.without:
+            text, bounds = arrays["letters"], _offsets(arrays["letter_lengths"])
+            spans = np.column_stack([bounds[:-1], bounds[1:]])
         comments = spans[n:].reshape(-1, n, 2).swapaxes(0, 1).reshape(-1, 2)
         yield ReadChunk(
             codes=codes,
             offsets=offsets,
             qualities=arrays.get("qualities"),
-            text=arrays["letters"],
+            text=text,
             names=spans[:n],
             ends=ends,
             first_template=first_template,
@@ -89,18 +103,13 @@ def _check(reader: ChunkFileReader, kind: str, arrays: dict[str, np.ndarray]) ->
     ends, _, n = arrays["numbers"].tolist()
     if not (1 <= ends <= 2 and n):
         raise reader.unlike(f"numbers: {counted(n, 'template')} of {counted(ends, 'read')}")
-    reader.check(
-        arrays,
-        lengths=Column(np.int32, (ends * n,), most=LONGEST_READ),
-        letter_lengths=Column(np.int32, most=_MOST_LETTERS),
-    )
-    lengths, letter_lengths = arrays["lengths"], arrays["letter_lengths"]
+    reader.check(arrays, lengths=Column(np.int32, (ends * n,), most=LONGEST_READ))
+    lengths = arrays["lengths"]
     n_bases = int(lengths.sum(dtype=np.int64))
     reader.check(
         arrays,
         packed=Column(np.uint64, (n_bases // 32 + 2,)),
         ambiguous=Column(np.int64, most=n_bases - 1),
-        letters=Column(np.uint8, (int(letter_lengths.sum(dtype=np.int64)),)),
     )
     if "qualities" in arrays:
         reader.check(arrays, qualities=Column(np.uint8, (n_bases,), 33, 126))
@@ -108,6 +117,17 @@ def _check(reader: ChunkFileReader, kind: str, arrays: dict[str, np.ndarray]) ->
         reader.check(arrays, orphans=Column(np.bool_, (n,), most=1))
         if ends == 1 or lengths[1::2][arrays["orphans"]].any():
             raise reader.unlike("orphans: single reads that have a mate")
+    if "letters" not in reader.without:
+        _check_letters(reader, arrays, n)
+
+
+def _check_letters(reader: ChunkFileReader, arrays: dict[str, np.ndarray], n: int) -> None:
+    """Raise an error for names and comments that SAM does not allow."""
+    lengths = arrays["lengths"]
+    reader.check(arrays, letter_lengths=Column(np.int32, most=_MOST_LETTERS))
+    letter_lengths = arrays["letter_lengths"]
+    n_letters = int(letter_lengths.sum(dtype=np.int64))
+    reader.check(arrays, letters=Column(np.uint8, (n_letters,)))
     if letter_lengths.size not in (n, n + lengths.size):
         raise reader.unlike(f"letter_lengths: shape {letter_lengths.shape}")
     bounds = _offsets(letter_lengths[:n])

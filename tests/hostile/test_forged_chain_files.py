@@ -16,7 +16,7 @@ import zlib
 import numpy as np
 import pytest
 
-from bwarp.io.chunk_files import open_chunk_file, text_sum, write_chunk_file
+from bwarp.io.chunk_files import VERSION, open_chunk_file, packed_chunk, text_sum, write_chunk_file
 from tests.helpers.programs.programs_here import run_here
 
 EXAMPLES = int(os.environ.get("BWARP_EXAMPLES", 40))
@@ -159,7 +159,7 @@ def forge(path, chance: random.Random) -> str:
         return forge_json(path, chance)
     kind = path.suffix.removeprefix(".")
     with open_chunk_file(path, kind) as reader:
-        first = {"format": "bwarp frames", "version": 2} | reader.holds
+        first = {"format": "bwarp frames", "version": VERSION} | reader.holds
         frames = [[frame, arrays, {}] for frame, arrays in reader]
     how = forge_values(first, chance) if chance.random() < 0.15 else forge_frames(frames, chance)
     with open(path, "wb") as file:
@@ -167,10 +167,12 @@ def forge(path, chance: random.Random) -> str:
         for name, arrays, said in frames:
             arrays = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
             described = [
-                said.get(key, [key, array.dtype.str, array.shape]) for key, array in arrays.items()
-            ]
+                [*said.get(key, [key, array.dtype.str, array.shape, array.dtype.str]),
+                 zlib.crc32(array.tobytes())]
+                for key, array in arrays.items()
+            ]  # fmt: skip
+            put_line(file, {"frame": name, "arrays": described})
             content = b"".join(array.tobytes() for array in arrays.values())
-            put_line(file, {"frame": name, "arrays": described, "crc32": zlib.crc32(content)})
             file.write(content)
         put_line(file, {"end": len(frames)})
     return how
@@ -233,7 +235,12 @@ def forge_frames(frames: list, chance: random.Random) -> str:
     if kind == "said":
         shape = chance.choice([[1 << 62], [-1], [0], [], [2.5], ["a"], None, [1 << 70, 0], [9, 9]])
         said[key] = chance.choice(
-            [[key, array.dtype.str, shape], [key, chance.choice(TYPES), array.shape], [key], None]
+            [
+                [key, array.dtype.str, shape, array.dtype.str],
+                [key, chance.choice(TYPES), array.shape, array.dtype.str],
+                [key, array.dtype.str, array.shape, chance.choice([*TYPES, "<u2", None])],
+                [key],
+            ]
         )
         return f"{how} {said[key]}"
     if kind == "type":
@@ -374,7 +381,7 @@ def test_invalid_alignments_are_refused(folder, tmp_path, monkeypatch, what, cha
     change(next(arrays for kind, arrays in frames if kind == "loci" and arrays["cigar"].size))
     with write_chunk_file(what, **first) as writer:
         for kind, arrays in frames:
-            writer.write(kind, **arrays)
+            writer.write(packed_chunk(kind, **arrays))
     name, *arguments = OF_PAIRS if what == "p.loci" else OF_SINGLE
     done = run_here(name, *arguments, "-o", "o.bam", folder=tmp_path)
     assert done.rc == 1
@@ -407,7 +414,7 @@ def test_other_ways_to_align_are_refused(folder, tmp_path, monkeypatch, key, val
         first, frames = dict(reader.holds), list(reader)
     with write_chunk_file("p.loci", **first | {key: value}) as writer:
         for kind, arrays in frames:
-            writer.write(kind, **arrays)
+            writer.write(packed_chunk(kind, **arrays))
     name, *arguments = OF_PAIRS
     done = run_here(name, *arguments, "-o", "o.bam", folder=tmp_path)
     assert done.rc == 1

@@ -5,7 +5,7 @@ also maps batches, with --batches and --part. The output is a folder of chunk fi
 and so on.
 """
 
-from itertools import count, islice
+from itertools import chain, count, islice
 
 from bwarp.cli.options import read_files
 from bwarp.cli.program import program_parser
@@ -16,8 +16,9 @@ from bwarp.options.common import READ_FILES, output
 from bwarp.options.mapping import ALLMAP
 from bwarp.reads.read_files import chunks_of_files
 from bwarp.reads.record_files import holds_records, read_groups
-from bwarp.reads.stored_reads import batches_in, write_reads
+from bwarp.reads.stored_reads import batches_in, packed_reads
 from bwarp.runtime.backend import may_have_gpu
+from bwarp.runtime.chunks import in_order
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
@@ -50,6 +51,7 @@ def main(options):
     n_chunks = -(-size // _READS_A_CHUNK)
     reads_a_chunk = max(2, -(-size // (2 * n_chunks)) * 2)
     chunks = chunks_of_files(files, reads_a_chunk, options.threads)
+    chunks = in_order(lambda chunk: (packed_reads(chunk), chunk.n_reads), chunks, options.threads)
     records = list(filter(holds_records, files.first))
     groups = list(dict.fromkeys(line for path in records for line in read_groups(path)))
     held = {"has_tags": bool(records), "read_groups": groups}
@@ -65,12 +67,11 @@ def main(options):
                 break
             path = folder / f"{number}.reads"
             with write_chunk_file(path, holds="reads", **held) as writer:
-                for chunk in [first] if first else []:
-                    write_reads(writer, chunk)
-                    n_reads += chunk.n_reads
-                for chunk in islice(chunks, n_chunks - 1):
-                    write_reads(writer, chunk)
-                    n_reads += chunk.n_reads
+                for packed, n_of_chunk in chain(
+                    [first] if first else [], islice(chunks, n_chunks - 1)
+                ):
+                    writer.write(packed)
+                    n_reads += n_of_chunk
             report(n_reads, counted(number + 1, "batch"))
     say(f"{counted(n_reads, 'read')}: {counted(max(1, number), 'batch')}")
 

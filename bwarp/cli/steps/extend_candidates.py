@@ -24,11 +24,12 @@ from bwarp.cli.program import choose_engine, program_parser
 from bwarp.counted import counted
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
-from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
+from bwarp.io.chunk_files import open_chunk_file, packed_chunk, write_chunk_file
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.options.mapping import ALLMAP, LOCI_ALIGNED
+from bwarp.reads.stored_reads import TEXTS
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.chunks import in_order
+from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.progress import engine_used, progress, say
 
 EXAMPLES = """
@@ -71,7 +72,7 @@ def main(options):
     def extend(of_chunk):
         chunk, (kind, arrays) = of_chunk
         if kind != "hits":
-            return kind, arrays
+            return packed_chunk(kind, **arrays), 0
         first, items, hits, positions, counts = hits_of_frame(
             reader, arrays, chunk, index.reference
         )
@@ -85,11 +86,11 @@ def main(options):
         alignments = verifying.align(
             chunk.both, chunk.blocks, chunk.offsets, loci, limits, extension
         )
-        return frame_of_loci(rows, counts, written, alignments, extension)
+        return frame_of_loci(rows, counts, written, alignments, extension), len(rows)
 
     n_loci = 0
     with (
-        open_chunk_file(options.reads, "reads") as reads,
+        open_chunk_file(options.reads, "reads", without=TEXTS) as reads,
         open_chunk_file(options.candidates, "candidates", "hits") as reader,
     ):
         reader.check_index(index.text_checksum, index.folder)
@@ -101,8 +102,8 @@ def main(options):
             write_chunk_file(options.output, holds="loci", **carried) as writer,
             progress("locus", files=[options.candidates]) as report,
         ):
-            for kind, arrays in in_order(extend, frames, options.threads):
-                writer.write(kind, **arrays)
-                n_loci += len(arrays["rows"]) if kind == "loci" else 0
+            for packed, n_of_chunk in in_order(extend, read_ahead(frames), options.threads):
+                writer.write(packed)
+                n_loci += n_of_chunk
                 report(n_loci)
     say(counted(n_loci, "locus"))

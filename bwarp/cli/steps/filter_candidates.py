@@ -21,11 +21,12 @@ from bwarp.cli.program import choose_engine, program_parser
 from bwarp.counted import counted
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
-from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
+from bwarp.io.chunk_files import open_chunk_file, packed_chunk, write_chunk_file
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
 from bwarp.options.mapping import ALLMAP
+from bwarp.reads.stored_reads import TEXTS
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.chunks import in_order
+from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.progress import engine_used, progress, say
 
 EXAMPLES = """
@@ -60,7 +61,7 @@ def main(options):
     def keep(of_chunk):
         chunk, (kind, arrays) = of_chunk
         if kind != "hits":
-            return (kind, arrays), 0, 0
+            return packed_chunk(kind, **arrays), 0, 0
         first, items, hits, positions, counts = hits_of_frame(
             reader, arrays, chunk, index.reference
         )
@@ -68,11 +69,12 @@ def main(options):
         hits, left = kept_hits(hits, positions, by == 0)
         for number, counter in DROPPED.items():
             counts[COUNTS.index(counter)] += np.count_nonzero(by == number)
-        return frame_of_hits(first, hits, counts, positions=left), left.size, by.size - left.size
+        packed = frame_of_hits(first, hits, counts, positions=left)
+        return packed, left.size, by.size - left.size
 
     n_kept = n_dropped = 0
     with (
-        open_chunk_file(options.reads, "reads") as reads,
+        open_chunk_file(options.reads, "reads", without=TEXTS) as reads,
         open_chunk_file(options.hits, "hits") as reader,
     ):
         reader.check_index(index.text_checksum, index.folder)
@@ -83,8 +85,8 @@ def main(options):
             write_chunk_file(options.output, holds="candidates", **carried) as writer,
             progress("hit", files=[options.hits]) as report,
         ):
-            for (kind, arrays), kept, dropped in in_order(keep, frames, options.threads):
-                writer.write(kind, **arrays)
+            for packed, kept, dropped in in_order(keep, read_ahead(frames), options.threads):
+                writer.write(packed)
                 n_kept += kept
                 n_dropped += dropped
                 report(n_kept + n_dropped, f"{n_dropped:,} dropped")

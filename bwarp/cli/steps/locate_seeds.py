@@ -11,9 +11,9 @@ from bwarp.counted import counted
 from bwarp.index.locate_cpu import look_up, step_to_sampled
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
-from bwarp.io.chunk_files import open_chunk_file, write_chunk_file
+from bwarp.io.chunk_files import open_chunk_file, packed_chunk, write_chunk_file
 from bwarp.options.common import INDEX_FOLDER, ON_STDIN, chunk_file, output
-from bwarp.runtime.chunks import in_order
+from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
@@ -36,14 +36,15 @@ def main(options):
     index = load_index(options.index)
 
     def locate(frame):
-        kind, arrays = frame
+        (kind, arrays), n_hits = frame, 0
         if kind == "hits":
             sampled, steps = rows_of_frame(reader, arrays, index)
             if reader.holds.get("sa_rate") != index.sa_rate:
                 sampled, more = step_to_sampled(index, sampled)
                 steps = steps + more
             arrays["positions"] = look_up(index, sampled, steps)
-        return kind, arrays
+            n_hits = sampled.size
+        return packed_chunk(kind, **arrays), n_hits
 
     n_hits = 0
     with open_chunk_file(options.seeds, "seeds") as reader:
@@ -53,8 +54,8 @@ def main(options):
             write_chunk_file(options.output, holds="hits", **carried) as writer,
             progress("hit", files=[options.seeds]) as report,
         ):
-            for kind, arrays in in_order(locate, reader, options.threads):
-                writer.write(kind, **arrays)
-                n_hits += arrays["positions"].size if kind == "hits" else 0
+            for packed, n_of_chunk in in_order(locate, read_ahead(reader), options.threads):
+                writer.write(packed)
+                n_hits += n_of_chunk
                 report(n_hits)
     say(f"{counted(n_hits, 'hit')} located")

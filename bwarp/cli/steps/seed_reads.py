@@ -40,7 +40,7 @@ from bwarp.options.option import File, Option
 from bwarp.reads.read_chunks import pairs_alone
 from bwarp.reads.stored_reads import stored_reads
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.chunks import in_order
+from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.progress import engine_used, progress, say
 
 EXAMPLES = """
@@ -85,19 +85,20 @@ def main(options):
         mismatches = seed_mismatches(index, lengths[reads], edits, gaps, limits)
         items = items_of(chunk.offsets, reads, edits, gaps, mismatches)
         parts = seeding.search_parts(both_strands(chunk.codes, chunk.offsets), items)
-        frames = [frame_of_searched(chunk, reads, edits, mismatches)]
+        n_hits, frames = 0, [frame_of_searched(chunk, reads, edits, mismatches)]
         for first, last in hit_ranges(parts):
             hits, rows = hits_of(parts, first, last)
             sampled, steps = seeding.step_to_sampled(rows)
             counts = np.zeros(len(COUNTS), np.int64)
             counts[:2] = hits.starts.size, rows.size
             frames.append(frame_of_hits(first, hits, counts, sampled=sampled, steps=steps))
-        return chunk.n_reads, frames
+            n_hits += rows.size
+        return chunk.n_reads, n_hits, frames
 
     n_reads = n_hits = 0
     with (
         ExitStack() as files,
-        open_chunk_file(options.reads, "reads") as batch,
+        open_chunk_file(options.reads, "reads", without=["qualities"]) as batch,
         write_chunk_file(
             options.output,
             holds="seeds",
@@ -121,10 +122,11 @@ def main(options):
                 (chunk, rounds[0].found)
                 for chunk, rounds, _ in stored_rounds(batch, [before], index.reference)
             )
-        for n_of_chunk, frames in in_order(search, chunks, options.threads):
-            n_reads += n_of_chunk
-            for kind, arrays in frames:
-                writer.write(kind, **arrays)
-                n_hits += arrays["sampled"].size if kind == "hits" else 0
+        for reads_of_chunk, hits_of_chunk, frames in in_order(
+            search, read_ahead(chunks), options.threads
+        ):
+            n_reads, n_hits = n_reads + reads_of_chunk, n_hits + hits_of_chunk
+            for packed in frames:
+                writer.write(packed)
             report(n_reads, counted(n_hits, "hit"))
     say(f"{counted(n_reads, 'read')}: {counted(n_hits, 'hit')} of their parts")

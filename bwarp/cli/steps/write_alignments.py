@@ -43,7 +43,7 @@ from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.common import INDEX_FOLDER, PAIRS_OF_READS, chunk_file
 from bwarp.options.mapping import ALL, ALLMAP, estimated_insert_size
 from bwarp.options.option import File, Option
-from bwarp.runtime.chunks import in_order
+from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
@@ -127,7 +127,7 @@ def main(options):
             return encode(found), found.certificate
 
         chunks = stored_rounds(reads, readers, index.reference)
-        for texts, counts in in_order(finish, chunks, options.threads):
+        for texts, counts in in_order(finish, read_ahead(chunks), options.threads):
             write(texts)
             certificate.add(counts)
             report(certificate.reads, counted(certificate.loci, "locus"))
