@@ -215,7 +215,8 @@ class Jobs:
         output = flow / f"{batch.stem}.bam"
         self.run(
             "write_alignments", *given, "--loci", *loci, "-o", output, "--stats",
-            output.with_suffix(".stats.json"), "--read-group", READ_GROUP, *threads,
+            output.with_suffix(".stats.json"), "--read-group", READ_GROUP, "--uncompressed",
+            *threads,
         )  # fmt: skip
         return output
 

@@ -17,7 +17,7 @@ from bwarp.allmap.find import Certificate, FoundChunk
 from bwarp.allmap.locus_ranks import LocusRanks, rank_loci
 from bwarp.allmap.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipped_lines
 from bwarp.allmap.options import FoundLoci
-from bwarp.bam.compression_engine import ON_HOST, WHEN_MAPPED, Compression
+from bwarp.bam.compression_engine import ON_HOST, STORED_BLOCKS, WHEN_MAPPED, Compression
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.fields import (
     HI,
@@ -34,7 +34,7 @@ from bwarp.bam.fields import (
     XE,
     XO,
 )
-from bwarp.bam.sorted_file import sorted_file
+from bwarp.bam.sorted_file import bam_to_merge, sorted_file
 from bwarp.io.atomic_output import atomic_files, private_folder
 from bwarp.io.names import Names, put_bytes
 from bwarp.mapping.extension_cpu import Genome
@@ -377,6 +377,8 @@ class BamOptions:
     in_tag : bool
         List all but the primary locus of a read in the XA tag.
     compression : Compression
+    to_merge : bool
+        Write a file for `merge_files`, uncompressed and without an index.
     """
 
     program: str
@@ -385,6 +387,7 @@ class BamOptions:
     sort_bytes: int
     in_tag: bool = False
     compression: Compression = ON_HOST
+    to_merge: bool = False
 
 
 @contextmanager
@@ -410,7 +413,8 @@ def open_bam(
         made = folder.absolute() / "out.bam"
         starts = bam_header(text, reference).contig_starts
         contigs, bases = Names.of(reference.names), Genome(genome, reference.contig_starts)
-        group, compression = options.read_group_id, options.compression
+        group = options.read_group_id
+        compression = STORED_BLOCKS if options.to_merge else options.compression
 
         def encode(found: FoundChunk) -> list:
             tables = locus_tables(found, bases, contigs, group, options.in_tag)
@@ -427,6 +431,10 @@ def open_bam(
             yield encode, write
             compression.begin(WHEN_MAPPED)
             header = bam_header(text + certificate_line(certificate), reference)
-            with sorted_file(made, header, threads, os.fspath(path), compression) as writer:
+            if options.to_merge:
+                opened = bam_to_merge(made, header, threads)
+            else:
+                opened = sorted_file(made, header, threads, os.fspath(path), compression)
+            with opened as writer:
                 sorter.finish(writer)
         put_in_place(made, os.path.realpath(path))

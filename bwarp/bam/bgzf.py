@@ -37,9 +37,9 @@ _HEADER = struct.Struct("<4BI2BH2B2H")
 _FOOTER = struct.Struct("<2I")
 
 
-def compressed_block(data) -> bytes:
+def compressed_block(data, level: int = LEVEL) -> bytes:
     """Compress at most `BLOCK_BYTES` bytes to one block."""
-    packed = bytes(deflate_compress(data, LEVEL))
+    packed = bytes(deflate_compress(data, level))
     if len(packed) > BLOCK_BYTES:
         # Store the bytes uncompressed, in one deflate block of type "stored".
         packed = struct.pack("<BHH", 1, len(data), len(data) ^ 0xFFFF) + bytes(data)
@@ -137,12 +137,14 @@ _FIXED_AT = np.array([0, 1, 2, 3, 10, 11, 12, 13, 14, 15], np.int64)
 
 
 @on_timeline("compress")
-def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def compressed_blocks(data: np.ndarray, level: int = LEVEL) -> tuple[np.ndarray, np.ndarray]:
     """Compress bytes to blocks of `BLOCK_BYTES` each; the last block may be shorter.
 
     Parameters
     ----------
     data : ndarray, dtype=uint8
+    level : int
+        `LEVEL`, or 0: the blocks hold the bytes as they are.
 
     Returns
     -------
@@ -154,10 +156,10 @@ def compressed_blocks(data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n_blocks = -(-data.size // BLOCK_BYTES)
     library = _library()
     if library is None:
-        return _one_by_one(data, n_blocks)
+        return _one_by_one(data, n_blocks, level)
     out = np.empty(n_blocks * _WHOLE + _ROOM, np.uint8)
     ends = np.empty(n_blocks, np.int64)
-    compressor = library.libdeflate_alloc_compressor(LEVEL)
+    compressor = library.libdeflate_alloc_compressor(level)
     if not compressor:
         raise MemoryError("libdeflate has no memory to work in")
     try:
@@ -208,9 +210,10 @@ def inflated_blocks(packed: np.ndarray, size: int) -> np.ndarray | None:
         library.libdeflate_free_decompressor(decompressor)
 
 
-def _one_by_one(data: np.ndarray, n_blocks: int) -> tuple[np.ndarray, np.ndarray]:
+def _one_by_one(data: np.ndarray, n_blocks: int, level: int) -> tuple[np.ndarray, np.ndarray]:
     blocks = [
-        compressed_block(data[at * BLOCK_BYTES : (at + 1) * BLOCK_BYTES]) for at in range(n_blocks)
+        compressed_block(data[at * BLOCK_BYTES : (at + 1) * BLOCK_BYTES], level)
+        for at in range(n_blocks)
     ]
     ends = np.cumsum([len(block) for block in blocks], dtype=np.int64)
     return np.frombuffer(b"".join(blocks), np.uint8), ends

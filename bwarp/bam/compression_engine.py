@@ -49,12 +49,21 @@ def _on_host(size: int, fill: Callable[[np.ndarray], None]) -> tuple[np.ndarray,
     return compressed_blocks(filled(size, fill))
 
 
+def _in_stored_blocks(
+    size: int, fill: Callable[[np.ndarray], None]
+) -> tuple[np.ndarray, np.ndarray]:
+    return compressed_blocks(filled(size, fill), level=0)
+
+
 def _stored(size: int, fill: Callable[[np.ndarray], None]) -> tuple[np.ndarray, np.ndarray]:
     return filled(size, fill), np.array([size])
 
 
 #: A job takes milliseconds.
 ON_HOST = Compression(_on_host, blocks_a_job=16, most_threads=1 << 10)
+
+#: Blocks of uncompressed bytes, for a file that is read once and removed.
+STORED_BLOCKS = ON_HOST._replace(blocks=_in_stored_blocks)
 
 #: Uncompressed bytes, for a program that reads them immediately.
 STORED = ON_HOST._replace(blocks=_stored)

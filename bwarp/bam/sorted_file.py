@@ -16,7 +16,7 @@ from typing import IO
 
 from bwarp.bam.bgzf import END_OF_FILE, read_bgzf
 from bwarp.bam.block_writer import BlockWriter
-from bwarp.bam.compression_engine import ON_HOST, STORED, Compression
+from bwarp.bam.compression_engine import ON_HOST, STORED, STORED_BLOCKS, Compression
 from bwarp.bam.duplicates import DuplicateMarker
 from bwarp.bam.external_sort import merged, whole_records
 from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
@@ -55,6 +55,13 @@ def indexed_bam_file(
     path.with_name(path.name + index_ending(header.lengths)).write_bytes(
         index.finish(writer.block_addresses)
     )
+
+
+@contextmanager
+def bam_to_merge(made: Path, header: BamHeader, threads: int) -> Iterator[BlockWriter]:
+    """Write a BAM file of sorted records for `merge_files`: uncompressed, and without an index."""
+    with open(made, "wb") as file, bam_file(file, header, threads, STORED_BLOCKS) as writer:
+        yield writer
 
 
 @contextmanager

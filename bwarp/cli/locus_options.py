@@ -58,14 +58,18 @@ def locus_options(options: argparse.Namespace, filter: str = "auto") -> LocusOpt
 
 
 def outputs_of(
-    output: str, stats: str | os.PathLike | None, read_group: str | None = None, xa: bool = False
+    output: str,
+    stats: str | os.PathLike | None,
+    read_group: str | None = None,
+    xa: bool = False,
+    uncompressed: bool = False,
 ) -> list:
     """Return the files that a run with this output writes."""
     outputs = [output, stats]
     if format_of(output) == "bam":
         outputs.append(f"{output}.bai")
-    elif read_group or xa:
-        named = "--read-group" if read_group else "--xa"
+    elif read_group or xa or uncompressed:
+        named = "--read-group" if read_group else "--xa" if xa else "--uncompressed"
         raise UsageError(f"{output}: {named} requires BAM output")
     if output != "-":
         outputs += [sibling(output, kind) for kind in SIBLINGS]
@@ -94,8 +98,9 @@ def open_locus_output(
     scores = {_STATED.get(name, name): score for name, score in scores.items()}
     program = program_record("allmap", files_of_reads(paired), limits | scores)
     bam = BamOptions(
-        program, read_group, read_group_id, sort_bytes(options), options.xa, compression
-    )
+        program, read_group, read_group_id, sort_bytes(options), options.xa, compression,
+        to_merge=getattr(options, "uncompressed", False),
+    )  # fmt: skip
     return open_bam(options.output, bam, reference, genome, certificate, options.threads)
 
 

@@ -10,6 +10,7 @@ from bwarp.bam import bgzf as bgzf_blocks
 from bwarp.bam.bgzf import (
     BLOCK_BYTES,
     END_OF_FILE,
+    LEVEL,
     compressed_block,
     compressed_blocks,
     inflated_blocks,
@@ -46,16 +47,20 @@ def test_blocks_fit_with_any_content(data):
     assert compressed_block(np.frombuffer(data, np.uint8)[:BLOCK_BYTES]) == hard
 
 
-def test_many_blocks_are_those_made_one_by_one(data, monkeypatch):
+@pytest.mark.parametrize("level", [0, LEVEL])
+def test_many_blocks_are_those_made_one_by_one(data, monkeypatch, level):
     def made(data):
-        blocks, ends = compressed_blocks(np.array(bytearray(data), np.uint8))
+        blocks, ends = compressed_blocks(np.array(bytearray(data), np.uint8), level)
         starts = [0, *ends.tolist()]
         assert blocks.size == starts[-1]
         return [blocks[a:b].tobytes() for a, b in itertools.pairwise(starts)]
 
     for part in (data, data[: 2 * BLOCK_BYTES], data[:1], b"", bytes(100_000)):
         pieces = [part[at : at + BLOCK_BYTES] for at in range(0, len(part), BLOCK_BYTES)]
-        expected = [compressed_block(piece) for piece in pieces]
+        expected = [compressed_block(piece, level) for piece in pieces]
+        assert gzip.decompress(b"".join(expected)) == part
+        if level == 0:
+            assert sum(map(len, expected)) > len(part) or not part
         assert made(part) == expected
         with monkeypatch.context() as patch:
             patch.setattr(bgzf_blocks, "_library", lambda: None)

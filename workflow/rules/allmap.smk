@@ -14,8 +14,9 @@ ALLMAP_FORMAT = ALLMAP["format"]
 # round for the reads that need it.
 ALLMAP_ROUNDS = (1,) if ALLMAP["report"] == "all" else (1, 2)
 
-# The files next to every file of loci, besides its counts.
-ALLMAP_OTHERS = ["over.tsv", "skipped.tsv", *(["bam.bai"] if ALLMAP_FORMAT == "bam" else [])]
+# The files next to every file of loci, besides its counts; a merged one has an index as well.
+ALLMAP_TABLES = ["over.tsv", "skipped.tsv"]
+ALLMAP_OTHERS = [*ALLMAP_TABLES, *(["bam.bai"] if ALLMAP_FORMAT == "bam" else [])]
 
 ALLMAPPED = expand(
     "results/allmap/{sample}.{ending}",
@@ -245,7 +246,7 @@ rule write_alignments:
         loci=temp(f"results/allmap/units/{{sample}}/{{unit}}/{{batch}}.{ALLMAP_FORMAT}"),
         stats=temp("results/allmap/units/{sample}/{unit}/{batch}.stats.json"),
         others=temp(
-            [f"results/allmap/units/{{sample}}/{{unit}}/{{batch}}.{e}" for e in ALLMAP_OTHERS]
+            [f"results/allmap/units/{{sample}}/{{unit}}/{{batch}}.{e}" for e in ALLMAP_TABLES]
         ),
     log:
         "logs/write_alignments/{sample}/{unit}/{batch}.log",
@@ -295,9 +296,7 @@ rule merge_loci:
     input:
         units=rules.list_units.output.units,
         batches=batches(ALLMAP_FORMAT),
-        tables=batches("stats.json", "over.tsv", "skipped.tsv"),
-        # A file that no job needs is not copied to a storage, and the job that makes it fails.
-        indexes=batches("bam.bai") if STORAGE and ALLMAP_FORMAT == "bam" else [],
+        tables=batches("stats.json", *ALLMAP_TABLES),
     output:
         loci=f"results/allmap/{{sample}}.{ALLMAP_FORMAT}",
         stats="results/allmap/{sample}.stats.json",

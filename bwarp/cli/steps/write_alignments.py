@@ -42,7 +42,7 @@ from bwarp.mapping.insert_size import InsertSize, given_insert_size, read_insert
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.common import INDEX_FOLDER, PAIRS_OF_READS, chunk_file
 from bwarp.options.mapping import ALL, ALLMAP, estimated_insert_size
-from bwarp.options.option import File, Option
+from bwarp.options.option import File, Option, yes_no
 from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.progress import progress, say
 
@@ -74,11 +74,17 @@ def parse_options():
         estimated_insert_size("bwarp allmap-insert-size"),
         ALLMAP["report"],
         *ALLMAP.only("max_places", "xa", "read_group", "sort_memory", "stats"),
+        yes_no(
+            "uncompressed",
+            "write a BAM for bwarp merge-loci, faster: uncompressed, and without an index",
+        ),
     )
 
 
 def main(options):
-    outputs = outputs_of(options.output, options.stats, options.read_group, options.xa)
+    outputs = outputs_of(
+        options.output, options.stats, options.read_group, options.xa, options.uncompressed
+    )
     inputs = [options.index, options.reads, *options.loci, options.estimated_insert_size]
     check_outputs(outputs, inputs)
     insert = _insert_size(options)

@@ -1,5 +1,6 @@
 """The programs of the chain: together they write the same bytes as bwarp allmap."""
 
+import gzip
 import json
 import random
 import shutil
@@ -98,6 +99,8 @@ def chain(
     for number, (batch, loci) in enumerate(batches):
         outputs.append(f"{work}/{number}.{ending}")
         out = ("-o", outputs[-1], "--stats", f"{work}/{number}.stats.json", *written)
+        if ending == "bam" and number % 2:
+            out += ("--uncompressed",)
         program("write_alignments", *index, *batch, "--loci", *loci, *out, folder=work)
     (work / "merged").mkdir()
     program("merge_loci", *outputs, "-o", work / "merged" / f"s.{ending}", folder=work)
@@ -558,6 +561,20 @@ def test_files_that_cannot_be_merged(steps, monkeypatch, tmp_path, arguments, rc
     done = run_here("merge_loci", *arguments, "-o", tmp_path / "o.bam", folder=tmp_path)
     assert (done.rc, done.left) == (rc, [])
     assert done.last_line == f"merge_loci.py: error: {message}"
+
+
+def test_a_bam_for_merging_is_uncompressed_and_has_no_index(folder, steps, monkeypatch, tmp_path):
+    monkeypatch.chdir(steps)
+    given = ("--index", folder / "i", "--reads", "b/0.reads", "--loci", "0.0.loci")
+    program("write_alignments", *given, "-o", "u.bam", "--uncompressed", folder=tmp_path)
+    assert not (steps / "u.bam.bai").exists()
+    content = (steps / "u.bam").read_bytes()
+    assert gzip.decompress(content) == gzip.decompress((steps / "0.bam").read_bytes())
+    assert len(content) > len(gzip.decompress(content))
+    out = ("-o", tmp_path / "o.tsv", "--uncompressed")
+    done = run_here("write_alignments", *given, *out, folder=tmp_path)
+    assert (done.rc, done.left) == (2, [])
+    assert done.last_line.endswith("o.tsv: --uncompressed requires BAM output")
 
 
 def test_a_table_of_another_kind_is_not_merged(steps, monkeypatch, tmp_path):

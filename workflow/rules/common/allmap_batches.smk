@@ -134,7 +134,9 @@ def locus_flags(wildcards):
         keys.append("report")
         keys += ["insert_size", "orientation"] if "insert_size" in settings else []
     words = flags_for(settings, *keys)
-    return [*read_group(wildcards), *words] if ALLMAP_FORMAT == "bam" else words
+    if ALLMAP_FORMAT == "bam":
+        words = [*read_group(wildcards), "--uncompressed", *words]
+    return words
 
 
 def batches(*endings):
