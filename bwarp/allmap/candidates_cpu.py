@@ -179,18 +179,34 @@ def diagonal_of(key):
     return np.int64(key >> np.uint64(DIAGONAL_AT) & mask) - _BIAS
 
 
+#: Letters of the text per entry of a table of segments.
+BLOCK_LETTERS = 1 << 14
+
+
+@_inlined
+def segment_at(segment_text, of_blocks, position):
+    """Return the segment with a position of the text.
+
+    Hits lie anywhere in the text: comparing each with the segment of the previous one would mostly
+    fail in a genome of several contigs.
+    """
+    segment = np.int64(of_blocks[position // BLOCK_LETTERS])
+    if segment < 0:
+        segment = np.searchsorted(segment_text, position, side="right") - 1
+    return segment
+
+
 @numba.njit(nogil=True)
 def list_hits(first_part, last_part, hits, positions, segments, keys):
     """Write the hits of the parts of an item as numbers to `keys`, in their order."""
     _, part_starts, part_ends, row_offsets = hits
-    segment_text, segment_genome, _ = segments
-    n, segment = 0, 0
+    segment_text, segment_genome, _, of_blocks = segments
+    n = 0
     for part in range(first_part, last_part):
         order = np.uint64(part - first_part)
         for hit in range(row_offsets[part], row_offsets[part + 1]):
             position = np.int64(positions[hit])
-            if position < segment_text[segment] or position >= segment_text[segment + 1]:
-                segment = np.searchsorted(segment_text, position, side="right") - 1
+            segment = segment_at(segment_text, of_blocks, position)
             check_hit(position, part_ends[part] - part_starts[part], segment_text[segment + 1])
             at = segment_genome[segment] + position - segment_text[segment]
             keys[n] = (

@@ -30,7 +30,7 @@ import numpy as np
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, SOFT_CLIP
 from bwarp.alignment.scoring import SCORE_BOUND
 from bwarp.allmap.alignments_cpu import LocusAlignments, joined_alignments
-from bwarp.allmap.candidates_cpu import blocks_of
+from bwarp.allmap.candidates_cpu import blocks_of, segment_at
 from bwarp.allmap.find_cpu import Segments
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions, extension_of
 from bwarp.allmap.parts_cpu import Items, PartHits, item_parts, items_of, some_items
@@ -216,7 +216,7 @@ def hits_of_frame(
     reader: ChunkFileReader,
     arrays: dict[str, np.ndarray],
     searched: SearchedChunk,
-    reference: Reference,
+    segments: Segments,
 ) -> tuple[int, Items, PartHits, np.ndarray, np.ndarray]:
     """Unpack a frame of hits: first item, items, parts, positions and counts.
 
@@ -232,7 +232,7 @@ def hits_of_frame(
         counts=_COUNTED,
         n_parts=Column(np.int64, most=MOST_EDITS + 1),
         starts=Column(np.int32),
-        positions=Column(np.uint32, most=reference.text_length - 1),
+        positions=Column(np.uint32, most=int(segments.text[-1]) - 1),
     )
     first, n_parts = int(arrays["first"][0]), arrays["starts"].size
     last = first + arrays["n_parts"].size
@@ -255,9 +255,7 @@ def hits_of_frame(
     if _has_outside(hits.part_offsets, hits.starts, hits.ends, items.lengths):
         raise reader.unlike("starts and ends: outside the reads")
     positions = arrays["positions"]
-    outside = _first_outside(
-        hits.starts, hits.ends, hits.offsets, positions, reference.segment_text
-    )
+    outside = _first_outside(hits.starts, hits.ends, hits.offsets, positions, segments)
     if outside >= 0:
         raise reader.unlike(f"positions: no part of a read lies at {positions[outside]}")
     return first, items, hits, positions, arrays["counts"]
@@ -274,14 +272,14 @@ def _has_outside(part_offsets, starts, ends, lengths):
 
 
 @compiled
-def _first_outside(starts, ends, offsets, positions, segment_text):
+def _first_outside(starts, ends, offsets, positions, segments):
     """Return the first hit that is not within a segment, or -1; positions are in the text."""
-    segment = 0
+    starts, ends, offsets, positions = uncounted((starts, ends, offsets, positions))
+    segment_text, _, _, of_blocks = uncounted(segments)
     for part in range(starts.size):
         for hit in range(offsets[part], offsets[part + 1]):
             position = np.int64(positions[hit])
-            if position < segment_text[segment] or position >= segment_text[segment + 1]:
-                segment = np.searchsorted(segment_text, position, side="right") - 1
+            segment = segment_at(segment_text, of_blocks, position)
             # The last letter of a segment is a separator.
             if position + ends[part] - starts[part] >= segment_text[segment + 1]:
                 return hit

@@ -15,7 +15,7 @@ from bwarp.allmap import alignments_cpu, candidates_cpu
 from bwarp.allmap import parts_cpu as search_cpu
 from bwarp.allmap import verify_cpu as loci_cpu
 from bwarp.allmap.alignments_cpu import LocusAlignments
-from bwarp.allmap.candidates_cpu import Bounds
+from bwarp.allmap.candidates_cpu import BLOCK_LETTERS, Bounds
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions
 from bwarp.allmap.parts_cpu import (
     Items,
@@ -49,16 +49,25 @@ class Segments(NamedTuple):
         The start of each in the indexed text, and the end of the text.
     starts, ends : ndarray, shape=(n,), dtype=int64
         In the genome.
+    of_blocks : ndarray, dtype=int32
+        The segment of each block of `BLOCK_LETTERS` of the text; -1 for a block with several.
     """
 
     text: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
+    of_blocks: np.ndarray
 
     @classmethod
     def of(cls, reference: Reference) -> "Segments":
-        starts = reference.segment_genome.astype(np.int64)
-        return cls(reference.segment_text, starts, starts + np.diff(reference.segment_text) - 1)
+        text, starts = reference.segment_text, reference.segment_genome.astype(np.int64)
+        begins = np.arange(0, reference.text_length, BLOCK_LETTERS)
+        first, last = (
+            np.searchsorted(text, at, side="right") - 1
+            for at in (begins, np.minimum(begins + BLOCK_LETTERS, reference.text_length) - 1)
+        )
+        of_blocks = np.where(first == last, first, -1).astype(np.int32)
+        return cls(text, starts, starts + np.diff(text) - 1, of_blocks)
 
 
 class TextAndGenome(NamedTuple):

@@ -126,8 +126,24 @@ def hits_of(parts: Parts, first: int, last: int) -> tuple[PartHits, np.ndarray]:
 
 def kept_hits(hits: PartHits, positions: np.ndarray, kept: np.ndarray):
     """Select the hits of a mask, and the parts to which they belong."""
-    before = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
-    return hits._replace(offsets=before[hits.offsets]), positions[kept]
+    offsets = np.empty(hits.offsets.size, np.int64)
+    left = np.empty(positions.size, np.uint32)
+    n_left = _move_kept(hits.offsets, positions, kept, offsets, left)
+    return hits._replace(offsets=offsets), left[:n_left].copy()
+
+
+@compiled
+def _move_kept(hit_offsets, positions, kept, offsets, left):
+    """Move the positions of kept hits to `left`, and return their number."""
+    n = np.int64(0)
+    for part in range(offsets.size - 1):
+        offsets[part] = n
+        for hit in range(hit_offsets[part], hit_offsets[part + 1]):
+            left[n] = positions[hit]
+            # Without a branch, which would be unpredictable.
+            n += np.int64(kept[hit])
+    offsets[offsets.size - 1] = n
+    return n
 
 
 def no_parts() -> Parts:

@@ -244,7 +244,7 @@ def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
     hits, segments, bounds = uncounted((hits, segments, bounds))
     part_offsets, part_starts, part_ends, row_offsets = hits
     begins, lengths, all_edits, all_gaps, all_mismatches = uncounted(items)
-    _, segment_genome, segment_ends = segments
+    _, segment_genome, segment_ends, _ = segments
     most_gaps = all_gaps.max() if all_gaps.size else 0
     width = 2 * most_gaps + 1
     reach = np.empty(room_to_work(most_gaps), np.int64)

@@ -18,6 +18,7 @@ from bwarp.allmap.chain_files import (
     stored_options,
 )
 from bwarp.allmap.find import steps_of
+from bwarp.allmap.find_cpu import Segments
 from bwarp.allmap.rounds import FoundRound, loci_of_rows, loci_to_write
 from bwarp.cli.locus_options import given_extension
 from bwarp.cli.program import choose_engine, program_parser
@@ -66,6 +67,7 @@ def main(options):
     def steps(engine):
         return steps_of(engine).VerifyingSteps(index.reference, options.threads)
 
+    segments = Segments.of(index.reference)
     engine, verifying = or_on_cpu(options.backend, backend, steps, say)
     say(engine_used(engine))
 
@@ -73,9 +75,7 @@ def main(options):
         chunk, (kind, arrays) = of_chunk
         if kind != "hits":
             return packed_chunk(kind, **arrays), 0
-        first, items, hits, positions, counts = hits_of_frame(
-            reader, arrays, chunk, index.reference
-        )
+        first, items, hits, positions, counts = hits_of_frame(reader, arrays, chunk, segments)
         rows = verifying.find_loci(chunk.blocks, items, hits, positions, counts)
         item = first + rows[:, 0]
         rows[:, 0] = 2 * chunk.reads[item >> 1] + (item & 1)

@@ -15,6 +15,7 @@ from bwarp.allmap.chain_files import (
     stored_options,
 )
 from bwarp.allmap.find import steps_of
+from bwarp.allmap.find_cpu import Segments
 from bwarp.allmap.parts_cpu import kept_hits
 from bwarp.allmap.verify_cpu import COUNTS
 from bwarp.cli.program import choose_engine, program_parser
@@ -55,6 +56,7 @@ def main(options):
     def steps(engine):
         return steps_of(engine).VerifyingSteps(index.reference, options.threads, options.filter)
 
+    segments = Segments.of(index.reference)
     engine, verifying = or_on_cpu(options.backend, backend, steps, say)
     say(engine_used(engine))
 
@@ -62,9 +64,7 @@ def main(options):
         chunk, (kind, arrays) = of_chunk
         if kind != "hits":
             return packed_chunk(kind, **arrays), 0, 0
-        first, items, hits, positions, counts = hits_of_frame(
-            reader, arrays, chunk, index.reference
-        )
+        first, items, hits, positions, counts = hits_of_frame(reader, arrays, chunk, segments)
         by = verifying.dropped_by(chunk.blocks, items, hits, positions)
         hits, left = kept_hits(hits, positions, by == 0)
         for number, counter in DROPPED.items():
