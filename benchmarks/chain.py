@@ -159,12 +159,15 @@ def by_hand(work, reads, backend, size, options):
     flow.mkdir()
     start = time.perf_counter()
     jobs = Jobs(work / "index", backend, options)
-    jobs.run("batch_reads", "-1", reads, "-o", flow / "b", "--batch-size", size, "--threads", 2)
+    threads = min(4, options.threads)
+    jobs.run(
+        "batch_reads", "-1", reads, "-o", flow / "b", "--batch-size", size, "--threads", threads
+    )
     batches = sorted((flow / "b").iterdir(), key=lambda path: int(path.stem))
     with ThreadPoolExecutor(max(1, options.threads // jobs.threads)) as pool:
         written = list(pool.map(lambda batch: jobs.search(flow, batch), batches))
     merged = flow / "s.bam"
-    jobs.run("merge_loci", *written, "-o", merged, "--threads", min(4, options.threads))
+    jobs.run("merge_loci", *written, "-o", merged, "--threads", min(8, options.threads))
     whole = {
         "seconds": time.perf_counter() - start,
         "processor_seconds": round(sum(jobs.processor_seconds.values()), 2),

@@ -13,6 +13,7 @@ To mark duplicates, templates are listed before a run is written, and records ar
 templates are known: in memory, or when runs are merged.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -154,6 +155,10 @@ def _joined(parts: list[Records], threads: int) -> Records:
 _MOST_BYTES_A_PIECE = 16 << 20
 _PIECES = 4
 
+#: Threads that copy records to the memory of a sorter: the system hands a thread new memory at one
+#: gigabyte per second. Then the maximum number of groups of records that wait for them.
+_COPYING, _MOST_COPIES = 4, 8
+
 
 class RecordSorter:
     """Takes records in any order, and finally writes them in order to a `BlockWriter`.
@@ -197,11 +202,14 @@ class RecordSorter:
         self._runs: list[Path] = []
         self._pool = ThreadPoolExecutor(1)
         self._writing: Future | None = None
+        self._copying = ThreadPoolExecutor(min(threads, _COPYING))
+        self._copies: deque[Future] = deque()
 
     def __enter__(self) -> "RecordSorter":
         return self
 
     def __exit__(self, *_) -> None:
+        self._copying.shutdown(cancel_futures=True)
         self._pool.shutdown(cancel_futures=True)
 
     @property
@@ -217,7 +225,11 @@ class RecordSorter:
         if records.data.size > self._data.size:
             self._data = np.empty(records.data.size, np.uint8)
         stop = self._used + records.data.size
-        self._data[self._used : stop] = records.data
+        self._copies.append(
+            self._copying.submit(np.copyto, self._data[self._used : stop], records.data)
+        )
+        if len(self._copies) > _MOST_COPIES:
+            self._copies.popleft().result()
         self._starts.append(records.starts[:-1] + self._used)
         self._keys.append(records.keys)
         self._used = stop
@@ -241,6 +253,8 @@ class RecordSorter:
 
     def _stored(self) -> Records:
         """Return the records in memory."""
+        while self._copies:
+            self._copies.popleft().result()
         starts = np.concatenate([*self._starts, [self._used]])
         return Records(self._data, starts, np.concatenate([*self._keys, np.empty(0, np.uint64)]))
 

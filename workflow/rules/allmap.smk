@@ -58,7 +58,7 @@ checkpoint batch_reads:
         unit="[^/]+",
     conda:
         CPU_ENVIRONMENT
-    threads: 2
+    threads: 4
     resources:
         mem_mb=chunk_memory_mb,
         runtime=read_minutes,
@@ -309,7 +309,7 @@ rule merge_loci:
         sample="[^/]+",
     conda:
         CPU_ENVIRONMENT
-    threads: 4
+    threads: 8
     resources:
         runtime=merging_minutes,
     params:
