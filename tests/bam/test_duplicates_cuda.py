@@ -16,6 +16,7 @@ from bwarp.bam.index import record_loci
 from bwarp.bam.records import Records, record_starts
 from bwarp.bam.sort_keys import sort_keys
 from bwarp.bam.sorted_file import indexed_bam_file
+from bwarp.errors import GpuMemoryError
 from bwarp.runtime.compiled_code import read_only
 from tests.helpers.cases.duplicate_library import write_library
 
@@ -143,6 +144,19 @@ def test_any_allocation_may_fail_once(tmp_path, monkeypatch):
         memory = FullMemory(monkeypatch, number.__eq__)
         library.check(groups=groups)
         assert memory.refused == 1
+
+
+@pytest.mark.usefixtures("pretended")
+def test_permanent_lack_of_memory_is_a_one_line_error(tmp_path, monkeypatch):
+    library = Library(tmp_path, 6, 0.4, groups=2)
+    groups = library.partly_sent()
+    library.check(groups=groups)
+    whole = FullMemory(monkeypatch)
+    library.check(groups=groups)
+    for number in range(0, whole.asked, 3):
+        FullMemory(monkeypatch, number.__le__)
+        with pytest.raises(GpuMemoryError, match="sorting records requires more GPU memory"):
+            library.check(groups=groups)
 
 
 @pytest.mark.gpu
