@@ -478,11 +478,11 @@ class Costs:
         tie = int(self.opens_on_tie)
         return MatrixCosts(self.device_matrix, self.first, self.extend, tie, *map(int, free))
 
-    def trace_rules(self, threads: int) -> TraceRules:
-        """Return the rules of a traceback of directions stored by groups of `threads`."""
+    def trace_rules(self, threads: int, rows: int = ROWS) -> TraceRules:
+        """Return the rules of a traceback, given the threads per group and the rows per thread."""
         return TraceRules(
             int(self.free[0]), int(self.free[2]), max(self.overhang, 0), np.int32(self.ambiguous),
-            threads,
+            threads, rows,
         )  # fmt: skip
 
 

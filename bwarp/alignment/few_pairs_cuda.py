@@ -22,7 +22,12 @@ import numpy as np
 
 from bwarp.alignment.device_batch_cuda import FEW_PAIRS, Costs, DeviceBatch, in_use
 from bwarp.alignment.follow_directions_cuda import COUNT, WRITE, traceback_kernel
-from bwarp.alignment.int32_kernel_cuda import MOST_WARPS, ROWS, WHOLE_BLOCK, full_matrix_kernel
+from bwarp.alignment.int32_kernel_cuda import (
+    BLOCK_ROWS,
+    MOST_WARPS,
+    WHOLE_BLOCK,
+    full_matrix_kernel,
+)
 from bwarp.alignment.pair_tables_cuda import (
     Cells,
     Cigars,
@@ -81,8 +86,8 @@ class Shape(NamedTuple):
     count, rows, columns : int
         The number of pairs, and the lengths of the longest query and reference.
     threads, strips : int
-        Threads per block, one per `ROWS` rows of the longest query, up to a maximum; and how often
-        they move along the reference.
+        Threads per block, one per `BLOCK_ROWS` rows of the longest query, up to a maximum; and how
+        often they move along the reference.
     words, runs : int
         The maximum words of directions per pair, and runs of a CIGAR: all runs have a length,
         except for two clips.
@@ -109,8 +114,8 @@ def shape_of(batch: PairBatch | DeviceBatch) -> Shape:
     else:
         sides = batch.queries, batch.references
         rows, columns = (int(side.lengths.max(initial=0)) for side in sides)
-    threads = WARP * max(1, min(-(-rows // (WARP * ROWS)), MOST_WARPS))
-    strips = -(-rows // (threads * ROWS))
+    threads = WARP * max(1, min(-(-rows // (WARP * BLOCK_ROWS)), MOST_WARPS))
+    strips = -(-rows // (threads * BLOCK_ROWS))
     words = strips * (columns + threads - 1) * threads
     return Shape(batch.count, rows, columns, threads, strips, words, rows + columns + 2)
 
@@ -155,8 +160,9 @@ def few_alignments(
             arrays, sent.order, sent.bands, costs.of_kernel(costs.free), edge, edge_stride,
             directions, ends,
         )  # fmt: skip
+        rules = costs.trace_rules(shape.threads, BLOCK_ROWS)
         traceback_kernel(costs.is_gatk)[warps](
-            arrays, sent.order, tables.cells, directions, costs.trace_rules(shape.threads),
+            arrays, sent.order, tables.cells, directions, rules,
             COUNT | WRITE, tables.traced, tables.cigars,
         )  # fmt: skip
         return tables.receive(shape)

@@ -14,7 +14,6 @@ from bwarp.alignment.int32_kernel_cuda import (
     D_OPENS,
     FROM_D,
     I_OPENS,
-    ROWS,
     STOP,
     first_column,
     strip_width,
@@ -48,8 +47,8 @@ class TraceRules(NamedTuple):
         1 for SOFTCLIP of GATK, 2 for IGNORE.
     ambiguous : int32
         The code of ambiguous bases.
-    threads : int
-        Threads per group of the kernel that stored the directions.
+    threads, rows : int
+        Threads per group of the kernel that stored the directions, and rows per thread.
     """
 
     query_start: int
@@ -57,6 +56,7 @@ class TraceRules(NamedTuple):
     strategy: int
     ambiguous: int32
     threads: int
+    rows: int
 
 
 @kernel
@@ -238,8 +238,8 @@ def traceback_kernel(gatk):
         free_query_start = gatk or rules.query_start != 0
         free_reference_start = gatk or rules.reference_start != 0
         strategy = rules.strategy
-        threads = int32(rules.threads)
-        tile = int32(threads * ROWS)
+        threads, rows = int32(rules.threads), int32(rules.rows)
+        tile = int32(threads * rows)
         padding = int32((m + tile - int32(1)) // tile * tile - m)
         width = strip_width(tile, threads, n, band)
         direction_start = int64(0)
@@ -276,11 +276,12 @@ def traceback_kernel(gatk):
             if row > 0 and column > 0:
                 index = int32(row - 1 + padding)
                 strip = int32(index // tile)
-                thread = int32((index - strip * tile) // ROWS)
+                index = int32(index - strip * tile)
+                thread = int32(index // rows)
                 start = first_column(int32(strip * tile - padding), m, n, band)
                 skewed = int64(strip) * width + column - 1 - start + thread
                 word = directions.words[direction_start + skewed * threads + thread]
-                direction = int32((word >> uint32(4 * (index % ROWS))) & uint32(15))
+                direction = int32((word >> uint32(4 * (index - thread * rows))) & uint32(15))
             # On a border a gap extends to the corner; a gap may also open at the border.
             if state == 0:
                 continues = row > 0 and column > 0 and direction & 3 == 0

@@ -1,10 +1,10 @@
 """Align pairs in 32 bits: any matrix, mode and length, with directions for a traceback.
 
 A group of 2 to 32 threads, or a block of several warps, aligns one pair. Thread l holds 8 rows of
-the query in registers and moves along the reference one column behind thread l - 1, as in
-packed_int16_kernel_cuda. The query is at the bottom of its *strips* of `threads * 8` rows; the rows
-above it repeat the upper border, and the last row of a strip is passed to the next through global
-memory.
+the query in registers, 4 in a block, and moves along the reference one column behind thread l - 1,
+as in packed_int16_kernel_cuda. The query is at the bottom of its *strips*, each as many rows as all
+threads hold; the rows above it repeat the upper border, and the last row of a strip is passed to
+the next through global memory.
 
 A *band* skips cells: in strip s, whose first row is row `above + 1`, only columns within `band`
 diagonals of the corner (m, n) are computed; other cells count as minus infinity. If all optimal
@@ -13,8 +13,8 @@ without a band (see pairs.py).
 
     columns of strip s:   max(0, above + n - m - band)  to  min(n, above + rows + n - m + band)
 
-Directions take four bits per cell, one word for the 8 rows of a thread, ordered by anti-diagonals
-so that the threads of a group write adjacent words:
+Directions take four bits per cell, one word for the rows of a thread, ordered by anti-diagonals so
+that the threads of a group write adjacent words:
 
     directions[start + (strip * width + column - first column of the strip + l) * threads + l]
 
@@ -30,8 +30,8 @@ from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.ptx import opaque
 
-#: Rows per thread.
-ROWS = 8
+#: Rows per thread of a group, and of a block: fewer, because a step takes longer the more they are.
+ROWS, BLOCK_ROWS = 8, 4
 #: The bits of a residue that are its code.
 CODE_BITS = 31
 #: The matrix in shared memory: rows of 36 words, which spread over the banks.
@@ -46,7 +46,7 @@ D_OPENS, I_OPENS = 4, 8
 #: As the number of threads of a group: all threads of the block.
 WHOLE_BLOCK = 0
 #: The maximum warps of such a block.
-MOST_WARPS = 8
+MOST_WARPS = 16
 #: The words that they exchange: H and the insertion, for two steps in turn. Then their ends.
 SEAM_WORDS, END_WORDS = 4 * MOST_WARPS, 2 * MOST_WARPS
 #: The end of an alignment that is not found yet.
@@ -146,9 +146,11 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
     -----
     `order` has the pair of each group. `bands`: diagonals on either side, -1 for all cells. The
     kernel reads each reference residue once per strip, and writes half a byte per cell of
-    directions. With `WHOLE_BLOCK` and `gatk`, an end that is not `NO_END` is known, and is kept.
+    directions; a whole one with `WHOLE_BLOCK`. With `WHOLE_BLOCK` and `gatk`, an end that is not
+    `NO_END` is known, and is kept.
     """
     is_block = threads == WHOLE_BLOCK
+    rows = BLOCK_ROWS if is_block else ROWS
     finds_ends = is_block or not with_directions
 
     @kernel(max_registers=128)
@@ -170,7 +172,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         else:
             in_group, group = int32(threads), cuda.grid(1) // threads
             lane = int32(cuda.laneid) & int32(threads - 1)
-        tile = int32(in_group * ROWS)
+        tile = int32(in_group * rows)
         is_used = group < order.size
         group = min(group, order.size - 1)
         pair = order[group]
@@ -206,9 +208,9 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
             distance >>= 1
         steps, all_strips = int32(steps), int32(all_strips)
 
-        table_rows = cuda.local.array(ROWS, int32)
-        H = cuda.local.array(ROWS, int32)
-        D = cuda.local.array(ROWS, int32)
+        table_rows = cuda.local.array(rows, int32)
+        H = cuda.local.array(rows, int32)
+        D = cuda.local.array(rows, int32)
         # In local mode: the empty alignment, until a cell is better.
         best, best_column, best_row = int32(0), int32(0), int32(0)
         end, column_end = int64(-(2**63)), int64(-(2**63))
@@ -217,7 +219,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         for strip in range(all_strips):
             # Row `above + 1` is the first of the strip; rows up to 0 are padding.
             above = int32(strip * tile - padding)
-            top = int32(above + lane * int32(ROWS))
+            top = int32(above + lane * int32(rows))
             start = first_column(above, m, n, band)
             stop = n
             if band >= 0:
@@ -225,7 +227,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
             if strip >= strips:
                 stop = start
             border = upper_border(start, free_reference_start, first, extend)
-            for r in range(-1, ROWS):
+            for r in range(-1, rows):
                 # H to the left of the first column.
                 row = top + r + 1
                 value = int32(MINUS_INFINITY)
@@ -265,9 +267,9 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                 if is_block:
                     seam = uint32(2 * (lane // 32) + (step & 1) * (2 * MOST_WARPS))
                     if lane & 31 == 31:
-                        seams[seam], seams[uint32(seam + 1)] = H[ROWS - 1], insertion
+                        seams[seam], seams[uint32(seam + 1)] = H[rows - 1], insertion
                     cuda.syncthreads()
-                next_diagonal = cuda.shfl_up_sync(ALL, H[ROWS - 1], 1)
+                next_diagonal = cuda.shfl_up_sync(ALL, H[rows - 1], 1)
                 insertion = int32(cuda.shfl_up_sync(ALL, insertion, 1))
                 if is_block and lane & 31 == 0 and lane > 0:
                     next_diagonal = seams[uint32(seam - 2)]
@@ -291,7 +293,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                     code = int32(following) & int32(CODE_BITS)
                     word = uint32(0)
                     sum_here = int32(diagonal + table[uint32(table_rows[0] + code)])
-                    for r in range(ROWS):
+                    for r in range(rows):
                         here = int32(max(sum_here, max(insertion, D[r])))
                         if with_directions:
                             direction = int32(FROM_I)
@@ -303,7 +305,7 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                                 direction = int32(STOP)
                         if local:
                             here = int32(max(here, floor))
-                        if r < ROWS - 1:
+                        if r < rows - 1:
                             score = table[uint32(table_rows[r + 1] + code)]
                             sum_here = int32(H[r] + score)
                         H[r] = int32(here)
@@ -327,14 +329,14 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                         directions.words[at + lane] = word
                     if lane_now == in_group - 1:
                         if strip < strips - 1:
-                            edge[edge_start + uint64(2 * column)] = H[ROWS - 1]
+                            edge[edge_start + uint64(2 * column)] = H[rows - 1]
                             edge[edge_start + uint64(2 * column + 1)] = insertion
                         elif not local and free_reference_end:
                             if gatk:
                                 apart = abs(m - (column + 1))
-                                end = max(end, end_number(H[ROWS - 1], apart, column + 1))
+                                end = max(end, end_number(H[rows - 1], apart, column + 1))
                             else:
-                                end = max(end, end_number(H[ROWS - 1], column + 1, m))
+                                end = max(end, end_number(H[rows - 1], column + 1, m))
                     diagonal = next_diagonal
                 column = int32(column + 1)
                 # One step before use.
@@ -347,9 +349,9 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
                 end = max(end, end_number(best, best_column, best_row))
             elif strip < strips and is_used:
                 if is_last and not (free_reference_end or free_query_end):
-                    end = end_number(H[ROWS - 1], n, m)
+                    end = end_number(H[rows - 1], n, m)
                 if free_query_end:
-                    for r in range(ROWS):
+                    for r in range(rows):
                         row = top + r + 1
                         if gatk and row > 0:
                             # On ties, the last row.

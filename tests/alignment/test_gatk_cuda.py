@@ -66,9 +66,9 @@ def check_against_oracle(engine, pairs, parameters, overhang):
 def test_few_pairs_with_references_of_several_warps(monkeypatch, overhang):
     pretend(monkeypatch, few_pairs=100)
     rng = np.random.default_rng(41)
-    reference = rng.choice(np.frombuffer(b"ACGT", np.uint8), 300)
-    indel = np.concatenate([reference[230:250], reference[254:275], reference[:3]])
-    alternates = [indel, reference[240:270], reference[280:], reference[:25][::-1]]
+    reference = rng.choice(np.frombuffer(b"ACGT", np.uint8), 270)
+    indel = np.concatenate([reference[230:250], reference[254:268], reference[:3]])
+    alternates = [indel, reference[130:150], reference[250:], reference[:25][::-1]]
     pairs = PairBatch(sequences_of(alternates), sequences_of([reference] * 4))
     check_against_oracle(gatk_cuda, pairs, GATK_PARAMETERS["new-sw-parameters"], overhang)
 

@@ -110,13 +110,13 @@ def long_pairs(rng, lengths):
     return PairBatch(sequences_of(queries), sequences_of(references))
 
 
-@pytest.mark.parametrize("most_warps", [1, 8])
+@pytest.mark.parametrize("most_warps", [1, 16])
 def test_few_long_pairs_take_several_warps_or_strips(monkeypatch, most_warps):
     pretend(monkeypatch, few_pairs=100)
     monkeypatch.setattr(few_pairs_cuda, "MOST_WARPS", most_warps)
     rng = np.random.default_rng(34)
     for mode in (LOCAL, GLOBAL, SEMIGLOBAL):
-        check_against_oracle(long_pairs(rng, (3, 257, 300)), SCHEMES["bwa"], mode)
+        check_against_oracle(long_pairs(rng, (3, 129, 270)), SCHEMES["bwa"], mode)
 
 
 def test_one_batch_of_few_pairs_after_another(monkeypatch):
