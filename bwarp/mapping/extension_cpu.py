@@ -158,7 +158,7 @@ def first_sums(low, clip, highest):
     return Sums(low, zero, low, zero if low == 0 else int64(clip), zero, highest)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _better(best, score, begin, end, contig):
     return Stretch(score, begin, end, contig) if score > best.score else best
 
@@ -330,7 +330,7 @@ def _turn(codes, offsets, both):
             both[target + i] = np.uint8(3) - code if code < 4 else code
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _below(n):
     """Return a mask of the bits below number n, which may be any integer."""
     if n >= 64:
@@ -338,13 +338,13 @@ def _below(n):
     return (np.uint64(1) << np.uint64(max(n, np.int64(0)))) - np.uint64(1)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _lowest(bits):
     """Return the number of the lowest set bit, or 64 if none is set."""
     return np.int64(population_count(~bits & (bits - np.uint64(1))))
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _runs(bits, n):
     """Mark bits that begin runs of more than n set bits: all of a run except its last n."""
     for _ in range(n):
@@ -352,7 +352,7 @@ def _runs(bits, n):
     return bits
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _pass_several(sums, end, n, costs):
     """Return the sums after n more mismatches, up to `end`, if no run of matches before one of them
     gains more than it costs; return the same sums if such a run may be the highest.
@@ -536,7 +536,7 @@ def least_clipped(costs):
     return max((costs.dearest - costs.clip) // costs.match, 1)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _has_run(bits):
     """Return whether `_RUN` consecutive bits are set."""
     bits &= bits >> uint64(1)
@@ -545,7 +545,7 @@ def _has_run(bits):
     return bits & bits >> uint64(_RUN - 8) != 0
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _score(blocks, both, read, t, right, shift, costs):
     """Return the score of base t of a read, from its outer end on, on a diagonal farther by
     `shift`; `_NEVER` outside the contig."""

@@ -421,7 +421,7 @@ def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
     return rows[:n].copy()
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _rows_that_lose(offsets, hits, selected, costs, rows):
     """List the rows with gaps, and those that lose more than the cost of a gap compared to matches;
     return their number. Without branches, because about half of the rows are listed."""

@@ -114,7 +114,7 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
     return n_found
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _next_kmer(kmer, clean, code):
     """Return the k-mer that ends with this base, and its number of unambiguous bases in a row."""
     kmer = (kmer << np.uint32(2) | np.uint32(code & 3)) & np.uint32((1 << (2 * KMER)) - 1)

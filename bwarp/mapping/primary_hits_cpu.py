@@ -183,7 +183,7 @@ def span_of(strand, read_start, read_end, length):
     return (length - read_end, length - read_start) if strand else (read_start, read_end)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def read_span(hits, i, length):
     """Return the bases of the read, as sequenced, that a hit aligns."""
     start, end = np.int64(hits.read_starts[i]), np.int64(hits.read_ends[i])
@@ -208,7 +208,7 @@ def penalised_score(score, gapless, read_start, read_end, length, clip):
     return score - clip * (int64(read_start > 0) + int64(read_end < length))
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def clip_penalised(hits, i, length, clip):
     """Return the clip-penalised score of a hit."""
     return penalised_score(
@@ -219,7 +219,7 @@ def clip_penalised(hits, i, length, clip):
 
 # Inlined where hits are passed as a tuple: a call counts references to all of its arrays, and takes
 # half as long again.
-@compiled(inline="always")
+@compiled(forceinline=True)
 def suboptimal_of(hits, read, primary, length, clip, margin):
     """Return the best other hit of the same bases of a read, its raw and clip-penalised scores, and
     the number of such hits within `margin` of the primary one.
@@ -238,13 +238,13 @@ def suboptimal_of(hits, read, primary, length, clip, margin):
     return best, best_penalised, n
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def hidden_score(length, match, loss):
     """Return the maximum score of a locus of a short read that no seed of the last round shows."""
     return match * length - loss * (length // SHORTEST_SEED)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _lost_to_others(n):
     """Return the reduction of a mapping quality by n suboptimal hits that are nearly as good."""
     return int(4.343 * math.log(n + 1) + ROUNDING) if n > 0 else 0
@@ -283,7 +283,7 @@ def single_end_mapq(score, suboptimal, n_suboptimal, aligned, unlocated, match, 
     return min(max(quality - _lost_to_others(n_suboptimal), 0), HIGHEST_QUALITY)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def rank_part(hits, read, i, length, scores):
     """Return the best score of other hits of the bases of a part of a split read, and the mapping
     quality of the part; both of its ends may be clipped without a penalty."""
@@ -333,7 +333,7 @@ def others_beside(score, near, others, unlocated, length, match, mismatch):
     return others
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def select(hits, reads, scores, read, hit, primary):
     """Make a hit primary; return the best clip-penalised score of other hits."""
     length, match = reads.lengths[read], scores.match

@@ -91,7 +91,7 @@ def number_of_size(from_low, side, n_sizes):
     return from_low if side > 0 else n_sizes - 1 - from_low
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _five_prime_of(hits, i, length):
     return five_prime(
         hits.strands[i], hits.starts[i], hits.ends[i], hits.read_starts[i], hits.read_ends[i],
@@ -99,7 +99,7 @@ def _five_prime_of(hits, i, length):
     )  # fmt: skip
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _sort_hits(hits, read, length, clip, positions, rows, penalised):
     """Write a read's hits by strand and first base, with their clip-penalised scores; return the
     best score.
@@ -123,7 +123,7 @@ def _sort_hits(hits, read, length, clip, positions, rows, penalised):
     return best
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _first_from(positions, n, position):
     """Return the index of the first of n sorted positions at or after `position`."""
     first = np.int64(0)

@@ -176,7 +176,7 @@ def are_redundant(scored, a, b):
     return 20 * shared > 19 * shortest and 20 * read_shared > 19 * read_shortest
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _rank_read(strands, scored, start, stop, least, kept):
     """List hits from start to stop by score, without low or redundant ones; return their number."""
     n_listed = 0
@@ -207,7 +207,7 @@ def _rank_read(strands, scored, start, stop, least, kept):
     return n_kept
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _put_hit(hits, at, read, strand, scored, row):
     hits.reads[at], hits.strands[at] = read, strand
     hits.scores[at] = scored[row + SCORE]
@@ -233,7 +233,7 @@ def _rank(offsets, strands, scored, least, hits):
     return n
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _get_hits(hits, read, strands, scored, first):
     """Write a read's hits as rows from number `first` on; return the next number."""
     for i in range(hits.offsets[read], hits.offsets[read + 1]):
@@ -280,7 +280,7 @@ def _merge(hits, more, merged):
     return n
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _copy_hits(hits, start, stop, copied, at):
     """Copy hits from start to stop unchanged; return the end of the copies."""
     to, begin = np.uint64(at), np.uint64(start)

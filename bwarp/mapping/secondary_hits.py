@@ -165,7 +165,7 @@ def recorded_of(
     )
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _nearest(hits, read, i, first, length):
     """Return the hit of the same bases and score as hit i that is nearest to the primary one."""
     span = read_span(hits, i, length)

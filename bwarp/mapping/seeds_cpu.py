@@ -352,7 +352,7 @@ def differences_of_rest(differences, all_located, n_seeds, n_shared, length, k):
     return min(differences, max(int64(0), n_seeds - n_shared + overlap - 1) // overlap)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def likely_score(bound, length, match):
     """Return the likely score of a locus that was not located; both engines use it.
 
@@ -363,7 +363,7 @@ def likely_score(bound, length, match):
     return max(int64(0), times * bound - (times - 1) * match * length)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def score_bound_of(likely, length, match):
     """Invert `likely_score`: return the score bound for a `likely` other than 0."""
     times = LIKELY if length >= SHORT_READ else 1
