@@ -25,6 +25,7 @@ from bwarp.io.fastx import lone_return_error, not_fasta_error
 from bwarp.io.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
 
 #: SA rows and genome positions are 32-bit numbers.
@@ -328,6 +329,23 @@ def _letter_error(path, line: int, letter: bytes, begins_line: bool, names: list
 
 
 @compiled
+def interval_at(starts, position):
+    """Return the number of the contig or segment at a position, given the start of each.
+
+    It is -1 before the first one. `np.searchsorted` would take much longer to compile.
+    """
+    starts = uncounted(starts)
+    low, high = np.int64(0), starts.size
+    while low < high:
+        middle = (low + high) >> 1
+        if starts[middle] <= position:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@compiled
 def _encode_lines(data, at, table, codes, used):
     """Encode bases from `at` on, skipping blanks, up to a byte that is neither, or a lone CR.
 
@@ -370,7 +388,7 @@ def _find_segments(codes, contig_starts, segments):
 @compiled
 def _write_text(packed, segment_genome, segment_text, text, start, stop):
     """Write the bases of the text from `start` to `stop`; separators are already there."""
-    segment = np.searchsorted(segment_text, start, side="right") - 1
+    segment = interval_at(segment_text, start)
     while start < stop:
         end = min(stop, segment_text[segment + 1] - 1)
         shift = np.int64(segment_genome[segment]) - segment_text[segment]

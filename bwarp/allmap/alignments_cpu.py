@@ -196,7 +196,7 @@ def _align(genome, blocks, reads, gaps, cigar_offsets, cigar):
     return used
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _row_of(edits, most, letters, s):
     """Return the offset of diagonal 0 in the rows with `letters` gap letters and `s` edits."""
     return (letters * (edits + 1) + s) * (2 * most + 3) + most + 1

@@ -61,7 +61,7 @@ def base_sums(blocks):
     return sums
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _counts(low, high, known):
     """Return the four counts of up to 64 bases as one number; `known` marks those to count."""
     t = population_count(low & high & known)
@@ -76,7 +76,7 @@ def _counts(low, high, known):
     )
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _sum_before(blocks, sums, at):
     """Return the sum before any base, modulo 2**32; higher bits are to be ignored."""
     block = np.uint64(at) >> np.uint64(6)
@@ -86,7 +86,7 @@ def _sum_before(blocks, sums, at):
     return np.uint64(sums[block]) + _counts(blocks[first], blocks[first + np.uint64(1)], known)
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _common(one, other):
     """Return the maximum number of bases that two stretches can share."""
     n = np.int64(0)

@@ -47,10 +47,9 @@ from bwarp.records.alignment_records import (
     no_secondary_hits,
 )
 from bwarp.records.bam_records_cpu import bam_records, sam_header
-from bwarp.records.record_layout import contig_at
 from bwarp.records.record_rules import pair_flags, template_length
 from bwarp.records.record_text import OtherHit, end_text, put_integer_tag, put_other_hit, put_tag
-from bwarp.reference import Reference
+from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import joined_stretches
 from bwarp.runtime.timeline import on_timeline
@@ -214,7 +213,7 @@ def _fill_records(given, rows, contig_starts, columns):
             continue
         start = given.starts[locus]
         columns.flags[row] |= REVERSE if given.strands[locus] else 0
-        columns.contigs[row] = contig_at(contig_starts, start)
+        columns.contigs[row] = interval_at(contig_starts, start)
         columns.positions[row], columns.spans[row] = start, given.ends[locus] - start
         columns.scores[row] = given.scores[locus]
 
@@ -248,7 +247,7 @@ def _name_mates(given, rows, contig_starts, rows_of_loci, columns):
             )  # fmt: skip
         elif locus < 0 <= other:
             columns.positions[row] = start
-            columns.contigs[row] = contig_at(contig_starts, start)
+            columns.contigs[row] = interval_at(contig_starts, start)
 
 
 class _ListedLoci(NamedTuple):

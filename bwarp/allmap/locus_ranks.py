@@ -96,13 +96,13 @@ def _no_pairs() -> tuple[np.ndarray, ...]:
     return integers, integers, np.empty(0, np.float64), integers
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _is_paired(loci, first, last):
     """Return whether the loci of a read are listed pair by pair."""
     return first < last and loci.numbers.size > 0 and loci.numbers[first] > 0
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _edits(loci, locus, is_paired):
     """Return the edits of a locus, or of both loci of its pair."""
     edits = np.int64(loci.distances[locus])
@@ -162,7 +162,7 @@ def _by_edits(loci, first, last, n_with, order):
         n_with[edits] += 1
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _hash(number):
     """Return a pseudo-random hash of a number (the finalizer of splitmix64)."""
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -201,7 +201,7 @@ def _weigh(loci, weights, ranks):
         qualities[read] = np.uint8(quality)
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _not_searched(loci, weights, ranks, read, is_paired, least):
     """Return the weight of loci beyond the search, and of ends that are not a pair."""
     if not is_paired:

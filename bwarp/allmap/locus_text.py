@@ -28,7 +28,7 @@ from bwarp.io.names import MOST_DIGITS, Names, put_bytes, put_field, put_number
 from bwarp.records.alignment_records import ReadArrays
 from bwarp.records.paf_records import PafColumns, put_columns
 from bwarp.records.record_text import begin_tag, put_cigar, put_integer
-from bwarp.reference import Reference
+from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.seed_tables import sibling
@@ -113,7 +113,7 @@ def _write(is_paf, is_scored, tables, out):
         if ends_a_template == 2:
             at = put_bytes(out, at, _ENDS, 2 * (read & 1), 2 * (read & 1) + 2)
         if not contig_starts[contig] <= starts[i] < contig_starts[contig + 1]:
-            contig = np.searchsorted(contig_starts, starts[i], side="right") - 1
+            contig = interval_at(contig_starts, starts[i])
         first, last = cigar_offsets[i], cigar_offsets[i + 1]
         if is_paf:
             before = after = np.int64(0)

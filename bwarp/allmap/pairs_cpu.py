@@ -204,7 +204,7 @@ class _Ends(NamedTuple):
     lengths: np.ndarray
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _mates_begin(loci, insert, i, read):
     """Return the first locus of `read` that may be the mate of a locus of end 1, its strand, and
     the minimum and maximum position of its first base; loci are sorted by strand and start.
@@ -227,7 +227,7 @@ def _mates_begin(loci, insert, i, read):
     return first, strand, low, high
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _is_mate(loci, i, j, low, high):
     base = five_prime(loci.strands[j], loci.starts[j], loci.ends[j], 0, 0, 0)
     return low <= base <= high and loci.contigs[i] == loci.contigs[j]

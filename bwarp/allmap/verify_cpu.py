@@ -208,7 +208,7 @@ def distances_with_few_gaps(genome, reads, compared, edits, gaps, reach, distanc
         before, now = now, before
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def room_to_work(gaps):
     """Return the size of `reach` that suffices for every function here."""
     return 2 * (gaps + 1) * (2 * gaps + 3)

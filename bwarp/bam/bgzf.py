@@ -325,7 +325,7 @@ def finish_block(out, begin, packed, data, first, size, checksum):
     return at
 
 
-@numba.njit(inline="always")
+@numba.njit(forceinline=True)
 def _put(out, at, number, count):
     for byte in range(count):
         out[at + byte] = number >> 8 * byte & 255
@@ -377,7 +377,7 @@ def _inflate_blocks(packed, inflate, checksum, decompressor, out):
     return used == out.size
 
 
-@numba.njit(inline="always")
+@numba.njit(forceinline=True)
 def _get(data, at, count):
     number = np.int64(0)
     for byte in range(count):

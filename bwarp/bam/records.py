@@ -57,18 +57,18 @@ def put_int32(out, at, number):
     return at + 4
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def put_int64(out, at, number):
     return put_int32(out, put_int32(out, at, number), number >> 32)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def get_int16(data, at):
     """Return the non-negative number at ``data[at:at + 2]``."""
     return np.int64(data[at]) | np.int64(data[at + 1]) << 8
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def get_int32(data, at):
     """Return the signed number at ``data[at:at + 4]``."""
     begin = np.uint64(at)

@@ -72,7 +72,7 @@ def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int
 # checks prevent a wrong one from leading outside the genome or into an endless loop.
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def check_hit(position, length, next_segment):
     """Reject a hit that is not within its segment, which a separator follows."""
     if position + length >= next_segment:
@@ -81,7 +81,7 @@ def check_hit(position, length, next_segment):
         )
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def check_steps(row, first_row):
     """Reject LF steps that return to their start before reaching a sampled row."""
     if row == first_row:

@@ -515,7 +515,7 @@ def _split_fasta(data, table, codes, offsets, headers):
     return -1
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _line_stop(data, start, feed):
     """Return the end of the text of a line: before its line feed, and before a CR."""
     return feed - 1 if feed > start and data[feed - 1] == 13 else feed

@@ -39,7 +39,7 @@ def letter_table(code_of_byte: np.ndarray) -> np.ndarray:
     return table
 
 
-@numba.njit(inline="always")
+@numba.njit(forceinline=True)
 def _first_lane(bits):
     """Return the index of the lowest set bit."""
     word = np.uint64(bits)

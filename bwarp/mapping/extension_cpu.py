@@ -48,7 +48,7 @@ from bwarp.reads.base_bits_cpu import (
     differing,
     prefetch_bases,
 )
-from bwarp.reference import Reference, ambiguous_stretches
+from bwarp.reference import Reference, ambiguous_stretches, interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
@@ -142,8 +142,8 @@ def costs_of(parameters: MappingParameters) -> Costs:
 @compiled(inline="always")
 def on_diagonal(contig_starts, position, first, length, diagonal):
     """Return a read (`OnDiagonal`) in the contig that contains a position of the genome."""
-    contig = np.searchsorted(contig_starts, position, side="right")
-    return OnDiagonal(first, length, diagonal, contig_starts[contig - 1], contig_starts[contig])
+    contig = interval_at(contig_starts, position)
+    return OnDiagonal(first, length, diagonal, contig_starts[contig], contig_starts[contig + 1])
 
 
 @compiled(inline="always")
@@ -389,7 +389,7 @@ def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores
         length = offsets[reads[i] + 1] - offsets[reads[i]]
         diagonal = diagonals[i]
         # A read that extends over a contig's end is assigned to the contig where it scores most.
-        contig = max(np.searchsorted(contig_starts, diagonal, side="right") - 1, 0)
+        contig = max(interval_at(contig_starts, diagonal), np.int64(0))
         best, highest, crowded = no_stretch(contig), np.int64(0), False
         while contig < contig_starts.size - 1 and contig_starts[contig] < diagonal + length:
             low = max(np.int64(0), contig_starts[contig] - diagonal)

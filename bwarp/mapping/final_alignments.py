@@ -36,6 +36,7 @@ from bwarp.mapping.extension_cpu import (
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.scored_hits_cpu import ScoredHits, longest_between
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes, prefetch_bases, shifted, turned
+from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.timeline import on_timeline
@@ -284,7 +285,7 @@ def end_gap_functions(
     return SimpleNamespace(**locals())
 
 
-_inlined = numba.njit(nogil=True, inline="always")
+_inlined = numba.njit(nogil=True, forceinline=True)
 _called = numba.njit(nogil=True)
 _functions = end_gap_functions(
     _inlined, _called, bits_at, bits_of_codes, shifted, turned, population_count
@@ -568,9 +569,9 @@ def _windows(contig_starts, offsets, hits, hit, largest_gap):
     starts, ends = np.empty(hit.size, np.int64), np.empty(hit.size, np.int64)
     for i in range(hit.size):
         start, read = hits.window_starts[hit[i]], hits.reads[hit[i]]
-        contig = np.searchsorted(contig_starts, start, side="right")
+        contig = interval_at(contig_starts, start)
         starts[i], ends[i] = window_of(
-            start, hits.window_ends[hit[i]], contig_starts[contig - 1], contig_starts[contig],
+            start, hits.window_ends[hit[i]], contig_starts[contig], contig_starts[contig + 1],
             offsets[read + 1] - offsets[read], largest_gap,
         )  # fmt: skip
     return starts, ends

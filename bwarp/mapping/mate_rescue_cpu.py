@@ -17,6 +17,7 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.scored_hits_cpu import ScoredHits, longest_between
 from bwarp.mapping.seeds_cpu import Candidates, candidates_of
 from bwarp.reads.base_bits_cpu import SLACK, put_bases
+from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -82,8 +83,8 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
                 length,
             )  # fmt: skip
             high = low + highest - lowest
-            contig = np.searchsorted(contig_starts, hits.starts[hit], side="right")
-            contig_start, contig_end = contig_starts[contig - 1], contig_starts[contig]
+            contig = interval_at(contig_starts, hits.starts[hit])
+            contig_start, contig_end = contig_starts[contig], contig_starts[contig + 1]
             partner = False
             for other in range(hits.offsets[mate], hits.offsets[mate + 1]):
                 # A hit far below the mate's best was not aligned with gaps and may be better.

@@ -41,6 +41,7 @@ from bwarp.mapping.primary_hits_cpu import (
     select_unpaired,
 )
 from bwarp.mapping.scored_hits_cpu import ScoredHits
+from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -173,8 +174,8 @@ def _select_pairs(hits, reads, scores, contig_starts, insert, likely, space, pri
                 at = firsts[i - first_a]
                 if at == n_b:
                     continue
-                contig = np.searchsorted(contig_starts, hits.ends[i] - 1, side="right")
-                contig_start, contig_end = contig_starts[contig - 1], contig_starts[contig]
+                contig = interval_at(contig_starts, hits.ends[i] - 1)
+                contig_start, contig_end = contig_starts[contig], contig_starts[contig + 1]
                 while at < n_b and positions[at] < low + likely.size:
                     j = rows[at]
                     size = number_of_size(positions[at] - low, side, likely.size)

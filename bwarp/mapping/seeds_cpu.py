@@ -18,6 +18,7 @@ from numba import int64, uint8, uint64
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import check_hit, locate
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters, SeedRound
+from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
@@ -406,7 +407,7 @@ def _make_keys(offsets, reads, k, seeds, positions, segment_text, segment_genome
             for _ in range(np.int64(taken[item])):
                 position = np.int64(positions[hit])
                 if position < segment_text[segment] or position >= segment_text[segment + 1]:
-                    segment = np.searchsorted(segment_text[:n_segments], position, side="right") - 1
+                    segment = interval_at(segment_text[:n_segments], position)
                 check_hit(position, k, segment_text[segment + 1])
                 genome = np.int64(segment_genome[segment]) + position - segment_text[segment]
                 keys[hit] = head | np.uint64(genome - offset + DIAGONAL_SHIFT)

@@ -15,6 +15,7 @@ from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.primary_hits_cpu import PrimarySelection, quality_beside
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.reads.base_bits_cpu import bits_of_codes, differing
+from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
@@ -68,8 +69,8 @@ def _lower(genome, both, offsets, hits, primary, match, loss, margin):
         period = _period_of(both, first, length)
         if not period:
             continue
-        contig = np.searchsorted(genome.contig_starts, hits.starts[hit], side="right")
-        low, high = genome.contig_starts[contig - 1], genome.contig_starts[contig]
+        contig = interval_at(genome.contig_starts, hits.starts[hit])
+        low, high = genome.contig_starts[contig], genome.contig_starts[contig + 1]
         here = hits.starts[hit] - np.int64(hits.read_starts[hit])
         shift = shift_of_period(period)
         for diagonal in (here - shift, here + shift):

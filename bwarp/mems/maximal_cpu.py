@@ -359,7 +359,7 @@ def _over_rows(function, index, text, groups, numbers, rows, threads) -> None:
     )
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _base_before(words, run_start, position, reach):
     """Return the base of the query before a window; 5, which no row has, to select every row."""
     if reach or position == run_start:
@@ -407,7 +407,7 @@ def _fill_rows(bwt, text, groups, offsets, rows, start, stop):
                 row += np.uint64(1)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _other_bases(blocks, separator_rows, groups, code, row):
     """Return a mask of the 32 rows around `row`, row r in bit r % 32: whether its base is not
     `code`.

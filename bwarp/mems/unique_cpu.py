@@ -161,14 +161,14 @@ def _grow(bwt, code, low, high):
     return extend_left(blocks, separator_rows, groups, first_rows, code, low, high)
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _check_agreement(agree):
     """Reject BWTs that disagree on the hits of a stretch, with which the search would not end."""
     if not agree:
         raise InputError("the index is invalid (its BWTs are of different texts): build it again")
 
 
-@numba.njit(nogil=True, inline="always")
+@numba.njit(nogil=True, forceinline=True)
 def _check_genome(agrees):
     """Reject a genome in which a hit of the BWT extends to other bases than the BWT's text has."""
     if not agrees:

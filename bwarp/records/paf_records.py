@@ -156,12 +156,12 @@ def put_columns(out, at, contigs, contig_starts, columns):
     return put_field(out, at, columns.end - contig_start, _TAB)
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _is_clip(operation):
     return operation & 15 == SOFT_CLIP or operation & 15 == HARD_CLIP
 
 
-@compiled(inline="always")
+@compiled(forceinline=True)
 def _clipped_bases(operation):
     return np.int64(operation >> 4) if _is_clip(operation) else np.int64(0)
 

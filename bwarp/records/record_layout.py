@@ -21,6 +21,7 @@ from bwarp.records.alignment_records import (
     no_secondary_hits,
 )
 from bwarp.records.record_rules import pair_flags, template_length
+from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
@@ -165,19 +166,6 @@ def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
     return out_offsets, out[:used].copy(), spans
 
 
-@compiled(inline="always")
-def contig_at(contig_starts, position):
-    """Return the number of the contig that contains a position; -1 for -1."""
-    low, high = np.int64(0), contig_starts.size
-    while low < high:
-        middle = (low + high) >> 1
-        if contig_starts[middle] <= position:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
-
-
 @compiled
 def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, columns):
     """Fill the columns of each row from its alignment and its mate's.
@@ -212,7 +200,7 @@ def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, colum
         elif row > first_rows[read]:
             flag |= SUPPLEMENTARY
         mate, length, stands_at = np.int64(-1), np.int64(0), position
-        contig = contig_at(contig_starts, position)
+        contig = interval_at(contig_starts, position)
         if ends == 2 and not (orphans.size and orphans[read >> 1]):
             mate = first_rows[read ^ 1]
             mate_position = positions[order[mate]]
@@ -220,7 +208,7 @@ def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, colum
             flag |= pair_flags(read & 1, proper[read], mate_position, mate_reverse)
             if not is_mapped:
                 # It gets the position of its mate, so that sorting keeps them together.
-                stands_at, contig = mate_position, contig_at(contig_starts, mate_position)
+                stands_at, contig = mate_position, interval_at(contig_starts, mate_position)
             elif contig_starts[contig] <= mate_position < contig_starts[contig + 1]:
                 length = template_length(
                     position, reverse, spans[row], mate_position, mate_reverse, spans[mate]

@@ -22,6 +22,7 @@ from bwarp.records.record_rules import (
     nibble,
     part_functions,
 )
+from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
@@ -135,7 +136,7 @@ class OtherHit(NamedTuple):
 def put_other_hit(out, at, contigs, contig_starts, hit):
     """Write a hit of XA: contig,strand and position,CIGAR,NM;"""
     out, contigs, hit = uncounted((out, contigs, hit))
-    contig = np.searchsorted(contig_starts, hit.position, side="right") - 1
+    contig = interval_at(contig_starts, hit.position)
     at = _put_contig(out, at, contig, contigs)
     out[at] = _MINUS if hit.reverse else _PLUS
     at = put_field(out, at + 1, hit.position - contig_starts[contig] + 1, _COMMA)
