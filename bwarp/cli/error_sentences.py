@@ -36,21 +36,27 @@ def explanation(error: BaseException) -> tuple[str, int] | None:
     """Return a sentence and the exit code for an error, or None if it is a bug of bwarp."""
     if isinstance(error, BwarpError):
         return str(error), error.exit_code
+    for kind, code in ((_memory_sentence, MEMORY), (_sentence, DATA)):
+        sentence = kind(error)
+        if sentence is not None:
+            return sentence, DISK if getattr(error, "errno", None) in _NO_ROOM else code
+    return None
+
+
+def _memory_sentence(error: BaseException) -> str | None:
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return "out of memory: give the job more memory, or use a smaller input", MEMORY
+        return "out of memory: give the job more memory, or use a smaller input"
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
-        return (
-            "cannot start another thread: give the job more memory, or use fewer --threads", MEMORY
-        )  # fmt: skip
+        return "cannot start another thread: give the job more memory, or use fewer --threads"
+    if is_gpu_memory_error(error):
+        return "the GPU is out of memory: stop other programs that use it, or use --backend cpu"
+    return None
+
+
+def _sentence(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
-        sentence = where + (_OF_NUMBER.get(error.errno) or error.strerror or str(error))
-        return sentence, DISK if error.errno in _NO_ROOM else DATA
+        return where + (_OF_NUMBER.get(error.errno) or error.strerror or str(error))
     if isinstance(error, ModuleNotFoundError):
-        return f"the Python package {error.name} is required: pip install {error.name}", DATA
-    if is_gpu_memory_error(error):
-        return (
-            "the GPU is out of memory: stop other programs that use it, or use --backend cpu",
-            MEMORY,
-        )
+        return f"the Python package {error.name} is required: pip install {error.name}"
     return None

@@ -126,8 +126,8 @@ def _check_letters(reader: ChunkFileReader, arrays: dict[str, np.ndarray], n: in
     lengths = arrays["lengths"]
     reader.check(arrays, letter_lengths=Column(np.int32, most=_MOST_LETTERS))
     letter_lengths = arrays["letter_lengths"]
-    n_letters = int(letter_lengths.sum(dtype=np.int64))
-    reader.check(arrays, letters=Column(np.uint8, (n_letters,)))
+    letter_count = int(letter_lengths.sum(dtype=np.int64))
+    reader.check(arrays, letters=Column(np.uint8, (letter_count,)))
     if letter_lengths.size not in (n, n + lengths.size):
         raise reader.unlike(f"letter_lengths: shape {letter_lengths.shape}")
     bounds = _offsets(letter_lengths[:n])
