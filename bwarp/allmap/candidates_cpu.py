@@ -12,7 +12,6 @@ import numpy as np
 from bwarp.allmap.histogram_cpu import base_sums, count_pieces, least_unmatched
 from bwarp.index.locate_cpu import check_hit
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes
-from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.uncounted import uncounted

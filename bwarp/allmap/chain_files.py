@@ -44,7 +44,7 @@ from bwarp.options.finding import MOST_MISMATCHES
 from bwarp.options.mapping import ALL, ALLMAP, MOST_EDITS
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.reads.stored_reads import chunk_tag, stored_reads
-from bwarp.reference import Reference, interval_at
+from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 

@@ -234,7 +234,7 @@ def test_a_reader_that_goes_away_is_not_an_error_message(run):
 def test_help_shows_examples_and_the_version_is_the_packages(run):
     rc, stdout, _ = run("--help")
     assert rc == 0
-    assert stdout.endswith("examples:\n  prog.py raise InputError\n")
+    assert "\nexamples:\n  prog.py raise InputError\n\nexit codes:\n  0 success, 1" in stdout
     assert run("--version") == (0, f"bwarp {__version__}\n", "")
 
 
