@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.alignment.device_batch_cuda import BLOCK, MEMORY_SHARE, blocks, free_bytes
+from bwarp.alignment.device_batch_cuda import BLOCK, MEMORY_SHARE, DeviceBatch, blocks
 from bwarp.alignment.follow_directions_cuda import put_run
 from bwarp.alignment.gatk_cpu import GatkAlignments, GatkParameters, check_overhang
 from bwarp.alignment.gatk_cuda import exact_occurrences, gatk_batch, gatk_costs
@@ -35,8 +35,11 @@ from bwarp.alignment.int32_kernel_cuda import MINUS_INFINITY, NO_END, end_number
 from bwarp.alignment.pair_tables_cuda import EndArrays, PairArrays
 from bwarp.alignment.pairs import DELETION, INSERTION, SOFT_CLIP, PairBatch, check_pairs
 from bwarp.errors import InputError
+from bwarp.gpu.available_memory import affordable
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
 from bwarp.gpu.kernel import kernel
+from bwarp.gpu.memory_pool import device_array, work_space
+from bwarp.gpu.transfers import to_gpu, to_host
 from bwarp.runtime.threads import bounded_ranges
 
 #: Threads of the widest block, and of the block that takes passes.
@@ -96,44 +99,49 @@ def gatk_alignments(
             f"a sequence has {longest:,} bases, but --algorithm run-lengths allows at most "
             f"{LONGEST:,}: use --algorithm band"
         )
-    batch = gatk_batch(pairs, threads)
+    with work_space():
+        return _aligned(gatk_batch(pairs, threads), parameters, overhang)
+
+
+def _aligned(batch: DeviceBatch, parameters: GatkParameters, overhang: str) -> GatkAlignments:
     costs = gatk_costs(parameters, overhang)
     outputs = exact_occurrences(batch, parameters, overhang)
-    ids = np.flatnonzero(outputs.query_ends.copy_to_host() == NO_END)
+    ids = np.flatnonzero(to_host([outputs.query_ends])[0] == NO_END)
     rows, columns = batch.queries.host_lengths, batch.references.host_lengths
     # If no cell was recorded, the alternate occurs exactly.
-    cells_of = np.zeros(pairs.count, np.int64)
+    cells_of = np.zeros(batch.count, np.int64)
     cells_of[ids] = (rows[ids].astype(np.int64) + columns[ids] - 1) * columns[ids]
     scores = (parameters.match, parameters.mismatch, parameters.gap_open, parameters.gap_extend)
     rules = RunRules(*map(np.int32, scores), costs.free[0], costs.free[1], costs.free[3])
-    run_counts, offsets_found = (cuda.device_array(pairs.count, np.int32) for _ in range(2))
-    counts, pieces = np.zeros(pairs.count, np.int64), []
+    run_counts, offsets_found = (device_array(batch.count, np.int32) for _ in range(2))
+    counts, pieces = np.zeros(batch.count, np.int64), []
     cells_before = np.append(0, np.cumsum(cells_of))
-    for first, last in bounded_ranges(cells_before, int(MEMORY_SHARE * free_bytes()) // 4):
+    most_cells = affordable(4 * int(cells_before[-1]), MEMORY_SHARE) // 4
+    for first, last in bounded_ranges(cells_before, most_cells):
         edges = cells_before[first : last + 1] - cells_before[first]
-        cells = RunCells(cuda.device_array(int(edges[-1]) + 1, np.uint32), cuda.to_device(edges))
-        slots = cuda.to_device(np.arange(first, last, dtype=np.int32))
-        block = block_threads(last - first, int(columns[first:last].max()))
         edge_stride = 4 * int(rows[first:last].max())
-        edge = cuda.device_array((last - first) * edge_stride, np.int32)
-        record_runs[last - first, block](
-            batch.arrays, slots, rules, cells, edge, edge_stride, outputs
-        )
-        jump = partial(
-            jump_back[blocks(last - first), BLOCK],
-            batch.references.lengths, slots, outputs, cells, costs.overhang,
-        )  # fmt: skip
-        nothing = cuda.device_array(1, np.int64), cuda.device_array(1, np.uint32)
-        jump(True, Jumps(run_counts, offsets_found, *nothing))
-        counts[first:last] = run_counts.copy_to_host()[first:last]
-        offsets = np.append(0, np.cumsum(counts[first:last]))
-        cigar = cuda.device_array(max(1, int(offsets[-1])), np.uint32)
-        jump(False, Jumps(run_counts, offsets_found, cuda.to_device(offsets), cigar))
-        pieces.append(cigar.copy_to_host()[: offsets[-1]])
+        block = block_threads(last - first, int(columns[first:last].max()))
+        with work_space():
+            starts, slots = to_gpu([edges, np.arange(first, last, dtype=np.int32)])
+            cells = RunCells(device_array(int(edges[-1]) + 1, np.uint32), starts)
+            edge = device_array((last - first) * edge_stride, np.int32)
+            record_runs[last - first, block](
+                batch.arrays, slots, rules, cells, edge, edge_stride, outputs
+            )
+            jump = partial(
+                jump_back[blocks(last - first), BLOCK],
+                batch.references.lengths, slots, outputs, cells, costs.overhang,
+            )  # fmt: skip
+            # First the numbers of runs, which say where each CIGAR begins.
+            jump(True, Jumps(run_counts, offsets_found, starts, cells.words))
+            counts[first:last] = to_host([run_counts])[0][first:last]
+            offsets = np.append(0, np.cumsum(counts[first:last]))
+            cigar = device_array(int(offsets[-1]), np.uint32)
+            jump(False, Jumps(run_counts, offsets_found, to_gpu([offsets])[0], cigar))
+            pieces += to_host([cigar])
     cigar_offsets = np.append(0, np.cumsum(counts)).astype(np.int64)
     cigar = np.concatenate([*pieces, np.empty(0, np.uint32)])
-    starts_found = offsets_found.copy_to_host()
-    return GatkAlignments(outputs.scores.copy_to_host(), starts_found, cigar_offsets, cigar)
+    return GatkAlignments(*to_host([outputs.scores, offsets_found]), cigar_offsets, cigar)
 
 
 @kernel
