@@ -279,9 +279,11 @@ def traceback_kernel(gatk):
                 index = int32(index - strip * tile)
                 thread = int32(index // rows)
                 start = first_column(int32(strip * tile - padding), m, n, band)
-                skewed = int64(strip) * width + column - 1 - start + thread
-                word = directions.words[direction_start + skewed * threads + thread]
-                direction = int32((word >> uint32(4 * (index - thread * rows))) & uint32(15))
+                # A gap starts within the band; lanes further left have nothing to read.
+                if column > start:
+                    skewed = int64(strip) * width + column - 1 - start + thread
+                    word = directions.words[direction_start + skewed * threads + thread]
+                    direction = int32((word >> uint32(4 * (index - thread * rows))) & uint32(15))
             # On a border a gap extends to the corner; a gap may also open at the border.
             if state == 0:
                 continues = row > 0 and column > 0 and direction & 3 == 0

@@ -175,6 +175,15 @@ def test_queries_of_several_tiles_and_strips(monkeypatch):
         check_against_oracle(pairs, SCHEMES["bwa"], mode)
 
 
+def test_a_traceback_looks_no_further_than_its_band(monkeypatch):
+    pretend(monkeypatch)
+    reference = np.random.default_rng(39).integers(0, 4, 57, dtype=np.uint8)
+    # A band of one column on either side, whose first row has a deletion in reach.
+    query = np.concatenate([reference[24:32], reference[33:]])
+    pairs = PairBatch(sequences_of([query]), sequences_of([reference]))
+    check_against_oracle(pairs, SCHEMES["bwa"], FITTING)
+
+
 @pytest.mark.parametrize("letters", [0, 9])
 def test_no_pairs(monkeypatch, letters):
     pretend(monkeypatch)
