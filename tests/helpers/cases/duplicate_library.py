@@ -18,11 +18,14 @@ HEADER = {
 READ = 40
 
 
-def write_library(path, seed: int, count: int, share: float, kinds=(0.7, 0.15, 0.1, 0.05)) -> None:
-    """Write templates, of which a share are copies of others.
+#: Shares of pairs, pairs with an unmapped mate, single reads and unmapped pairs.
+KINDS = (0.7, 0.15, 0.1, 0.05)
 
-    `kinds` are the shares of pairs, pairs with an unmapped mate, single reads and unmapped pairs.
-    """
+
+def write_library(
+    path, seed: int, count: int, share: float, kinds: tuple = KINDS, name: str = "r{}"
+) -> None:
+    """Write templates, of which a share are copies of others; `name` has a place for a number."""
     rng = np.random.default_rng(seed)
     header = pysam.AlignmentHeader.from_dict(HEADER)
     templates, records = [], []
@@ -38,7 +41,7 @@ def write_library(path, seed: int, count: int, share: float, kinds=(0.7, 0.15, 0
             kind = rng.choice(4, p=kinds)
             group, code = rng.integers(5), rng.integers(4)
             templates.append((ends, kind, group, code))
-        records += _records(rng, header, f"r{number}", ends, kind, group, code)
+        records += _records(rng, header, name.format(number), ends, kind, group, code)
     # As an aligner writes them, before they are sorted; equal positions stay in this order.
     unsorted = f"{path}.unsorted"
     with pysam.AlignmentFile(unsorted, "wb", header=header) as file:
