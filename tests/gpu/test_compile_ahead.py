@@ -101,8 +101,9 @@ def test_map_finds_its_kernels_for_many_reads_and_for_few():
     compiled = {kernel for kernel, _ in stated_types(int32_kernel_cuda)}
     for threads in (8, 32):
         assert int32_kernel_cuda.full_matrix_kernel(threads, True, False, False) in compiled
-    # The kernel of the traceback.
-    assert int32_kernel_cuda.full_matrix_kernel(4, True, False, True) in compiled
+    # The kernels of the directions of many pairs and of few.
+    for threads in (4, int32_kernel_cuda.WHOLE_BLOCK):
+        assert int32_kernel_cuda.full_matrix_kernel(threads, True, False, True) in compiled
 
 
 def test_the_slowest_is_compiled_first(monkeypatch):
