@@ -8,8 +8,9 @@ crosses a block boundary, each job copies its part.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import IO
 
@@ -61,6 +62,16 @@ class BlockWriter:
         self._stream_at = 0
         self._file_at = 0
         self._addresses: list[int] = []
+
+    @contextmanager
+    def after(self, header: bytes) -> Iterator["BlockWriter"]:
+        """Write the header on entry, and the waiting records on exit unless an error occurred."""
+        try:
+            self.write_header(header)
+            yield self
+            self.finish()
+        finally:
+            self.stop()
 
     def write_header(self, data: bytes) -> None:
         """Write the bytes before the records, in separate blocks."""

@@ -1,14 +1,10 @@
 """Writing files of sorted records: indexed BAM, CRAM or SAM.
 
 sorted records -+-> our BAM
-                '-> samtools view -> SAM or CRAM
+                '-> samtools view -> SAM, or pieces of CRAM (cram.py)
 """
 
-import errno
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,14 +13,14 @@ from typing import IO
 from bwarp.bam.bgzf import END_OF_FILE, read_bgzf
 from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.compression_engine import ON_HOST, STORED, STORED_BLOCKS, Compression
+from bwarp.bam.cram import CramWriter, cram_file
 from bwarp.bam.duplicates import DuplicateMarker
 from bwarp.bam.external_sort import merged, whole_records
 from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
 from bwarp.bam.index import IndexBuilder, index_ending
-from bwarp.errors import BwarpError
+from bwarp.bam.samtools import samtools
 from bwarp.options.mapping import CRAM_VERSIONS
 from bwarp.runtime.chunks import read_ahead
-from bwarp.runtime.signals import not_ended, undone_if_ended
 
 # --------------------------------------------------------------------------------------------------
 # BAM files: header, blocks, end marker, and optionally the index.
@@ -36,7 +32,7 @@ def bam_file(
 ) -> Iterator[BlockWriter]:
     """Write a BAM file of records in any order."""
     writer = BlockWriter(file, threads, compression)
-    with _ended(writer, header):
+    with writer.after(header_bytes(header)):
         yield writer
     file.write(END_OF_FILE)
 
@@ -49,7 +45,7 @@ def indexed_bam_file(
     index = IndexBuilder(header.lengths)
     with open(path, "wb") as file:
         writer = BlockWriter(file, threads, compression, index)
-        with _ended(writer, header):
+        with writer.after(header_bytes(header)):
             yield writer
         file.write(END_OF_FILE)
     path.with_name(path.name + index_ending(header.lengths)).write_bytes(
@@ -68,80 +64,12 @@ def bam_to_merge(made: Path, header: BamHeader, threads: int) -> Iterator[BlockW
 def uncompressed_bam(file: IO[bytes], header: BamHeader, threads: int) -> Iterator[BlockWriter]:
     """Write uncompressed BAM to a program that reads it."""
     writer = BlockWriter(file, threads, STORED)
-    with _ended(writer, header):
+    with writer.after(header_bytes(header)):
         yield writer
 
 
-@contextmanager
-def _ended(writer: BlockWriter, header: BamHeader) -> Iterator[None]:
-    """Write the header on entry, and the waiting records on exit unless an error occurred."""
-    try:
-        writer.write_header(header_bytes(header))
-        yield
-        writer.finish()
-    finally:
-        writer.stop()
-
-
 # --------------------------------------------------------------------------------------------------
-# Running samtools, from pysam, in a separate process with pipes.
-
-
-# pysam puts the output of samtools into its exception; the last line is passed on.
-_RUN = r"""
-import sys, pysam, pysam.samtools
-try:
-    getattr(pysam.samtools, sys.argv[1])(*sys.argv[2:], catch_stdout=False)
-except pysam.SamtoolsError as error:
-    said = str(error).partition("stderr=")[2].strip("b'\"").replace("\\n", "\n")
-    sys.exit(said.strip().splitlines()[-1])
-"""
-
-#: If samtools fails and the disk has less free space than this, the disk was full.
-_FULL = 1 << 16
-
-
-@contextmanager
-def samtools(
-    arguments: list[str], folder: Path, path: str, task: str = "make"
-) -> Iterator[subprocess.Popen]:
-    """Run samtools in a folder, with pipes to its standard input and output.
-
-    `path` is the file that it makes or reads, for error messages. Reference sequences of a CRAM
-    file are looked up only in the folder, by their checksums.
-    """
-    with ExitStack() as stack:
-        with not_ended():
-            process = subprocess.Popen(
-                [sys.executable, "-c", _RUN, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=folder,
-                env=os.environ | {"REF_CACHE": "%s", "REF_PATH": "%s"},
-            )
-            stack.enter_context(undone_if_ended(lambda: (process.kill(), process.wait())))
-        try:
-            yield process
-            process.stdin.close()
-        except BrokenPipeError:
-            # samtools exited early; its message says why.
-            pass
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            message = process.stderr.read().decode(errors="replace").strip()
-            process.wait()
-    if process.returncode:
-        if shutil.disk_usage(folder).free < _FULL:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-        reason = " ".join(message.split())[-200:] or f"exit code {process.returncode}"
-        raise BwarpError(f"{path}: samtools could not {task} the file ({reason})")
-
-
-#: htslib adapts CRAM compression to earlier blocks, so the output depends on the thread count.
-_CRAM_THREADS = "1"
+# Files of sorted records.
 
 
 @contextmanager
@@ -153,25 +81,22 @@ def sorted_file(
     compression: Compression = ON_HOST,
     *,
     cram_version: str = CRAM_VERSIONS[0],
-) -> Iterator[BlockWriter]:
+) -> Iterator[BlockWriter | CramWriter]:
     """Yield a writer for sorted records to the file `made`, which will be renamed to `path`."""
     if made.suffix == ".bam":
         with indexed_bam_file(made, header, threads, compression) as writer:
             yield writer
         return
-    arguments = ["view", "--no-PG", "-h", *_form(made, cram_version), "-o", made.name, "-"]
+    if made.suffix == ".cram":
+        with cram_file(made, header, threads, path, cram_version) as writer:
+            yield writer
+        return
+    arguments = ["view", "--no-PG", "-h", "-O", "sam", "-o", made.name, "-"]
     with (
         samtools(arguments, made.parent, path) as process,
         uncompressed_bam(process.stdin, header, threads) as writer,
     ):
         yield writer
-
-
-def _form(made: Path, cram_version: str) -> list[str]:
-    """Return the options of samtools for SAM or CRAM."""
-    if made.suffix == ".sam":
-        return ["-O", "sam"]
-    return ["-O", f"cram,version={cram_version}", "--write-index", "-@", _CRAM_THREADS]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ from bwarp.bam.fields import (
     XA,
     XS,
 )
-from bwarp.bam.sorted_file import samtools
+from bwarp.bam.samtools import samtools
 from bwarp.errors import InputError
 from bwarp.io.line_scan import find_byte
 from bwarp.io.names import put_bytes

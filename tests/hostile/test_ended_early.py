@@ -22,6 +22,7 @@ PROGRAMS = {
     "index": ("index_reference.py", "g.fa", "-o", "out/i"),
     "sorted bam": ("map_reads.py", "--index", "i", "-1", "r.fq", "-o", "out/o.bam", "--sort",
                    "--stats", "out/o.stats.json"),
+    "cram": ("map_reads.py", "--index", "i", "-1", "r.fq", "-o", "out/o.cram", "--sort"),
     "seeds": ("find_seeds.py", "--index", "i", "--queries", "r.fq", "-o", "out/o.tsv.gz",
               "-k", "20", "--mismatches", "1"),
     "parquet": ("find_mems.py", "--index", "i", "--queries", "r.fq", "-o", "out/o.parquet"),

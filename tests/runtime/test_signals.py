@@ -169,13 +169,28 @@ def test_a_signal_during_an_error_is_reported_alone(start):
     assert process.returncode == 130
 
 
-def test_helper_programs_also_end(start):
-    statements = (
-        "from bwarp.bam.sorted_file import samtools\n"
+HELPERS = {
+    "samtools": (
+        "from bwarp.bam.samtools import samtools\n"
         "import pathlib\n"
         "with samtools(['view', '-'], pathlib.Path('.'), 'o.sam') as helper:\n"
         "    say(str(helper.pid)); time.sleep(60)\n"
-    )
+    ),
+    "cram": (
+        "from bwarp.bam.cram import cram_file\n"
+        "from bwarp.bam.header import BamHeader\n"
+        "import pathlib\n"
+        "made, header = pathlib.Path('o.cram').absolute(), BamHeader(b'', (), ())\n"
+        "with cram_file(made, header, 2, 'o.cram', '3.0') as writer:\n"
+        "    helper = writer._encoders._begin()._process\n"
+        "    say(str(helper.pid)); time.sleep(60)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HELPERS)
+def test_helper_programs_also_end(start, what):
+    statements = HELPERS[what]
     process = start(statements.replace("say(", "say('begun'); say("))
     helper = int(process.stderr.readline())
     assert end(process, signal.SIGTERM)[0] == 143
