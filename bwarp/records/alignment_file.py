@@ -188,7 +188,7 @@ def _bam_or_sorted(
         made = folder.absolute() / f"out{Path(output.path).suffix}"
         if output.sort:
             if made.suffix == ".cram":
-                write_sequences(reference, output.reference_file, folder)
+                write_sequences(reference, output.reference_file, folder, threads)
                 header = naming_reference(header, output.reference_file)
             compression = output.compression
             version = output.cram_version or CRAM_VERSIONS[0]

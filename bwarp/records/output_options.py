@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -21,6 +21,7 @@ from bwarp.mapping.parameters import ALL, MappingParameters
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import AlignmentRecords
 from bwarp.reference import Reference, codes_between
+from bwarp.runtime.chunks import in_order
 
 _TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")
 
@@ -227,7 +228,16 @@ def naming_reference(header: BamHeader, fasta: str | None) -> BamHeader:
     return replace(header, text=b"".join(line + b"\n" for line in named))
 
 
-def write_sequences(reference: Reference, fasta: str | None, folder: Path) -> None:
+#: Letters of a contig that are in memory at a time.
+_LETTERS_A_BLOCK = 1 << 22
+
+#: Maximum number of contigs of a FASTA file in memory.
+_MOST_CONTIGS = 4
+
+
+def write_sequences(
+    reference: Reference, fasta: str | None, folder: Path, threads: int = 1
+) -> None:
     """Write the letters of every contig to ``folder/MD5``.
 
     Parameters
@@ -236,29 +246,37 @@ def write_sequences(reference: Reference, fasta: str | None, folder: Path) -> No
     fasta : str, optional
         Source of the letters; without it, all must be A, C, G, T or N.
     folder : Path
+    threads : int
+        Number of contigs that are written at the same time.
 
     Raises
     ------
     InputError
         If there are other letters, or the FASTA is another reference.
     """
-    sequences = _from_packed(reference) if fasta is None else _from_fasta(fasta)
+    if fasta is None:
+        sequences = _from_packed(reference)
+    else:
+        sequences, threads = _from_fasta(fasta), min(threads, _MOST_CONTIGS)
     waiting = dict(zip(reference.names, reference.md5, strict=True))
-    for name, letters in sequences:
-        checksum = waiting.pop(name, None)
-        if checksum is None:
-            continue
-        if hashlib.md5(letters, usedforsecurity=False).hexdigest() != checksum:
-            if fasta is None:
-                raise InputError(
-                    f"contig {name!r} has letters other than A, C, G, T and N, which the index "
-                    "does not keep: use --reference with the FASTA file that was indexed"
-                )
-            raise InputError(
-                f"{fasta}: contig {name!r} differs from that of the index: give the FASTA file "
-                "that was indexed"
-            )
-        (folder / checksum).write_bytes(letters)
+
+    def write(sequence: tuple[str, str, Iterable[np.ndarray]]) -> None:
+        name, checksum, parts = sequence
+        found = hashlib.md5(usedforsecurity=False)
+        with open(folder / checksum, "wb") as file:
+            for letters in parts:
+                found.update(letters)
+                file.write(letters)
+        if found.hexdigest() != checksum:
+            raise _other_letters(name, fasta)
+
+    wanted = (
+        (name, checksum, parts)
+        for name, parts in sequences
+        if (checksum := waiting.pop(name, None)) is not None
+    )
+    for _ in in_order(write, wanted, threads, waiting=0):
+        pass
     for name in waiting:
         raise InputError(
             f"{fasta}: contig {name!r} of the index is missing: give the FASTA file that was "
@@ -266,16 +284,34 @@ def write_sequences(reference: Reference, fasta: str | None, folder: Path) -> No
         )
 
 
-def _from_packed(reference: Reference) -> Iterator[tuple[str, np.ndarray]]:
-    starts = reference.contig_starts
-    for number, name in enumerate(reference.names):
-        yield name, _LETTERS[codes_between(reference, starts[number], starts[number + 1])]
+def _other_letters(name: str, fasta: str | None) -> InputError:
+    if fasta is None:
+        return InputError(
+            f"contig {name!r} has letters other than A, C, G, T and N, which the index does not "
+            "keep: use --reference with the FASTA file that was indexed"
+        )
+    return InputError(
+        f"{fasta}: contig {name!r} differs from that of the index: give the FASTA file that was "
+        "indexed"
+    )
 
 
-def _from_fasta(fasta: str) -> Iterator[tuple[str, np.ndarray]]:
+def _from_packed(reference: Reference) -> Iterator[tuple[str, Iterable[np.ndarray]]]:
+    for name, start, stop in zip(
+        reference.names, reference.contig_starts, reference.contig_starts[1:], strict=False
+    ):
+        yield name, _blocks_of(reference, start, stop)
+
+
+def _blocks_of(reference: Reference, start: int, stop: int) -> Iterator[np.ndarray]:
+    for at in range(start, stop, _LETTERS_A_BLOCK):
+        yield _LETTERS[codes_between(reference, at, min(at + _LETTERS_A_BLOCK, stop))]
+
+
+def _from_fasta(fasta: str) -> Iterator[tuple[str, Iterable[np.ndarray]]]:
     for batch in read_sequences(fasta, _UPPER_CASE):
         for number, name in enumerate(batch.names()):
-            yield name, batch.codes[batch.offsets[number] : batch.offsets[number + 1]]
+            yield name, [batch.codes[batch.offsets[number] : batch.offsets[number + 1]]]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -1,21 +1,27 @@
 """Read groups are header lines that samtools reads; the header has the command line."""
 
+import hashlib
 import os
 from dataclasses import replace
+from itertools import pairwise
 
+import numpy as np
 import pysam
 import pytest
 
 from bwarp import __version__
 from bwarp.errors import UsageError
 from bwarp.mapping.parameters import END_TO_END, mapping_parameters
+from bwarp.records import output_options
 from bwarp.records.output_options import (
     AlignmentOutput,
     mapping_program,
     may_write_on_gpu,
     parse_read_group,
     stays_on_gpu,
+    write_sequences,
 )
+from bwarp.reference import make_reference
 
 OUTPUT = AlignmentOutput("/home/me/o.bam", 1 << 20, read_group="@RG\tID:1", read_group_id=b"1")
 
@@ -138,3 +144,28 @@ def test_the_command_line_has_no_options_of_the_machine():
 def test_outputs_that_a_gpu_can_write_and_sort(path, changes, may_write, stays):
     output = replace(OUTPUT, path=path, **{"gpu_sort_bytes": 1 << 30} | changes)
     assert (may_write_on_gpu(output), stays_on_gpu(output)) == (may_write, stays)
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+@pytest.mark.parametrize("from_fasta", [False, True])
+def test_letters_of_contigs_are_in_files(tmp_path, monkeypatch, threads, from_fasta):
+    """Contigs of several blocks, two of which are equal."""
+    monkeypatch.setattr(output_options, "_LETTERS_A_BLOCK", 7)
+    codes = np.random.default_rng(3).integers(0, 5, 300).astype(np.uint8)
+    codes[100:150] = codes[50:100]
+    starts = np.array([0, 50, 100, 150, 157, 158, 300])
+    letters = [bytes(b"ACGTN"[code] for code in codes[a:b]) for a, b in pairwise(starts)]
+    sums = [hashlib.md5(text).hexdigest() for text in letters]
+    names = [f"c{number}" for number in range(len(letters))]
+    reference = make_reference(names, starts, codes, sums)
+    fasta = None
+    if from_fasta:
+        fasta = str(tmp_path / "g.fa")
+        with open(fasta, "wb") as file:
+            for name, text in zip(names, letters, strict=True):
+                file.write(b">%b\n%b\n" % (name.encode(), text.lower()))
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    write_sequences(reference, fasta, folder, threads)
+    found = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert found == dict(zip(sums, letters, strict=True))

@@ -83,7 +83,8 @@ def main(options):
     with private_folder(output) as folder:
         made = folder.absolute() / f"out{output.suffix}"
         if output.suffix == ".cram":
-            write_sequences(load_index(options.index).reference, options.reference, folder)
+            reference = load_index(options.index).reference
+            write_sequences(reference, options.reference, folder, options.threads)
         files = [file for files in units.values() for file in files]
         duplicates = None
         if options.mark_duplicates:
