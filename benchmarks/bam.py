@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Time SAM text, BAM records, sorting, compressing and indexing of mapped reads; and samtools.
+"""Time SAM text, BAM records, sorted BAM and CRAM with their indexes; and samtools.
 
     python benchmarks/bam.py -o benchmarks/results/bam_cpu.jsonl
 
@@ -9,12 +9,15 @@ several turns; samtools sorts and indexes the same records in the same run. Each
 line.
 """
 
+import hashlib
 import resource
 import shutil
 import statistics
 import subprocess
 import tempfile
 import time
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -24,17 +27,20 @@ from frame.results import overwrite
 
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.header import BamHeader
-from bwarp.bam.sorted_file import bam_file, indexed_bam_file
+from bwarp.bam.sorted_file import bam_file, sorted_file
 from bwarp.io.names import Names
 from bwarp.mapping.extension_cpu import Genome, both_strands, genome_of
 from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.primary_hits_cpu import PrimarySelection
+from bwarp.options.mapping import CRAM_VERSIONS
 from bwarp.reads.base_bits_cpu import copy_bases
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import ReadAlignments, ReadArrays, mapped_tables
 from bwarp.records.bam_records_cpu import bam_records, sam_records
+from bwarp.records.output_options import write_sequences
 from bwarp.records.record_layout import alignment_records
-from bwarp.reference import make_reference
+from bwarp.reference import Reference, make_reference
+from bwarp.sequence import decode
 
 LENGTH = 150
 READS_A_CHUNK = 1 << 16
@@ -52,7 +58,8 @@ def parse_options():
 
 
 def measure(options):
-    genome, names, header = simulated_genome(options.bases)
+    reference, names, header = simulated_genome(options.bases)
+    genome = genome_of(reference)
     rng = np.random.default_rng(1)
     tables = []
     for first in range(0, options.reads, READS_A_CHUNK):
@@ -62,7 +69,10 @@ def measure(options):
         tables.append(mapped_tables(genome, names, ReadArrays.of(chunk, both), records, GROUP))
     with tempfile.TemporaryDirectory() as work:
         # The first turn compiles if necessary.
-        turns = [one_turn(Path(work), options, header, tables) for _ in range(options.repeats + 1)]
+        turns = [
+            one_turn(Path(work), options, reference, header, tables)
+            for _ in range(options.repeats + 1)
+        ]
         turns = turns[1:]
     for step in turns[0]:
         wall, processor = (statistics.median(turn[step][i] for turn in turns) for i in (0, 1))
@@ -77,18 +87,22 @@ def measure(options):
         }
 
 
-def simulated_genome(bases: int) -> tuple[Genome, Names, BamHeader]:
+def simulated_genome(bases: int) -> tuple[Reference, Names, BamHeader]:
     rng = np.random.default_rng(20)
     starts = np.linspace(0, bases, CONTIGS + 1).astype(np.int64)
     names = [f"chr{number + 1}".encode() for number in range(CONTIGS)]
+    codes = rng.integers(0, 4, bases).astype(np.uint8)
+    sums = [
+        hashlib.md5(decode(codes[start:stop]), usedforsecurity=False).hexdigest()
+        for start, stop in pairwise(starts)
+    ]
     text = b"@HD\tVN:1.6\tSO:coordinate\n" + b"".join(
-        b"@SQ\tSN:%b\tLN:%d\n" % (name, length)
-        for name, length in zip(names, np.diff(starts), strict=True)
+        b"@SQ\tSN:%b\tLN:%d\tM5:%b\n" % (name, length, checksum.encode())
+        for name, length, checksum in zip(names, np.diff(starts), sums, strict=True)
     )
     header = BamHeader(text, tuple(names), tuple(np.diff(starts).tolist()))
-    codes = rng.integers(0, 4, bases).astype(np.uint8)
-    genome = genome_of(make_reference(names, starts, codes, ("",) * CONTIGS))
-    return genome, Names.of([name.decode() for name in names]), header
+    texts = [name.decode() for name in names]
+    return make_reference(texts, starts, codes, sums), Names.of(texts), header
 
 
 def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):
@@ -128,7 +142,7 @@ def simulated_pairs(rng, genome: Genome, n_pairs: int, first: int):
     return chunk, both_strands(chunk.codes, offsets), mapped, primary
 
 
-def one_turn(work: Path, options, header, tables) -> dict:
+def one_turn(work: Path, options, reference, header, tables) -> dict:
     """Return wall and CPU seconds and bytes of each step."""
     measured = {}
 
@@ -153,16 +167,21 @@ def one_turn(work: Path, options, header, tables) -> dict:
                 out.write(part.data, part.starts)
         return None, (work / "in.bam").stat().st_size
 
-    def in_order(most_bytes):
+    def in_order(most_bytes, ending="bam", version=CRAM_VERSIONS[0]):
         folder = work / "runs"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
+        made = folder / f"out.{ending}"
+        if ending == "cram":
+            write_sequences(reference, None, folder, options.threads)
         with RecordSorter(folder, header.contig_starts, most_bytes, options.threads) as sorter:
             for part in parts:
                 sorter.add(part)
-            with indexed_bam_file(work / "out.bam", header, options.threads) as writer:
+            with sorted_file(
+                made, header, options.threads, str(made), cram_version=version
+            ) as writer:
                 sorter.finish(writer)
-        return None, (work / "out.bam").stat().st_size
+        return None, made.stat().st_size
 
     def samtools(*arguments):
         subprocess.run(["samtools", *arguments, "-@", str(options.threads)], check=True)
@@ -175,6 +194,11 @@ def one_turn(work: Path, options, header, tables) -> dict:
     # The first sorted run takes two thirds of the memory.
     add("sorted, indexed BAM of records", lambda: in_order(2 * total))
     add("the same with memory for an eighth", lambda: in_order(total // 8))
+    for version in CRAM_VERSIONS:
+        add(
+            f"sorted, indexed CRAM {version} of records",
+            partial(in_order, 2 * total, "cram", version),
+        )
     if found("samtools"):
         output = ["-o", str(work / "theirs.bam"), str(work / "in.bam")]
         add("samtools sort -l 1", lambda: samtools("sort", "-l", "1", *output))
