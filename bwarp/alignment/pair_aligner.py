@@ -22,9 +22,9 @@ from bwarp.io.names import refuse_nameless
 from bwarp.options.aligning import FREE_ENDS, PAIRS
 
 #: With a GPU, a batch with at most this number of cells is aligned on the CPU if the backend is
-#: auto. A call takes 1.2 to 5 ms on an H100, however few the pairs, and one core aligns these cells
-#: in 2 to 3 ms (benchmarks/results, pairs_cpu.jsonl and pairs_h200.jsonl).
-FEW_CELLS = 12_000_000
+#: auto. A call takes 0.7 to 1 ms on an H100, however few the pairs, and one core aligns these cells
+#: in as long (benchmarks/results, pairs_cpu.jsonl and alignment_gpu.jsonl).
+FEW_CELLS = 1_500_000
 
 #: A vector of the CPU takes as long for one pair as for this number of pairs.
 _LANES = 32
