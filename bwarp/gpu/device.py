@@ -200,7 +200,12 @@ def _open_lock(path: Path) -> int:
 
 
 #: Subcommands that use a GPU for most of their work, with any options.
-_WITH_GPU = frozenset(("index", "map", "allmap", "seeds", "scan", "pairs", "search", "offtargets"))
+_WITH_GPU = frozenset(
+    (
+        "index", "map", "allmap", "seeds", "scan", "pairs", "search", "offtargets", "seed-reads",
+        "filter-candidates", "extend-candidates",
+    )
+)  # fmt: skip
 
 #: Options that disable the GPU.
 _WITHOUT_GPU = frozenset(
