@@ -63,7 +63,9 @@ def parse_options():
     parser.add_argument("--report", default="all", help="all, best or strata:X")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--backends", nargs="+", choices=("cpu", "cuda"), default=["cpu", "cuda"])
-    parser.add_argument("--job-threads", type=int, default=8, help="of a step, as in the rules")
+    parser.add_argument(
+        "--job-threads", type=int, help="of a step; by default as in the rules for several batches"
+    )
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--without-snakemake", action="store_true", help="even if it is installed")
     parser.add_argument("--compare", action="store_true", help="the records, not only the counts")
@@ -122,7 +124,7 @@ def runs_of(work, reference, reads, backend, options):
             "backend": backend,
             "gpu": gpu_name() if backend == "cuda" else "",
             "threads": options.threads,
-            "job_threads": min(options.job_threads, options.threads),
+            "job_threads": threads_of_job(options),
             "batch_size": size,
             "batches": -(-options.reads // size),
             "seconds": round(seconds, 2),
@@ -134,6 +136,12 @@ def runs_of(work, reference, reads, backend, options):
             "steps": {step: round(taken, 2) for step, taken in steps.items()},
             "loci": counts["loci"],
         }
+
+
+def threads_of_job(options) -> int:
+    if options.job_threads:
+        return min(options.job_threads, options.threads)
+    return max(1, min(8, options.threads // 2))
 
 
 def search_flags(options) -> tuple:
@@ -183,7 +191,7 @@ class Jobs:
 
     def __init__(self, index, backend, options):
         self.index, self.backend, self.options = index, backend, options
-        self.threads = min(options.job_threads, options.threads)
+        self.threads = threads_of_job(options)
         self.seconds: dict[str, float] = {}
         self.processor_seconds: dict[str, float] = {}
         self._counting, self._gpu = threading.Lock(), threading.Lock()
@@ -243,7 +251,7 @@ def by_rules(work, reference, reads, backend, size, options):
         sys.executable, "-m", "snakemake", "--quiet", "all", "--snakefile",
         CHECKOUT / "Snakefile", "--directory", flow, "--configfile", flow / "mine.yaml",
         "--resources", "gpu=1", "--cores", options.threads, "--set-threads",
-        *(f"{step}={options.job_threads}" for step in STEPS), "--",
+        *(f"{step}={threads_of_job(options)}" for step in STEPS), "--",
     ]  # fmt: skip
     if not index.exists():
         run_program([*command, "index"])

@@ -1,8 +1,8 @@
 # Find every locus of reads with few edits by a chain of steps, each of which takes a batch of reads
 # from one file to the next. On a cluster, the steps of a batch are one job (`group`), and many
-# batches are searched at once. On one machine with more than 8 cores, steps of several batches run
-# at once: a GPU searches a batch while cores locate and write others. The output is identical to
-# what find_alignments.py writes for a unit.
+# batches are searched at once. On one machine, steps of several batches run at once: one computes
+# while another starts, and a GPU searches a batch while cores locate and write others. The output
+# is identical to what find_alignments.py writes for a unit.
 
 from bwarp.options.mapping import LOCI_ALIGNED, LOCI_SEARCHED, SCORES
 
@@ -94,7 +94,7 @@ rule seed_reads:
         group_of_batch
     conda:
         environment
-    threads: 8
+    threads: batch_threads
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
@@ -129,7 +129,7 @@ rule locate_seeds:
         group_of_batch
     conda:
         CPU_ENVIRONMENT
-    threads: 8
+    threads: batch_threads
     resources:
         mem_mb=search_memory_mb,
         runtime=batch_minutes,
@@ -159,7 +159,7 @@ rule filter_candidates:
         group_of_batch
     conda:
         environment
-    threads: 8
+    threads: batch_threads
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
@@ -194,7 +194,7 @@ rule extend_candidates:
         group_of_batch
     conda:
         environment
-    threads: 8
+    threads: batch_threads
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
@@ -259,7 +259,7 @@ rule write_alignments:
         group_of_writing
     conda:
         CPU_ENVIRONMENT
-    threads: 8
+    threads: batch_threads
     resources:
         mem_mb=map_memory_mb,
         runtime=batch_minutes,

@@ -92,6 +92,17 @@ def batch_minutes(wildcards, attempt, threads):
     return attempt * (5 + round(size / 170 * 4e3 * reference_mb() / 1e3 / threads / 60))
 
 
+def batch_threads(wildcards):
+    """Return the cores of a step of a batch: 8, or half of those of this machine if that is fewer
+    and the unit has several batches. While a step of one batch starts, another one computes.
+    """
+    batch = "results/allmap/batches/{sample}/{unit}/1.reads".format(**wildcards)
+    cores = workflow.resource_settings.cores
+    if not cores or not jobs_run_here() or not os.path.isfile(seen_here(path_here(batch))):
+        return 8
+    return max(1, min(8, cores // 2))
+
+
 def merging_minutes(wildcards, input, attempt):
     """Return time to merge files; the slowest format is gz, at 20 MB/s."""
     return attempt * (10 + round(input.size_mb / 20 / 60))
