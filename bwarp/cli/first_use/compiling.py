@@ -191,8 +191,8 @@ def _is_missing(one: ListedFunction) -> bool:
 
 def _work(lines: Iterable[str]) -> None:
     """Compile the functions read from the input, and print the processor seconds of each."""
-    # Compiling allocates much and leaves few cycles: collecting would take a fifth of the time.
-    gc.set_threshold(1_000_000)
+    # Compiling allocates much and leaves few cycles: collecting would only take time.
+    gc.disable()
     leave_inner_functions_to_callers()
     compilers = {"function": _compile_function, "kernel": _compile_kernel}
     for line in lines:
