@@ -25,7 +25,6 @@ from bwarp.io.fastx import lone_return_error, not_fasta_error
 from bwarp.io.line_scan import SLACK, count_byte, encode_line, find_byte, letter_table
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
-from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, CODE_OF_BYTE, pack, unpack
 
 #: SA rows and genome positions are 32-bit numbers.
@@ -328,13 +327,12 @@ def _letter_error(path, line: int, letter: bytes, begins_line: bool, names: list
     return InputError(f"{start}{shown!r} is not a nucleotide letter (IUPAC)")
 
 
-@compiled
+@compiled(counted=False)
 def interval_at(starts, position):
     """Return the number of the contig or segment at a position, given the start of each.
 
     It is -1 before the first one. `np.searchsorted` would take much longer to compile.
     """
-    starts = uncounted(starts)
     low, high = np.int64(0), starts.size
     while low < high:
         middle = (low + high) >> 1

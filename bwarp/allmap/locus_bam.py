@@ -53,7 +53,6 @@ from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import joined_stretches
 from bwarp.runtime.timeline import on_timeline
-from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.seed_tables import sibling
 
 # Loci as BAM records: one per locus, and one for each read without loci.
@@ -119,10 +118,10 @@ def _rows_of(ranks: LocusRanks, in_tag: bool) -> _Rows:
     return rows
 
 
-@compiled
+@compiled(counted=False)
 def _list_rows(ranks, rows):
     """List the primary locus of each read, then those that precede it and those that follow it."""
-    ranks, (reads, loci, numbers, first_rows) = uncounted((ranks, rows))
+    reads, loci, numbers, first_rows = rows
     for read in range(first_rows.size - 1):
         first, last = first_rows[read], first_rows[read + 1]
         first_locus, primary = ranks.first_loci[read], ranks.primary[read]
@@ -197,10 +196,10 @@ def _records_of(
     )
 
 
-@compiled
+@compiled(counted=False)
 def _fill_records(given, rows, contig_starts, columns):
     """Fill the columns of single reads."""
-    given, (reads, loci, _, first_rows), columns = uncounted((given, rows, columns))
+    reads, loci, _, first_rows = rows
     for row in range(reads.size):
         locus, is_primary = loci[row], row == first_rows[reads[row]]
         columns.flags[row] = 0 if is_primary else SECONDARY
@@ -218,13 +217,12 @@ def _fill_records(given, rows, contig_starts, columns):
         columns.scores[row] = given.scores[locus]
 
 
-@compiled
+@compiled(counted=False)
 def _name_mates(given, rows, contig_starts, rows_of_loci, columns):
     """Fill the columns that name mates: the other locus of a proper pair, or the mate's primary
     record. A read without a locus is at the position of its mate.
     """
-    given, columns = uncounted((given, columns))
-    reads, loci, _, first_rows = uncounted(rows)
+    reads, loci, _, first_rows = rows
     for row in range(reads.size):
         if loci[row] >= 0:
             rows_of_loci[loci[row]] = row
@@ -305,9 +303,8 @@ def _tags_of(tables: _TagTables) -> RecordTags:
     return RecordTags(no_group, False, no_sums, out[: offsets[-1]], offsets, np.arange(n_rows))
 
 
-@compiled
+@compiled(counted=False)
 def _put_tags(tables, out, offsets):
-    tables, out = uncounted((tables, out))
     (
         rows, n_loci, searched, best, others, listed, strands, locus_edits, alignments, contigs,
         contig_starts, group,

@@ -170,10 +170,9 @@ def _hash(number):
     return number ^ (number >> np.uint64(31))
 
 
-@compiled
+@compiled(counted=False)
 def _weigh(loci, weights, ranks):
     """Compute the mapping quality of the primary locus of each read."""
-    loci, weights, ranks = uncounted((loci, weights, ranks))
     order, first_loci, primary, _, _, qualities = ranks
     for read in range(primary.size):
         first, last = first_loci[read], first_loci[read + 1]

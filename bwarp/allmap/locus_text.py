@@ -30,7 +30,6 @@ from bwarp.records.paf_records import PafColumns, put_columns
 from bwarp.records.record_text import begin_tag, put_cigar, put_integer
 from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.seed_tables import sibling
 
 TSV, PAF = 0, 1
@@ -98,9 +97,8 @@ def _room(found: FoundChunk, contigs: Names) -> np.ndarray:
     return np.empty(int(names.sum()) + len(reads) * line + operations, np.uint8)
 
 
-@compiled
+@compiled(counted=False)
 def _write(is_paf, is_scored, tables, out):
-    tables, out = uncounted((tables, out))
     of_chunk, contigs, contig_starts, reads, strands, locus_edits, numbers, alignments = tables
     ends_a_template, offsets, text, names, _, _ = of_chunk
     cigar_offsets, cigar, starts, ends, distances, scores = alignments

@@ -257,10 +257,9 @@ def _count(loci, insert, strata, counts, most_edits):
             counts[template] += with_edits[edits]
 
 
-@compiled
+@compiled(counted=False)
 def _list(loci, insert, offsets, most_edits, one, two):
     """List the loci of the proper pairs of each template that is within the limit."""
-    loci = uncounted(loci)
     firsts, strands, starts, distances = loci.firsts, loci.strands, loci.starts, loci.distances
     for template in range(most_edits.size):
         at = offsets[template]

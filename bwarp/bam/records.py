@@ -10,7 +10,6 @@ import numpy as np
 
 from bwarp.bam.fields import FIXED_BYTES, SIZE_BYTES
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.uncounted import uncounted
 
 
 @dataclass(frozen=True)
@@ -39,17 +38,17 @@ class Records:
 # With unsigned indexes, LLVM merges the byte stores below into one.
 
 
-@compiled(forceinline=True)
+@compiled(counted=False, forceinline=True)
 def put_int16(out, at, number):
-    out, to, number = uncounted(out), np.uint64(at), np.int64(number)
+    to, number = np.uint64(at), np.int64(number)
     out[to] = number & 255
     out[to + np.uint64(1)] = number >> 8 & 255
     return at + 2
 
 
-@compiled(forceinline=True)
+@compiled(counted=False, forceinline=True)
 def put_int32(out, at, number):
-    out, to, number = uncounted(out), np.uint64(at), np.int64(number)
+    to, number = np.uint64(at), np.int64(number)
     out[to] = number & 255
     out[to + np.uint64(1)] = number >> 8 & 255
     out[to + np.uint64(2)] = number >> 16 & 255
@@ -57,7 +56,7 @@ def put_int32(out, at, number):
     return at + 4
 
 
-@compiled(forceinline=True)
+@compiled(counted=False, forceinline=True)
 def put_int64(out, at, number):
     return put_int32(out, put_int32(out, at, number), number >> 32)
 

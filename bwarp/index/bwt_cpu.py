@@ -8,7 +8,6 @@ from bwarp.index.suffix_array_cpu import sample_suffixes, suffixes_in_order
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.threads import for_each_range
-from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
 #: Rows whose bits share a word.
@@ -60,10 +59,9 @@ def make_bwt(
     return BWT(blocks, separator_rows, first_rows_of(counts), text_start), sampled
 
 
-@compiled
+@compiled(counted=False)
 def _fill_blocks(text, first, positions, blocks, segment_rows, start, stop):
     """Set the bits of groups of 32 rows, counted from the group of the piece's first row."""
-    text, positions, blocks, segment_rows = uncounted((text, positions, blocks, segment_rows))
     groups_a_block = (blocks.shape[1] - COUNT_WORDS) // 2
     for group in range(first // GROUP + start, first // GROUP + stop):
         low, high = np.uint32(0), np.uint32(0)
@@ -141,13 +139,12 @@ def prefix_table(text: PackedText, prefix_length: int) -> np.ndarray:
     return table
 
 
-@compiled
+@compiled(counted=False)
 def _count_kmers(text, k, counts, table):
     """Count every k-mer, and, in column 0 of the table, every short suffix under its k-mer with A.
 
     Counts are separate from the table, because half the memory is twice as often in the cache.
     """
-    text, counts, table = uncounted((text, counts, table))
     mask = (1 << (2 * k)) - 1
     start = 0
     for separator in text.separators:

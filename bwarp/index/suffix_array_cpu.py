@@ -513,9 +513,8 @@ def _sort_side_by_side(
     run_together([partial(sort, *task) for task in tasks], threads)
 
 
-@compiled
+@compiled(counted=False)
 def _sort_each(text, sample, positions, rows, depth, space):
-    text, sample, positions, rows, space = uncounted((text, sample, positions, rows, space))
     for i in range(rows.size - 1):
         if rows[i + 1] > rows[i] + 1:
             sort_suffixes(text, sample, positions[rows[i] : rows[i + 1]], depth, space)
@@ -632,10 +631,9 @@ def sample_suffixes(text: PackedText, threads: int = 1, period: int = PERIOD) ->
     return sample
 
 
-@compiled
+@compiled(counted=False)
 def _find_ties(text, positions, length, tied, start, stop):
     """Mark the suffixes that share their first symbols with the previous one."""
-    text, positions, tied = uncounted((text, positions, tied))
     for i in range(max(start, 1), stop):
         tied[i] = _share(text, np.int64(positions[i - 1]), np.int64(positions[i]), length)
 

@@ -553,10 +553,12 @@ def _split_fastq(data, starts, feeds, table, offsets, step, codes, qualities):
             return bad, _BAD_LETTER
         if data[plus] != 43:
             return plus, _NO_PLUS
-        if plus_stop > plus + 1 and not np.array_equal(
-            data[begin + 1 : name_stop], data[plus + 1 : plus_stop]
-        ):
-            return plus, _PLUS_NAME_DIFFERS
+        if plus_stop > plus + 1:
+            differs = plus_stop - plus != name_stop - begin
+            for i in range(1, 1 if differs else plus_stop - plus):
+                differs = differs or data[begin + i] != data[plus + i]
+            if differs:
+                return plus, _PLUS_NAME_DIFFERS
         # There is room for as many qualities as bases.
         room = min(quality_stop, quality + bases_stop - bases)
         behind = load(qualities, end)

@@ -9,7 +9,6 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 from bwarp.runtime.compiled_code import compiled, read_only
-from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # Writing numbers and bytes into an array of text, in compiled code.
@@ -23,10 +22,9 @@ from bwarp.runtime.uncounted import uncounted
 MOST_DIGITS = 20
 
 
-@compiled
+@compiled(counted=False)
 def put_bytes(out, at, source, start, stop):
     """Copy ``source[start:stop]``."""
-    out, source = uncounted((out, source))
     # LLVM only vectorises the copy with unsigned indexes.
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64(stop - start)):
@@ -34,9 +32,8 @@ def put_bytes(out, at, source, start, stop):
     return at + stop - start
 
 
-@compiled
+@compiled(counted=False)
 def _put_digits(out, at, number, width):
-    out = uncounted(out)
     value = number
     if value < 0:
         out[at] = 45
@@ -57,16 +54,15 @@ def _put_digits(out, at, number, width):
     return at + digits
 
 
-@compiled(forceinline=True)
+@compiled(counted=False, forceinline=True)
 def put_number(out, at, number, width=1):
     """Write an integer in decimal digits, padded with blanks on the left to a width."""
     return _put_digits(out, at, np.int64(number), np.int64(width))
 
 
-@compiled(forceinline=True)
+@compiled(counted=False, forceinline=True)
 def put_field(out, at, number, ending, width=1):
     """Write an integer, and the byte that ends its column."""
-    out = uncounted(out)
     at = put_number(out, at, number, width)
     out[at] = ending
     return at + 1
@@ -164,7 +160,7 @@ def _keep_first_words(text, bounds):
         bounds[i, 1] = stop
 
 
-@compiled
+@compiled(counted=False)
 def put_name(out, at, names, number):
     """Write a name; return where it ends."""
     return put_bytes(out, at, names.text, names.bounds[number, 0], names.bounds[number, 1])

@@ -63,7 +63,6 @@ from bwarp.runtime.simd import (
     subtract,
 )
 from bwarp.runtime.timeline import on_timeline
-from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # The best stretch of a diagonal, found from mismatch to mismatch; both engines use these rules.
@@ -370,14 +369,13 @@ def _pass_several(sums, end, n, costs):
     return Sums(end, total, begin, begin_sum, max(sums.open + more, np.int64(0)), sums.highest)
 
 
-@compiled
+@compiled(counted=False)
 def score_diagonals(genome, both, offsets, candidates, costs, scored, raw_scores):
     """Write the row of each candidate from its main diagonal, 64 bases of the genome at a time.
 
     Many candidates are random beyond their seeds: all mismatches before the next sufficiently long
     run of matches are passed at once.
     """
-    genome, both, candidates = uncounted((genome, both, candidates))
     blocks, contig_starts = genome.blocks, genome.contig_starts
     # Up to this number, matches do not outweigh a mismatch.
     short = min(-costs.mismatch // costs.match, np.int64(64))
@@ -469,10 +467,9 @@ def put_gapped(scored, candidates, i, found, largest_gap, whole, match):
         put_row(scored, row, fields)
 
 
-@compiled
+@compiled(counted=False)
 def _take_better(unsure, ends, raw_scores, candidates, costs, scored):
     """Replace stretches by alignments that score more than any stretch, and so have a gap."""
-    candidates, scored = uncounted((candidates, scored))
     scores, query_ends, reference_ends = ends
     whole = costs.clip == NEVER_CLIP
     for j in range(unsure.size):
@@ -578,6 +575,11 @@ def _far_scores(blocks, both, read, right, shift, costs, last, far):
         score += _score(blocks, both, read, t, right, shift, costs)
         far[t] = score
     return outer
+
+
+def space_for_gaps(offsets: np.ndarray) -> np.ndarray:
+    """Return the space that `best_gap` needs for reads of these offsets."""
+    return np.empty((2, int(np.diff(offsets).max(initial=0)) + 1), np.int64)
 
 
 @compiled

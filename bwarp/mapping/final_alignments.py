@@ -31,10 +31,11 @@ from bwarp.mapping.extension_cpu import (
     least_clipped,
     on_diagonal,
     scoring_of,
+    space_for_gaps,
     window_sequences,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from bwarp.mapping.scored_hits_cpu import ScoredHits, longest_between
+from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes, prefetch_bases, shifted, turned
 from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
@@ -358,7 +359,9 @@ def align_hits(
         np.zeros(n + 1, np.int64), np.empty(0, np.uint32),
     )  # fmt: skip
     _as_scored(hits, selected, mapped)
-    rows = _rows_with_gaps(genome, both, offsets, hits, selected, end_costs(parameters))
+    rows = np.empty(n, np.int64)
+    costs = end_costs(parameters)
+    rows = rows[: _rows_with_gaps(genome, both, offsets, hits, selected, costs, rows)]
     found, ends_on = NOTHING, rows
     if rows.size:
         found, ends_on = _align_with_gaps(
@@ -377,10 +380,9 @@ def gapless_alignments(hits: ScoredHits, rows: np.ndarray) -> MappedReads:
     )  # fmt: skip
 
 
-@compiled
+@compiled(counted=False)
 def _as_scored(hits, selected, mapped):
     """Return rows as their hits were scored, without CIGARs."""
-    hits, mapped = uncounted((hits, mapped))
     for row in range(selected.size):
         hit = selected[row]
         if hit >= 0:
@@ -390,12 +392,11 @@ def _as_scored(hits, selected, mapped):
             mapped.scores[row] = hits.scores[hit]
 
 
-@compiled
-def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
-    """Return the rows whose alignments have gaps, or may have gaps near an end."""
-    genome, both, hits = uncounted((genome, both, hits))
+@compiled(counted=False)
+def _rows_with_gaps(genome, both, offsets, hits, selected, costs, rows):
+    """List the rows whose alignments have gaps, or may have gaps near an end; return their
+    number."""
     blocks, contig_starts = genome.blocks, genome.contig_starts
-    rows = np.empty(selected.size, np.int64)
     n_losing = _rows_that_lose(offsets, hits, selected, costs, rows)
     n = 0
     for i in range(n_losing):
@@ -419,7 +420,7 @@ def _rows_with_gaps(genome, both, offsets, hits, selected, costs):
                 continue
         rows[n] = rows[i]
         n += 1
-    return rows[:n].copy()
+    return n
 
 
 @compiled(forceinline=True)
@@ -505,8 +506,9 @@ def _align_with_gaps(
 ) -> tuple[MappedReads, np.ndarray]:
     """Return the alignments, and the diagonal on which each ends."""
     strands = hits.strands[hit]
-    window_starts, window_ends = _windows(
-        genome.contig_starts, offsets, hits, hit, parameters.largest_gap
+    window_starts, window_ends = np.empty((2, hit.size), np.int64)
+    _windows(
+        genome.contig_starts, offsets, hits, hit, parameters.largest_gap, window_starts, window_ends
     )
     queries, windows = window_sequences(
         genome, both, offsets, hits.reads[hit], strands, window_starts, window_ends
@@ -562,11 +564,9 @@ def window_of(start, end, low, high, length, largest_gap):
     return max(start - wider, low), min(end + wider, high)
 
 
-@compiled
-def _windows(contig_starts, offsets, hits, hit, largest_gap):
-    """Return starts and ends of the windows of hits."""
-    hits = uncounted(hits)
-    starts, ends = np.empty(hit.size, np.int64), np.empty(hit.size, np.int64)
+@compiled(counted=False)
+def _windows(contig_starts, offsets, hits, hit, largest_gap, starts, ends):
+    """Write starts and ends of the windows of hits."""
     for i in range(hit.size):
         start, read = hits.window_starts[hit[i]], hits.reads[hit[i]]
         contig = interval_at(contig_starts, start)
@@ -574,7 +574,6 @@ def _windows(contig_starts, offsets, hits, hit, largest_gap):
             start, hits.window_ends[hit[i]], contig_starts[contig], contig_starts[contig + 1],
             offsets[read + 1] - offsets[read], largest_gap,
         )  # fmt: skip
-    return starts, ends
 
 
 def _with_sentinels(sequences: Sequences, sentinel: int) -> Sequences:
@@ -658,7 +657,8 @@ def across_long_gaps(
         return mapped
     costs = gap_costs(parameters)
     gaps = np.empty((2 * mapped.positions.size, 6), np.int64)
-    gaps = gaps[: _find_gaps(genome, both, offsets, mapped, costs, gaps)]
+    space = space_for_gaps(offsets)
+    gaps = gaps[: _find_gaps(genome, both, offsets, mapped, costs, space, gaps)]
     if not len(gaps):
         return mapped
     joined = mapped._replace(
@@ -673,13 +673,11 @@ def across_long_gaps(
     return joined
 
 
-@compiled
-def _find_gaps(genome, both, offsets, mapped, costs, gaps):
+@compiled(counted=False)
+def _find_gaps(genome, both, offsets, mapped, costs, space, gaps):
     """Write a row per clipped end with a gap before it; return their number."""
-    genome, both, mapped, gaps = uncounted((genome, both, mapped, gaps))
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least = least_clipped(costs)
-    space = np.empty((2, longest_between(offsets) + 1), np.int64)
     n_found = 0
     for row in range(mapped.positions.size):
         length = offsets[row + 1] - offsets[row]

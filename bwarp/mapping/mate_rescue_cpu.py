@@ -9,18 +9,19 @@ any other. Every hit of the anchor close to its best one is tried, so that a mat
 found at each possible locus.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.insert_size import InsertSize, five_prime, mate_window
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.scored_hits_cpu import ScoredHits, longest_between
+from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.mapping.seeds_cpu import Candidates, candidates_of
 from bwarp.reads.base_bits_cpu import SLACK, put_bases
 from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
-from bwarp.runtime.uncounted import uncounted
 
 #: Length of a k-mer.
 KMER = 8
@@ -40,9 +41,14 @@ def rescue_candidates(
 ) -> Candidates:
     """Find at most one candidate for every good hit of the mate that has no partner yet."""
     found = np.empty((len(hits.reads), 6), np.int64)
+    longest, n_diagonals = int(np.diff(offsets).max(initial=0)), insert.highest - insert.lowest + 1
+    space = _Space(
+        np.zeros(1 << (2 * KMER), np.int32), np.zeros(longest, np.int32),
+        np.zeros(n_diagonals, np.int32), np.empty(n_diagonals + longest + SLACK, np.uint8), found,
+    )  # fmt: skip
     n_found = _find_mates(
         genome, both, offsets, hits, insert, parameters.rescue_margin, parameters.hopeless_margin,
-        found,
+        space,
     )  # fmt: skip
     found = found[:n_found]
     found = found[np.argsort(found[:, 0], kind="stable")]
@@ -50,16 +56,25 @@ def rescue_candidates(
     return candidates_of(found, nothing, nothing, np.zeros(2, np.int64))
 
 
-@compiled
-def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, found):
-    genome, both, hits, found = uncounted((genome, both, hits, found))
+class _Space(NamedTuple):
+    """Space to search for mates, and the candidates found.
+
+    ``heads[kmer]`` is 1 + the last position of the k-mer in the read, ``before`` 1 + the one before
+    it; `counts` is per diagonal.
+    """
+
+    heads: np.ndarray
+    before: np.ndarray
+    counts: np.ndarray
+    window: np.ndarray
+    found: np.ndarray
+
+
+@compiled(counted=False)
+def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, space):
     contig_starts, lowest, highest = genome.contig_starts, insert.lowest, insert.highest
+    heads, before, counts, window, found = space
     n_found = 0
-    # heads[kmer] is 1 + the last position of the k-mer in the read, before[] 1 + the one before it.
-    heads = np.zeros(1 << (2 * KMER), np.int32)
-    before = np.zeros(longest_between(offsets), np.int32)
-    counts = np.zeros(highest - lowest + 1, np.int32)
-    window = np.empty(highest - lowest + before.size + SLACK, np.uint8)
     for anchor in range(offsets.size - 1):
         mate = anchor ^ 1
         length = offsets[mate + 1] - offsets[mate]
@@ -106,8 +121,8 @@ def _find_mates(genome, both, offsets, hits, insert, margin, hopeless_margin, fo
             diagonal, count = _best_diagonal(window, n, low - start, heads, before, counts)
             diagonal += start
             if count >= LEAST_KMERS:
-                found[n_found, 0], found[n_found, 1], found[n_found, 2:5] = mate, strand, diagonal
-                found[n_found, 5] = count
+                found[n_found, 0], found[n_found, 1], found[n_found, 5] = mate, strand, count
+                found[n_found, 2] = found[n_found, 3] = found[n_found, 4] = diagonal
                 n_found += 1
         if listed >= 0:
             base = offsets[mate] + (both.size // 2 if listed else 0)
@@ -140,7 +155,8 @@ def _list_kmers(both, base, length, heads, before, enter):
 def _best_diagonal(window, n, low, heads, before, counts):
     """Return the diagonal of n, from `low` on, with most k-mers in common, the first of equals, and
     the number of k-mers."""
-    counts[:] = 0
+    for i in range(counts.size):
+        counts[i] = 0
     kmer, clean = np.uint32(0), 0
     best, best_count = np.int64(-1), np.int32(0)
     for at in range(n):

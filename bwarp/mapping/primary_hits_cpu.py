@@ -366,10 +366,9 @@ def select(hits, reads, scores, read, hit, primary):
     return best_penalised
 
 
-@compiled
+@compiled(counted=False)
 def select_unpaired(hits, reads, scores, primary):
     """Select the best hit of every read that is not in a proper pair."""
-    hits, reads, primary = uncounted((hits, reads, primary))
     for read in range(hits.offsets.size - 1):
         begin, end = hits.offsets[read], hits.offsets[read + 1]
         if primary.proper[read] or begin == end or hits.scores[begin] < scores.least:

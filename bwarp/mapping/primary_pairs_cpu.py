@@ -44,7 +44,6 @@ from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.timeline import on_timeline
-from bwarp.runtime.uncounted import uncounted
 
 #: Added to the first bases of hits on the reverse strand, to sort them after all others.
 _REVERSE = 1 << 40
@@ -136,10 +135,8 @@ def _first_from(positions, n, position):
     return first + np.int64(positions[first] < position)
 
 
-@compiled
+@compiled(counted=False)
 def _select_pairs(hits, reads, scores, contig_starts, insert, likely, space, primary):
-    hits, reads, contig_starts = uncounted((hits, reads, contig_starts))
-    likely, primary, space = uncounted((likely, primary, space))
     positions, rows, penalised_b, firsts = space[0], space[1], space[2], space[3]
     match, clip = scores.match, scores.clip
     for a in range(0, hits.offsets.size - 1, 2):

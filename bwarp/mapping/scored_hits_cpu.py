@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.uncounted import uncounted
 
 #: Numbers per row, and the index of each.
 FIELDS = 8
@@ -67,7 +66,8 @@ def merge(hits: ScoredHits, more: ScoredHits) -> ScoredHits:
     if len(more.reads) == 0:
         return hits
     merged = _empty(len(hits.reads) + len(more.reads), len(hits.offsets))
-    return _first(merged, _merge(hits, more, merged))
+    longest = int((np.diff(hits.offsets) + np.diff(more.offsets)).max(initial=0))
+    return _first(merged, _merge(hits, more, _row_space(longest), merged))
 
 
 def joined(parts: Sequence[ScoredHits]) -> ScoredHits:
@@ -124,7 +124,8 @@ def ranked(
         Concatenated rows.
     """
     hits = _empty(len(strands), len(offsets))
-    return _first(hits, _rank(offsets, strands, scored, least_score, hits))
+    kept = np.empty(int(np.diff(offsets).max(initial=0)), np.int64)
+    return _first(hits, _rank(offsets, strands, scored, least_score, kept, hits))
 
 
 def _empty(n: int, n_offsets: int) -> ScoredHits:
@@ -218,12 +219,10 @@ def _put_hit(hits, at, read, strand, scored, row):
     hits.window_ends[at] = scored[row + WINDOW_END]
 
 
-@compiled
-def _rank(offsets, strands, scored, least, hits):
-    """Write every read's hits in order; return their number."""
-    strands, scored, hits = uncounted((strands, scored, hits))
+@compiled(counted=False)
+def _rank(offsets, strands, scored, least, kept, hits):
+    """Write every read's hits in order; return their number. `kept` has room for a read's hits."""
     n = 0
-    kept = np.empty(longest_between(offsets), np.int64)
     for read in range(offsets.size - 1):
         n_kept = _rank_read(strands, scored, offsets[read], offsets[read + 1], least, kept)
         for j in range(n_kept):
@@ -247,19 +246,25 @@ def _get_hits(hits, read, strands, scored, first):
     return first
 
 
-@compiled
-def _merge(hits, more, merged):
+class _RowSpace(NamedTuple):
+    """Space for the hits of a read as rows, and for the numbers of those that are kept."""
+
+    strands: np.ndarray
+    scored: np.ndarray
+    kept: np.ndarray
+
+
+def _row_space(n: int) -> _RowSpace:
+    """Return space for n hits."""
+    return _RowSpace(np.empty(n, np.uint8), np.empty(FIELDS * n, np.int64), np.empty(n, np.int64))
+
+
+@compiled(counted=False)
+def _merge(hits, more, space, merged):
     """Rank the hits of both together; reads without more hits are unchanged."""
-    hits, more, merged = uncounted((hits, more, merged))
+    strands, scored, kept = space
     n = 0
     n_reads = hits.offsets.size - 1
-    longest = np.int64(0)
-    for read in range(n_reads):
-        both = hits.offsets[read + 1] - hits.offsets[read]
-        longest = max(longest, both + more.offsets[read + 1] - more.offsets[read])
-    strands = np.empty(longest, np.uint8)
-    scored = np.empty(FIELDS * longest, np.int64)
-    kept = np.empty(longest, np.int64)
     read = 0
     while read < n_reads:
         first = read
@@ -298,9 +303,8 @@ def _copy_hits(hits, start, stop, copied, at):
     return at + stop - start
 
 
-@compiled
+@compiled(counted=False)
 def _replace(hits, few, together):
-    hits, few, together = uncounted((hits, few, together))
     n = read = np.int64(0)
     n_reads = hits.offsets.size - 1
     while read < n_reads:

@@ -71,9 +71,13 @@ def supplementary_of(
     if parameters.hic:
         # Each part has the mapping quality of its own locus.
         primary = primary._replace(qualities=np.full(lengths.size, 60, np.uint8))
-    rows, qualities, suboptimal = _find_supplementary(
-        hits, lengths, mapped, primary, reads, scores_of(parameters)
+    most = int(np.diff(hits.offsets)[reads].sum())
+    rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
+    qualities = np.empty(most, np.uint8)
+    n = _find_supplementary(
+        hits, lengths, mapped, primary, reads, scores_of(parameters), (rows, qualities, suboptimal)
     )
+    rows, qualities, suboptimal = rows[:n], qualities[:n], suboptimal[:n]
     found = align_hits(genome, both, offsets, hits, rows, parameters, threads=threads)
     # In a window, a hit may align bases that the primary record already aligns. A gapless hit then
     # stays as it was scored; any other is dropped.
@@ -180,15 +184,10 @@ def _nearest(hits, read, i, first, length):
     return nearest
 
 
-@compiled
-def _find_supplementary(hits, lengths, mapped, primary, reads, scores):
-    """Return the hits, their qualities, and the best scores of their rivals."""
-    hits, mapped, primary = uncounted((hits, mapped, primary))
-    most = np.int64(0)
-    for read in reads:
-        most += hits.offsets[read + 1] - hits.offsets[read]
-    rows, suboptimal = np.empty(most, np.int64), np.empty(most, np.int32)
-    qualities = np.empty(most, np.uint8)
+@compiled(counted=False)
+def _find_supplementary(hits, lengths, mapped, primary, reads, scores, found):
+    """Write the hits, their qualities, and the best scores of their rivals; return their number."""
+    rows, qualities, suboptimal = found
     n = 0
     for read in reads:
         length = lengths[read]
@@ -208,7 +207,7 @@ def _find_supplementary(hits, lengths, mapped, primary, reads, scores):
             suboptimal[n], alone = rank_part(hits, read, i, length, scores)
             qualities[n] = min(alone, primary.qualities[read])
             n += 1
-    return rows[:n].copy(), qualities[:n].copy(), suboptimal[:n].copy()
+    return n
 
 
 @compiled(inline="always")

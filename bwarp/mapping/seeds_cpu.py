@@ -22,7 +22,6 @@ from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
-from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.exact_cpu import exact_intervals
 
 #: Reads that are searched together, so that their arrays stay in the processor's cache.
@@ -414,14 +413,13 @@ def _make_keys(offsets, reads, k, seeds, positions, segment_text, segment_genome
                 hit += 1
 
 
-@compiled
+@compiled(counted=False)
 def _group(keys, offsets, reads, seeds, rules, found, score_bounds, unlocated):
     """Group sorted keys of reads; keep the `most` groups of each with most seeds.
 
     A diagonal with at least half as many seeds as the main one is a separate candidate: in a tandem
     repeat it is another locus; with an indel it will turn out to be the same locus.
     """
-    found, score_bounds, unlocated = uncounted((found, score_bounds, unlocated))
     firsts, counts, taken = seeds.firsts, seeds.counts, seeds.taken
     n_found = 0
     at = 0
@@ -486,7 +484,8 @@ def _insert(found, first, n_found, candidate):
     """Insert a row by number of seeds; ties keep the order of strand and diagonal."""
     slot = n_found
     while slot > first and found[slot - 1, _SEEDS] < candidate[_SEEDS]:
-        found[slot] = found[slot - 1]
+        for column in range(6):
+            found[slot, column] = found[slot - 1, column]
         slot -= 1
     for column in range(6):
         found[slot, column] = candidate[column]

@@ -25,15 +25,15 @@ from bwarp.mapping.extension_cpu import (
     gap_costs,
     least_clipped,
     on_diagonal,
+    space_for_gaps,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.primary_hits_cpu import read_span
-from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, longest_between, merge, replaced
+from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
 from bwarp.mapping.seeds_cpu import find_candidates
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
-from bwarp.runtime.uncounted import uncounted
 
 #: Maximum bases that the parts of a split read share: they match on both sides of the breakpoint.
 MICROHOMOLOGY = 10
@@ -93,7 +93,8 @@ def across_gaps(
     n_reads = len(offsets) - 1
     counts = np.minimum(np.diff(hits.offsets), MOST_HITS)
     gaps = np.empty((int(counts.sum()), 5), np.int64)
-    gaps = gaps[: _find_gaps(genome, both, offsets, hits, gap_costs(parameters), gaps)]
+    costs, space = gap_costs(parameters), space_for_gaps(offsets)
+    gaps = gaps[: _find_gaps(genome, both, offsets, hits, costs, space, gaps)]
     if not len(gaps):
         return hits
     hit, right, shift, outer, gain = gaps.T
@@ -193,14 +194,13 @@ def gains_by_gap(score, clipped, best, gap, shortest_gap, match):
     return clipped >= gap and score + match * clipped - shortest_gap > best
 
 
-@compiled
+@compiled(counted=False)
 def _list_hits(hits, offsets, costs, least, rows):
     """List all hits of the reads that either step may change.
 
     In these reads the best hit clips an end that is searched, or one of the best hits would score
     more than all others with its clipped end and a gap.
     """
-    hits, rows = uncounted((hits, rows))
     gap, shortest_gap = least_clipped(costs), costs.gap_open + costs.gap_extend
     n = 0
     for read in range(offsets.size - 1):
@@ -224,13 +224,12 @@ def _list_hits(hits, offsets, costs, least, rows):
     return n
 
 
-@compiled
+@compiled(counted=False)
 def _list_clipped(hits, offsets, least, parts):
     """List (read, begin, end) of the ends that the best hits clip, with `MICROHOMOLOGY` bases more.
 
     Each has `least` bases or more.
     """
-    hits, parts = uncounted((hits, parts))
     n = 0
     for read in range(offsets.size - 1):
         i = hits.offsets[read]
@@ -248,13 +247,11 @@ def _list_clipped(hits, offsets, least, parts):
     return n
 
 
-@compiled
-def _find_gaps(genome, both, offsets, hits, costs, gaps):
+@compiled(counted=False)
+def _find_gaps(genome, both, offsets, hits, costs, space, gaps):
     """Write hit, right, shift, outer and gain of every hit that gains by a gap at an end of it."""
-    genome, both, hits, gaps = uncounted((genome, both, hits, gaps))
     blocks, contig_starts = genome.blocks, genome.contig_starts
     least, shortest = least_clipped(costs), costs.gap_open + costs.gap_extend
-    space = np.empty((2, longest_between(offsets) + 1), np.int64)
     n = 0
     for read in range(offsets.size - 1):
         first, last = hits.offsets[read], hits.offsets[read + 1]

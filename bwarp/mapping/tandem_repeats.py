@@ -18,7 +18,6 @@ from bwarp.reads.base_bits_cpu import bits_of_codes, differing
 from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
-from bwarp.runtime.uncounted import uncounted
 
 #: Minimum distance in bases between different loci.
 APART = 20
@@ -57,9 +56,8 @@ def score_farther(length, differences, match, loss):
     return match * length - loss * differences
 
 
-@compiled
+@compiled(counted=False)
 def _lower(genome, both, offsets, hits, primary, match, loss, margin):
-    genome, both, hits, primary = uncounted((genome, both, hits, primary))
     for read in range(offsets.size - 1):
         hit = primary.hits[read]
         if not primary.proper[read] or primary.suboptimal[read] + margin < hits.scores[hit]:

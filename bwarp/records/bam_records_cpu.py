@@ -67,7 +67,6 @@ from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
-from bwarp.runtime.uncounted import uncounted
 
 _TAB, _NEWLINE, _STAR, _EQUAL = b"\t\n*="
 
@@ -100,13 +99,13 @@ def _written_records(
 _AHEAD = 12
 
 
-@compiled
+@compiled(counted=False)
 def _most_bytes(first, last, fixed, tables):
     """Return an upper bound of the size of the records of some rows, with `fixed` bytes for each.
 
     A number takes at most 20 bytes, an operation of a CIGAR 12, a contig's name at most `fixed`.
     """
-    _, _, of_reads, records, tags = uncounted(tables)
+    _, _, of_reads, records, tags = tables
     ends, offsets, names = of_reads.ends, of_reads.offsets, of_reads.names
     tag_offsets, tag_numbers = tags.offsets, tags.numbers
     reads, mates = records.reads, records.mates
@@ -210,10 +209,9 @@ def _put_star(out, at):
     return at + 1
 
 
-@compiled
+@compiled(counted=False)
 def _write_bam(first_row, last_row, contig_numbers, tables, out, starts):
     """Write the records of some rows in BAM format, and where each starts."""
-    out, contig_numbers, tables = uncounted((out, contig_numbers, tables))
     _, _, of_reads, records, _ = tables
     at = np.int64(0)
     for row in range(first_row, last_row):
@@ -247,10 +245,9 @@ def _write_bam(first_row, last_row, contig_numbers, tables, out, starts):
     starts[last_row - first_row] = at
 
 
-@compiled
+@compiled(counted=False)
 def _write_sam(first_row, last_row, tables, out, starts):
     """Write the records of some rows in SAM format, and where each starts."""
-    out, tables = uncounted((out, tables))
     _, contigs, of_reads, records, _ = tables
     at = np.int64(0)
     for row in range(first_row, last_row):
@@ -296,10 +293,9 @@ def _write_sam(first_row, last_row, tables, out, starts):
     starts[last_row - first_row] = at
 
 
-@compiled
+@compiled(counted=False)
 def _put_contig(out, at, contig, contigs):
     """Write the name of a contig, or * if there is none, and a tab."""
-    out, contigs = uncounted((out, contigs))
     if contig >= 0:
         at = put_bytes(out, at, contigs.text, contigs.bounds[contig, 0], contigs.bounds[contig, 1])
     else:
@@ -311,7 +307,6 @@ def _put_contig(out, at, contig, contigs):
 @_inlined
 def _put_tags(out, at, row, of_row, tables, is_binary):
     """Write the tags of the record of a row."""
-    out, tables = uncounted((out, tables))
     genome, contigs, of_reads, records, tags = tables
     read, flag, base, both = of_row.read, of_row.flag, of_row.base, of_reads.both
     cigar_offsets, cigar, mate = records.cigar_offsets, records.cigar, records.mates[row]

@@ -25,7 +25,6 @@ from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import offsets_of
 from bwarp.runtime.timeline import on_timeline
-from bwarp.runtime.uncounted import uncounted
 
 #: The columns that `_put_columns` fills, in its order.
 _COLUMNS = {
@@ -166,7 +165,7 @@ def _clipped(order, lengths, soft, read_starts, read_ends, offsets, cigar):
     return out_offsets, out[:used].copy(), spans
 
 
-@compiled
+@compiled(counted=False)
 def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, columns):
     """Fill the columns of each row from its alignment and its mate's.
 
@@ -181,13 +180,13 @@ def _put_columns(alignments, selected, rows, contig_starts, orphans, ends, colum
     orphans : ndarray, dtype=bool
         Empty if there are none.
     """
-    positions, strands, all_scores = uncounted(alignments)
-    qualities, all_suboptimal, proper = uncounted(selected)
-    reads, order, spans, first_rows, split_ends = uncounted(rows)
+    positions, strands, all_scores = alignments
+    qualities, all_suboptimal, proper = selected
+    reads, order, spans, first_rows, split_ends = rows
     (
         flags, contigs, own_positions, mapping_qualities, mates, template_lengths, scores,
         suboptimal,
-    ) = uncounted(columns)  # fmt: skip
+    ) = columns  # fmt: skip
     for row in range(reads.size):
         read, source = reads[row], order[row]
         position, reverse = positions[source], np.int64(strands[source])

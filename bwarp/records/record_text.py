@@ -25,7 +25,6 @@ from bwarp.records.record_rules import (
 from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
-from bwarp.runtime.uncounted import uncounted
 
 _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
 
@@ -52,31 +51,28 @@ _put_integer_tag = _functions.put_integer_tag
 _count_edits, _put_md = _functions.count_edits, _functions.put_md
 
 
-@compiled
+@compiled(counted=False)
 def put_cigar(out, at, cigar, start, stop):
-    out, cigar = uncounted((out, cigar))
     return _put_cigar(out, at, cigar, start, stop)
 
 
-@compiled
+@compiled(counted=False)
 def count_edits(aligned):
-    return _count_edits(uncounted(aligned))
+    return _count_edits(aligned)
 
 
-@compiled
+@compiled(counted=False)
 def put_md(out, at, aligned):
-    out, aligned = uncounted((out, aligned))
     return _put_md(out, at, aligned)
 
 
-@compiled
+@compiled(counted=False)
 def put_supplementary(out, at, row, records, genome, contigs, both, base):
     """Write SA: the other parts of the row's read, as contig,position,strand,CIGAR,MAPQ,NM;
 
     `base` is the start of the read in `both`.
     """
-    out, records, genome, contigs = uncounted((out, records, genome, contigs))
-    both, cigar, flags = uncounted(both), records.cigar, records.flags
+    cigar, flags = records.cigar, records.flags
     read = records.reads[row]
     for other in range(records.first_rows[read], records.split_ends[read]):
         if other == row:
@@ -102,11 +98,10 @@ def put_supplementary(out, at, row, records, genome, contigs, both, base):
     return at
 
 
-@compiled
+@compiled(counted=False)
 def put_secondary(out, at, row, records, genome, contigs, both, base):
     """Write XA: the row's hits as contig,strand and position,CIGAR,NM; `base` as above."""
-    out, records, genome, contigs = uncounted((out, records, genome, contigs))
-    both, cigar = uncounted(both), records.secondary_cigar
+    cigar = records.secondary_cigar
     contig_starts = genome.contig_starts
     for hit in range(records.secondary_offsets[row], records.secondary_offsets[row + 1]):
         position, reverse = records.secondary_positions[hit], records.secondary_strands[hit]
@@ -132,10 +127,9 @@ class OtherHit(NamedTuple):
     edits: int
 
 
-@compiled
+@compiled(counted=False)
 def put_other_hit(out, at, contigs, contig_starts, hit):
     """Write a hit of XA: contig,strand and position,CIGAR,NM;"""
-    out, contigs, hit = uncounted((out, contigs, hit))
     contig = interval_at(contig_starts, hit.position)
     at = _put_contig(out, at, contig, contigs)
     out[at] = _MINUS if hit.reverse else _PLUS
@@ -145,10 +139,9 @@ def put_other_hit(out, at, contigs, contig_starts, hit):
     return put_field(out, at + 1, hit.edits, _SEMICOLON)
 
 
-@compiled
+@compiled(counted=False)
 def _put_contig(out, at, contig, contigs):
     """Write a contig's name and a comma."""
-    out, contigs = uncounted((out, contigs))
     at = put_bytes(out, at, contigs.text, contigs.bounds[contig, 0], contigs.bounds[contig, 1])
     out[at] = _COMMA
     return at + 1
@@ -163,10 +156,9 @@ def _put_contig(out, at, contig, contigs):
 _TAB, _COLON = b"\t:"
 
 
-@compiled
+@compiled(counted=False)
 def begin_tag(out, at, tag, kind, is_binary):
     """Write the name and kind of a tag, such as NM:i: after a tab in text."""
-    out = uncounted(out)
     if is_binary:
         at = put_tag(out, at, tag, kind)
     else:
@@ -193,9 +185,8 @@ def put_integer(out, at, tag, number, is_binary):
     return _put_integer(out, at, tag, np.int64(number), is_binary)
 
 
-@compiled
+@compiled(counted=False)
 def _put_integer(out, at, tag, number, is_binary):
-    out = uncounted(out)
     if is_binary:
         at = _put_integer_tag(out, at, tag, number)
     else:
@@ -209,10 +200,9 @@ def put_integer_tag(out, at, tag, number):
     return put_integer(out, at, tag, number, True)
 
 
-@compiled
+@compiled(counted=False)
 def put_thousandths(out, at, number, is_binary):
     """Write a number between 0 and 1, with up to three digits or as the bits of a float32."""
-    out = uncounted(out)
     if is_binary:
         return put_int32(out, at, np.int64(np.float32(number / 1000).view(np.int32)))
     for digit, power in ((48, 1000), (46, 0), (48, 100), (48, 10), (48, 1)):
@@ -229,10 +219,9 @@ def put_thousandths(out, at, number, is_binary):
 # Loops over bytes have unsigned indices, because LLVM vectorises only those.
 
 
-@compiled
+@compiled(counted=False)
 def put_letters(out, at, codes, start, stop):
     """Write codes as A, C, G, T and N, by sums of comparisons, which are vectorised."""
-    out, codes = uncounted((out, codes))
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64(stop - start)):
         code = codes[begin + i]
@@ -241,20 +230,18 @@ def put_letters(out, at, codes, start, stop):
     return at + stop - start
 
 
-@compiled
+@compiled(counted=False)
 def put_turned(out, at, source, start, stop):
     """Write bytes from the last to the first."""
-    out, source = uncounted((out, source))
     to, last = np.uint64(at), np.uint64(stop - 1)
     for i in range(np.uint64(stop - start)):
         out[to + i] = source[last - i]
     return at + stop - start
 
 
-@compiled
+@compiled(counted=False)
 def put_nibbles(out, at, both, start, stop):
     """Write two bases per byte, the first in the upper half."""
-    out, both = uncounted((out, both))
     to, begin = np.uint64(at), np.uint64(start)
     for i in range(np.uint64((stop - start) // 2)):
         two = begin + i + i
@@ -267,10 +254,9 @@ def put_nibbles(out, at, both, start, stop):
     return at
 
 
-@compiled
+@compiled(counted=False)
 def put_raw_qualities(out, at, qualities, start, stop, first, last, turned):
     """Write the qualities of ``[start, stop)``, on its strand, of a read at ``[first, last)``."""
-    out, qualities = uncounted((out, qualities))
     to, length = np.uint64(at), np.uint64(stop - start)
     if qualities.size == 0:
         for i in range(length):
@@ -331,10 +317,9 @@ def with_mismatches(
     )
 
 
-@compiled
+@compiled(counted=False)
 def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
     """Count the operations of each row, and write them if `out` has room."""
-    blocks, both = uncounted((blocks, both))
     used = np.int64(0)
     for row in range(starts.size):
         read, position, first = starts[row], positions[row], used

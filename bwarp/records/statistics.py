@@ -20,7 +20,6 @@ from bwarp.options.common import ORIENTATIONS
 from bwarp.reads.base_bits_cpu import differing, prefetch_bases
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count
-from bwarp.runtime.uncounted import uncounted
 
 # --------------------------------------------------------------------------------------------------
 # Counts of aligned, inserted and edited bases, and the depth.
@@ -94,9 +93,8 @@ def count_bases(
     return BaseCounts(aligned, inserted, edits, spans)
 
 
-@compiled
+@compiled(counted=False)
 def _count(blocks, both, starts, alignments, step, depths, spans):
-    blocks, both, alignments, depths = uncounted((blocks, both, alignments, depths))
     positions, _, _, _, _, offsets, cigar = alignments
     aligned, inserted, edits = np.int64(0), np.int64(0), np.int64(0)
     for row in range(starts.size):

@@ -30,7 +30,7 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from bwarp.runtime.compiler import binding, dumps, llvmlite_version
+from bwarp.runtime.compiler import UNCOUNTED, binding, dumps, llvmlite_version
 from bwarp.runtime.machine_code import rebuilt, reduced
 from bwarp.runtime.source_digest import files_digest, program_digest
 
@@ -43,18 +43,23 @@ _BESIDE = _PACKAGE / "__pycache__" / "compiled"
 _DAY, _UNUSED = 86_400, 30 * 86_400
 
 
-def compiled(function: Callable | None = None, **options):
+def compiled(function: Callable | None = None, *, counted: bool = True, **options):
     """Compile a function in Numba's nopython mode, without the GIL, and store its code.
 
     Parameters
     ----------
     function : callable
         The Python function.
+    counted : bool
+        Whether references to arrays are counted. A function that neither allocates nor returns
+        arrays does not need it, and compiles in half the time without.
     **options
         Options of `numba.njit`.
     """
     if function is None:
-        return functools.partial(compiled, **options)
+        return functools.partial(compiled, counted=counted, **options)
+    if not counted:
+        options |= UNCOUNTED
     # The entry point for C callers, which is not used, would be a fifth of the compiled code.
     dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
     dispatcher._cache = KeptCode(function, "", reduced, rebuilt)

@@ -15,8 +15,13 @@ from numba.core.runtime import nrt
 from numba.core.serialize import dumps
 from numba.np.numpy_support import as_dtype, from_dtype
 
+#: Options of `numba.njit` for functions that do not count references to arrays. The functions that
+#: they call do not count them either.
+UNCOUNTED = {"_nrt": False}
+
 __all__ = [
-    "CompileResult", "Environment", "FunctionCompiler", "JITCodeLibrary", "RequireLiteralValue",
+    "UNCOUNTED", "CompileResult", "Environment", "FunctionCompiler", "JITCodeLibrary",
+    "RequireLiteralValue",
     "as_dtype", "binding", "cgutils", "cpu_target", "dumps", "event", "from_dtype", "intrinsic",
     "ir", "llvmlite_version", "models", "nrt", "overload", "register_model", "types",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Uncounted arrays are the same arrays, and code with them does no reference counting."""
+"""Code with uncounted arrays, or compiled without counts, does no reference counting."""
 
 import sys
 from typing import NamedTuple
@@ -7,6 +7,7 @@ import numba
 import numpy as np
 import pytest
 
+from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import stand_alone
 from bwarp.runtime.uncounted import uncounted
 
@@ -58,3 +59,35 @@ def test_nothing_is_counted_in_a_loop():
 
     assert counts(total_of) > 0
     assert counts(total_of_uncounted) == 0
+
+
+@compiled(counted=False)
+def total_without_counts(pairs, out):
+    for i in range(out.size):
+        numbers, factor = pairs[0]
+        out[i] = numbers[i] * factor
+
+
+def test_a_function_without_counts_keeps_arrays_alive():
+    numbers, out = np.array([3, -1, 4]), np.zeros(3, np.int64)
+    before = [sys.getrefcount(array) for array in (numbers, out)]
+    for _ in range(3):
+        total_without_counts((Two(numbers, 10), np.empty(0)), out)
+    assert out.tolist() == [30, -10, 40]
+    assert [sys.getrefcount(array) for array in (numbers, out)] == before
+
+
+def test_a_function_without_counts_has_none():
+    function = numba.jit(**total_without_counts.targetoptions)(total_without_counts.py_func)
+    function((Two(np.arange(3), 2), np.empty(0)), np.zeros(3, np.int64))
+    (code,) = function.inspect_llvm().values()
+    assert "NRT_" not in code
+
+
+def test_a_function_without_counts_cannot_allocate():
+    @compiled(counted=False)
+    def allocate(n):
+        return np.zeros(n).sum()
+
+    with pytest.raises(numba.core.errors.NumbaError, match="array"):
+        allocate(3)
