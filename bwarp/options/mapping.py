@@ -238,7 +238,19 @@ MAP = Task({
             only=CONFIGURATION,
         ),
     ),
+    "options of bwa mem that have no effect": (
+        Option("K", Whole(1, 10**18), "bases per chunk of reads", only=PROGRAM),
+        yes_no("M", "flag the shorter parts of split reads as secondary", only=PROGRAM),
+        Option("v", Whole(0, 100), "verbosity", only=PROGRAM),
+    ),
 })  # fmt: skip
+
+#: Why options of bwa mem have no effect.
+WITHOUT_EFFECT = {
+    "K": "the output never depends on chunks",
+    "M": "parts of split reads are supplementary records (flag 2048), which Picard reads too",
+    "v": "use --quiet for less, --timeline for more",
+}
 
 #: The scores of an alignment, and all options that affect how `map` aligns a read.
 SCORES = ("match", "mismatch", "gap_open", "gap_extend")

@@ -22,7 +22,7 @@ from bwarp.io.atomic_output import check_outputs
 from bwarp.mapping.engine import load, reads_a_chunk
 from bwarp.mapping.insert_size import InsertSize, read_insert_size
 from bwarp.options.common import ORIENTATIONS
-from bwarp.options.mapping import MAP
+from bwarp.options.mapping import MAP, WITHOUT_EFFECT
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.reads.read_files import ReadFiles, chunks_of_files, holds_pairs
 from bwarp.reads.record_files import holds_records
@@ -54,6 +54,10 @@ def parse_options():
 
 
 def main(options):
+    for name, why in WITHOUT_EFFECT.items():
+        given = getattr(options, name)
+        if given is not None and given is not False:
+            say(f"-{name} has no effect: {why}")
     output = output_options(options)
     files = read_files(options)
     if any(map(holds_records, files.first)):

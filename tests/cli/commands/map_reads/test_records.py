@@ -99,6 +99,16 @@ def test_threads_and_interleaving_change_nothing(map_reads, folder, pairs_sam, t
     assert (done.rc, done.stdout) == (0, pairs_sam[0].read_text())
 
 
+def test_options_of_bwa_without_effect(map_reads, folder, tmp_path):
+    reads = "-1", folder / "1.fq", "-2", folder / "2.fq", "--quiet"
+    plain = map_reads(*reads, "-o", tmp_path / "plain.sam")
+    done = map_reads(*reads, "-o", tmp_path / "bwa.sam", "-K", 100_000_000, "-M", "-v", 0)
+    assert (plain.rc, plain.stderr, done.rc, done.stderr) == (0, "", 0, "")
+    assert (tmp_path / "bwa.sam").read_bytes() == (tmp_path / "plain.sam").read_bytes()
+    done = map_reads(*reads[:4], "-o", tmp_path / "bwa.sam", "-v", 0)
+    assert done.stderr.startswith("-v has no effect: use --quiet for less, --timeline for more\n")
+
+
 def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
     index = load_index(folder / "index")
     genome = genome_of(index.reference)
