@@ -202,6 +202,16 @@ def test_a_batch_is_one_job_on_a_cluster(copy, sample, limits, written):
     assert all("runtime=5" in group for group in groups)
 
 
+@pytest.mark.parametrize(("batch_size", "threads"), [(12, 3), (100, 6)])
+def test_steps_of_several_batches_share_the_cores(copy, batch_size, threads):
+    without_batches(copy)
+    own = settings(copy, f"edits: 3, batch_size: {batch_size}")
+    copy.snakemake("results/allmap/batches/s/1.a", *own)
+    plan = copy.snakemake("-n", "results/allmap/s.bam", *own, "--cores", 6)
+    found = re.findall(r"rule seed_reads:\n(?:.+\n)*?    threads: ([0-9]+)\n", plan)
+    assert set(found) == {str(threads)}
+
+
 @pytest.mark.parametrize("rates", ["sa_rate: 8", "occ_rate: 128"])
 def test_other_rates_sample_the_index_anew(copy, rates):
     """Loci do not depend on p and q, so a finished search is kept."""
