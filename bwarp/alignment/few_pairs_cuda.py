@@ -1,16 +1,16 @@
 """Align few pairs on a GPU: one copy to the GPU, one pass over the cells, one copy back.
 
-With few pairs, a GPU waits for the host, and its threads for each other. So all cells are computed
-once, with directions, by a block per pair, and nothing is decided on the host in between:
+With few pairs, a GPU waits for the host, and its threads for each other. So one block per pair
+computes all cells once, with directions, and the host decides nothing in between:
 
     copy     sequences and tables of the pairs, from pinned memory
-    launch   the ends that are known at once: exact occurrences, with GATK's rules
+    launch   only with GATK's rules: the ends of exact occurrences
     launch   ends and directions of all cells             one block per pair
     launch   tracebacks, each into a buffer of its own    one warp per pair
     copy     results and buffers, to pinned memory
 
-Tables and pinned memory stay allocated for the next batch, because to make them takes longer than
-to align 100 pairs.
+Tables and pinned memory stay allocated for the next batch, because allocating them takes longer
+than aligning 100 pairs.
 """
 
 from collections import defaultdict
@@ -169,7 +169,7 @@ def few_alignments(
 
 
 class _Tables:
-    """Tables with room for so many pairs, codes, and words of traceback buffers."""
+    """Tables with room for given numbers of pairs, codes, and words of traceback buffers."""
 
     def __init__(self, pairs: int, codes: int, runs: int):
         self.room = pairs, codes, runs
@@ -190,7 +190,7 @@ class _Tables:
         self.sent.on_host.bands[:] = -1
 
     def send(self, sides: list, shape: Shape) -> None:
-        """Copy the sequences, if they are on the host, and where each pair has its memory."""
+        """Copy the sequences, if they are on the host, and the offsets of each pair's memory."""
         to, count, used = self.sent.on_host, shape.count, 0
         columns = (to.query_starts, to.query_lengths), (to.reference_starts, to.reference_lengths)
         for side, (starts, lengths) in zip(sides, columns, strict=False):
@@ -203,7 +203,7 @@ class _Tables:
         self.sent.send(used)
 
     def receive(self, shape: Shape) -> Alignments:
-        """Return the alignments when they are found."""
+        """Wait for the alignments, and return them."""
         count = shape.count
         self.received.receive(count * shape.runs)
         scores, query_ends, reference_ends, counts, distances, first_rows, first_columns = (

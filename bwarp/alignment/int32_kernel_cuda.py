@@ -140,7 +140,8 @@ def full_matrix_kernel(threads, local, gatk, with_directions):
         its alternate as reference; otherwise the rule of pairs.py.
     with_directions : bool
         Whether to store directions; if not, all cells are computed, and `bands` and `directions`
-        are not used. Without `WHOLE_BLOCK`, scores and ends are written only if not.
+        are not used. Except with `WHOLE_BLOCK`, a kernel that stores directions writes no scores
+        and ends.
 
     Notes
     -----

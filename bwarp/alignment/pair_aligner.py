@@ -22,8 +22,8 @@ from bwarp.io.names import refuse_nameless
 from bwarp.options.aligning import FREE_ENDS, PAIRS
 
 #: With a GPU, a batch with at most this number of cells is aligned on the CPU if the backend is
-#: auto. A call takes 0.7 to 1 ms on an H100, however few the pairs, and one core aligns these cells
-#: in as long (benchmarks/results, pairs_cpu.jsonl and alignment_gpu.jsonl).
+#: auto. A call takes 0.7 to 1 ms on an H100, however few the pairs, and one core takes about 1 ms
+#: for this number of cells (benchmarks/results, alignment_gpu.jsonl).
 FEW_CELLS = 1_500_000
 
 #: A vector of the CPU takes as long for one pair as for this number of pairs.

@@ -33,7 +33,7 @@ def find_mems(
 
     Parameters
     ----------
-    index : Index, or the folder of one, also in chunks
+    index : Index, or the folder of one; it may be in chunks
     queries : path, or sequences in memory
     min_length : int, default: 20
         Minimum length of a match.

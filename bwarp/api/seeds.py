@@ -45,7 +45,7 @@ def find_seeds(
 
     Parameters
     ----------
-    index : Index, or the folder of one, also in chunks
+    index : Index, or the folder of one; it may be in chunks
     queries : path, or sequences in memory
         Searched whole, 8 to 64 bases each, IUPAC letters included, or cut into k-mers with `k`.
     k : int, optional

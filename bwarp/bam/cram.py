@@ -4,8 +4,8 @@
     samtools view    definition, header, containers, end           a file per piece
     joined           definition, header, containers of 0, containers of 1, ..., end
 
-htslib adapts its compression to the slices that it encoded before. In pieces of a fixed number of
-records the bytes are the same with any number of processes.
+htslib adapts its compression to the slices that it encoded before. All pieces but the last have the
+same number of records, so the bytes are the same for any number of processes.
 """
 
 import os
@@ -193,8 +193,8 @@ class _Encoders:
             return self._all[-1]
 
 
-#: A message with a pipe asks for the next piece, which is answered by a byte. The exit code and
-#: standard error report failures.
+#: A message with a pipe asks for the next piece; a byte answers when it is encoded. The exit code
+#: and standard error report failures.
 _ENCODE = f"""{CALL}
 import os, socket
 messages = socket.socket(fileno=os.dup(0))
@@ -367,7 +367,7 @@ def _head_of_container(data: bytes, at: int) -> _ContainerHead:
 
 
 def _with_records_before(container: bytes, more: int) -> tuple[bytes, dict[int, tuple[int, int]]]:
-    """Return a container to which `more` records precede, and what becomes of its slices.
+    """Return a container with `more` records before it, and what becomes of its slices.
 
     The second result holds the new position and the growth of the slice at each old position.
     """
@@ -392,7 +392,7 @@ def _with_records_before(container: bytes, more: int) -> tuple[bytes, dict[int, 
 
 
 def _with_records_before_slice(blocks: bytes, begin: int, more: int) -> tuple[bytes, int]:
-    """Return the first block of the slice at `begin`, and the end of the old one."""
+    """Return the new first block of the slice at `begin`, and the end of the old block."""
     sizes_at = _after_numbers(blocks, begin + 2, 1)
     size, _ = _number(blocks, sizes_at)
     data_at = _after_numbers(blocks, sizes_at, 2)

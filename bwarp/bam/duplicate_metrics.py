@@ -13,7 +13,7 @@ _COLUMNS = (
     "READ_PAIR_OPTICAL_DUPLICATES", "PERCENT_DUPLICATION", "ESTIMATED_LIBRARY_SIZE",
 )  # fmt: skip
 
-#: The histogram states the unique pairs expected with up to so many times the pairs.
+#: The histogram gives the expected unique pairs for 1 to this number of times as many pairs.
 _MOST_TIMES = 100
 
 
@@ -59,7 +59,7 @@ def _libraries(counts: DuplicateCounts) -> Iterator[tuple[str, list[int]]]:
 
 
 def _histogram(pairs: int, unique: int) -> Iterator[str]:
-    """Yield the unique pairs expected when sequencing more, per unique pair now."""
+    """Yield the lines of a histogram: unique pairs expected of more sequencing, per one now."""
     size = library_size(pairs, unique)
     if size is not None:
         yield "## HISTOGRAM\tjava.lang.Double"

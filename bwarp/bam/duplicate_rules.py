@@ -6,8 +6,8 @@ a pair which comes first in a sorted file. It contains all that is needed, as MC
 CIGAR and ms the mate's score:
 
     group     library of the read group, and optionally the value of a tag such as a UMI
-    ends      contig, position and strand of the 5' end of each read, if no base were clipped
-    score     sum of the base qualities of at least 15 of both reads
+    ends      contig, position and strand of the 5' end of each read, as if no base were clipped
+    score     sum of the base qualities of both reads; qualities below 15 do not count
 
 Templates of the same group with the same ends are duplicates of each other. All records of a
 template have the same hash of their name, by which their flags are set.
@@ -104,8 +104,8 @@ class Template(NamedTuple):
     Attributes
     ----------
     kind : int
-        NOTHING to DAMAGED. Only SINGLE and PAIR have the fields other than the group; the group of
-        NOTHING and DAMAGED is 0.
+        NOTHING to WITHOUT_MATE. Only SINGLE and PAIR have the fields other than the group; the
+        group of NOTHING and DAMAGED is 0.
     name : uint64
         Hash of the name.
     group : uint64
@@ -299,7 +299,7 @@ def record_name(data, start, grouping):
 
 @compiled(inline="always")
 def pack_end(contig, position, reverse):
-    """Return an end as a uint64; on the same position, forward comes before reverse."""
+    """Return an end as a uint64; at the same position, forward comes before reverse."""
     own = (position + _POSITION_OFFSET) & ((1 << _POSITION_BITS) - 1)
     return np.uint64(contig) << np.uint64(_POSITION_BITS + 1) | np.uint64(own << 1 | reverse)
 
@@ -364,7 +364,7 @@ def _score(data, first, stop):
 
 @compiled
 def read_template(data, start, grouping):
-    """Return the `Template` of the record at `start`, of which at least the name is complete.
+    """Return the `Template` of the record at `start`, which is complete at least up to its name.
 
     Parameters
     ----------

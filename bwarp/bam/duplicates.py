@@ -173,7 +173,8 @@ def find_duplicates(templates: Templates, threads: int = 1) -> np.ndarray:
 def _mark_singles_at_pairs(templates, n_singles: int, is_duplicate, threads: int) -> None:
     """Mark single ends at which a pair ends.
 
-    The table holds hashes of single ends: different ends are equal with a probability of 2^-64.
+    The table holds hashes of single ends. Two different ends have the same hash with a probability
+    of 2^-64.
     """
     table = np.zeros(_slots(n_singles), np.uint64)
     _list_singles(templates, table)
@@ -475,7 +476,7 @@ class DuplicateMarker:
 def _joined(parts: list[Templates], threads: int) -> Templates:
     """Concatenate tables, each of which is released from the list as soon as it is copied.
 
-    The system hands a thread new memory at one gigabyte per second.
+    Several threads copy, because the system hands a thread new memory at one gigabyte per second.
     """
     edges = np.cumsum([0, *(part.names.size for part in parts)]).tolist()
     table = empty_templates(edges[-1])

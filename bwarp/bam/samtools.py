@@ -67,8 +67,8 @@ def samtools(
 def environment() -> dict[str, str]:
     """Return variables with which htslib reads reference sequences from the current folder.
 
-    Their names are their checksums. Files found by REF_PATH are mapped into memory, so that
-    processes share them; files found by REF_CACHE would be copied.
+    The files are named by the checksums of the sequences. Files found by REF_PATH are mapped into
+    memory, so that processes share them; files found by REF_CACHE would be copied.
     """
     return os.environ | {"REF_CACHE": "", "REF_PATH": "%s"}
 

@@ -9,7 +9,7 @@ maximum over all cells to the left:
             = (prefix maximum of  H'(i,k) + k * extend)  - open - j * extend
     H(i,j)  = max(H'(i,j), D(i,j))
 
-The prefix maximum is one over the columns of each thread, then takes five shuffles within a warp
+The prefix maximum is computed over the columns of each thread, then by five shuffles within a warp
 and one exchange through shared memory. What a row needs from the warps to the left, and what the
 next row needs from the column to the left of a warp, follows from three words per warp, so that a
 row takes one barrier: rows use two tables in turn. A target longer than the block takes several

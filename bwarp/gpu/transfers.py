@@ -179,11 +179,11 @@ class Mirrored:
         self._last, self._item = begins[-2], dtypes[-1].itemsize
 
     def send(self, last: int) -> None:
-        """Copy all columns to the GPU, of the last one only so many elements."""
+        """Copy all columns to the GPU; of the last one, only the first `last` elements."""
         driver.host_to_device(self._gpu, self._host, self._last + last * self._item)
 
     def receive(self, last: int) -> None:
-        """Copy all columns to the host, of the last one only so many elements, when computed."""
+        """Copy the columns to the host as `send` does, after the kernels that compute them."""
         driver.device_to_host(self._host, self._gpu, self._last + last * self._item)
 
 

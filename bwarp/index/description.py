@@ -61,7 +61,7 @@ def parsed_chunks(path: Path, text: bytes) -> dict:
 
 
 def refused_chunks(folder: Path) -> InputError:
-    """Return the error of what cannot use an index in chunks."""
+    """Return the error of a program or function that cannot use an index in chunks."""
     return InputError(
         f"{folder}: is an index in chunks, which only bwarp mems and bwarp seeds search: build one "
         "without --chunk-bases"

@@ -17,7 +17,7 @@ SIMULATED = [
 MAP_FORMAT = config["map"]["output"]
 MAP_INDEX = {"bam": "bam.bai", "cram": "cram.crai"}[MAP_FORMAT]
 
-# With duplicates marked, their counts, of which MultiQC takes the sample from the name.
+# The counts of duplicates, if they are marked. MultiQC takes the sample from the name of the file.
 METRICS = "results/map/{sample}.dedup.txt" if config["map"]["mark_duplicates"] else None
 
 MAPPED = expand(
@@ -29,7 +29,7 @@ for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.{MAP_FORMAT}"] = f"the reads of {sample}, mapped"
     RESULTS[f"results/map/{sample}.stats.json"] = "their statistics"
     if METRICS:
-        RESULTS[METRICS.format(sample=sample)] = "their duplicates, as by Picard"
+        RESULTS[METRICS.format(sample=sample)] = "counts of their duplicates"
 
 
 include: "common/map_parts.smk"

@@ -76,7 +76,7 @@ def parse_options():
         *ALLMAP.only("max_places", "xa", "read_group", "sort_memory", "stats"),
         yes_no(
             "uncompressed",
-            "write a BAM for bwarp merge-loci, faster: uncompressed, and without an index",
+            "write a BAM for bwarp merge-loci, uncompressed and without an index, which is faster",
         ),
     )
 
