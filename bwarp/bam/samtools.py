@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -77,5 +78,9 @@ def failure(returncode: int, message: bytes, folder: Path, path: str, task: str)
     """Return the error of a process that could not `task` the file `path` in a folder."""
     if shutil.disk_usage(folder).free < _FULL:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    sizes = [entry.stat().st_size for entry in os.scandir(folder) if task == "make"]
+    if most in sizes:
+        return OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
     reason = " ".join(message.decode(errors="replace").split())[-200:] or f"exit code {returncode}"
     return BwarpError(f"{path}: samtools could not {task} the file ({reason})")
