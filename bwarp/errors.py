@@ -24,10 +24,14 @@ class UsageError(BwarpError):
     exit_code = USAGE
 
 
-class GpuMemoryError(UsageError):
-    """The GPU has too little memory for the request; `reason` is the message without the remedy."""
+class TooLittleMemoryError(UsageError):
+    """The host or the GPU has too little memory for the request."""
 
     exit_code = MEMORY
+
+
+class GpuMemoryError(TooLittleMemoryError):
+    """The GPU has too little memory; `reason` is the message without the remedy."""
 
     def __init__(self, reason: str):
         super().__init__(f"{reason}: use --backend cpu, or a GPU with more memory")

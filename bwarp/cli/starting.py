@@ -12,6 +12,7 @@ import signal
 import sys
 
 from bwarp.cli.subcommands import subcommand_name
+from bwarp.errors import MEMORY
 from bwarp.gpu.device import begin_cuda
 from bwarp.runtime.progress import LONG_TO_COMPILE, compiling_took, say, seconds_of_compiling
 
@@ -78,4 +79,6 @@ def _explain(kind, error, trace) -> None:
         f"{os.path.basename(sys.argv[0])}: error: Python cannot load its packages "
         f"({text[:80] or 'out of memory'}): give the job more memory",
         file=sys.stderr,
+        flush=True,
     )
+    os._exit(MEMORY)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.composition.references import References
-from bwarp.errors import UsageError
+from bwarp.errors import TooLittleMemoryError
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint16, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import WARP
@@ -90,7 +90,7 @@ def refuse_too_large(references: References, bytes_a_base: int) -> None:
     needed = references.codes.size * bytes_a_base
     free = cuda.current_context().get_memory_info().free
     if needed + _ROOM_FOR_HITS > free:
-        raise UsageError(
+        raise TooLittleMemoryError(
             f"the references require {needed / 1e9:.1f} GB of GPU memory and their hits "
             f"{_ROOM_FOR_HITS / 1e9:.1f} GB, but only {free / 1e9:.1f} GB are free: split the "
             "references, or use --backend cpu"

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.errors import UsageError
+from bwarp.errors import TooLittleMemoryError, UsageError
 from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.cuda import cuda, uint32, uint64
 from bwarp.gpu.device_arrays import number_at, zeros
@@ -284,7 +284,7 @@ def maximal_matches(
         )
         if hits is None:
             if last - first == 1:
-                raise UsageError(
+                raise TooLittleMemoryError(
                     "the matches at one position require more GPU memory than is free: use a "
                     "larger --min-length, or --backend cpu"
                 )

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from bwarp.counted import counted
-from bwarp.errors import UsageError
+from bwarp.errors import TooLittleMemoryError
 from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.sums_and_sorts import INTERVALS, KEYS
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index, search_needs
@@ -137,7 +137,7 @@ def _search_batches(
         found = attempt(partial(_search_batch, device, batch, k, options))
         if found is None:
             if len(batch) == 1:
-                raise UsageError(
+                raise TooLittleMemoryError(
                     f"k-mer {start} of length {k} with {counted(options.mismatches, 'mismatch')} "
                     "requires more GPU memory than is free: use fewer mismatches, or --backend cpu"
                 )
@@ -209,7 +209,7 @@ def _located(
                 )
                 if located is None:
                     if last == first + 1:
-                        raise UsageError(
+                        raise TooLittleMemoryError(
                             f"the {n_hits:,} hits of k-mer {start + first} require more GPU memory "
                             "than is free: use --max-hits or --backend cpu"
                         )

@@ -151,7 +151,7 @@ def test_without_the_memory_to_import():
 
     command = [sys.executable, "-m", "bwarp", "mems", "--version"]
     done = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (3, "")
     last = done.stderr.splitlines()[-1]
     assert last.startswith("bwarp mems: error: Python cannot load its packages (")
     assert last.endswith("): give the job more memory")

@@ -29,7 +29,7 @@ bwarp batch-reads -1 R1.fq.gz -2 R2.fq.gz -o batches --batch-size 1000000
 _AUTO = {"cpu": 1_000_000, "cuda": 5_000_000}
 
 #: Reads per chunk; the next steps hold the hits of a chunk in memory.
-_READS_A_CHUNK = 1 << 13
+_READS_A_CHUNK = 1 << 15
 
 
 def parse_options():

@@ -10,6 +10,7 @@ from bwarp.counted import counted
 ERRORS = {
     "InputError": "",
     "UsageError": "",
+    "TooLittleMemoryError": "",
     "GpuMemoryError": ": use --backend cpu, or a GPU with more memory",
 }
 #: Functions and classes for notes, warnings, and problems of a configuration.
