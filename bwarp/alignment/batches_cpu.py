@@ -1,7 +1,7 @@
 """Align batches of pairs on the CPU: one pair per vector lane, in the narrowest suitable type.
 
 Each pair is computed in the narrowest type that is likely to suffice, and again in the next wider
-one if the result is not proved:
+one if the result is not proved exact:
 
     local          the score stayed below the maximum of the type, so nothing was cut off
     not local      values below ``lowest - origin`` were raised to it; none above is ever cut.

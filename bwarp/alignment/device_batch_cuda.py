@@ -448,7 +448,7 @@ class Costs:
     local : bool
     ambiguous : int
     overhang : int
-        -1; with GATK's rules, the strategy: 0 INDEL or LEADING_INDEL, 1 SOFTCLIP, 2 IGNORE.
+        Strategy under GATK's rules (0 INDEL or LEADING_INDEL, 1 SOFTCLIP, 2 IGNORE); -1 otherwise.
     """
 
     matrix: np.ndarray

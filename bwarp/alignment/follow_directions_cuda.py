@@ -1,7 +1,7 @@
 """Traceback kernels: alignments of one diagonal, and the runs of all alignments.
 
-A warp cuts an alignment of one diagonal into runs, 32 columns at a time, or traces another one back
-along the directions from int32_kernel_cuda. Kernels run twice, first to count runs,
+A warp cuts an alignment of one diagonal into runs, 32 columns at a time, or traces any other
+alignment back along the directions from int32_kernel_cuda. Kernels run twice, first to count runs,
 and again to write CIGARs at offsets from the counts; or once, if the buffer is large enough for any
 CIGAR.
 """

@@ -18,8 +18,8 @@ block with passes the second; `block_threads` chooses.
 
 Stage 2, one thread per pair, jumps back over whole runs, including runs of matches.
 
-This is an alternative to gatk_cuda, which stores half a byte per cell, and only within a band; this
-one stores four bytes for every cell.
+This module is an alternative to gatk_cuda. It stores four bytes for every cell; gatk_cuda stores
+half a byte per cell, and only within a band.
 """
 
 from functools import partial

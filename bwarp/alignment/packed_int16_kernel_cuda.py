@@ -13,12 +13,12 @@ through global memory.
             . . . . . . .    thread 2                           ###
 
 A lane holds H + bias, never negative, so that one 32-bit addition adds both lanes, and uses the
-multiply pipe; the other pipe executes the byte permutation that looks up a score and the maxima,
+multiply pipe; the other pipe executes the maxima and the byte permutation that looks up a score,
 four instructions for two cells. The minimum value is known (`lowest_score`), so the lowest lane
 value, 0, can represent minus infinity.
 
 H is stored as H - shift: the score of a pair of bases is looked up as score + shift, which is
-non-negative and fits a byte, and the two cancel.
+non-negative and fits a byte, and the two shifts cancel.
 
 The words that select the scores of a column are prepared by `select_bases`.
 """

@@ -1,4 +1,4 @@
-"""Tables of pairs and of their results on the GPU, as the kernels of alignments take them."""
+"""Tables of pairs and of their results on the GPU, in the form that alignment kernels take."""
 
 from typing import NamedTuple
 

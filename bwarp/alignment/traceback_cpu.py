@@ -2,10 +2,10 @@
 
 1. The diagonal that ends in the end cell is added up. If it gives the whole score, it is the
    alignment (see pairs.py), as for most reads.
-2. The others are interleaved again, only up to their ends and within the band that their
+2. The other pairs are interleaved again, only up to their ends and within the band that their
    score allows, and computed with four direction bits per cell. Queries too long for the bits of
    the whole matrix are computed twice: first keeping H and I of some rows, then, from the last
-   of these rows upwards, with bits, one slice of rows at a time.
+   of these rows upwards, with direction bits, one slice of rows at a time.
 
        kept rows      0 ------------- c ------------- 2c ---------- end
        traced back    third           second          first

@@ -1,8 +1,9 @@
 """Find whole alignments on a GPU, for every mode and for GATK's rules, given their ends.
 
 Alignments of a single diagonal are recognised. For other pairs, the directions of all cells in a
-band around the diagonal of the end are stored and traced back. Only sizes are copied to the host in
-between: pairs by amount of work, and runs of all CIGARs. Few pairs go through few_pairs_cuda.
+band around the diagonal of the end are stored and traced back. Only numbers are copied to the host
+in between: of pairs by amount of work, and of runs in all CIGARs. Few pairs go through
+few_pairs_cuda.
 
 The comments below describe the layout of directions and runs in memory.
 """

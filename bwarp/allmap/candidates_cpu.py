@@ -1,7 +1,7 @@
 """Decide which hits of parts may have a locus, by lower bounds of their edits.
 
-Takes hits and the bases of reads and genome as bits; returns the bound that drops each hit. There
-are two bounds: by 4-mers, here, and by base counts (`histogram_cpu`).
+The functions take hits and the bases of reads and genome as bits, and return the bound that drops
+each hit. There are two bounds: by 4-mers, here, and by base counts (`histogram_cpu`).
 """
 
 from typing import NamedTuple

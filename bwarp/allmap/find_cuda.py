@@ -5,10 +5,10 @@
                       search schemes
 
 Several threads submit batches and take turns on the GPU; data needed for more than one round stays
-there between turns. Reads and loci pass through pinned memory. The CPU searches reads with more
-hits than the GPU takes at once. After the host has paired loci, reads are aligned there in a turn
-of their own (`alignments_cuda`). If a batch does not fit into the memory of the GPU, this batch and
-all later ones are split.
+on the GPU between turns. Reads and loci pass through pinned memory. The CPU searches reads with
+more hits than the GPU takes at once. After the host has paired loci, reads are aligned on the GPU
+in a turn of their own (`alignments_cuda`). If a batch does not fit into the memory of the GPU, this
+batch and all later ones are split.
 """
 
 import threading

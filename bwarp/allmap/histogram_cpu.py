@@ -13,20 +13,20 @@ Proof. A base of the read that is no edit matches a base of the genome. Both lie
 differs from the seed's by at most one per gap letter of the alignment, hence within the window, and
 different bases of the read match different bases of the genome. So no more As of the piece match
 than there are in the window, and likewise the other bases; ambiguous ones match nothing and are not
-counted. All other bases of the piece are mismatched or inserted, an edit each, and pieces have no
-bases in common.
+counted. All other bases of the piece are mismatched or inserted, each of which is an edit, and
+pieces have no bases in common.
 
 **Pieces.** Short pieces show differences that cancel out in a long one. The window's additional
 bases hide differences, and each window has ``2 * gaps`` of them. Therefore, the more gaps are
 allowed, the longer the pieces.
 
-**Prefix sums.** The counts of a window are the difference of two sums. There is a sum per block of
-bases, of four counts in one number:
+**Prefix sums.** The counts of a window are the difference of two sums. Each block of bases has one
+sum, with four counts in one number:
 
     sums    (A + 256 C + 65,536 G + 2**24 T) modulo 2**32, of all bases before the block
 
-The four counts carry over into each other. The difference of two sums does not: each count of a
-window is less than 256.
+In a sum, the four counts carry over into each other. In the difference of two sums they do not,
+because each count of a window is less than 256.
 """
 
 import numba

@@ -1,9 +1,9 @@
 """Rank the loci of each read: the primary one, and its mapping quality.
 
-The primary locus has the fewest edits; a hash of the read's number draws one from several. The
-mapping quality is the probability that the read comes from there, if each additional edit is a
+The primary locus has the fewest edits; among several, a hash of the read's number selects one. The
+mapping quality is the probability that the read comes from this locus, if each additional edit is a
 thousand times less likely. Besides the loci found, one more locus is assumed, with one edit more
-than searched:
+than the search allowed:
 
     p = 1 / (sum over loci of 10^(-3 (distance - least)) + 10^(-3 (searched + 1 - least)))
 

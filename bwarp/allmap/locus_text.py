@@ -3,11 +3,11 @@
     TSV   query strand contig start end distance mismatches insertions deletions cigar
     PAF   query length start end strand contig length start end matches columns mapq NM AS cg
 
-Positions are 0-based and ends exclusive. Mapping qualities are not computed: 255. For alignments by
-score, TSV has two more columns, the score and the edits of the locus: ``score`` and
-``locus_edits``; PAF has the edits of the locus in the tag ``Xd`` if the alignment has a different
-number. For pairs there is one more column, the number of the pair for which a locus is listed, 0
-for none: ``pair`` in TSV, the tag ``pr`` in PAF.
+Positions are 0-based and ends exclusive. Mapping qualities are not computed: they are 255.
+For alignments by score, TSV has two more columns, ``score`` and ``locus_edits`` (the edits of the
+locus). PAF gives the edits of the locus in the tag ``Xd`` if they differ from those of the
+alignment. For pairs, the column ``pair`` in TSV and the tag ``pr`` in PAF give the number of the
+pair for which a locus is listed, 0 for none.
 """
 
 import os

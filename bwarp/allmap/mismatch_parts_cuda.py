@@ -5,8 +5,7 @@
 
 Layouts and results are those of `bwarp.allmap.parts_cpu`. A search writes intervals in any order,
 and sorting them gives the order of the CPU. Its lists have a fixed number of elements. If one
-overflows, the batch is halved; a single k-mer that is too large for them is searched with longer
-lists.
+overflows, the batch is halved; a single k-mer that overflows them is searched with longer lists.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 r"""Verify hits of parts and find the loci of each item (a read on a strand) by edit distances.
 
-A locus is a stretch of the genome with at most e edits from the read that is best among all with
-its start and best among all with its end. The stretch with fewer edits is better, then the one
-whose length is closer to the read's, then the shorter one.
+A locus is a stretch of the genome with at most e edits from the read that is the best of all
+stretches with its start, and the best of all with its end. The stretch with fewer edits is better,
+then the one whose length is closer to the read's, then the shorter one.
 
 **Stretches to compare.** An alignment with at most e edits covers a part of the read without edits
 (the rule in `options`), and so a hit, on the hit's diagonal. From there it extends in both
@@ -17,8 +17,8 @@ directions, with separate edits on each side:
 Hits connected by matching bases give the same sums, so one of them suffices.
 
 **Hits to verify.** A hit is dropped if a bound shows that there are too many edits
-(`candidates_cpu`), or if the parts searched before it leave too few edits for one side: each of
-them has an edit if this part is the first without.
+(`candidates_cpu`), or if the parts searched before its own leave too few edits for one side: if its
+part is the first one without edits, each earlier part has at least one.
 """
 
 from typing import NamedTuple
@@ -224,7 +224,7 @@ _, _LOCATED, _, _, _VERIFIED, _CONFIRMED = range(6)
 
 @compiled
 def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
-    """Find the loci of items: rows of item, start, end and distance, in this order.
+    """Find the loci of items. Each row holds the item, start, end and distance, in this order.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Align queries with the windows that a scan flags, on both strands: one alignment per locus.
 
-The reverse complement of a query has its counts in reverse order (A C G T is T G C A), so a scan of
-both finds windows of both strands. A window is aligned on the strand that flagged it:
+The reverse complement of a query has its counts in reverse order (A C G T is T G C A), so a scan
+for a query and its reverse complement finds windows of both strands. A window is aligned on the
+strand that flagged it:
 
     reference   ........[===window===]........         as long as the query
                      [==|============|==]              extended by D bases on both sides

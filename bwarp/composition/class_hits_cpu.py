@@ -1,6 +1,6 @@
 """List the hits of classes window by window, in order.
 
-The matches of queries and classes are transposed, so that each class has its queries. The
+The matches of queries and classes are transposed, so that each class has a list of its queries. The
 references are then scanned again, and each window writes a hit into the slot of every query that
 its class matches. The start of each slot follows from the number of windows of a class in each
 range, so that threads write in parallel and the hits of a query are in order of position:

@@ -21,7 +21,7 @@ planes:
 
 Planes hold 8-bit numbers for lengths up to 255, and 16-bit ones above. No sum exceeds the length,
 so none overflows. Unused columns are zero; as thresholds are below the length, the right side is at
-least 1, and they are never hits.
+least 1, so these columns are never hits.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 Counts are 32-bit numbers; the histogram of a window is the difference of two prefix sums, computed
 once per length and stored for a strip of windows; every query is compared with every window.
-Arguments and results are those of `tiles_cpu`, but this is slower. It serves to measure the
+Arguments and results are those of `tiles_cpu`, but this module is slower. It serves to measure the
 published method, and as an oracle that shares no optimisation with the other algorithms.
 """
 

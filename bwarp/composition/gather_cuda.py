@@ -6,8 +6,8 @@
     windows   once per length: four counts per window, gathered from the sums
     queries   one launch each, in the next free stream: compare with every window
 
-The paper copies back a flag per window for each query; this copies the hits per tile (to count) or
-the distances (to list), so that the three algorithms take the same arguments.
+The paper copies back a flag per window for each query; this module copies the number of hits per
+tile (to count) or the distances (to list), so that the three algorithms take the same arguments.
 """
 
 from typing import NamedTuple

@@ -14,7 +14,7 @@ thread; all its threads read the same window at once, which shared memory broadc
     thread 0   q0 q1 q2 q3     |w0 - q0| w0 - q1| ...   one instruction per comparison,
     thread 1   q4 q5 q6 q7                              and one to count
 
-Where no window begins all counts are 255, which is beyond any threshold. Lengths are limited to
+Where no window begins, all counts are 255, which is beyond any threshold. Lengths are limited to
 255; `tiles_cpu` handles longer ones.
 """
 

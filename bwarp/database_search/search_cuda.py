@@ -1,10 +1,10 @@
 """Compute exact local scores of queries against a database on a GPU.
 
 The database is copied to the GPU once, in parts if it is larger than GPU memory. Queries of similar
-length are processed in pairs, which is less work than one by one (profile_kernel_cuda). Targets
+length are processed in pairs, which takes less work than one by one (profile_kernel_cuda). Targets
 with scores near the 16-bit limit, and schemes that do not fit a byte, are computed in 32 bits
-(int32_kernel_cuda). Several GPUs share the database by residues, and work on the same query at a
-time.
+(int32_kernel_cuda). Several GPUs divide the database by residues, and work on the same query at the
+same time.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,10 +1,10 @@
 """Compute CFD and MIT scores of sites, and the specificity of guides.
 
 CFD multiplies a weight for every mismatch, which depends on its position and both bases, and one
-for the last two bases of the PAM: 1 means cut like the target of the guide. MIT multiplies a weight
-for every mismatch with factors for their number and mean distance, in percent; as in CRISPOR, a
-site whose PAM is not NGG gets a fifth of that. (CRISPOR rounds the mean distance down, so its MIT
-scores are up to a tenth lower.)
+for the last two bases of the PAM. A score of 1 means that the site is cut like the target of the
+guide. MIT multiplies a weight for every mismatch with factors for their number and mean distance,
+in percent; as in CRISPOR, the MIT score of a site whose PAM is not NGG is divided by five. (CRISPOR
+rounds the mean distance down, so its MIT scores are up to a tenth lower.)
 """
 
 from functools import cache

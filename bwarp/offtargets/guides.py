@@ -1,4 +1,4 @@
-"""Guides and PAMs: read from FASTA, tables or plain lines, and encode."""
+"""Read guides from FASTA, tables or plain lines, and encode guides and PAMs."""
 
 import os
 from collections.abc import Sequence

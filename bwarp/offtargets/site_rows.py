@@ -1,7 +1,7 @@
 """Describe hits for output: alignments as text, PAMs, cuts, scores and overlapping features.
 
-Alignments and PAMs are written from 5' to 3' on the strand of the site, like guides. In a site a
-lower-case letter is a mismatch; ``-`` is a base of a bulge in the other sequence.
+Alignments and PAMs are written from 5' to 3' on the strand of the site, like guides. In a site, a
+lower-case letter is a mismatch; in a guide or a site, ``-`` stands for a bulge base of the other.
 """
 
 import os

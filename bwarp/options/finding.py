@@ -238,8 +238,8 @@ MEMS = Task({"": (
     _QUERIES._replace(help="reads, contigs or genomes: FASTA or FASTQ, plain or compressed"),
     output(
         "OUT.mums",
-        "file to write: a table (.tsv), PAF (.paf) or Parquet (.parquet), chosen by the ending, "
-        "else MUMmer's format; .gz compresses; - is standard output",
+        "file to write: .tsv for a table, .paf for PAF, .parquet for Parquet, .mums (or no "
+        "ending) for MUMmer's format; .gz compresses; - is standard output",
     ),
     Option("min_length", Whole(1, 2**31, metavar="L"), "minimum length of a match", 20, short="-l"),
     Option(

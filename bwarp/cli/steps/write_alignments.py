@@ -1,9 +1,9 @@
 """Write the loci of a batch, with the alignments of bwarp extend-candidates: BAM, TSV or PAF.
 
 The last step of the chain except bwarp merge-loci, after bwarp extend-candidates. The
-output is byte-identical to that of bwarp allmap for these reads. Ends of pairs are
-reported independently or, with --insert-size or --estimated-insert-size, as proper pairs; this
-requires that bwarp seed-reads has searched all loci.
+output is byte-identical to that of bwarp allmap for these reads. The ends of pairs are reported
+independently or, with --insert-size or --estimated-insert-size, as proper pairs. Proper pairs
+require that bwarp seed-reads searched for all loci (--report all).
 """
 
 from contextlib import ExitStack
