@@ -276,7 +276,8 @@ def _trace(genome, blocks, compared, all_edits, most, letters, reach, cigar):
         else:
             cigar[used] = np.uint32(n) << np.uint32(4) | operation
             used += 1
-    cigar[:used] = cigar[:used][::-1].copy()
+    for i in range(used // 2):
+        cigar[i], cigar[used - 1 - i] = cigar[used - 1 - i], cigar[i]
     return used
 
 

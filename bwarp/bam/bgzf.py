@@ -310,14 +310,17 @@ def finish_block(out, begin, packed, data, first, size, checksum):
 
     If compression does not save space, ``data[first : first + size]`` is stored uncompressed.
     """
-    out[begin : begin + HEAD.size] = HEAD
+    # Assigning an array to a slice takes a second to compile, for its error message.
+    for i in range(HEAD.size):
+        out[begin + i] = HEAD[i]
     at = begin + HEAD_BYTES
     if is_stored(packed):
         # One deflate block of type "stored".
         out[at] = 1
         _put(out, at + 1, size, 2)
         _put(out, at + 3, size ^ 0xFFFF, 2)
-        out[at + STORED_BYTES : at + STORED_BYTES + size] = data[first : first + size]
+        for i in range(size):
+            out[at + STORED_BYTES + i] = data[first + i]
         packed = STORED_BYTES + size
     at = _put(out, at + packed, checksum & 0xFFFFFFFF, 4)
     at = _put(out, at, size, 4)
