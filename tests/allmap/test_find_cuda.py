@@ -50,7 +50,7 @@ def test_as_the_cpu(small, options, hits):
 
 def test_parts_of_three_bases(small):
     index, reads = small
-    assert_as_the_cpu(index, reads[:60], LocusOptions(31, filter="histogram"))
+    assert_as_the_cpu(index, reads[:4], LocusOptions(31, filter="histogram"))
 
 
 def assert_as_the_cpu(index, reads, options, hits=None):
