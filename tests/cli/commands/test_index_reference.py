@@ -396,7 +396,7 @@ def small_disk(tmp_path):
 def test_a_full_disk(index_reference, fasta, small_disk):
     # The table of 8-mers takes 512 KiB.
     answer = index_reference("r.fa", "-o", small_disk / "i", "--prefix-length", 8)
-    assert answer.rc == 1
+    assert answer.rc == 4
     assert answer.out == ""
     assert answer.last == (
         f"index_reference.py: error: {small_disk / 'i'}: the disk is full: free some space, or "
@@ -407,7 +407,7 @@ def test_a_full_disk(index_reference, fasta, small_disk):
     before = contents(small_disk / "i")
     (small_disk / "filler").write_bytes(bytes(small_disk_left(small_disk)))
     answer = index_reference("-o", small_disk / "i", "--with-reverse")
-    assert answer.rc == 1
+    assert answer.rc == 4
     assert answer.last.endswith(
         ": the disk is full: free some space, or write elsewhere, and run again"
     )
@@ -428,7 +428,7 @@ def test_a_limit_on_the_size_of_files(index_reference, fasta, tmp_path):
         answer = index_reference("r.fa", "-o", "i", "--prefix-length", 8)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert answer.rc == 1
+    assert answer.rc == 4
     assert answer.last == (
         "index_reference.py: error: i: the file is larger than allowed: raise the limit (ulimit "
         "-f), or write elsewhere"
@@ -473,7 +473,7 @@ def test_a_gpu_that_is_too_small_leaves_the_work_to_the_cpu(
     )
     answer = index_reference("small.fa", "-o", "other.index", "--backend", "cuda")
     assert answer == (
-        2,
+        3,
         "",
         "index_reference.py: error: sorting requires 75.0 GB of GPU memory, but only 20.0 GB "
         "are free: use --backend cpu, or a GPU with more memory",

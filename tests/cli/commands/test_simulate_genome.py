@@ -43,7 +43,8 @@ def test_standard_output(run_program, tmp_path):
 
 def test_the_examples_in_the_help_run(run_program, tmp_path):
     shown = run_program(SCRIPT, "--help").stdout
-    examples = shown.split("examples:\n")[1].replace("\\\n", " ").strip().splitlines()
+    examples = shown.split("examples:\n")[1].split("\nexit codes:\n")[0]
+    examples = examples.replace("\\\n", " ").strip().splitlines()
     assert len(examples) == 3
     for example in examples:
         # The example of a whole human-like genome runs at a thousandth of its size.

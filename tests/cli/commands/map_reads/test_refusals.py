@@ -155,7 +155,7 @@ def test_a_contig_name_that_sam_forbids(run_program, map_reads, folder, tmp_path
 def test_full_disk(map_reads, folder, small_disk, ending):
     output = small_disk / f"out.{ending}"
     done = map_reads("-1", folder / "1.fq", "-2", folder / "2.fq", "-o", output)
-    assert (done.rc, done.stdout) == (1, "")
+    assert (done.rc, done.stdout) == (4, "")
     assert done.stderr.count("\n") == 1
     assert done.stderr == (
         f"map_reads.py: error: {output}: the disk is full: free some space, or write elsewhere, "
