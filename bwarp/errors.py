@@ -4,8 +4,13 @@ Every message is one sentence that says what is wrong, where (file, line or reco
 to type or do instead. Programs print it as their last line and exit with `exit_code`.
 """
 
+import errno
+
 #: Exit codes of all programs besides 0; 128 and more are signals, as in a shell.
 DATA, USAGE, MEMORY, DISK = 1, 2, 3, 4
+
+#: Numbers of the system errors of writing that more room would prevent.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class BwarpError(Exception):

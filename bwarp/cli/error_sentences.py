@@ -2,7 +2,7 @@
 
 import errno
 
-from bwarp.errors import DATA, DISK, MEMORY, BwarpError
+from bwarp.errors import DATA, DISK, MEMORY, NO_ROOM, BwarpError
 from bwarp.runtime.backend import is_gpu_memory_error
 
 _FULL = "the disk is full: free some space, or write elsewhere, and run again"
@@ -28,10 +28,6 @@ _OF_NUMBER = {
 }
 
 
-#: Errors that end when there is more room on the disk.
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 def explanation(error: BaseException) -> tuple[str, int] | None:
     """Return a sentence and the exit code for an error, or None if it is a bug of bwarp."""
     if isinstance(error, BwarpError):
@@ -39,7 +35,7 @@ def explanation(error: BaseException) -> tuple[str, int] | None:
     for kind, code in ((_memory_sentence, MEMORY), (_sentence, DATA)):
         sentence = kind(error)
         if sentence is not None:
-            return sentence, DISK if getattr(error, "errno", None) in _NO_ROOM else code
+            return sentence, DISK if getattr(error, "errno", None) in NO_ROOM else code
     return None
 
 

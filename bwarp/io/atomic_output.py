@@ -7,7 +7,6 @@ and names of outputs are checked here.
 """
 
 import ctypes
-import errno
 import fcntl
 import io
 import os
@@ -20,11 +19,9 @@ from typing import IO
 
 from deflate import gzip_compress
 
-from bwarp.errors import InputError, UsageError
+from bwarp.errors import NO_ROOM, InputError, UsageError
 from bwarp.io.standard_streams import flush_standard_output, standard_output
 from bwarp.runtime.signals import naming_outputs, not_ended, undone_if_ended
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -70,7 +67,7 @@ def _full_disk_named(path: str | os.PathLike, part: Path | None = None) -> Itera
     except OSError as error:
         inside = part and isinstance(error.filename, str)
         inside = inside and Path(error.filename).absolute().is_relative_to(part.absolute())
-        if (error.filename is None or inside) and error.errno in _NO_ROOM:
+        if (error.filename is None or inside) and error.errno in NO_ROOM:
             error.filename = "standard output" if is_standard_output(path) else str(path)
         raise
 
