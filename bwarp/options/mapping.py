@@ -144,6 +144,19 @@ def estimated_insert_size(program: str) -> Option:
     )  # fmt: skip
 
 
+#: Options of bwa mem that are only accepted; their help says why.
+WITHOUT_EFFECT = (
+    Option("K", Whole(1, 10**18), "no effect: the output never depends on chunks", only=PROGRAM),
+    yes_no(
+        "M",
+        "no effect: parts of split reads are supplementary records (flag 2048), which Picard reads "
+        "too", only=PROGRAM,
+    ),
+    Option(
+        "v", Whole(0, 100), "no effect: use --quiet for less, --timeline for more", only=PROGRAM
+    ),
+)  # fmt: skip
+
 MAP = Task({
     "": (
         INDEX_FOLDER,
@@ -238,19 +251,8 @@ MAP = Task({
             only=CONFIGURATION,
         ),
     ),
-    "options of bwa mem that have no effect": (
-        Option("K", Whole(1, 10**18), "bases per chunk of reads", only=PROGRAM),
-        yes_no("M", "flag the shorter parts of split reads as secondary", only=PROGRAM),
-        Option("v", Whole(0, 100), "verbosity", only=PROGRAM),
-    ),
+    "options of bwa mem": WITHOUT_EFFECT,
 })  # fmt: skip
-
-#: Why options of bwa mem have no effect.
-WITHOUT_EFFECT = {
-    "K": "the output never depends on chunks",
-    "M": "parts of split reads are supplementary records (flag 2048), which Picard reads too",
-    "v": "use --quiet for less, --timeline for more",
-}
 
 #: The scores of an alignment, and all options that affect how `map` aligns a read.
 SCORES = ("match", "mismatch", "gap_open", "gap_extend")

@@ -54,10 +54,9 @@ def parse_options():
 
 
 def main(options):
-    for name, why in WITHOUT_EFFECT.items():
-        given = getattr(options, name)
-        if given is not None and given is not False:
-            say(f"-{name} has no effect: {why}")
+    for option in WITHOUT_EFFECT:
+        if getattr(options, option.name) is not option.default:
+            say(f"-{option.name} has {option.help}")
     output = output_options(options)
     files = read_files(options)
     if any(map(holds_records, files.first)):
