@@ -12,6 +12,7 @@ import numpy as np
 from bwarp.allmap.histogram_cpu import base_sums, count_pieces, least_unmatched
 from bwarp.index.locate_cpu import check_hit
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes
+from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.uncounted import uncounted
@@ -192,7 +193,7 @@ def segment_at(segment_text, of_blocks, position):
     """
     segment = np.int64(of_blocks[position // BLOCK_LETTERS])
     if segment < 0:
-        segment = np.searchsorted(segment_text, position, side="right") - 1
+        segment = interval_at(segment_text, position)
     return segment
 
 
