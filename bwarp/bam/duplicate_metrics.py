@@ -25,7 +25,8 @@ def write_metrics(path: str | os.PathLike, counts: DuplicateCounts) -> None:
 def metrics_text(counts: DuplicateCounts) -> str:
     """Return the metrics of each library, and the histogram of a single one.
 
-    Optical duplicates are not counted separately: their number is 0.
+    Optical duplicates are not counted separately: their number is 0. Picard leaves them out of its
+    estimate of the size of a library, which is therefore larger where there are any.
     """
     lines = ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", "\t".join(_COLUMNS)]
     rows = list(_libraries(counts))
