@@ -119,13 +119,11 @@ def may_write_on_gpu(output: AlignmentOutput) -> bool:
 
 
 def stays_on_gpu(output: AlignmentOutput) -> bool:
-    """Return whether records written by a GPU are sorted and compressed there."""
-    return (
-        may_write_on_gpu(output)
-        and output.sort
-        and output.path.endswith(".bam")
-        and output.gpu_sort_bytes > 0
-    )
+    """Return whether records written by a GPU are also sorted there.
+
+    The GPU then compresses BAM; for SAM and CRAM the host downloads the sorted records.
+    """
+    return may_write_on_gpu(output) and output.sort and output.gpu_sort_bytes > 0
 
 
 def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> str:

@@ -125,8 +125,9 @@ def test_the_command_line_has_no_options_of_the_machine():
         ("o.bam", {"sort": True, "soft_clip": True}, True, True),
         ("o.bam", {"sort": True, "gpu_sort_bytes": 0}, True, False),
         ("o.bam", {}, True, False),
-        ("o.sam", {"sort": True}, True, False),
-        ("o.cram", {"sort": True}, True, False),
+        ("o.sam", {"sort": True}, True, True),
+        ("o.cram", {"sort": True}, True, True),
+        ("o.cram", {"sort": True, "gpu_sort_bytes": 0}, True, False),
         ("o.sam", {}, False, False),
         ("-", {}, False, False),
         ("o.paf", {}, False, False),
@@ -138,7 +139,7 @@ def test_the_command_line_has_no_options_of_the_machine():
         ("o.bam", {"comments": True}, False, False),
         ("o.bam", {"eqx": True}, False, False),
         ("o.bam", {"regions_file": "r.bed"}, False, False),
-        ("o.cram", {"sort": True, "mark_duplicates": True}, True, False),
+        ("o.cram", {"sort": True, "mark_duplicates": True}, True, True),
     ],
 )
 def test_outputs_that_a_gpu_can_write_and_sort(path, changes, may_write, stays):
