@@ -33,8 +33,8 @@ from bwarp.runtime.signals import not_ended, undone_if_ended
 from bwarp.runtime.timeline import on_timeline
 
 #: On the first two slices of a piece, of 10,000 records each, htslib tries all its methods of
-#: compression, so smaller pieces take longer. Larger ones take more memory, and other processes wait
-#: longer for the last.
+#: compression, so smaller pieces take longer. Larger ones take more memory, and the other processes
+#: wait longer for the last.
 RECORDS_A_PIECE = 100_000
 
 #: Compared with htslib's default of 5, encoding takes an eighth less time, and files of version 3.0

@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from bwarp.counted import counted
@@ -12,8 +13,11 @@ from bwarp.index.chunks import ChunkedIndex
 from bwarp.index.store import StoredIndex
 from bwarp.mapping.parameters import MappingParameters, mapping_parameters, secondary_records
 from bwarp.options.mapping import ALIGNMENT
+from bwarp.options.option import Option
 from bwarp.reads.read_files import ReadFiles, holds_pairs
+from bwarp.reads.record_files import holds_records
 from bwarp.records.output_options import (
+    AUTO,
     AlignmentOutput,
     default_sort_bytes,
     is_readable_by_samtools,
@@ -90,7 +94,8 @@ def sort_bytes(options: argparse.Namespace) -> int:
 
 def output_options(options: argparse.Namespace) -> AlignmentOutput:
     """Return which records of mapped reads to write, and in what form."""
-    line, group = parse_read_group(options.read_group)
+    # `with_read_groups` checks several.
+    line, group = parse_read_group(options.read_group[0] if options.read_group else None)
     return AlignmentOutput(
         path=options.output,
         sort=options.sort,
@@ -107,6 +112,56 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         cram_version=options.cram_version,
         sort_bytes=sort_bytes(options),
     )
+
+
+def with_read_groups(
+    options: argparse.Namespace, files: ReadFiles, output: AlignmentOutput
+) -> tuple[ReadFiles, AlignmentOutput]:
+    """Return the same with the read group of each file, if several were given.
+
+    Raises
+    ------
+    UsageError
+        If they do not match the files, or cannot be combined with other options.
+    """
+    if len(options.read_group) < 2:
+        return files, output
+    given = [*files.first, *files.single]
+    if len(options.read_group) != len(given):
+        raise UsageError(
+            f"--read-group is given {len(options.read_group):,} times for "
+            f"{counted(len(given), 'file')}: give one for all reads, or one for each file of -1 "
+            "and --single"
+        )
+    lines: dict[bytes, str] = {}
+    groups = []
+    for line, group in map(parse_read_group, options.read_group):
+        if lines.setdefault(group, line) != line:
+            raise UsageError(
+                f"read group {group.decode()!r} is given with different lines: give each group "
+                "another ID"
+            )
+        groups.append(group)
+    if len(lines) == 1:
+        return files, output
+    if options.comments or any(map(holds_records, given)):
+        raise UsageError(
+            "several read groups require FASTQ without --comments: map each file separately, and "
+            "use bwarp merge"
+        )
+    if any(AUTO in line.split("\t") for line in lines.values()):
+        raise UsageError("PU:auto requires a single read group: write the platform units")
+    return (
+        replace(files, groups=tuple(groups)),
+        replace(output, read_group="\n".join(lines.values()), read_group_id=b"", comments=True),
+    )
+
+
+def say_without_effect(options: argparse.Namespace, declared: Sequence[Option]) -> None:
+    """Say which of the given options have no effect, and why."""
+    for option in declared:
+        if getattr(options, option.name) is not option.default:
+            say(f"{option.flags[-1]} has {option.help}")
 
 
 def check_spread(options: argparse.Namespace, index: StoredIndex | ChunkedIndex | None) -> None:

@@ -23,6 +23,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
     },
     "Map reads": {
         "map": Subcommand("commands.map_reads", "map reads and write SAM, BAM, CRAM or PAF"),
+        "fq2bam": Subcommand(
+            "commands.fq2bam", "the same to marked BAM, with the options of Parabricks"
+        ),
         "merge": Subcommand("commands.merge_alignments", "merge the sorted BAM files of a sample"),
         "map-insert-size": Subcommand(
             "steps.estimate_map_insert_size", "estimate the insert size of pairs mapped in parts"

@@ -214,7 +214,9 @@ MAP = Task({
         DUPLICATE_METRICS,
         REFERENCE_OF_CRAM,
         _SORT_MEMORY,
-        _READ_GROUP,
+        _READ_GROUP._replace(
+            help=f"{_READ_GROUP.help}; or one for each file of -1 and --single", many=True
+        ),
         yes_no(
             "comments",
             "copy FASTQ comments to the records; they must be SAM tags such as BC:Z:ACGT",
@@ -252,6 +254,43 @@ MAP = Task({
         ),
     ),
     "options of bwa mem": WITHOUT_EFFECT,
+})  # fmt: skip
+
+#: Options of Parabricks fq2bam that are only accepted; their help says why.
+FQ2BAM_WITHOUT_EFFECT = (
+    Option(
+        "tmp_dir", Text("FOLDER"), "no effect: the files of a run are next to its output",
+        only=PROGRAM,
+    ),
+    yes_no("low_memory", "no effect: a run adapts to the free memory of the GPU", only=PROGRAM),
+    yes_no("gpusort", "no effect: a GPU always sorts", only=PROGRAM),
+    yes_no("gpuwrite", "no effect: a GPU compresses BAM if nvCOMP is installed", only=PROGRAM),
+)  # fmt: skip
+
+FQ2BAM = Task({
+    "": (
+        Option(
+            "ref", File("REF.fa[.gz]"),
+            "FASTA of the reference; its index is the folder next to it, such as genome.index for "
+            "genome.fa", required=True, only=PROGRAM,
+        ),
+        Option(
+            "out_bam", Text("OUT.bam|OUT.cram"), "file to write, with its index", required=True,
+            only=PROGRAM,
+        ),
+        Option(
+            "out_duplicate_metrics", Text("OUT.txt"),
+            "write the counts of duplicates per library to this file, in the format of Picard",
+            only=PROGRAM,
+        ),
+        yes_no("no_markdups", "do not flag duplicates", only=PROGRAM),
+        GPUS._replace(name="num_gpus"),
+        Option(
+            "bwa_options", Text("OPTIONS"),
+            "options of bwa mem as one word, such as '-Y -K 10000000'", only=PROGRAM,
+        ),
+    ),
+    "options without effect": FQ2BAM_WITHOUT_EFFECT,
 })  # fmt: skip
 
 #: The scores of an alignment, and all options that affect how `map` aligns a read.

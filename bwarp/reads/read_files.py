@@ -31,6 +31,9 @@ class ReadFiles:
         Files of additional single reads.
     with_groups : bool
         Add the read group to the comments of reads in BAM and CRAM.
+    groups : tuple of bytes
+        The read group of each file in `first` and in `single`, which replaces the comments of its
+        reads, or none.
     """
 
     first: tuple[str, ...]
@@ -38,6 +41,7 @@ class ReadFiles:
     interleaved: bool = False
     single: tuple[str, ...] = ()
     with_groups: bool = False
+    groups: tuple[bytes, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -83,6 +87,8 @@ def chunks_of_files(
         if file in seen:
             raise UsageError(f"{path}: given twice: give each file of reads once")
         seen.add(file)
+    if files.groups:
+        parts = [of_group(*one) for one in zip(parts, files.groups, strict=True)]
     return _in_a_row(parts, holds_pairs(files))
 
 
@@ -93,6 +99,15 @@ def _in_a_row(parts: list[Iterator[ReadChunk]], paired: bool) -> Iterator[ReadCh
             chunk = as_orphans(chunk) if paired and chunk.ends == 1 else chunk
             yield replace(chunk, first_template=first)
             first += chunk.n_templates
+
+
+def of_group(chunks: Iterator[ReadChunk], group: bytes) -> Iterator[ReadChunk]:
+    """Yield chunks in which the comment of every read is the tag of a read group."""
+    tag = np.frombuffer(b"RG:Z:" + group, np.uint8)
+    for chunk in chunks:
+        text = np.concatenate([chunk.text, tag])
+        comments = np.full((chunk.n_reads, 2), (chunk.text.size, text.size), np.int64)
+        yield replace(chunk, text=text, comments=comments, mate_text=None)
 
 
 def as_orphans(chunk: ReadChunk) -> ReadChunk:

@@ -91,7 +91,7 @@ def _check(output: AlignmentOutput) -> None:
     if _is_paf(output):
         for name, given in (
             ("--sort", output.sort), ("--mark-duplicates", output.mark_duplicates),
-            ("--soft-clip", output.soft_clip), ("--read-group", output.read_group_id),
+            ("--soft-clip", output.soft_clip), ("--read-group", output.read_group),
         ):  # fmt: skip
             if given:
                 raise UsageError(f"{output.path}: {name} cannot be combined with PAF output")

@@ -233,7 +233,7 @@ def test_links(checkout, page):
 
 def test_every_program_is_listed(checkout):
     index = (checkout / "docs/index.md").read_text()
-    listed = set(re.findall(r"`(?:bwarp )?([a-z-]+)`", index))
+    listed = set(re.findall(r"`(?:bwarp )?([a-z0-9-]+)`", index))
     assert set(SUBCOMMANDS) <= listed
 
 

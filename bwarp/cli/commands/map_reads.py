@@ -9,9 +9,11 @@ from bwarp.cli.options import (
     mapping_options,
     output_options,
     read_files,
+    say_without_effect,
     warn_of_names_like_alt,
     warn_of_unmapped_reads,
     warn_of_unnamed_reference,
+    with_read_groups,
 )
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
@@ -44,6 +46,8 @@ bwarp map --index genome.index -1 both.fq --interleaved -o sample.bam \\
 bwarp map --index genome.index -1 unaligned.bam -o sample.bam --sort
 bwarp map --index genome.index -1 L1_R1.fq.gz L2_R1.fq.gz -2 L1_R2.fq.gz L2_R2.fq.gz \\
     -U merged.fq.gz -o sample.bam --sort
+bwarp map --index genome.index -1 L1_R1.fq.gz L2_R1.fq.gz -2 L1_R2.fq.gz L2_R2.fq.gz \\
+    --read-group '@RG\\tID:L1\\tSM:sample' '@RG\\tID:L2\\tSM:sample' -o sample.bam --sort
 bwarp map --index genome.index --batches batches --part 3/20 -o 3.bam --sort \\
     --estimated-insert-size insert_size.json --stats 3.stats.json
 """
@@ -54,11 +58,8 @@ def parse_options():
 
 
 def main(options):
-    for option in WITHOUT_EFFECT:
-        if getattr(options, option.name) is not option.default:
-            say(f"-{option.name} has {option.help}")
-    output = output_options(options)
-    files = read_files(options)
+    say_without_effect(options, WITHOUT_EFFECT)
+    files, output = with_read_groups(options, read_files(options), output_options(options))
     if any(map(holds_records, files.first)):
         files, output = with_tags_of(files, output)
     are_pairs = bool(files.first) and holds_pairs(files)

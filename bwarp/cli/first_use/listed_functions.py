@@ -82,8 +82,13 @@ def write_table(listed: Iterable[ListedFunction]) -> None:
 _ENDINGS = ("bam", "bed", "cram", "paf", "parquet", "sam", "tsv")
 
 
+#: Programs that run another program, with options of that program.
+_RUNS = {"fq2bam": "map"}
+
+
 def kind_of(program: str, options: argparse.Namespace) -> str:
     """Return the kind of a run of a program with these options."""
+    program = _RUNS.get(program, program)
     words = _WORDS.get(program)
     return " ".join([program, *(words(options) if words else ())])
 

@@ -4,6 +4,7 @@ import importlib
 
 import pytest
 
+from bwarp.cli.commands import map_reads
 from bwarp.cli.first_use.listed_functions import functions_of_kind, functions_of_programs, kind_of
 from bwarp.cli.subcommands import SUBCOMMANDS
 
@@ -37,6 +38,12 @@ def test_a_run_has_a_kind(line):
     name, *words = line.split()
     program = importlib.import_module(f"bwarp.cli.{SUBCOMMANDS[name].module}")
     assert kind_of(name, program.parse_options().parse_args(words)) == KINDS[line]
+
+
+def test_fq2bam_runs_map():
+    words = ["-x", "i", "-1", "1.fq", "-2", "2.fq", "-o", "o.bam", "--sort", "--mark-duplicates"]
+    options = map_reads.parse_options().parse_args(words)
+    assert kind_of("fq2bam", options) == "map pairs local marked"
 
 
 def test_a_kind_needs_some_functions_of_its_program():
