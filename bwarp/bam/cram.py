@@ -92,7 +92,8 @@ class CramWriter:
     ):
         self._header = header_bytes(header)
         self._encoders = encoders
-        self._most_jobs = threads
+        # While the caller waits for the first piece, others are not idle.
+        self._most_jobs = 2 * threads
         self._pool = ThreadPoolExecutor(threads)
         self._jobs: deque[tuple[Future, int]] = deque()
         self._joined = _JoinedFile(file, name.encode())

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -184,11 +185,14 @@ def _bam_or_sorted(
         form = RecordForm(names, output.read_group_id, output.mark_duplicates, stay_there)
     if not stay_there:
         output.compression.begin(WHILE_MAPPING)
-    with private_folder(output.path) as folder:
+    with private_folder(output.path) as folder, ThreadPoolExecutor(1) as background:
         made = folder.absolute() / f"out{Path(output.path).suffix}"
         if output.sort:
+            sequences = None
             if made.suffix == ".cram":
-                write_sequences(reference, output.reference_file, folder, threads)
+                sequences = background.submit(
+                    write_sequences, reference, output.reference_file, folder, threads
+                )
                 header = naming_reference(header, output.reference_file)
             compression = output.compression
             version = output.cram_version or CRAM_VERSIONS[0]
@@ -196,9 +200,19 @@ def _bam_or_sorted(
             if output.mark_duplicates:
                 duplicates = DuplicateMarker(header, output.barcode_tag, threads)
             with _sorter(output, folder, header, threads, stay_there, duplicates) as sorter:
-                yield RecordWriter(encode, lambda parts: [sorter.add(part) for part in parts], form)
+
+                def add(parts: list) -> None:
+                    if sequences is not None and sequences.done():
+                        # A wrong reference ends the run early.
+                        sequences.result()
+                    for part in parts:
+                        sorter.add(part)
+
+                yield RecordWriter(encode, add, form)
                 if not stay_there:
                     compression.begin(WHEN_MAPPED)
+                if sequences is not None:
+                    sequences.result()
                 with sorted_file(
                     made, header, threads, output.path, compression, cram_version=version
                 ) as writer:

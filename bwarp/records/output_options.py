@@ -22,6 +22,7 @@ from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import AlignmentRecords
 from bwarp.reference import Reference, codes_between
 from bwarp.runtime.chunks import in_order
+from bwarp.runtime.timeline import on_timeline
 
 _TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")
 
@@ -233,6 +234,7 @@ _LETTERS_A_BLOCK = 1 << 22
 _MOST_CONTIGS = 4
 
 
+@on_timeline("write the sequences of contigs")
 def write_sequences(
     reference: Reference, fasta: str | None, folder: Path, threads: int = 1
 ) -> None:
