@@ -119,6 +119,27 @@ def test_one_group_for_all_files_is_the_same_as_that_group_once(run, tmp_path):
     assert first == other
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("ending", ["bam", "cram", "sam"])
+@pytest.mark.parametrize("more", [(), ("--no-markdups",)])
+def test_a_gpu_writes_the_records_of_the_cpu(run_program, folder, tmp_path, ending, more):
+    lanes = ("--in-fq", "a1.fq", "a2.fq", GROUPS[0], "--in-fq", "b1.fq", "b2.fq", GROUPS[1])
+    lines = []
+    for backend in ("cpu", "cuda"):
+        out = tmp_path / f"{backend}.{ending}"
+        done = run_program(
+            SCRIPT, "--ref", "genome.fa", *lanes, "--out-bam", out, *more, "--backend", backend,
+            cwd=folder,
+        )  # fmt: skip
+        assert done.rc == 0, done.stderr
+        lines.append(pysam.view("-h", "--no-PG", "-T", str(folder / "genome.fa"), str(out)))
+    assert lines[0] == lines[1]
+    if ending != "bam":
+        # nvCOMP compresses BAM.
+        first, other = contents(*(tmp_path / f"{name}.{ending}" for name in ("cpu", "cuda")))
+        assert first == other
+
+
 @pytest.mark.parametrize("reference", ["g.fa", "g.fasta.gz", "g.fna", "g", "g.gz"])
 def test_the_index_is_beside_the_reference(reference):
     assert index_beside(f"/a.fa/{reference}") == "/a.fa/g.index"
