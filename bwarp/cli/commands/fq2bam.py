@@ -32,13 +32,13 @@ _ENDING = re.compile(r"(\.(fa|fasta|fna))?(\.gz)?\Z")
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES, FQ2BAM)
     parser.add_argument(
-        "--in-fq", action="append", nargs="+", default=[], metavar="R1.fq[.gz] R2.fq[.gz] [@RG]",
-        help="pairs in two FASTQ files, and their read group; repeat it for each lane (default: "
-        f"{READ_GROUP} for all)",
+        "--in-fq", action="append", nargs="+", default=[], metavar=("R1.fq", "R2.fq @RG"),
+        help="pairs in two FASTQ files, and optionally their read group; repeat it for each lane "
+        f"(default: {READ_GROUP} for all)",
     )  # fmt: skip
     parser.add_argument(
-        "--in-se-fq", action="append", nargs="+", default=[], metavar="R.fq[.gz] [@RG]",
-        help="single reads, and their read group; may be repeated",
+        "--in-se-fq", action="append", nargs="+", default=[], metavar=("R.fq", "@RG"),
+        help="single reads, and optionally their read group; may be repeated",
     )  # fmt: skip
     return parser
 
