@@ -19,6 +19,7 @@ import numpy as np
 from bwarp.bam.bgzf import BLOCK_BYTES
 from bwarp.bam.compression_engine import ON_HOST, Compression, filled
 from bwarp.bam.index import IndexBuilder, RecordLoci, record_loci
+from bwarp.checks.checker import Checker
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
@@ -38,6 +39,8 @@ class BlockWriter:
         How blocks are compressed.
     index : IndexBuilder, optional
         Receives every record.
+    checker : Checker, optional
+        Receives every record.
     """
 
     def __init__(
@@ -46,16 +49,19 @@ class BlockWriter:
         threads: int,
         compression: Compression = ON_HOST,
         index: IndexBuilder | None = None,
+        checker: Checker | None = None,
     ):
         self._file = file
         self._blocks, self._blocks_a_job = compression.blocks, compression.blocks_a_job
         #: Whether nvCOMP makes the blocks; the caller may then compress on the GPU as well.
         self.compresses_on_gpu = compression.on_gpu
         self._index = index
+        #: Records that bypass `write` must be passed to it by the caller of `reserve`.
+        self.checker = checker
         self._threads = threads = min(threads, compression.most_threads)
         self._pool = ThreadPoolExecutor(threads)
-        # Indexing records is a separate job from compressing their blocks.
-        self._most_jobs = (3 if index is None else 6) * threads
+        # Indexing and counting records are separate jobs from compressing their blocks.
+        self._most_jobs = 3 * (1 + (index is not None) + (checker is not None)) * threads
         self._jobs = deque()
         #: Bytes that do not fill a block yet, and the number of bytes received so far.
         self._rest = np.empty(0, np.uint8)
@@ -103,7 +109,7 @@ class BlockWriter:
             first, stop = max(at - rest.size, 0), min(at + step, whole) - rest.size
             self._submit_blocks(data, starts, order, bounds, none if at else rest, first, stop)
         done = whole - rest.size if whole else 0
-        self._submit_loci(data, starts, order, bounds, done, total)
+        self._submit_records(data, starts, order, bounds, done, total)
         kept = none if whole else rest
         fill = partial(_fill, data, starts, order, bounds, kept, done, total)
         self._rest = filled(kept.size + total - done, fill)
@@ -169,23 +175,25 @@ class BlockWriter:
         """Cancel everything that is not written yet."""
         self._pool.shutdown(cancel_futures=True)
 
-    def _submit_loci(self, data, starts, order, bounds, first: int, stop: int) -> None:
-        """Add the records that begin in bytes ``[first, stop)`` to the index."""
-        if self._index is None:
-            return
+    def _submit_records(self, data, starts, order, bounds, first: int, stop: int) -> None:
+        """Index and count the records that begin in bytes ``[first, stop)``."""
         rows = slice(*np.searchsorted(bounds[:-1], [first, stop]).tolist())
-        stream_starts = bounds[rows.start : rows.stop + 1] + self._stream_at
-        self._submit(
-            lambda: record_loci(data, starts[order[rows]]),
-            lambda loci: self._index.add(loci, stream_starts),
-        )
+        if self._index is not None:
+            stream_starts = bounds[rows.start : rows.stop + 1] + self._stream_at
+            self._submit(
+                lambda: record_loci(data, starts[order[rows]]),
+                lambda loci: self._index.add(loci, stream_starts),
+            )
+        if self.checker is not None:
+            checker = self.checker
+            self._submit(lambda: checker.count(data, starts[order[rows]]), checker.take)
 
     def _submit_blocks(self, data, starts, order, bounds, rest, first: int, stop: int) -> None:
         def run() -> tuple[np.ndarray, np.ndarray]:
             fill = partial(_fill, data, starts, order, bounds, rest, first, stop)
             return self._blocks(rest.size + stop - first, fill)
 
-        self._submit_loci(data, starts, order, bounds, first, stop)
+        self._submit_records(data, starts, order, bounds, first, stop)
         self._submit(run, self._write_blocks)
 
     def _submit(self, run: Callable, use: Callable) -> None:

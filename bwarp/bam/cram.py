@@ -29,6 +29,7 @@ from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.compression_engine import STORED
 from bwarp.bam.header import BamHeader, header_bytes
 from bwarp.bam.samtools import CALL, environment, failure
+from bwarp.checks.checker import Checker
 from bwarp.runtime.signals import not_ended, undone_if_ended
 from bwarp.runtime.timeline import on_timeline
 
@@ -44,7 +45,12 @@ _LEVEL = 4
 
 @contextmanager
 def cram_file(
-    path: Path, header: BamHeader, threads: int, output: str, version: str
+    path: Path,
+    header: BamHeader,
+    threads: int,
+    output: str,
+    version: str,
+    checker: Checker | None = None,
 ) -> Iterator["CramWriter"]:
     """Write a CRAM file of sorted records, and its index next to it (.crai).
 
@@ -59,10 +65,12 @@ def cram_file(
         Name of the file in error messages.
     version : str
         One of `CRAM_VERSIONS`.
+    checker : Checker, optional
+        Receives every record.
     """
     with open(path, "wb") as file:
         encoders = _Encoders(path.parent, output, version)
-        writer = CramWriter(file, path.name, header, threads, encoders)
+        writer = CramWriter(file, path.name, header, threads, encoders, checker)
         with undone_if_ended(encoders.stop):
             try:
                 yield writer
@@ -89,8 +97,10 @@ class CramWriter:
         header: BamHeader,
         threads: int,
         encoders: "_Encoders",
+        checker: Checker | None = None,
     ):
         self._header = header_bytes(header)
+        self._checker = checker
         self._encoders = encoders
         # While the caller waits for the first piece, others are not idle.
         self._most_jobs = 2 * threads
@@ -106,6 +116,8 @@ class CramWriter:
 
         The caller must not change the arrays before `finish`.
         """
+        if self._checker is not None:
+            self._checker.add(data, starts, order)
         if order is None:
             order = np.arange(starts.size - 1, dtype=np.uint32)
         while order.size:

@@ -175,7 +175,7 @@ def hash_bytes(data, first, stop, seed):
 
 
 @compiled
-def _tag_end(data, at, stop):
+def tag_end(data, at, stop):
     """Return the end of the tag at `at`; more than `stop` if the record ends before."""
     kind = data[at + 2]
     at += 3
@@ -200,7 +200,7 @@ def _tag_end(data, at, stop):
 
 
 @compiled
-def _integer(data, at):
+def tag_integer(data, at):
     """Return the integer whose kind is at `at`, or -1 for other kinds and negative integers."""
     kind = data[at]
     if kind == UINT8 or (kind == INT8 and data[at + 1] < 128):
@@ -221,14 +221,14 @@ def _read_tags(data, at, stop, barcode_tag):
     read_group, barcode = none, none
     mate_cigar, mate_score = np.int64(-1), np.int64(-1)
     while at + 3 < stop:
-        end = _tag_end(data, at, stop)
+        end = tag_end(data, at, stop)
         if end > stop:
             return _Tags(none, none, mate_cigar, mate_score, end)
         name, kind = get_int16(data, at), data[at + 2]
         if name == MC and kind == TEXT:
             mate_cigar = at + 3
         elif name == MS:
-            mate_score = _integer(data, at + 2)
+            mate_score = tag_integer(data, at + 2)
         elif name == RG and kind == TEXT:
             read_group = hash_bytes(data, at + 3, end - 1, none)
         if name == barcode_tag:

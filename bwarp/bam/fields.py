@@ -9,7 +9,7 @@ import numpy as np
 # Flags.
 PAIRED, PROPER, UNMAPPED, MATE_UNMAPPED = 1, 2, 4, 8
 REVERSE, MATE_REVERSE, FIRST, LAST = 16, 32, 64, 128
-SECONDARY, DUPLICATE, SUPPLEMENTARY = 256, 1024, 2048
+SECONDARY, QC_FAILED, DUPLICATE, SUPPLEMENTARY = 256, 512, 1024, 2048
 
 
 def tag(name: str) -> np.int64:
@@ -44,7 +44,8 @@ SIZE_BYTES = 4
 #: Bytes of the fixed fields after the block size, the minimum length of a record.
 FIXED_BYTES = 32
 #: Offsets of fixed fields after the block size.
-CONTIG_AT, POSITION_AT, NAME_BYTES_AT, OPERATIONS_AT, FLAG_AT = 0, 4, 8, 12, 14
-LENGTH_AT, MATE_CONTIG_AT, MATE_POSITION_AT = 16, 20, 24
+CONTIG_AT, POSITION_AT, NAME_BYTES_AT, QUALITY_AT = 0, 4, 8, 9
+OPERATIONS_AT, FLAG_AT, LENGTH_AT = 12, 14, 16
+MATE_CONTIG_AT, MATE_POSITION_AT, TEMPLATE_LENGTH_AT = 20, 24, 28
 #: What BAM stores as the quality of each base of a read without qualities.
 NO_QUALITY = 255

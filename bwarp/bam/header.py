@@ -35,6 +35,11 @@ class BamHeader:
         return np.concatenate([[0], np.cumsum(np.array(self.lengths, np.int64))])
 
 
+def contig_name(name: bytes) -> str:
+    """Return the name of a contig as text; bytes that are not UTF-8 are kept as surrogates."""
+    return name.decode(errors="surrogateescape")
+
+
 def header_bytes(header: BamHeader) -> bytes:
     """Return the bytes of the header: its text, then the contigs in binary."""
     parts = [struct.pack("<4si", b"BAM\1", len(header.text)), header.text]

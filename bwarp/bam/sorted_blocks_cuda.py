@@ -5,7 +5,7 @@
 
 Only finished blocks are downloaded, through pinned memory of the threads that write them, and the
 loci of the records, for the index. If the host or another program compresses the records, they are
-downloaded uncompressed.
+downloaded uncompressed; also before anything else if the host counts them (`bwarp.checks`).
 """
 
 import os
@@ -197,8 +197,10 @@ def write_sorted(
         return
     most_blocks = min(most_blocks, -(-records.n_bytes // BLOCK_BYTES))
     if not writer.compresses_on_gpu:
-        with_memory(partial(_Download, records), most_blocks).write(writer, threads)
+        with_memory(partial(_Download, records), most_blocks).pass_to(writer.write, threads)
         return
+    if writer.checker is not None:
+        with_memory(partial(_Download, records), most_blocks).pass_to(writer.checker.add, threads)
     plan = with_memory(partial(_Windows, records, writer.is_indexed), most_blocks)
     with (
         ThreadPoolExecutor(1) as index,
@@ -239,7 +241,8 @@ class _Download:
         self._bytes = cuda.device_array(largest, np.uint8)
         self._words = cut(self._bytes, 0, largest // 4, np.uint32)
 
-    def write(self, writer: BlockWriter, threads: int) -> None:
+    def pass_to(self, use: Callable[[np.ndarray, np.ndarray], object], threads: int) -> None:
+        """Call ``use(data, starts)`` for each window; `starts` has one more than the records."""
         rows, begins = self._rows.tolist(), self._begins.tolist()
         for window in range(len(rows) - 1):
             own, first, stop = (rows[window], rows[window + 1]), begins[window], begins[window + 1]
@@ -248,7 +251,7 @@ class _Download:
                 self._records.copy(own, first, stop, self._bytes, self._words)
                 data = np.empty(stop - first, np.uint8)
                 into_host(data, cut(self._bytes, 0, data.size, np.uint8), threads)
-                writer.write(data, self._records.bounds(own).copy_to_host() - first)
+                use(data, self._records.bounds(own).copy_to_host() - first)
 
 
 class _Windows:

@@ -19,6 +19,8 @@ from bwarp.bam.external_sort import merged, whole_records
 from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
 from bwarp.bam.index import IndexBuilder, index_ending
 from bwarp.bam.samtools import samtools
+from bwarp.checks.check_files import CheckFiles
+from bwarp.checks.checker import Checker
 from bwarp.options.mapping import CRAM_VERSIONS
 from bwarp.runtime.chunks import read_ahead
 
@@ -39,12 +41,16 @@ def bam_file(
 
 @contextmanager
 def indexed_bam_file(
-    path: Path, header: BamHeader, threads: int, compression: Compression = ON_HOST
+    path: Path,
+    header: BamHeader,
+    threads: int,
+    compression: Compression = ON_HOST,
+    checker: Checker | None = None,
 ) -> Iterator[BlockWriter]:
     """Write a BAM file of sorted records, and its index next to it (.bai or .csi)."""
     index = IndexBuilder(header.lengths)
     with open(path, "wb") as file:
-        writer = BlockWriter(file, threads, compression, index)
+        writer = BlockWriter(file, threads, compression, index, checker)
         with writer.after(header_bytes(header)):
             yield writer
         file.write(END_OF_FILE)
@@ -61,9 +67,11 @@ def bam_to_merge(made: Path, header: BamHeader, threads: int) -> Iterator[BlockW
 
 
 @contextmanager
-def uncompressed_bam(file: IO[bytes], header: BamHeader, threads: int) -> Iterator[BlockWriter]:
+def uncompressed_bam(
+    file: IO[bytes], header: BamHeader, threads: int, checker: Checker | None = None
+) -> Iterator[BlockWriter]:
     """Write uncompressed BAM to a program that reads it."""
-    writer = BlockWriter(file, threads, STORED)
+    writer = BlockWriter(file, threads, STORED, checker=checker)
     with writer.after(header_bytes(header)):
         yield writer
 
@@ -81,20 +89,39 @@ def sorted_file(
     compression: Compression = ON_HOST,
     *,
     cram_version: str = CRAM_VERSIONS[0],
+    check_files: CheckFiles | None = None,
 ) -> Iterator[BlockWriter | CramWriter]:
-    """Yield a writer for sorted records to the file `made`, which will be renamed to `path`."""
+    """Yield a writer for sorted records to the file `made`, which will be renamed to `path`.
+
+    `check_files` are written as well, if given.
+    """
+    with ExitStack() as stack:
+        checker = None
+        if check_files is not None:
+            checker = stack.enter_context(check_files.checking(header, threads))
+        yield stack.enter_context(
+            _unchecked_file(made, header, threads, path, compression, cram_version, checker)
+        )
+
+
+@contextmanager
+def _unchecked_file(
+    made: Path, header: BamHeader, threads: int, path: str, compression: Compression,
+    cram_version: str, checker: Checker | None,
+) -> Iterator[BlockWriter | CramWriter]:  # fmt: skip
+    """Do the same, but only pass the records to `checker`."""
     if made.suffix == ".bam":
-        with indexed_bam_file(made, header, threads, compression) as writer:
+        with indexed_bam_file(made, header, threads, compression, checker) as writer:
             yield writer
         return
     if made.suffix == ".cram":
-        with cram_file(made, header, threads, path, cram_version) as writer:
+        with cram_file(made, header, threads, path, cram_version, checker) as writer:
             yield writer
         return
     arguments = ["view", "--no-PG", "-h", "-O", "sam", "-o", made.name, "-"]
     with (
         samtools(arguments, made.parent, path) as process,
-        uncompressed_bam(process.stdin, header, threads) as writer,
+        uncompressed_bam(process.stdin, header, threads, checker) as writer,
     ):
         yield writer
 

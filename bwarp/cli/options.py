@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from bwarp.checks.check_files import CheckFiles
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import named_like_alt
@@ -110,6 +111,7 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         regions_file=options.regions,
         reference_file=options.reference,
         cram_version=options.cram_version,
+        check_files=check_files(options),
         sort_bytes=sort_bytes(options),
     )
 
@@ -162,6 +164,15 @@ def say_without_effect(options: argparse.Namespace, declared: Sequence[Option]) 
     for option in declared:
         if getattr(options, option.name) is not option.default:
             say(f"{option.flags[-1]} has {option.help}")
+
+
+def check_files(options: argparse.Namespace) -> CheckFiles | None:
+    """Return the files of --qc, if wanted."""
+    if options.qc is None:
+        if options.qc_regions is not None:
+            raise UsageError("--qc-regions requires --qc")
+        return None
+    return CheckFiles(options.qc, options.output, options.qc_regions)
 
 
 def check_spread(options: argparse.Namespace, index: StoredIndex | ChunkedIndex | None) -> None:

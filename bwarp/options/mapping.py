@@ -102,6 +102,20 @@ DUPLICATE_METRICS = Option(
     only=PROGRAM,
 )  # fmt: skip
 
+QC = Option(
+    "qc", Text("FOLDER"),
+    "with `--sort`: write to this folder what samtools flagstat, idxstats and stats and mosdepth "
+    "would write about the file",
+    only=PROGRAM,
+)  # fmt: skip
+
+QC_REGIONS = Option(
+    "qc_regions",
+    File("REGIONS.bed", "a BED file, plain or gz"),
+    "with `--qc`: also write the depths of these regions (BED), as mosdepth does",
+    only=PROGRAM,
+)
+
 REFERENCE_OF_CRAM = Option(
     "reference", File("REF.fa[.gz]"),
     "for CRAM: FASTA of the reference, plain or bgzip, whose path is written to the header (UR) so "
@@ -212,6 +226,8 @@ MAP = Task({
         MARK_DUPLICATES,
         BARCODE_TAG,
         DUPLICATE_METRICS,
+        QC,
+        QC_REGIONS,
         REFERENCE_OF_CRAM,
         _SORT_MEMORY,
         _READ_GROUP._replace(

@@ -102,6 +102,8 @@ def _check(output: AlignmentOutput) -> None:
         raise UsageError(f"{output.path}: CRAM output requires --sort")
     if output.mark_duplicates and not output.sort:
         raise UsageError("--mark-duplicates requires --sort")
+    if output.check_files is not None and not output.sort:
+        raise UsageError("--qc requires --sort")
     for name, given in (
         ("--barcode-tag", output.barcode_tag), ("--duplicate-metrics", output.duplicate_metrics),
     ):  # fmt: skip
@@ -214,8 +216,9 @@ def _bam_or_sorted(
                 if sequences is not None:
                     sequences.result()
                 with sorted_file(
-                    made, header, threads, output.path, compression, cram_version=version
-                ) as writer:
+                    made, header, threads, output.path, compression, cram_version=version,
+                    check_files=output.check_files,
+                ) as writer:  # fmt: skip
                     sorter.finish(writer)
                 if duplicates is not None:
                     count_duplicates(duplicates.counts)

@@ -14,6 +14,7 @@ import numpy as np
 from bwarp.bam.compression_engine import ON_HOST, Compression
 from bwarp.bam.fields import UNMAPPED
 from bwarp.bam.header import BamHeader, files_of_reads, program_record
+from bwarp.checks.check_files import CheckFiles
 from bwarp.errors import InputError, UsageError
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import Names
@@ -84,6 +85,8 @@ class AlignmentOutput:
         than N.
     cram_version : str or None
         Version of CRAM; None for the default.
+    check_files : CheckFiles or None
+        Files of --qc.
     compression : Compression
         Compression of BAM.
     gpu_sort_bytes : int
@@ -105,6 +108,7 @@ class AlignmentOutput:
     regions_file: str | None = None
     reference_file: str | None = None
     cram_version: str | None = None
+    check_files: CheckFiles | None = None
     compression: Compression = ON_HOST
     gpu_sort_bytes: int = 0
 

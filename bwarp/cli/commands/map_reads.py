@@ -66,9 +66,10 @@ def main(options):
     output = replace(output, paired=are_pairs)
     inputs = [
         options.index, *files.names, options.batches, options.estimated_insert_size,
-        options.reference, options.alt, options.regions,
+        options.reference, options.alt, options.regions, options.qc_regions,
     ]  # fmt: skip
     outputs = [*files_of(options.output), options.stats, options.duplicate_metrics]
+    outputs += output.check_files.outputs if output.check_files is not None else []
     check_outputs(outputs, inputs)
     if options.regions == "-" and "-" in files.names:
         raise UsageError(

@@ -7,6 +7,7 @@ from pathlib import Path
 from bwarp.bam.duplicate_metrics import write_metrics
 from bwarp.bam.sorted_file import merge_files, sorted_file, templates_of_files
 from bwarp.cli.options import (
+    check_files,
     warn_of_unmapped_reads,
     warn_of_unnamed_reference,
 )
@@ -22,6 +23,8 @@ from bwarp.options.mapping import (
     CRAM_VERSIONS,
     DUPLICATE_METRICS,
     MARK_DUPLICATES,
+    QC,
+    QC_REGIONS,
     REFERENCE_OF_CRAM,
 )
 from bwarp.records.alignment_file import files_of, put_in_place
@@ -56,6 +59,8 @@ def parse_options():
         MARK_DUPLICATES,
         BARCODE_TAG,
         DUPLICATE_METRICS,
+        QC,
+        QC_REGIONS,
     )
     parser.add_argument("units", nargs="+", metavar="UNIT.bam", help="sorted BAM files")
     parser.add_argument(
@@ -72,7 +77,10 @@ def main(options):
     counts = [Path(unit).with_suffix(".stats.json") for unit in options.units]
     outputs = [*files_of(options.output), output.with_suffix(".stats.json")]
     outputs.append(options.duplicate_metrics)
-    check_outputs(outputs, [*options.units, *counts, options.index, options.reference])
+    qc = check_files(options)
+    outputs += qc.outputs if qc is not None else []
+    inputs = [*options.units, *counts, options.index, options.reference, options.qc_regions]
+    check_outputs(outputs, inputs)
     units = files_of_units(options)
     statistics = {
         name: statistics_of_parts(
@@ -102,7 +110,11 @@ def main(options):
             made,
             options.threads,
             options.output,
-            partial(sorted_file, cram_version=options.cram_version or CRAM_VERSIONS[0]),
+            partial(
+                sorted_file,
+                cram_version=options.cram_version or CRAM_VERSIONS[0],
+                check_files=qc,
+            ),
             partial(naming_reference, fasta=options.reference),
             duplicates,
         )
