@@ -113,7 +113,6 @@ QC_REGIONS = Option(
     "qc_regions",
     File("REGIONS.bed", "a BED file, plain or gz"),
     "with `--qc`: also write the depths of these regions (BED), as mosdepth does",
-    only=PROGRAM,
 )
 
 REFERENCE_OF_CRAM = Option(
@@ -227,6 +226,12 @@ MAP = Task({
         BARCODE_TAG,
         DUPLICATE_METRICS,
         QC,
+        yes_no(
+            "qc",
+            "write what samtools flagstat, idxstats and stats and mosdepth would write about the "
+            "file of a sample; the report shows it",
+            only=CONFIGURATION,
+        ),
         QC_REGIONS,
         REFERENCE_OF_CRAM,
         _SORT_MEMORY,

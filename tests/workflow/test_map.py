@@ -30,7 +30,7 @@ def units(make_copy):
     (copy / "mine.yaml").write_text(
         "reference: small.fa\nsamples: units.tsv\nmap:\n  mark_duplicates: true\n  match: 2\n"
         "  all: true\n  max_secondary: 3\n  soft_clip: true\n  eqx: true\n  regions: r.bed\n"
-        "  timeline: true\n"
+        "  timeline: true\n  qc: true\n  qc_regions: r.bed\n"
     )
     contig = (copy / "small.fa").read_text().split()[0].removeprefix(">")
     (copy / "r.bed").write_text(f"{contig}\t1099\t2001\n")
@@ -69,6 +69,18 @@ def test_units_of_a_sample(units):
     logs = units / "logs/map_reads"
     made = {str(path.relative_to(logs)) for path in logs.rglob("*.log")}
     assert made == {"s/1.a.log", "s/2.log", "s.1/a.log", "s.1/b.log", "s.1/2.log"}
+
+
+def test_checks_of_the_files(units):
+    for sample in ("s", "s.1"):
+        bam = str(units / f"results/map/{sample}.bam")
+        checks = units / "results/map/qc"
+        assert (checks / f"{sample}.flagstat").read_text() == pysam.flagstat(bam)
+        assert (checks / f"{sample}.idxstats").read_text() == pysam.idxstats(bam)
+        (line,) = (checks / f"{sample}.mosdepth.summary.txt").read_text().splitlines()[-1:]
+        assert line.split("\t")[:2] == ["total_region", "902"]
+    planned = units.planned("report", "--configfile", "mine.yaml")
+    assert "merge_alignments" not in planned
 
 
 def test_timelines_are_drawn(units):

@@ -1,5 +1,7 @@
 # Map reads to sorted BAM: every unit of a sample is mapped separately and has its own read group.
 
+from bwarp.checks.check_files import CheckFiles
+
 UNITS = read_units()
 UNITS_OF = {}
 for sample, unit in UNITS:
@@ -20,16 +22,25 @@ MAP_INDEX = {"bam": "bam.bai", "cram": "cram.crai"}[MAP_FORMAT]
 # The counts of duplicates, if they are marked. MultiQC takes the sample from the name of the file.
 METRICS = "results/map/{sample}.dedup.txt" if config["map"]["mark_duplicates"] else None
 
+# The texts of samtools and mosdepth about the file of a sample, if wanted.
+CHECKS = []
+if config["map"]["qc"]:
+    of_sample = CheckFiles("results/map/qc", "{sample}.bam", config["map"].get("qc_regions"))
+    CHECKS = list(map(str, of_sample.paths))
+
 MAPPED = expand(
     "results/map/{sample}.{ending}", sample=SAMPLES, ending=[MAP_FORMAT, MAP_INDEX, "stats.json"]
 )
 MAPPED += expand(METRICS, sample=SAMPLES) if METRICS else []
+MAPPED += expand(CHECKS, sample=SAMPLES)
 
 for sample in SAMPLES:
     RESULTS[f"results/map/{sample}.{MAP_FORMAT}"] = f"the reads of {sample}, mapped"
     RESULTS[f"results/map/{sample}.stats.json"] = "their statistics"
     if METRICS:
         RESULTS[METRICS.format(sample=sample)] = "counts of their duplicates"
+    for path in CHECKS:
+        RESULTS[path.format(sample=sample)] = "as by samtools or mosdepth"
 
 
 include: "common/map_parts.smk"
@@ -165,8 +176,10 @@ rule merge_alignments:
         stats=parts_of(".stats.json"),
         index=[INDEX] if MAP_FORMAT == "cram" else [],
         reference=[as_named(config["reference"])] if MAP_FORMAT == "cram" else [],
+        qc_regions=[config["map"]["qc_regions"]] if "qc_regions" in config["map"] else [],
     output:
         **{"metrics": METRICS} if METRICS else {},
+        **{"checks": CHECKS} if CHECKS else {},
         alignments=f"results/map/{{sample}}.{MAP_FORMAT}",
         index=f"results/map/{{sample}}.{MAP_INDEX}",
         stats="results/map/{sample}.stats.json",
@@ -183,10 +196,11 @@ rule merge_alignments:
         options=merging_flags,
         cram=cram_flags,
         metrics=metrics_flags,
+        checks=check_flags,
         names=unit_names,
     shell:
         "python {params.program:q} {input.units:q} -o {output.alignments:q} {params.options:q}"
-        " {params.cram:q} {params.metrics:q}"
+        " {params.cram:q} {params.metrics:q} {params.checks:q}"
         " {params.names:q} --threads {threads} 2> {log:q}"
 
 

@@ -59,6 +59,7 @@ rule multiqc:
     input:
         plots="results/qc/plots",
         metrics=expand(METRICS, sample=SAMPLES) if METRICS else [],
+        checks=expand(CHECKS, sample=SAMPLES),
     output:
         html=report(
             "results/qc/multiqc.html",
@@ -72,9 +73,12 @@ rule multiqc:
         "../../envs/report.yaml"
     params:
         config=relative("workflow/report/multiqc.yaml"),
+        # The texts of samtools have more than these summaries.
+        ignored=["--ignore", "*.samtools_stats.txt"] if CHECKS else [],
     shell:
         "multiqc --force --no-ansi --no-version-check --no-data-dir --config {params.config:q}"
-        " --filename {output.html:q} {input.plots:q} {input.metrics:q} 2> {log:q}"
+        " {params.ignored:q} --filename {output.html:q} {input.plots:q} {input.metrics:q}"
+        " {input.checks:q} 2> {log:q}"
 
 
 # A manifest of the results of a target; made on request only, because it reads all files again.

@@ -111,6 +111,12 @@ def metrics_flags(wildcards, output):
     return ["--duplicate-metrics", output.metrics] if METRICS else []
 
 
+def check_flags(wildcards, input, output):
+    """Return the folder for the texts of samtools and mosdepth, if wanted."""
+    regions = ["--qc-regions", *input.qc_regions] if input.qc_regions else []
+    return (["--qc", os.path.dirname(output.checks[0])] if CHECKS else []) + regions
+
+
 def cram_flags(wildcards, input):
     """Return the reference of CRAM files, and the version of CRAM."""
     if MAP_FORMAT != "cram":

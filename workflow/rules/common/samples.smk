@@ -96,7 +96,7 @@ def read_group(wildcards):
 
 
 # Keys of the section map for which mapping jobs have no flags.
-NOT_OF_JOBS = ("batch_reads", "output", "cram_version", "timeline")
+NOT_OF_JOBS = ("batch_reads", "output", "cram_version", "qc", "qc_regions", "timeline")
 
 
 def map_options(wildcards):
