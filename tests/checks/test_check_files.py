@@ -51,6 +51,13 @@ def test_texts_of_samtools(file, tmp_path):
     check_texts_of_samtools(file, check(file, tmp_path / "out"))
 
 
+def test_long_reads(tmp_path):
+    write_random_bam(tmp_path / "r.bam", 2, 500, 300)
+    texts = check(tmp_path / "r.bam", tmp_path / "out")
+    assert "SN\tmaximum length:\t3" in texts["stats"]
+    check_texts_of_samtools(tmp_path / "r.bam", texts, has_long_reads=True)
+
+
 def test_texts_of_mosdepth(file, regions, tmp_path):
     depths = slow_depths(file)
     of_regions = {name: [np.empty(0, int)] for name in CONTIGS}

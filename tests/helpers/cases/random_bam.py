@@ -9,7 +9,7 @@ CONTIGS = {"one": 3000, "two": 900, "empty": 500, "rare": 2000}
 
 
 def write_random_bam(path: Path, seed: int, templates: int = 400, longest: int = 120) -> None:
-    """Write a sorted and indexed BAM file."""
+    """Write a sorted and indexed BAM file; `longest` is the most bases of a stretch."""
     rng = random.Random(seed)
     lines = []
     for number in range(templates):
@@ -58,7 +58,7 @@ def _template(rng: random.Random, name: str, longest: int) -> list[list]:
     more = sum(flag for flag in (512, 1024) if rng.random() < 0.08)
     single = rng.random() < 0.2
     ends = []
-    at = rng.randint(1, CONTIGS[contig] - 400)
+    at = rng.randint(1, CONTIGS[contig] - 550)
     for _ in range(1 if single else 2):
         cigar, bases, span = _cigar(rng, longest)
         own = contig if rng.random() < 0.93 else rng.choice(["one", "two"])
