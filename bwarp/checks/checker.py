@@ -32,6 +32,9 @@ from bwarp.runtime.timeline import on_timeline
 #: Records that `add` counts at a time, and the minimum number per thread.
 _RECORDS_A_STEP, _LEAST = 1 << 18, 1 << 12
 
+#: Tables have room for a multiple of this many bases per read: 7 kB of memory per base and thread.
+_CYCLES = 256
+
 
 class Group(NamedTuple):
     """Counts of some consecutive records that are not in the tables: see `count_records`.
@@ -126,7 +129,8 @@ class Checker:
             table = empty_counts(self._offsets.size - 1, 0)
         longest = longest_read(data, starts)
         if longest > table.bases.shape[1]:
-            table = add_counts(empty_counts(self._offsets.size - 1, 2 * longest), table)
+            cycles = -(-int(longest) // _CYCLES) * _CYCLES
+            table = add_counts(empty_counts(self._offsets.size - 1, cycles), table)
         lengths, coverage, depth, problem = count_records(data, starts, table, self._offsets)
         if problem == DAMAGED:
             raise InputError(f"{self._path}: a record is damaged: write the file again")
