@@ -20,7 +20,7 @@ from bwarp.cli.starting import begin_work, leave
 from bwarp.cli.subcommands import subcommand_name
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
-from bwarp.gpu.device import claim_gpu, give_up_cuda, release_gpu
+from bwarp.gpu.device import claim_gpu, give_up_cuda, is_step, release_gpu
 from bwarp.io.standard_streams import (
     drop_standard_output,
     fill_closed_streams,
@@ -127,7 +127,7 @@ def choose_engine(requested: str, gpus: int = 1) -> str:
     Up to `gpus` free GPUs are reserved; if no GPU is used although several were requested, say so.
     """
     if requested != "cpu":
-        claim_gpu(say, most=gpus)
+        claim_gpu(say, most=gpus, shared=is_step(subcommand_name()))
     backend = choose_backend(requested)
     if backend == "cpu":
         if gpus > 1:

@@ -6,6 +6,9 @@ CUDA_VISIBLE_DEVICES names a single GPU, that one is used without a lock.
 
 The lock is on an empty file in the folder for temporary files. The system releases it when the
 program ends for any reason.
+
+The steps of allmap share a GPU with each other, if no other is free, but not with other programs:
+connected by pipes, they run at the same time, and none can wait for another to end.
 """
 
 import contextlib
@@ -33,8 +36,16 @@ HELD = "BWARP_GPU"
 #: CU_CTX_SCHED_BLOCKING_SYNC.
 BLOCKING_SYNC = 4
 
+#: Subcommands that may be connected by pipes.
+_STEPS = frozenset(("seed-reads", "filter-candidates", "extend-candidates"))
+
 #: Held until `release_gpu`, or the end of the process.
 _locks: list[int] = []
+
+
+def is_step(subcommand: str | None) -> bool:
+    """Return whether a subcommand shares its GPU with other steps of allmap."""
+    return subcommand in _STEPS
 
 
 def claim_gpu(
@@ -43,6 +54,7 @@ def claim_gpu(
     driver: Path = DRIVER,
     devices: Path = DEVICES,
     most: int = 1,
+    shared: bool = False,
 ) -> str | None:
     """Reserve a free GPU for this process, which must not have used CUDA yet; wait if none is free.
 
@@ -59,6 +71,8 @@ def claim_gpu(
         Folders in which the driver and the system list the GPUs.
     most : int
         Maximum number of free GPUs to reserve.
+    shared : bool
+        Whether to share a GPU with others that share it, if no other is free.
 
     Returns
     -------
@@ -72,10 +86,11 @@ def claim_gpu(
     if not gpus or assigned:
         return None
     folder = Path(folder or tempfile.gettempdir())
+    ways = _ways_to_lock(shared, len(gpus))
     try:
-        taken = [_lock_one(gpus, folder, say)]
+        taken = [_lock_one(gpus, folder, say, ways)]
         for gpu in gpus:
-            if len(taken) < most and gpu not in taken and _lock(gpu, folder):
+            if len(taken) < most and gpu not in taken and _lock(gpu, folder, ways[0]):
                 taken.append(gpu)
     except OSError:
         return None  # locks are not possible
@@ -86,9 +101,12 @@ def claim_gpu(
 
 
 def claim_only_gpu(
-    folder: Path | None = None, driver: Path = DRIVER, devices: Path = DEVICES
+    folder: Path | None = None,
+    driver: Path = DRIVER,
+    devices: Path = DEVICES,
+    shared: bool = False,
 ) -> bool:
-    """Reserve the GPU if there is exactly one and it is free.
+    """Reserve the GPU if there is exactly one and it is free, or shared by others if `shared`.
 
     Return whether this process may use it from now on; `claim_gpu` then finds it reserved.
     """
@@ -98,8 +116,9 @@ def claim_only_gpu(
     if len(gpus) != 1:
         return False
     if "CUDA_VISIBLE_DEVICES" not in os.environ:
+        folder = Path(folder or tempfile.gettempdir())
         try:
-            if not _lock(gpus[0], Path(folder or tempfile.gettempdir())):
+            if not _lock(gpus[0], folder, *_ways_to_lock(shared, 1)):
                 return False
         except OSError:
             return True  # locks are not possible
@@ -149,12 +168,17 @@ def _can_open(path: Path) -> bool:
     return True
 
 
-def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> str:
+def _lock_one(
+    gpus: Sequence[str],
+    folder: Path,
+    say: Callable[[str], None],
+    ways: Sequence[tuple[int, ...]],
+) -> str:
     """Lock the first GPU that is or becomes free, and return it."""
     waiting = False
     while True:
-        for gpu in gpus:
-            if _lock(gpu, folder):
+        for way, gpu in itertools.product(ways, gpus):
+            if _lock(gpu, folder, way):
                 return gpu
         if not waiting:
             waiting = True
@@ -163,11 +187,21 @@ def _lock_one(gpus: Sequence[str], folder: Path, say: Callable[[str], None]) -> 
         time.sleep(PATIENCE)
 
 
-def _lock(gpu: str, folder: Path) -> bool:
-    """Lock a GPU; return whether it was free."""
+def _ways_to_lock(shared: bool, n_gpus: int) -> list[tuple[int, ...]]:
+    """Return ways to lock a GPU, the best one first: locks that replace each other, in order."""
+    if not shared:
+        return [(fcntl.LOCK_EX,)]
+    of_steps = [(fcntl.LOCK_SH,)]
+    # With a choice, prefer a GPU that no step uses.
+    return of_steps if n_gpus == 1 else [(fcntl.LOCK_EX, fcntl.LOCK_SH), *of_steps]
+
+
+def _lock(gpu: str, folder: Path, way: Sequence[int]) -> bool:
+    """Lock a GPU in one of the `_ways_to_lock`; return whether it was free."""
     lock = _open_lock(folder / f"bwarp-{gpu.replace('/', '-')}.lock")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for kind in way:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
         return False
@@ -237,7 +271,7 @@ def begin_cuda(
         return
     # Errors are reported when the program requests the GPU.
     with contextlib.suppress(OSError, RuntimeError):
-        if claim_only_gpu(folder, driver, devices):
+        if claim_only_gpu(folder, driver, devices, is_step(subcommand)):
             _thread = threading.Thread(target=_start, name="start of CUDA")
             _thread.start()
 

@@ -15,9 +15,10 @@ PROGRAM = """
 import runpy
 import sys
 from pathlib import Path
-module, *folders = map(Path, sys.argv[1:])
+module, *folders = map(Path, sys.argv[2:])
 claim_gpu = runpy.run_path(str(module))["claim_gpu"]  # without the package: that imports Numba
-print(claim_gpu(lambda line: print(line, flush=True), *folders), flush=True)
+shared = sys.argv[1] == "shared"
+print(claim_gpu(lambda line: print(line, flush=True), *folders, shared=shared), flush=True)
 sys.stdin.readline()
 """
 
@@ -59,10 +60,10 @@ def programs():
     """Return a function that starts programs that claim a GPU: each, and its first line."""
     started = []
 
-    def start(folders, count):
+    def start(folders, count, how="alone"):
         for _ in range(count):
             process = subprocess.Popen(
-                [sys.executable, "-c", PROGRAM, device_selection.__file__, *map(str, folders)],
+                [sys.executable, "-c", PROGRAM, how, device_selection.__file__, *map(str, folders)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
             started.append((process, process.stdout.readline().strip()))
@@ -82,6 +83,23 @@ def test_programs_at_once_take_a_gpu_each_and_the_next_waits(gpus, programs):
     (_, (second, _), (third, _)) = started
     second.kill()  # a killed program also releases its GPU
     assert third.stdout.readline().strip() == UUIDS[1]
+
+
+def test_steps_share_a_gpu_and_other_programs_wait(gpus, programs):
+    folders = gpus(2)
+    started = programs(folders, 3, "shared")
+    started = programs(folders, 1)
+    # Steps prefer a GPU without steps.
+    assert [said for _, said in started] == [
+        *UUIDS[:2],
+        UUIDS[0],
+        "all 2 GPUs are in use by other bwarp programs: waiting",
+    ]
+    *steps, (other, _) = started
+    steps[0][0].kill()
+    steps[2][0].kill()
+    assert other.stdout.readline().strip() == UUIDS[0]
+    assert programs(folders, 1, "shared")[-1][1] == UUIDS[1]
 
 
 def test_cuda_sees_only_the_claimed_gpu(gpus):

@@ -113,6 +113,17 @@ def test_it_is_not_started_if_another_program_holds_the_gpu(begins, tmp_path, mo
     assert not begins()
 
 
+def test_steps_of_allmap_share_the_gpu(begins, tmp_path, monkeypatch):
+    folders = tmp_path, tmp_path / "driver", tmp_path / "dev"
+    assert begins("seed-reads", keep=True)
+    for subcommand, is_started in (("map", False), ("filter-candidates", True)):
+        monkeypatch.setattr(early_start, "_thread", None)
+        monkeypatch.delenv(HELD, raising=False)
+        assert begins(subcommand, keep=True) == is_started
+    release_gpu()
+    assert claim_gpu(pytest.fail, *folders) == UUIDS[0]
+
+
 def test_errors_are_left_to_the_user_of_the_gpu(begins, monkeypatch):
     def refuse(*_):
         raise PermissionError("/proc/driver/nvidia/gpus")
