@@ -13,14 +13,16 @@ one, without the start of Snakemake; those of each step are the sums of its benc
 
 If Snakemake is not installed, the programs of the rules run by themselves, in the order and with
 the flags of the rules, and the line says so. As many batches are searched at once as have cores,
-with one job at a time on the GPU, as Snakemake does it. The counts must be those of the one
-program, and the records too with --compare.
+with one job at a time on the GPU, as Snakemake does it. On a GPU and enough cores, pipes connect
+the steps of a batch, as in the rules; --without-pipes times files, by hand. The counts must be
+those of the one program, and the records too with --compare.
 
 One JSON object per line is appended to --output.
 """
 
 import gzip
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -41,10 +43,11 @@ from map_gpu import hash_of
 
 from bwarp.runtime.backend import gpu_problem
 
+sys.path.append(str(CHECKOUT / "workflow" / "lib"))
+from bwarp_pipes import SHARES, cores_in_pipes, threads_in_pipes  # noqa: E402
+
 #: The steps of a batch, and those of them that use a GPU.
-STEPS = (
-    "seed_reads", "locate_seeds", "filter_candidates", "extend_candidates", "write_alignments",
-)  # fmt: skip
+STEPS = tuple(SHARES)
 ON_GPU = ("seed_reads", "filter_candidates", "extend_candidates")
 
 #: What a line says about a run without Snakemake.
@@ -68,6 +71,7 @@ def parse_options():
     )
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--without-snakemake", action="store_true", help="even if it is installed")
+    parser.add_argument("--without-pipes", action="store_true", help="with files; by hand only")
     parser.add_argument("--compare", action="store_true", help="the records, not only the counts")
     add_threads(parser)
     add_folder(parser)
@@ -125,6 +129,7 @@ def runs_of(work, reference, reads, backend, options):
             "gpu": gpu_name() if backend == "cuda" else "",
             "threads": options.threads,
             "job_threads": threads_of_job(options),
+            "in_pipes": steps_in_pipes(backend, options, bool(with_snakemake)),
             "batch_size": size,
             "batches": -(-options.reads // size),
             "seconds": round(seconds, 2),
@@ -142,6 +147,17 @@ def threads_of_job(options) -> int:
     if options.job_threads:
         return min(options.job_threads, options.threads)
     return max(1, min(8, options.threads // 2))
+
+
+def steps_in_pipes(backend, options, with_snakemake: bool) -> list[str]:
+    """Return the steps of a batch that run at once, as in the rules; the last one reads the loci of
+    all rounds.
+    """
+    if backend == "cpu" or not cores_in_pipes(options.threads):
+        return []
+    if options.without_pipes and not with_snakemake:
+        return []
+    return list(STEPS if options.report == "all" else STEPS[:-1])
 
 
 def search_flags(options) -> tuple:
@@ -172,7 +188,8 @@ def by_hand(work, reads, backend, size, options):
         "batch_reads", "-1", reads, "-o", flow / "b", "--batch-size", size, "--threads", threads
     )
     batches = sorted((flow / "b").iterdir(), key=lambda path: int(path.stem))
-    with ThreadPoolExecutor(max(1, options.threads // jobs.threads)) as pool:
+    at_once = 1 if jobs.in_pipes else max(1, options.threads // jobs.threads)
+    with ThreadPoolExecutor(at_once) as pool:
         written = list(pool.map(lambda batch: jobs.search(flow, batch), batches))
     merged = flow / "s.bam"
     jobs.run("merge_loci", *written, "-o", merged, "--threads", min(8, options.threads))
@@ -192,12 +209,14 @@ class Jobs:
     def __init__(self, index, backend, options):
         self.index, self.backend, self.options = index, backend, options
         self.threads = threads_of_job(options)
+        self.in_pipes = steps_in_pipes(backend, options, False)
         self.seconds: dict[str, float] = {}
         self.processor_seconds: dict[str, float] = {}
         self._counting, self._gpu = threading.Lock(), threading.Lock()
 
     def run(self, step, *arguments):
-        with self._gpu if self.backend == "cuda" and step in ON_GPU else nullcontext():
+        alone = self.backend == "cuda" and step in ON_GPU and not self.in_pipes
+        with self._gpu if alone else nullcontext():
             used = run_program(script(step, *arguments))
         with self._counting:
             self.seconds[step] = self.seconds.get(step, 0.0) + used.wall
@@ -206,30 +225,56 @@ class Jobs:
 
     def search(self, flow, batch):
         """Take a batch through all steps; return its BAM."""
-        given, loci = ("--reads", batch, "--index", self.index), []
-        threads = "--threads", self.threads
-        on_engine = *threads, "--backend", self.backend
+        loci, waiting = [], []
+        output = flow / f"{batch.stem}.bam"
         for number in (1,) if self.options.report == "all" else (1, 2):
             kinds = "seeds", "hits", "candidates", "loci"
             files = [flow / f"{batch.stem}.{number}.{kind}" for kind in kinds]
-            seeds, hits, candidates, found = files
-            flags = *(("--after", loci[0]) if loci else ()), *search_flags(self.options), *on_engine
-            self.run("seed_reads", *given, *flags, "-o", seeds)
-            self.run("locate_seeds", *given[2:], "--seeds", seeds, "-o", hits, *threads)
-            self.run("filter_candidates", *given, "--hits", hits, "-o", candidates, *on_engine)
-            self.run(
-                "extend_candidates", *given, "--candidates", candidates, "-o", found, *on_engine
-            )
-            loci.append(found)
-            for path in (seeds, hits, candidates):
-                path.unlink()
-        output = flow / f"{batch.stem}.bam"
-        self.run(
-            "write_alignments", *given, "--loci", *loci, "-o", output, "--stats",
-            output.with_suffix(".stats.json"), "--read-group", READ_GROUP, "--uncompressed",
-            *threads,
+            after = ("--after", loci[0]) if loci else ()
+            waiting += zip(STEPS, self.arguments_of_steps(batch, after, files), strict=False)
+            loci.append(files[-1])
+            if STEPS[-1] not in self.in_pipes:
+                self.run_steps(waiting, files[:-1])
+                waiting = []
+        given = self.given(batch, STEPS[-1])
+        written = (
+            *given, "--loci", *loci, "-o", output, "--stats", output.with_suffix(".stats.json"),
+            "--read-group", READ_GROUP, "--uncompressed",
         )  # fmt: skip
+        self.run_steps([*waiting, (STEPS[-1], written)], files if waiting else [])
         return output
+
+    def arguments_of_steps(self, batch, after, files):
+        """Return the arguments of all steps but the last one."""
+        seeds, hits, candidates, found = files
+        seed, locate, refuse, extend = (self.given(batch, step) for step in STEPS[:-1])
+        return (
+            (*seed, *after, *search_flags(self.options), "-o", seeds),
+            (*locate, "--seeds", seeds, "-o", hits),
+            (*refuse, "--hits", hits, "-o", candidates),
+            (*extend, "--candidates", candidates, "-o", found),
+        )
+
+    def given(self, batch, step):
+        """Return the arguments of a step except for its files."""
+        threads = self.threads
+        if step in self.in_pipes:
+            cores = cores_in_pipes(self.options.threads)
+            threads = threads_in_pipes(step, self.in_pipes, cores)
+        reads = () if step == "locate_seeds" else ("--reads", batch)
+        engine = ("--backend", self.backend) if step in ON_GPU else ()
+        return "--index", self.index, *reads, "--threads", threads, *engine
+
+    def run_steps(self, steps, between):
+        """Run steps, at once if there are pipes between them; remove the files between them."""
+        if self.in_pipes:
+            for path in between:
+                os.mkfifo(path)
+        with ThreadPoolExecutor(len(steps) if self.in_pipes else 1) as pool:
+            for job in [pool.submit(self.run, step, *arguments) for step, arguments in steps]:
+                job.result()
+        for path in between:
+            path.unlink()
 
 
 def by_rules(work, reference, reads, backend, size, options):
@@ -250,9 +295,11 @@ def by_rules(work, reference, reads, backend, size, options):
     command = [
         sys.executable, "-m", "snakemake", "--quiet", "all", "--snakefile",
         CHECKOUT / "Snakefile", "--directory", flow, "--configfile", flow / "mine.yaml",
-        "--resources", "gpu=1", "--cores", options.threads, "--set-threads",
-        *(f"{step}={threads_of_job(options)}" for step in STEPS), "--",
+        "--resources", "gpu=1", "--cores", options.threads,
     ]  # fmt: skip
+    if not steps_in_pipes(backend, options, True):
+        command += ["--set-threads", *(f"{step}={threads_of_job(options)}" for step in STEPS)]
+    command.append("--")
     if not index.exists():
         run_program([*command, "index"])
     used = run_program([*command, "results/allmap/s.bam"])

@@ -13,6 +13,7 @@ modified files are rejected. Checksums do not prove who wrote a file: a `Column`
 array must be before compiled code may use it as indices.
 """
 
+import fcntl
 import io
 import json
 import math
@@ -20,7 +21,7 @@ import os
 import stat
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -163,6 +164,9 @@ _LONGEST_LINE = 1 << 20
 
 #: Maximum size of an array in a pipe; in files, the file size is the limit.
 _MOST_BYTES = 1 << 40
+
+#: Room in a pipe; users may have this much without asking the system.
+_PIPE_BYTES = 1 << 20
 
 #: Supported types of arrays.
 _TYPES = {np.dtype(name).str for name in ("?", "u1", "i4", "u4", "i8", "u8")}
@@ -416,6 +420,15 @@ class ChunkFileReader:
         return InputError(f"{self.path}: the file is damaged or truncated: make it again")
 
 
+def _widen_pipe(file: IO[bytes]) -> None:
+    """Let an open pipe hold more, so that its programs wait for each other less often.
+
+    Do nothing for other files, and where the system has a lower limit or none.
+    """
+    with suppress(OSError, AttributeError):
+        fcntl.fcntl(file.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
 #: Possible contents of files, and the programs that write them.
 _MADE_BY = {
     "reads": "batch-reads",
@@ -438,9 +451,12 @@ def open_chunk_file(path, *holds: str, without: Collection[str] = ()) -> Iterato
         If the file has other contents, is damaged or truncated; also while chunks are read.
     """
     if str(path) == "-":
-        yield ChunkFileReader("standard input", standard_input(), *holds, without=without)
+        file = standard_input()
+        _widen_pipe(file)
+        yield ChunkFileReader("standard input", file, *holds, without=without)
         return
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
+        _widen_pipe(file)
         sizes = {"most_bytes": status.st_size} if stat.S_ISREG(status.st_mode) else {}
         yield ChunkFileReader(path, file, *holds, without=without, **sizes)

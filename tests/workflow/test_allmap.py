@@ -104,6 +104,68 @@ def test_the_bytes_are_those_of_one_program(copy, batch_size):
     assert copy.planned("allmap", *settings(copy, "edits: 3, gaps: 1, batch_size: 50")) == []
 
 
+#: The rules that use a GPU; without one, the CPU takes its place.
+ON_GPU = ("index_reference", "seed_reads", "filter_candidates", "extend_candidates")
+WITHOUT_GPU = ("--set-resources", *(f"{rule}:backend=cpu" for rule in ON_GPU))
+IN_PIPES = ("--cores", 8, *WITHOUT_GPU)
+
+
+def settings_with_gpu(copy, text, sheet="units.tsv"):
+    own = settings(copy, text)
+    text = (copy / "mine.yaml").read_text().replace("backend: cpu", "backend: cuda")
+    (copy / "mine.yaml").write_text(text.replace("units.tsv", sheet))
+    return own
+
+
+@pytest.mark.parametrize(
+    ("limits", "options", "sheet", "in_pipes"),
+    [
+        ("filter: histogram", ["--filter", "histogram"], "single.tsv", 5),
+        ('filter: "off", report: best', ["--filter", "off", "--report", "best"], "single.tsv", 3),
+        ("filter: histogram", ["--filter", "histogram"], "units.tsv", 4),
+    ],
+)
+def test_steps_connected_by_pipes(copy, limits, options, sheet, in_pipes):
+    """With one GPU, the steps of a batch run at once; the last one if no other needs its loci."""
+    without_batches(copy)
+    (copy / "single.tsv").write_text("sample\tunit\tfq1\ns\t1.a\tc.fq\n")
+    own = settings_with_gpu(copy, f"edits: 3, gaps: 1, batch_size: 100, {limits}", sheet)
+    said = copy.snakemake("results/allmap/s.bam", *own, *IN_PIPES)
+    groups = re.split(r"Group job ", said)[1:]
+    limits = ("--edits", 3, "--gaps", 1, *options)
+    assert written(copy, "s") == in_one(copy, ("-1", copy / "c.fq"), "s.1.a", "bam", *limits)
+    assert not (copy / "results/allmap/units/s").exists()
+    jobs = [re.findall(r"^    (?:local)?rule (\w+):$", group, re.MULTILINE) for group in groups]
+    assert list(map(len, jobs)) == [in_pipes] * (2 if "best" in options else 1)
+    assert copy.planned("results/allmap/s.bam", *own, *IN_PIPES) == []
+
+
+def test_a_failing_step_ends_the_others_in_pipes(copy):
+    without_batches(copy)
+    own = settings_with_gpu(copy, "edits: 3, batch_size: 100")
+    copy.snakemake("results/allmap/batches/s/1.a", *own, *IN_PIPES)
+    batch = copy / "results/allmap/batches/s/1.a/0.reads"
+    whole = batch.read_bytes()
+    batch.write_bytes(whole[:-100])
+    try:
+        copy.snakemake("results/allmap/s.bam", *own, *IN_PIPES, rc=1)
+    finally:
+        batch.write_bytes(whole)
+    assert not (copy / "results/allmap/s.bam").exists()
+    log = (copy / "logs/seed_reads/s/1.a/0.1.log").read_text()
+    assert log.splitlines()[-1].endswith("the file is damaged or truncated: make it again")
+
+
+@pytest.mark.parametrize("more", [("--cores", 7), ("--cores", 8, "--resources", "mem_mb=64000")])
+def test_steps_run_one_by_one_where_they_do_not_fit_together(copy, more):
+    without_batches(copy)
+    own = settings_with_gpu(copy, "edits: 3, batch_size: 12")
+    copy.snakemake("results/allmap/batches/s/1.a", *own, *more, *WITHOUT_GPU)
+    plan = copy.snakemake("-n", "results/allmap/s.bam", *own, *more, *WITHOUT_GPU)
+    assert "rule seed_reads:" in plan
+    assert "Group job" not in plan
+
+
 def test_scores_are_those_of_the_configuration(copy):
     without_batches(copy)
     scores = "extension: local, match: 2, mismatch: -3, gap_open: 5, gap_extend: 2"

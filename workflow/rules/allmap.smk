@@ -1,8 +1,13 @@
 # Find every locus of reads with few edits by a chain of steps, each of which takes a batch of reads
 # from one file to the next. On a cluster, the steps of a batch are one job (`group`), and many
-# batches are searched at once. On one machine, steps of several batches run at once: one computes
-# while another starts, and a GPU searches a batch while cores locate and write others. The output
-# is identical to what find_alignments.py writes for a unit.
+# batches are searched at once. On one machine with one GPU, the steps of a batch run at once,
+# connected by pipes. On one machine without, steps of several batches run at once: one computes
+# while another starts. The output is identical to what find_alignments.py writes for a unit.
+#
+# The programs replace the shell (exec): if a step fails, Snakemake kills the shells of the others,
+# and not the programs that they started, which would wait for their pipes forever.
+
+from bwarp_pipes import SHARES, threads_in_pipes
 
 from bwarp.options.mapping import LOCI_ALIGNED, LOCI_SEARCHED, SCORES
 
@@ -13,6 +18,35 @@ ALLMAP_FORMAT = ALLMAP["format"]
 # If only loci near the best are wanted, few edits are allowed first, and all of them in a second
 # round for the reads that need it.
 ALLMAP_ROUNDS = (1,) if ALLMAP["report"] == "all" else (1, 2)
+
+# The cores for pipes between steps, or 0, and the steps that they connect.
+CORES_IN_PIPES = cores_for_pipes()
+IN_PIPES = list(SHARES) if CORES_IN_PIPES else []
+if IN_PIPES and not are_loci_read_once(ALLMAP, ALLMAP_ROUNDS):
+    IN_PIPES.remove("write_alignments")
+
+
+def passed_on(path, to):
+    """Return the output of a step, which is not kept, for a following one."""
+    return pipe(path) if to in IN_PIPES else temp(path)
+
+
+def step_threads(step):
+    """Return a function for the threads of a step."""
+    if step not in IN_PIPES:
+        return batch_threads
+    return lambda wildcards: threads_in_pipes(step, IN_PIPES, CORES_IN_PIPES)
+
+
+def gpus_after_seeding(wildcards):
+    """Return the GPUs of a job after seed_reads; with pipes it shares that of seed_reads."""
+    return 0 if IN_PIPES else gpus(wildcards)
+
+
+def gpus_shared(wildcards, resources):
+    """Return the GPUs that a job after seed_reads uses, for params."""
+    return gpus(wildcards) if IN_PIPES else gpus_given(wildcards, resources)
+
 
 # The files next to every file of loci, besides its counts; a merged one has an index as well.
 ALLMAP_TABLES = ["over.tsv", "skipped.tsv"]
@@ -82,7 +116,9 @@ rule seed_reads:
         reads=batch_of,
         first_round=first_round,
     output:
-        seeds=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.seeds"),
+        seeds=passed_on(
+            "results/allmap/units/{sample}/{unit}/{batch}.{round}.seeds", to="locate_seeds"
+        ),
     log:
         "logs/seed_reads/{sample}/{unit}/{batch}.{round}.log",
     benchmark:
@@ -94,7 +130,7 @@ rule seed_reads:
         group_of_batch
     conda:
         environment
-    threads: batch_threads
+    threads: step_threads("seed_reads")
     resources:
         gpu=gpus,
         mem_mb=search_memory_mb,
@@ -107,7 +143,7 @@ rule seed_reads:
         options=locus_limits,
         after=after_flags,
     shell:
-        "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        "exec python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " {params.after:q} {params.options:q} -o {output.seeds:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
@@ -117,7 +153,9 @@ rule locate_seeds:
         index=INDEX,
         seeds=rules.seed_reads.output.seeds,
     output:
-        hits=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.hits"),
+        hits=passed_on(
+            "results/allmap/units/{sample}/{unit}/{batch}.{round}.hits", to="filter_candidates"
+        ),
     log:
         "logs/locate_seeds/{sample}/{unit}/{batch}.{round}.log",
     benchmark:
@@ -129,7 +167,7 @@ rule locate_seeds:
         group_of_batch
     conda:
         CPU_ENVIRONMENT
-    threads: batch_threads
+    threads: step_threads("locate_seeds")
     resources:
         mem_mb=search_memory_mb,
         runtime=batch_minutes,
@@ -137,7 +175,7 @@ rule locate_seeds:
         program=program("locate_seeds.py"),
         code=code("locate_seeds.py"),
     shell:
-        "python {params.program:q} --index {input.index:q} --seeds {input.seeds:q}"
+        "exec python {params.program:q} --index {input.index:q} --seeds {input.seeds:q}"
         " -o {output.hits:q} --threads {threads} 2> {log:q}"
 
 
@@ -147,7 +185,10 @@ rule filter_candidates:
         reads=batch_of,
         hits=rules.locate_seeds.output.hits,
     output:
-        candidates=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.candidates"),
+        candidates=passed_on(
+            "results/allmap/units/{sample}/{unit}/{batch}.{round}.candidates",
+            to="extend_candidates",
+        ),
     log:
         "logs/filter_candidates/{sample}/{unit}/{batch}.{round}.log",
     benchmark:
@@ -159,19 +200,19 @@ rule filter_candidates:
         group_of_batch
     conda:
         environment
-    threads: batch_threads
+    threads: step_threads("filter_candidates")
     resources:
-        gpu=gpus,
+        gpu=gpus_after_seeding,
         mem_mb=search_memory_mb,
         runtime=batch_minutes,
         backend=config["backend"],
     params:
         program=program("filter_candidates.py"),
-        gpus=gpus_given,
+        gpus=gpus_shared,
         code=code("filter_candidates.py"),
         options=lambda wildcards: flags_for(section("allmap"), "filter"),
     shell:
-        "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        "exec python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --hits {input.hits:q} {params.options:q} -o {output.candidates:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
@@ -182,7 +223,9 @@ rule extend_candidates:
         reads=batch_of,
         candidates=to_verify,
     output:
-        loci=temp("results/allmap/units/{sample}/{unit}/{batch}.{round}.loci"),
+        loci=passed_on(
+            "results/allmap/units/{sample}/{unit}/{batch}.{round}.loci", to="write_alignments"
+        ),
     log:
         "logs/extend_candidates/{sample}/{unit}/{batch}.{round}.log",
     benchmark:
@@ -194,19 +237,19 @@ rule extend_candidates:
         group_of_batch
     conda:
         environment
-    threads: batch_threads
+    threads: step_threads("extend_candidates")
     resources:
-        gpu=gpus,
+        gpu=gpus_after_seeding,
         mem_mb=search_memory_mb,
         runtime=batch_minutes,
         backend=config["backend"],
     params:
         program=program("extend_candidates.py"),
-        gpus=gpus_given,
+        gpus=gpus_shared,
         code=code("extend_candidates.py"),
         options=extension_flags,
     shell:
-        "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        "exec python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --candidates {input.candidates:q} -o {output.loci:q} {params.options:q}"
         " --threads {threads} --backend {resources.backend} 2> {log:q}"
 
@@ -259,7 +302,7 @@ rule write_alignments:
         group_of_writing
     conda:
         CPU_ENVIRONMENT
-    threads: batch_threads
+    threads: step_threads("write_alignments")
     resources:
         mem_mb=map_memory_mb,
         runtime=batch_minutes,
@@ -269,7 +312,7 @@ rule write_alignments:
         options=locus_flags,
         insert_size=estimated_insert_size_flags,
     shell:
-        "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        "exec python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --loci {input.loci:q} -o {output.loci:q} --stats {output.stats:q}"
         " {params.insert_size:q} {params.options:q} --threads {threads} 2> {log:q}"
 

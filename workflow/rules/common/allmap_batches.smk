@@ -1,6 +1,11 @@
 # The batches of reads that the steps of allmap process, and their inputs.
+import os
 from itertools import takewhile
 from pathlib import Path
+
+from bwarp_pipes import cores_in_pipes
+
+from bwarp.gpu.device import DEVICES, DRIVER, visible_gpus
 
 
 def batch_folder(sample, unit):
@@ -56,6 +61,35 @@ def batch_size_flags(wildcards, input):
     if size == "auto":
         return ["--backend", "cuda" if gpus(wildcards) else "cpu"]
     return ["--batch-size", size]
+
+
+def cores_for_pipes():
+    """Return the cores of the steps of a batch if pipes connect them, and 0 if files do.
+
+    Pipes are used on one machine with one GPU, which the steps share: one after another, they would
+    keep it waiting. Without a GPU, steps of two batches at once keep the cores as busy. With
+    several GPUs, steps of several batches use them. With a limit on memory, steps run one by one.
+    """
+    limits = workflow.resource_settings
+    has_one_gpu = gpus(None) and len(visible_gpus(os.environ, DRIVER, DEVICES)) < 2
+    has_limit = any(name.startswith("mem") for name in limits.resources)
+    if STORAGE or has_limit or not jobs_run_here() or not has_one_gpu:
+        return 0
+    return cores_in_pipes(limits.cores)
+
+
+def may_hold_pairs(row):
+    """Return whether a row of the sample sheet may have pairs; records may."""
+    records = [path for path in files_of_cell(row["fq1"]) if path.endswith((".bam", ".cram"))]
+    return bool(records) or "fq2" in row or row["interleaved"] == "yes"
+
+
+def are_loci_read_once(settings, rounds):
+    """Return whether only the last step reads the loci of a batch: neither a second round nor an
+    estimate of the insert size does.
+    """
+    pairs = not settings.get("unpaired") and any(map(may_hold_pairs, UNITS.values()))
+    return len(rounds) == 1 and ("insert_size" in settings or not pairs)
 
 
 def group_of_batch(wildcards):

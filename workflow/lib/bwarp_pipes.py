@@ -1,0 +1,24 @@
+"""How the steps of a batch of allmap share cores if pipes connect them: they run at once."""
+
+from collections.abc import Collection
+
+#: Shares of 16 cores, by processor time (benchmarks/results/chain.jsonl).
+SHARES = {
+    "seed_reads": 3,
+    "locate_seeds": 1,
+    "filter_candidates": 3,
+    "extend_candidates": 4,
+    "write_alignments": 5,
+}
+
+FEWEST_CORES, MOST_CORES = 8, 32
+
+
+def cores_in_pipes(cores: int | None) -> int:
+    """Return how many cores of a machine the steps use; 0 if there are too few for pipes."""
+    return min(cores, MOST_CORES) if cores and cores >= FEWEST_CORES else 0
+
+
+def threads_in_pipes(step: str, steps: Collection[str], cores: int) -> int:
+    """Return the share of the cores for a step, of those of all steps in pipes."""
+    return max(1, cores * SHARES[step] // sum(SHARES[one] for one in steps))
