@@ -31,6 +31,7 @@ from bwarp.gpu.cuda import cuda, int32, int64, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.memory_pool import work_space
+from bwarp.gpu.transfers import to_gpu
 from bwarp.reads.base_bits_cuda import copy_bases
 from bwarp.runtime.compiled_code import compiled
 
@@ -106,11 +107,14 @@ def align(
 def _columns_of(reads: ReadsAtLoci, rows: np.ndarray | slice = slice(None)) -> list[np.ndarray]:
     """Return the columns of `LocusArrays` for some loci."""
     begins, lengths, starts, ends, _ = (column[rows] for column in reads)
-    return [begins, lengths.astype(np.int32), starts, (ends - starts).astype(np.int32)]
+    sizes = (ends - starts).astype(np.int32)
+    return [
+        np.ascontiguousarray(begins), lengths.astype(np.int32), np.ascontiguousarray(starts), sizes
+    ]  # fmt: skip
 
 
 def _on_gpu(columns: list[np.ndarray]) -> LocusArrays:
-    return LocusArrays(*(cuda.to_device(np.ascontiguousarray(column)) for column in columns))
+    return LocusArrays(*to_gpu(columns))
 
 
 def _align_by_edits(
@@ -129,7 +133,7 @@ def _align_by_edits(
         shape = launch(n_threads)
         with turn:
             rows = cuda.device_array(shape[0] * shape[1] * room, np.int32)
-            limits = Limits(*(cuda.to_device(column.astype(np.int32)) for column in (edits, most)))
+            limits = Limits(*to_gpu([column.astype(np.int32) for column in (edits, most)]))
             runs = Runs(
                 cuda.device_array(others.size, np.int32),
                 cuda.device_array(others.size * width, np.uint32),

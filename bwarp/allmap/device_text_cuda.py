@@ -7,7 +7,7 @@ import numpy as np
 
 from bwarp.allmap.candidates_cuda import last_bounded
 from bwarp.allmap.histogram_cuda import sum_bases
-from bwarp.gpu.cuda import cuda, uint32
+from bwarp.gpu.cuda import uint32
 from bwarp.index.device_index_cuda import segments_on_gpu
 from bwarp.index.locate_cuda import Segments
 from bwarp.mapping.extension_cuda import genome_on_gpu
@@ -48,10 +48,10 @@ def text_on_gpu(reference: Reference, sort_pairs: Callable, threads: int = 1) ->
     return DeviceText(arrays, reference.text_length, sort_pairs)
 
 
-def blocks_on_gpu(blocks: np.ndarray):
-    """Copy 64-base blocks of `bwarp.allmap.candidates_cpu` to the GPU as 32-base blocks, without
-    sums.
+def device_blocks(blocks: np.ndarray) -> np.ndarray:
+    """Return 64-base blocks of `bwarp.allmap.candidates_cpu` as 32-base blocks without sums, on the
+    host.
     """
     halves = np.zeros((blocks.size // 3, 2, 4), np.uint32)
     halves[:, :, :3] = blocks.view(np.uint32).reshape(-1, 3, 2).transpose(0, 2, 1)
-    return cuda.to_device(halves.reshape(-1))
+    return halves.reshape(-1)

@@ -13,7 +13,6 @@ batch and all later ones are split.
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,9 +21,9 @@ from bwarp.allmap import alignments_cuda, find_cpu
 from bwarp.allmap.alignments_cpu import LocusAlignments, joined_alignments
 from bwarp.allmap.candidates_cpu import HISTOGRAM, bounds_of
 from bwarp.allmap.clusters_cuda import LONGER
-from bwarp.allmap.device_text_cuda import DeviceText, blocks_on_gpu, text_on_gpu
+from bwarp.allmap.device_text_cuda import DeviceText, device_blocks, text_on_gpu
 from bwarp.allmap.histogram_cuda import sum_bases
-from bwarp.allmap.hits_cuda import dropped_by, hits_on_gpu, keys_of_hits, located_hits
+from bwarp.allmap.hits_cuda import SomeHits, dropped_by, keys_of_hits, located_hits
 from bwarp.allmap.mismatch_parts_cuda import list_elements, search_mismatch_parts
 from bwarp.allmap.near_best_cuda import loci_near_best
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions, parts_needed
@@ -42,7 +41,9 @@ from bwarp.allmap.parts_cpu import (
 from bwarp.allmap.parts_cuda import (
     DeviceItems,
     DeviceParts,
+    ItemArrays,
     cut_rarer,
+    item_columns,
     items_on_gpu,
     parts_on_host,
     rows_of_items,
@@ -180,7 +181,7 @@ class LociFinder:
                 genome, reads.blocks, here, some, self._options, extension, self._turn
             )
 
-        return joined_alignments(_in_pieces(align, len(loci.reads), nullcontext()))
+        return joined_alignments(_in_pieces(align, len(loci.reads)))
 
     def _on_gpu(self, codes: np.ndarray, offsets: np.ndarray) -> DeviceReads:
         """Copy reads to the GPU."""
@@ -388,8 +389,8 @@ def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
 #     search_parts, step_to_sampled     with the index on the GPU
 #     dropped_by, find_loci, align      with the genome on the GPU
 #
-# Several threads call them and take turns. Work that does not fit into the memory of the GPU is
-# done in pieces.
+# Several threads call them and take turns. Between turns, they lay out what the next one copies in
+# pinned memory. Work that does not fit into the memory of the GPU is done in pieces.
 
 
 class SeedingSteps:
@@ -413,20 +414,26 @@ class SeedingSteps:
             beside=16 * 4**index.prefix_length,
         )
         self._index, self._device = index, make_device_index(index, needs, with_lists=False)
-        self._turn = threading.Lock()
+        self._turn, self._pinned = threading.Lock(), PinnedBuffers(_PINNED)
 
     def search_parts(self, both: np.ndarray, items: Items) -> Parts:
         """Do what `parts_cpu.search_parts` does."""
 
         def search_items(of_these: Items, n_parts: np.ndarray, mismatches: int) -> Parts:
             def search(first: int, last: int) -> Parts:
-                some = items_on_gpu(some_items(of_these, slice(first, last)))
-                codes = cuda.to_device(both)
-                parts, _ = search_group(self._device, codes, some, n_parts[first:last], mismatches)
-                return parts_on_host(parts)
+                some = some_items(of_these, slice(first, last))
+                with self._pinned.lent() as pinned:
+                    filled = pinned.filled([both, *item_columns(some)])
+                    with self._turn:
+                        codes, *columns = filled.to_gpu()
+                        on_gpu = DeviceItems(ItemArrays(*columns), some)
+                        parts, _ = search_group(
+                            self._device, codes, on_gpu, n_parts[first:last], mismatches
+                        )
+                        return parts_on_host(parts)
 
             # Both items of a read are searched together.
-            found = _in_pieces(search, len(n_parts), self._turn, step=2)
+            found = _in_pieces(search, len(n_parts), step=2)
             if len(found) == 1:
                 return found[0]
             sizes = [len(parts.offsets) - 1 for parts in found]
@@ -438,13 +445,16 @@ class SeedingSteps:
         """Do what `bwarp.index.locate_cpu.step_to_sampled` does."""
 
         def walk(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-            sampled = cuda.to_device(rows[first:last])
-            steps = cuda.device_array(last - first, np.uint32)
-            rate = self._index.sa_rate
-            step_to_sampled(self._device.forward, rate, sampled, steps, last - first)
-            return sampled.copy_to_host(), steps.copy_to_host()
+            with self._pinned.lent() as pinned:
+                filled = pinned.filled([rows[first:last]])
+                with self._turn:
+                    (sampled,) = filled.to_gpu()
+                    steps = cuda.device_array(last - first, np.uint32)
+                    rate = self._index.sa_rate
+                    step_to_sampled(self._device.forward, rate, sampled, steps, last - first)
+                    return sampled.copy_to_host(), steps.copy_to_host()
 
-        found = _in_pieces(walk, rows.size, self._turn)
+        found = _in_pieces(walk, rows.size)
         columns = zip(np.empty((2, 0), np.uint32), *found, strict=True)
         sampled, steps = (np.concatenate(column) for column in columns)
         return sampled, steps
@@ -458,9 +468,7 @@ class VerifyingSteps:
     def __init__(self, reference: Reference, threads: int = 1, filter: str = "off"):
         self._text = text_on_gpu(reference, pair_sorter(), threads)
         self._bounds = bounds_of(filter)
-        self._turn = threading.Lock()
-        self._pinned = PinnedBuffer()
-        self._reads = self._blocks = None
+        self._turn, self._pinned = threading.Lock(), PinnedBuffers(_PINNED)
 
     def dropped_by(
         self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
@@ -468,13 +476,19 @@ class VerifyingSteps:
         """Do what `bwarp.allmap.candidates_cpu.dropped_by` does, without the genome."""
 
         def bound(first: int, last: int) -> np.ndarray:
-            on_gpu = items_on_gpu(some_items(items, slice(first, last)))
-            parts, some = hits_on_gpu(hits, positions, first, last)
-            blocks = self._blocks_of(reads)
-            by = dropped_by(self._text, blocks, on_gpu, parts, some, self._bounds)
-            return by.copy_to_host()[: some.count]
+            some = SomeHits.of(items, hits, positions, first, last)
+            with self._pinned.lent() as pinned:
+                filled = pinned.filled([layout, *some.columns])
+                with self._turn:
+                    blocks, *columns = filled.to_gpu()
+                    if self._bounds & HISTOGRAM:
+                        sum_bases(blocks)
+                    of_items, parts, there = some.on_gpu(columns)
+                    by = dropped_by(self._text, blocks, of_items, parts, there, self._bounds)
+                    return by.copy_to_host()[: there.count]
 
-        found = _in_pieces(bound, len(items.begins), self._turn)
+        layout = device_blocks(reads)
+        found = _in_pieces(bound, len(items.begins))
         return np.concatenate([np.empty(0, np.uint8), *found])
 
     def find_loci(
@@ -488,17 +502,21 @@ class VerifyingSteps:
         """Find the loci of all hits, as `VerifyingSteps.find_loci` of find_cpu does."""
 
         def find(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-            on_gpu = items_on_gpu(some_items(items, slice(first, last)))
-            parts, some = hits_on_gpu(hits, positions, first, last)
-            blocks = self._blocks_of(reads)
-            keys, _, _ = keys_of_hits(self._text, blocks, on_gpu, parts, some)
-            loci = loci_of_keys(self._text, blocks, on_gpu, parts, keys)
-            loci = sorted_loci(self._text, on_gpu.count, loci)
-            rows = rows_of(loci, on_gpu.on_host.lengths, self._pinned)
+            some = SomeHits.of(items, hits, positions, first, last)
+            with self._pinned.lent() as pinned:
+                filled = pinned.filled([layout, *some.columns])
+                with self._turn:
+                    blocks, *columns = filled.to_gpu()
+                    of_items, parts, there = some.on_gpu(columns)
+                    keys, _, _ = keys_of_hits(self._text, blocks, of_items, parts, there)
+                    loci = loci_of_keys(self._text, blocks, of_items, parts, keys)
+                    loci = sorted_loci(self._text, of_items.count, loci)
+                    rows = rows_of(loci, some.items.lengths, pinned)
             rows[:, 0] += first
             return rows, np.array([loci.verified, loci.confirmed])
 
-        found = _in_pieces(find, len(items.begins), self._turn)
+        layout = device_blocks(reads)
+        found = _in_pieces(find, len(items.begins))
         for _, of_piece in found:
             counts[_VERIFIED:] += of_piece
         return np.concatenate([np.empty((0, 4), np.int64), *(rows for rows, _ in found)])
@@ -516,28 +534,20 @@ class VerifyingSteps:
 
         def align(first: int, last: int) -> LocusAlignments:
             some, genome = some_loci(loci, first, last), self._text.arrays.blocks
-            with self._turn:
-                on_gpu = self._blocks_of(blocks)
+            with self._pinned.lent() as pinned:
+                filled = pinned.filled([layout])
+                with self._turn:
+                    (on_gpu,) = filled.to_gpu()
             return alignments_cuda.align(
                 genome, on_gpu, offsets, some, limits, extension, self._turn
             )
 
-        return joined_alignments(_in_pieces(align, len(loci.reads), nullcontext()))
-
-    def _blocks_of(self, reads: np.ndarray):
-        """Return the reads of a chunk on the GPU, where they stay for all frames of its hits."""
-        if reads is not self._reads:
-            # The reads of two chunks may be too large.
-            self._reads = self._blocks = None
-            self._reads, self._blocks = reads, blocks_on_gpu(reads)
-            if self._bounds & HISTOGRAM:
-                sum_bases(self._blocks)
-        return self._blocks
+        layout = device_blocks(blocks)
+        return joined_alignments(_in_pieces(align, len(loci.reads)))
 
 
-def _in_pieces(work: Callable, count: int, turn: AbstractContextManager, step: int = 1) -> list:
+def _in_pieces(work: Callable, count: int, step: int = 1) -> list:
     """Call ``work(first, last)`` on as few ranges of items as the memory of the GPU allows; ranges
     start at multiples of `step`.
     """
-    with turn:
-        return pieces_of(count).each(work, count, step) if count else []
+    return pieces_of(count).each(work, count, step) if count else []

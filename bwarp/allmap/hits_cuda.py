@@ -20,13 +20,14 @@ import numpy as np
 from bwarp.allmap.candidates_cpu import HISTOGRAM
 from bwarp.allmap.candidates_cuda import ItemLimits, bound_exceeded
 from bwarp.allmap.device_text_cuda import DeviceText, TextArrays
-from bwarp.allmap.parts_cpu import PartHits, Parts
+from bwarp.allmap.parts_cpu import Items, PartHits, Parts, some_items
 from bwarp.allmap.parts_cuda import (
     DeviceItems,
     DeviceParts,
     ItemArrays,
     PartArrays,
-    parts_on_gpu,
+    item_columns,
+    part_columns,
 )
 from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import number_at, zeros
@@ -170,27 +171,49 @@ def dropped_by(
     return by
 
 
-def hits_on_gpu(
-    hits: PartHits, positions: np.ndarray, first: int, last: int
-) -> tuple[DeviceParts, DeviceHits]:
-    """Copy the parts of the items from `first` to `last`, without rows, and their located hits."""
-    first_part, last_part = hits.part_offsets[first], hits.part_offsets[last]
-    offsets = hits.offsets[first_part : last_part + 1]
-    parts = parts_on_gpu(
-        Parts(
+class SomeHits(NamedTuple):
+    """The located hits of some items on the host, in the layout of the GPU.
+
+    Attributes
+    ----------
+    items : Items
+    parts : Parts
+        Without rows; the hits are their intervals.
+    columns : list of ndarray
+        The columns of `ItemArrays`, of `PartArrays`, and the positions.
+    """
+
+    items: Items
+    parts: Parts
+    columns: list[np.ndarray]
+
+    @classmethod
+    def of(
+        cls, items: Items, hits: PartHits, positions: np.ndarray, first: int, last: int
+    ) -> "SomeHits":
+        """Select the hits of the items from `first` to `last`."""
+        items = some_items(items, slice(first, last))
+        first_part, last_part = hits.part_offsets[first], hits.part_offsets[last]
+        offsets = hits.offsets[first_part : last_part + 1]
+        parts = Parts(
             hits.part_offsets[first : last + 1] - first_part,
             hits.starts[first_part:last_part],
             hits.ends[first_part:last_part],
             offsets - offsets[0],
             *np.empty((2, 0), np.uint32),
         )
-    )
-    count = int(offsets[-1] - offsets[0])
-    here = positions[offsets[0] : offsets[-1]] if count else np.zeros(1, np.uint32)
-    # Each hit becomes an interval of its part.
-    return parts, DeviceHits(
-        cuda.to_device(np.ascontiguousarray(here)), parts.arrays.intervals, count
-    )
+        here = positions[offsets[0] : offsets[-1]]
+        return cls(items, parts, [*item_columns(items), *part_columns(parts), here])
+
+    def on_gpu(self, columns: list) -> tuple[DeviceItems, DeviceParts, DeviceHits]:
+        """Return tables of these columns, copied to the GPU."""
+        n = len(ItemArrays._fields)
+        of_items, of_parts = ItemArrays(*columns[:n]), PartArrays(*columns[n:-1])
+        positions = columns[-1]
+        parts = DeviceParts(self.parts.offsets, self.parts.interval_offsets, of_parts)
+        # Each hit is an interval of its part.
+        hits = DeviceHits(positions, of_parts.intervals, positions.size)
+        return DeviceItems(of_items, self.items), parts, hits
 
 
 @kernel(over="counts")

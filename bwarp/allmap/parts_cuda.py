@@ -15,6 +15,7 @@ from bwarp.allmap.parts_cpu import (
     NOT_COUNTED,
     Items,
     Parts,
+    group_numbers,
     item_parts,
 )
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
@@ -22,6 +23,7 @@ from bwarp.gpu.device_arrays import columns
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.ptx import load_uint32x4
+from bwarp.gpu.transfers import to_gpu
 from bwarp.index.device_index_cuda import DeviceIndex, StringTable
 from bwarp.index.rank_cuda import DeviceBWT, rank_both
 
@@ -75,11 +77,15 @@ class DeviceParts(NamedTuple):
     arrays: PartArrays
 
 
+def item_columns(items: Items) -> list[np.ndarray]:
+    """Return the columns of `ItemArrays` on the host."""
+    columns = [np.ascontiguousarray(column, np.int32) for column in items[1:]]
+    return [np.ascontiguousarray(items.begins), *columns]
+
+
 def items_on_gpu(items: Items) -> DeviceItems:
     """Copy items to the GPU."""
-    columns = [np.ascontiguousarray(column, np.int32) for column in items[1:]]
-    begins = np.ascontiguousarray(items.begins)
-    return DeviceItems(ItemArrays(*map(cuda.to_device, [begins, *columns])), items)
+    return DeviceItems(ItemArrays(*to_gpu(item_columns(items))), items)
 
 
 def empty_parts(n_parts: np.ndarray) -> DeviceParts:
@@ -93,15 +99,16 @@ def empty_parts(n_parts: np.ndarray) -> DeviceParts:
 
 def parts_on_gpu(parts: Parts) -> DeviceParts:
     """Copy parts to the GPU."""
-    n_parts = np.diff(parts.offsets)
-    of_parts = np.repeat(np.arange(len(n_parts), dtype=np.uint32), n_parts)
-    n_intervals = np.diff(parts.interval_offsets)
-    of_intervals = np.repeat(np.arange(len(n_intervals), dtype=np.uint32), n_intervals)
-    here = (
-        parts.offsets.astype(np.uint32), of_parts, parts.starts, parts.ends, parts.first_rows,
-        parts.n_rows, of_intervals,
-    )  # fmt: skip
-    return DeviceParts(parts.offsets, parts.interval_offsets, PartArrays(*map(_at_least_one, here)))
+    columns = map(_at_least_one, part_columns(parts))
+    return DeviceParts(parts.offsets, parts.interval_offsets, PartArrays(*columns))
+
+
+def part_columns(parts: Parts) -> list[np.ndarray]:
+    """Return the columns of `PartArrays` on the host."""
+    return [
+        parts.offsets.astype(np.uint32), group_numbers(parts.offsets), parts.starts, parts.ends,
+        parts.first_rows, parts.n_rows, group_numbers(parts.interval_offsets),
+    ]  # fmt: skip
 
 
 def parts_on_host(parts: DeviceParts) -> Parts:

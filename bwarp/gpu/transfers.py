@@ -206,14 +206,40 @@ class PinnedBuffer:
         """Return adjacent arrays of `count` elements per type; previous contents are lost."""
         sizes = [-(-count * np.dtype(dtype).itemsize // self.ALIGNMENT) for dtype in dtypes]
         starts = np.cumsum([0, *sizes]) * self.ALIGNMENT
-        if self._bytes.size < starts[-1]:
-            # Grow in large steps, because pinning takes longer than copying.
-            wanted = max(int(starts[-1]) * 5 // 4, 2 * self._bytes.size)
-            self._bytes = cuda.pinned_array(wanted, np.uint8)
+        self._grow(int(starts[-1]))
         return [
             self._bytes[start : start + count * np.dtype(dtype).itemsize].view(dtype)
             for start, dtype in zip(starts, dtypes, strict=False)
         ]
+
+    def filled(self, arrays: Sequence[np.ndarray]) -> "FilledBuffer":
+        """Copy contiguous 1-d arrays into this memory, to be sent to a GPU at once."""
+        begins, n_bytes = _side_by_side(arrays)
+        self._grow(n_bytes)
+        for begin, array in zip(begins, arrays, strict=True):
+            self._bytes[begin : begin + array.nbytes] = array.view(np.uint8)
+        parts = [(begin, a.size, a.dtype) for begin, a in zip(begins, arrays, strict=True)]
+        return FilledBuffer(self._bytes[:n_bytes], parts)
+
+    def _grow(self, n_bytes: int) -> None:
+        if self._bytes.size < n_bytes:
+            # Grow in large steps, because pinning takes longer than copying.
+            wanted = max(n_bytes * 5 // 4, 2 * self._bytes.size)
+            self._bytes = cuda.pinned_array(wanted, np.uint8)
+
+
+class FilledBuffer(NamedTuple):
+    """Arrays on their way to a GPU: their memory, and the begin, size and type of each."""
+
+    memory: np.ndarray
+    parts: list[tuple[int, int, np.dtype]]
+
+    def to_gpu(self) -> list:
+        """Copy the arrays to adjacent memory on the current GPU; the buffer is then free again."""
+        there = cuda.device_array(max(1, self.memory.size), np.uint8)
+        if self.memory.size:
+            driver.host_to_device(there, self.memory, self.memory.size)
+        return [cut(there, *part) for part in self.parts]
 
 
 class PinnedBuffers:

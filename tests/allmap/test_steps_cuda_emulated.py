@@ -78,39 +78,32 @@ def test_as_the_cpu(monkeypatch, number, at_once):
     assert [one.size for one in seeding.step_to_sampled(none)] == [0, 0]
 
 
-def test_reads_are_copied_once_a_chunk(monkeypatch):
+def test_chunks_in_turn(monkeypatch):
+    """Each chunk is searched with its own reads, also between pieces of another chunk."""
     index = index_of_codes([[0, 1, 2, 3, 3, 1] * 10])
     pretend(monkeypatch)
     monkeypatch.setattr(steps_cuda, "pair_sorter", pair_sorter)
-    copy, copied = steps_cuda.blocks_on_gpu, []
-
-    def noted(blocks):
-        copied.append(blocks)
-        return copy(blocks)
-
-    monkeypatch.setattr(steps_cuda, "blocks_on_gpu", noted)
     few(monkeypatch, 1)
     on_cpu = engine.steps_of("cpu")
     steps = steps_cuda.VerifyingSteps(index.reference, 1, "both")
+    expected = on_cpu.VerifyingSteps(index.reference)
     chunks = []
     for begin in (0, 1):
         codes, offsets = flat([[0, 1, 2, 3, 3, 1] * 2, ([0, 1, 2, 3, 3, 1] * 3)[begin:]])
         both = both_strands(codes, offsets)
-        chunks.append(blocks_of(both))
         items = items_of(offsets, np.arange(2), np.ones(2, int), np.ones(2, int), np.zeros(2, int))
         hits, rows = hits_of(on_cpu.SeedingSteps(index, SEARCH).search_parts(both, items), 0, 4)
-        positions = locate(index, rows)
-        expected = on_cpu.VerifyingSteps(index.reference)
-        for _ in range(2):
-            counts = np.zeros((2, len(COUNTS)), np.int64)
-            found, same = (
-                one.find_loci(chunks[-1], items, hits, positions, of_one)
-                for one, of_one in zip((steps, expected), counts, strict=True)
-            )
-            assert found.tolist() == same.tolist()
-            assert len(found) > 1
-            assert not steps.dropped_by(chunks[-1], items, hits, positions).any()
-    assert [id(one) for one in copied] == [id(one) for one in chunks]
+        chunks.append((blocks_of(both), items, hits, locate(index, rows)))
+    for chunk in chunks * 2:
+        counts = np.zeros((2, len(COUNTS)), np.int64)
+        found, same = (
+            one.find_loci(*chunk, of_one)
+            for one, of_one in zip((steps, expected), counts, strict=True)
+        )
+        assert found.tolist() == same.tolist()
+        assert counts[0].tolist() == counts[1].tolist()
+        assert len(found) > 1
+        assert not steps.dropped_by(*chunk).any()
 
 
 def few(monkeypatch, at_once):
