@@ -192,7 +192,7 @@ def by_hand(work, reads, backend, size, options):
     with ThreadPoolExecutor(at_once) as pool:
         written = list(pool.map(lambda batch: jobs.search(flow, batch), batches))
     merged = flow / "s.bam"
-    jobs.run("merge_loci", *written, "-o", merged, "--threads", min(8, options.threads))
+    jobs.run("merge_loci", *written, "-o", merged, "--threads", min(16, options.threads))
     whole = {
         "seconds": time.perf_counter() - start,
         "processor_seconds": round(sum(jobs.processor_seconds.values()), 2),

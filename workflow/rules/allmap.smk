@@ -352,7 +352,7 @@ rule merge_loci:
         sample="[^/]+",
     conda:
         CPU_ENVIRONMENT
-    threads: 8
+    threads: 16
     resources:
         runtime=merging_minutes,
     params:

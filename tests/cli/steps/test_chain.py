@@ -2,8 +2,11 @@
 
 import gzip
 import json
+import os
 import random
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -606,3 +609,39 @@ def test_batches_are_made_again(folder, tmp_path):
         assert said == f"{N_READS} reads: {counted(n_batches, 'batch')}"
         names = sorted(path.name for path in (tmp_path / "b").iterdir())
         assert names == [f"{number}.reads" for number in range(n_batches)]
+
+
+@pytest.mark.parametrize("backend", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_steps_at_once_between_pipes(folder, tmp_path, checkout, backend):
+    """The steps of a batch share a GPU: each starts before the one before it has ended."""
+    reads = ("-1", folder / "r.fq")
+    expected = contents(in_one(folder, tmp_path / "one", reads, LIMITS, (), "tsv"))
+    program("batch_reads", *reads, "-o", tmp_path / "b", folder=tmp_path)
+    kinds = ("seeds", "hits", "candidates", "loci")
+    seeds, hits, candidates, loci = (tmp_path / f"0.{kind}" for kind in kinds)
+    for path in (seeds, hits, candidates, loci):
+        os.mkfifo(path)
+    made = tmp_path / "made"
+    made.mkdir()
+    output, stats = made / "s.tsv", made / "s.stats.json"
+    batch = ("--reads", tmp_path / "b/0.reads")
+    steps = {
+        "seed_reads": (*batch, *LIMITS, "-o", seeds),
+        "locate_seeds": ("--seeds", seeds, "-o", hits),
+        "filter_candidates": (*batch, "--hits", hits, "-o", candidates),
+        "extend_candidates": (*batch, "--candidates", candidates, "-o", loci),
+        "write_alignments": (*batch, "--loci", loci, "-o", output, "--stats", stats),
+    }
+    on_engine = ("--index", folder / "i", "--threads", "2", "--backend", backend)
+    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    environment.pop("BWARP_GPU", None)
+    running = [
+        subprocess.Popen(
+            [sys.executable, checkout / f"scripts/{step}.py", *arguments, *on_engine],
+            env=environment, stderr=subprocess.PIPE, text=True,
+        )
+        for step, arguments in steps.items()
+    ]  # fmt: skip
+    said = [step.communicate(timeout=300)[1] for step in running]
+    assert [step.returncode for step in running] == [0] * len(steps), said
+    assert contents(made) == expected
