@@ -44,7 +44,7 @@ from map_gpu import hash_of
 from bwarp.runtime.backend import gpu_problem
 
 sys.path.append(str(CHECKOUT / "workflow" / "lib"))
-from bwarp_pipes import SHARES, cores_in_pipes, threads_in_pipes  # noqa: E402
+from bwarp_pipes import SHARES, cores_in_pipes, sorting_flags, threads_in_pipes  # noqa: E402
 
 #: The steps of a batch, and those of them that use a GPU.
 STEPS = tuple(SHARES)
@@ -240,6 +240,7 @@ class Jobs:
         written = (
             *given, "--loci", *loci, "-o", output, "--stats", output.with_suffix(".stats.json"),
             "--read-group", READ_GROUP, "--uncompressed",
+            *(sorting_flags() if STEPS[-1] in self.in_pipes else ()),
         )  # fmt: skip
         self.run_steps([*waiting, (STEPS[-1], written)], files if waiting else [])
         return output

@@ -26,6 +26,7 @@ from bwarp.allmap.parts_cuda import (
     DeviceParts,
     ItemArrays,
     PartArrays,
+    at_least_one,
     item_columns,
     part_columns,
 )
@@ -202,7 +203,7 @@ class SomeHits(NamedTuple):
             offsets - offsets[0],
             *np.empty((2, 0), np.uint32),
         )
-        here = positions[offsets[0] : offsets[-1]]
+        here = at_least_one(positions[offsets[0] : offsets[-1]])
         return cls(items, parts, [*item_columns(items), *part_columns(parts), here])
 
     def on_gpu(self, columns: list) -> tuple[DeviceItems, DeviceParts, DeviceHits]:
@@ -212,7 +213,8 @@ class SomeHits(NamedTuple):
         positions = columns[-1]
         parts = DeviceParts(self.parts.offsets, self.parts.interval_offsets, of_parts)
         # Each hit is an interval of its part.
-        hits = DeviceHits(positions, of_parts.intervals, positions.size)
+        count = int(self.parts.interval_offsets[-1])
+        hits = DeviceHits(positions, of_parts.intervals, count)
         return DeviceItems(of_items, self.items), parts, hits
 
 

@@ -99,16 +99,17 @@ def empty_parts(n_parts: np.ndarray) -> DeviceParts:
 
 def parts_on_gpu(parts: Parts) -> DeviceParts:
     """Copy parts to the GPU."""
-    columns = map(_at_least_one, part_columns(parts))
+    columns = to_gpu(part_columns(parts))
     return DeviceParts(parts.offsets, parts.interval_offsets, PartArrays(*columns))
 
 
 def part_columns(parts: Parts) -> list[np.ndarray]:
     """Return the columns of `PartArrays` on the host."""
-    return [
+    columns = (
         parts.offsets.astype(np.uint32), group_numbers(parts.offsets), parts.starts, parts.ends,
         parts.first_rows, parts.n_rows, group_numbers(parts.interval_offsets),
-    ]  # fmt: skip
+    )  # fmt: skip
+    return list(map(at_least_one, columns))
 
 
 def parts_on_host(parts: DeviceParts) -> Parts:
@@ -135,11 +136,9 @@ def rows_of_items(parts: DeviceParts) -> np.ndarray:
     return totals.copy_to_host()[:n_items]
 
 
-def _at_least_one(column: np.ndarray):
-    """Copy a column to the GPU, where arrays cannot be empty."""
-    return cuda.to_device(
-        np.ascontiguousarray(column if column.size else np.zeros(1, column.dtype))
-    )
+def at_least_one(column: np.ndarray) -> np.ndarray:
+    """Return a column for the GPU, where arrays cannot be empty."""
+    return np.ascontiguousarray(column if column.size else np.zeros(1, column.dtype))
 
 
 @kernel

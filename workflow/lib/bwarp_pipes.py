@@ -2,16 +2,21 @@
 
 from collections.abc import Collection
 
+from bwarp.records.output_options import default_sort_bytes
+
 #: Shares of 16 cores, by processor time (benchmarks/results/chain.jsonl).
 SHARES = {
     "seed_reads": 3,
-    "locate_seeds": 1,
+    "locate_seeds": 2,
     "filter_candidates": 3,
     "extend_candidates": 4,
-    "write_alignments": 5,
+    "write_alignments": 4,
 }
 
 FEWEST_CORES, MOST_CORES = 8, 32
+
+#: The last step sorts in the memory of this many threads, though it has fewer in pipes.
+_SORTING_THREADS = 8
 
 
 def cores_in_pipes(cores: int | None) -> int:
@@ -22,3 +27,8 @@ def cores_in_pipes(cores: int | None) -> int:
 def threads_in_pipes(step: str, steps: Collection[str], cores: int) -> int:
     """Return the share of the cores for a step, of those of all steps in pipes."""
     return max(1, cores * SHARES[step] // sum(SHARES[one] for one in steps))
+
+
+def sorting_flags() -> list[str]:
+    """Return the flags of the last step for the memory in which it sorts."""
+    return ["--sort-memory", str(default_sort_bytes(_SORTING_THREADS) >> 20)]

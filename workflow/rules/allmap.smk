@@ -3,11 +3,8 @@
 # batches are searched at once. On one machine with one GPU, the steps of a batch run at once,
 # connected by pipes. On one machine without, steps of several batches run at once: one computes
 # while another starts. The output is identical to what find_alignments.py writes for a unit.
-#
-# The programs replace the shell (exec): if a step fails, Snakemake kills the shells of the others,
-# and not the programs that they started, which would wait for their pipes forever.
 
-from bwarp_pipes import SHARES, threads_in_pipes
+from bwarp_pipes import SHARES, sorting_flags, threads_in_pipes
 
 from bwarp.options.mapping import LOCI_ALIGNED, LOCI_SEARCHED, SCORES
 
@@ -24,6 +21,10 @@ CORES_IN_PIPES = cores_for_pipes()
 IN_PIPES = list(SHARES) if CORES_IN_PIPES else []
 if IN_PIPES and not are_loci_read_once(ALLMAP, ALLMAP_ROUNDS):
     IN_PIPES.remove("write_alignments")
+
+# With pipes, programs replace their shells. If a step fails, Snakemake kills the shells of the
+# others, but not the programs that they started, which would wait for their pipes forever.
+EXEC = "exec " if IN_PIPES else ""
 
 
 def passed_on(path, to):
@@ -143,7 +144,7 @@ rule seed_reads:
         options=locus_limits,
         after=after_flags,
     shell:
-        "exec python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        EXEC + "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " {params.after:q} {params.options:q} -o {output.seeds:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
@@ -175,7 +176,7 @@ rule locate_seeds:
         program=program("locate_seeds.py"),
         code=code("locate_seeds.py"),
     shell:
-        "exec python {params.program:q} --index {input.index:q} --seeds {input.seeds:q}"
+        EXEC + "python {params.program:q} --index {input.index:q} --seeds {input.seeds:q}"
         " -o {output.hits:q} --threads {threads} 2> {log:q}"
 
 
@@ -212,7 +213,7 @@ rule filter_candidates:
         code=code("filter_candidates.py"),
         options=lambda wildcards: flags_for(section("allmap"), "filter"),
     shell:
-        "exec python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        EXEC + "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --hits {input.hits:q} {params.options:q} -o {output.candidates:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
@@ -249,7 +250,7 @@ rule extend_candidates:
         code=code("extend_candidates.py"),
         options=extension_flags,
     shell:
-        "exec python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        EXEC + "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --candidates {input.candidates:q} -o {output.loci:q} {params.options:q}"
         " --threads {threads} --backend {resources.backend} 2> {log:q}"
 
@@ -311,10 +312,12 @@ rule write_alignments:
         code=code("write_alignments.py"),
         options=locus_flags,
         insert_size=estimated_insert_size_flags,
+        sort_memory=sorting_flags() if "write_alignments" in IN_PIPES else [],
     shell:
-        "exec python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        EXEC + "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --loci {input.loci:q} -o {output.loci:q} --stats {output.stats:q}"
-        " {params.insert_size:q} {params.options:q} --threads {threads} 2> {log:q}"
+        " {params.insert_size:q} {params.options:q} {params.sort_memory:q} --threads {threads}"
+        " 2> {log:q}"
 
 
 # While a job waits for a checkpoint, Snakemake does not compare its inputs with those of an earlier
