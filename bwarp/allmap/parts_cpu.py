@@ -192,21 +192,6 @@ def _list_rows(first_rows, offsets, rows):
             row += np.uint32(1)
 
 
-def group_numbers(offsets: np.ndarray) -> np.ndarray:
-    """Return the number of the group of each member (uint32), with the groups at `offsets`."""
-    numbers = np.empty(offsets[-1] - offsets[0], np.uint32)
-    _number_groups(offsets, numbers)
-    return numbers
-
-
-# As np.repeat, without the GIL.
-@compiled
-def _number_groups(offsets, numbers):
-    for group in range(offsets.size - 1):
-        for member in range(offsets[group] - offsets[0], offsets[group + 1] - offsets[0]):
-            numbers[member] = group
-
-
 def item_parts(n_parts: np.ndarray) -> np.ndarray:
     """Return the offsets of the parts of items from the number of parts of each."""
     return np.concatenate([[0], np.cumsum(n_parts, dtype=np.int64)])

@@ -15,7 +15,6 @@ from bwarp.allmap.parts_cpu import (
     NOT_COUNTED,
     Items,
     Parts,
-    group_numbers,
     item_parts,
 )
 from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
@@ -26,6 +25,7 @@ from bwarp.gpu.ptx import load_uint32x4
 from bwarp.gpu.transfers import to_gpu
 from bwarp.index.device_index_cuda import DeviceIndex, StringTable
 from bwarp.index.rank_cuda import DeviceBWT, rank_both
+from bwarp.runtime.compiled_code import compiled
 
 
 class ItemArrays(NamedTuple):
@@ -106,8 +106,8 @@ def parts_on_gpu(parts: Parts) -> DeviceParts:
 def part_columns(parts: Parts) -> list[np.ndarray]:
     """Return the columns of `PartArrays` on the host."""
     columns = (
-        parts.offsets.astype(np.uint32), group_numbers(parts.offsets), parts.starts, parts.ends,
-        parts.first_rows, parts.n_rows, group_numbers(parts.interval_offsets),
+        parts.offsets.astype(np.uint32), _group_numbers(parts.offsets), parts.starts, parts.ends,
+        parts.first_rows, parts.n_rows, _group_numbers(parts.interval_offsets),
     )  # fmt: skip
     return list(map(at_least_one, columns))
 
@@ -134,6 +134,21 @@ def rows_of_items(parts: DeviceParts) -> np.ndarray:
     totals = cuda.device_array(max(1, n_items), np.int64)
     add_rows[launch(n_items)](firsts, parts.arrays.n_rows, n_items, totals)
     return totals.copy_to_host()[:n_items]
+
+
+def _group_numbers(offsets: np.ndarray) -> np.ndarray:
+    """Return the number of the group of each member (uint32), with the groups at `offsets`."""
+    numbers = np.empty(offsets[-1] - offsets[0], np.uint32)
+    _number_groups(offsets, numbers)
+    return numbers
+
+
+# As np.repeat, without the GIL.
+@compiled
+def _number_groups(offsets, numbers):
+    for group in range(offsets.size - 1):
+        for member in range(offsets[group] - offsets[0], offsets[group + 1] - offsets[0]):
+            numbers[member] = group
 
 
 def at_least_one(column: np.ndarray) -> np.ndarray:

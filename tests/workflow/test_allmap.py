@@ -1,12 +1,17 @@
 """The target `allmap`: a chain of jobs writes the same files as one program."""
 
+import contextlib
 import json
+import os
 import re
 import shutil
+import time
+from pathlib import Path
 
 import pysam
 import pytest
 
+from bwarp_pipes import SHARES, cores_in_pipes, threads_in_pipes
 from bwarp_sheet import FILES_OF_SAMPLES
 from tests.helpers.programs.programs_here import run_here
 
@@ -117,36 +122,53 @@ def settings_with_gpu(copy, text, sheet="units.tsv"):
     return own
 
 
+def sizes_of_groups(said):
+    """Return the number of jobs in each group that Snakemake plans or runs."""
+    groups = re.split(r"Group job ", said)[1:]
+    rule = re.compile(r"^    (?:local)?rule \w+:$", re.MULTILINE)
+    return [len(rule.findall(group)) for group in groups]
+
+
 @pytest.mark.parametrize(
-    ("limits", "options", "sheet", "in_pipes"),
+    ("limits", "options", "in_pipes"),
     [
-        ("filter: histogram", ["--filter", "histogram"], "single.tsv", 5),
-        ('filter: "off", report: best', ["--filter", "off", "--report", "best"], "single.tsv", 3),
-        ("filter: histogram", ["--filter", "histogram"], "units.tsv", 4),
+        ("filter: histogram", ["--filter", "histogram"], [5]),
+        ('filter: "off", report: best', ["--filter", "off", "--report", "best"], [3, 3]),
     ],
 )
-def test_steps_connected_by_pipes(copy, limits, options, sheet, in_pipes):
+def test_steps_connected_by_pipes(copy, limits, options, in_pipes):
     """With one GPU, the steps of a batch run at once; the last one if no other needs its loci."""
     without_batches(copy)
     (copy / "single.tsv").write_text("sample\tunit\tfq1\ns\t1.a\tc.fq\n")
-    own = settings_with_gpu(copy, f"edits: 3, gaps: 1, batch_size: 100, {limits}", sheet)
+    own = settings_with_gpu(copy, f"edits: 3, gaps: 1, batch_size: 100, {limits}", "single.tsv")
     said = copy.snakemake("results/allmap/s.bam", *own, *IN_PIPES)
-    groups = re.split(r"Group job ", said)[1:]
+    assert sizes_of_groups(said) == in_pipes
     limits = ("--edits", 3, "--gaps", 1, *options)
     assert written(copy, "s") == in_one(copy, ("-1", copy / "c.fq"), "s.1.a", "bam", *limits)
     assert not (copy / "results/allmap/units/s").exists()
-    jobs = [re.findall(r"^    (?:local)?rule (\w+):$", group, re.MULTILINE) for group in groups]
-    assert list(map(len, jobs)) == [in_pipes] * (2 if "best" in options else 1)
     assert copy.planned("results/allmap/s.bam", *own, *IN_PIPES) == []
 
 
+def running_in(folder):
+    """Return the command lines of all programs of bwarp that run in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if Path(os.readlink(process / "cwd")) == folder:
+                found.append((process / "cmdline").read_bytes())
+    return [words for words in found if b"scripts/" in words]
+
+
 def test_a_failing_step_ends_the_others_in_pipes(copy):
+    """It fails before it has opened its pipe, which the next step waits for."""
     without_batches(copy)
     own = settings_with_gpu(copy, "edits: 3, batch_size: 100")
     copy.snakemake("results/allmap/batches/s/1.a", *own, *IN_PIPES)
+    # Other units may have pairs, whose loci two steps need.
+    assert sizes_of_groups(copy.snakemake("-n", "results/allmap/s.bam", *own, *IN_PIPES)) == [4]
     batch = copy / "results/allmap/batches/s/1.a/0.reads"
     whole = batch.read_bytes()
-    batch.write_bytes(whole[:-100])
+    batch.write_bytes(whole[:20])
     try:
         copy.snakemake("results/allmap/s.bam", *own, *IN_PIPES, rc=1)
     finally:
@@ -154,6 +176,21 @@ def test_a_failing_step_ends_the_others_in_pipes(copy):
     assert not (copy / "results/allmap/s.bam").exists()
     log = (copy / "logs/seed_reads/s/1.a/0.1.log").read_text()
     assert log.splitlines()[-1].endswith("the file is damaged or truncated: make it again")
+    end = time.monotonic() + 60
+    while running_in(copy.folder) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not running_in(copy.folder)
+
+
+def test_shares_of_cores_fit():
+    for cores in range(8, 200):
+        used = cores_in_pipes(cores)
+        assert used <= cores
+        for steps in (list(SHARES), list(SHARES)[:-1]):
+            shares = [threads_in_pipes(step, steps, used) for step in steps]
+            assert used // 2 < sum(shares) <= used
+            assert min(shares) > 0
+    assert cores_in_pipes(7) == cores_in_pipes(None) == 0
 
 
 @pytest.mark.parametrize("more", [("--cores", 7), ("--cores", 8, "--resources", "mem_mb=64000")])
