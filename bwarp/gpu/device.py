@@ -192,7 +192,7 @@ def _ways_to_lock(shared: bool, n_gpus: int) -> list[tuple[int, ...]]:
     if not shared:
         return [(fcntl.LOCK_EX,)]
     of_steps = [(fcntl.LOCK_SH,)]
-    # With a choice, prefer a GPU that no step uses.
+    # Of several GPUs, prefer one that no step uses.
     return of_steps if n_gpus == 1 else [(fcntl.LOCK_EX, fcntl.LOCK_SH), *of_steps]
 
 
