@@ -209,14 +209,16 @@ def chain(lines: Lines) -> Table:
     def rows():
         for line in lines(results):
             of = f"{line['reads'] / 1e6:g} M of {line['length']} b, {line['report']}"
-            steps = line["steps"]
+            steps, in_pipes = line["steps"], line.get("in_pipes")
             slowest = max(steps, key=steps.get)
             by = line["how"] if line["how"].startswith("snakemake") else "the rules' commands"
+            by += ", in pipes" if in_pipes else ""
             yield (
                 f"{of}, {line['reference']}", machine_of(line), f"{line['batch_size'] / 1e6:g} M",
                 by, f"{line['seconds']:.1f} s", f"{line['one_program_seconds']:.1f} s",
                 f"{line['ratio']:.2f}", f"{line['processor_ratio']:.2f}",
-                f"`{slowest}`, {steps[slowest]:.1f} s",
+                # In pipes, the times of steps include waiting for each other.
+                "" if in_pipes else f"`{slowest}`, {steps[slowest]:.1f} s",
             ), [line]  # fmt: skip
 
     heads = [
