@@ -25,25 +25,24 @@ def write_metrics(path: str | os.PathLike, counts: DuplicateCounts) -> None:
 def metrics_text(counts: DuplicateCounts) -> str:
     """Return the metrics of each library, and the histogram of a single one.
 
-    Optical duplicates are not counted separately: their number is 0. Picard leaves them out of its
-    estimate of the size of a library, which is therefore larger where there are any.
+    The size of a library is estimated without optical duplicates, as they are not molecules of it.
     """
     lines = ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", "\t".join(_COLUMNS)]
     rows = list(_libraries(counts))
     for name, numbers in rows:
-        singles, pairs, not_primary, unmapped, duplicate_singles, duplicate_pairs = numbers
+        singles, pairs, not_primary, unmapped, duplicate_singles, duplicate_pairs, optical = numbers
         reads = singles + 2 * pairs
         share = (duplicate_singles + 2 * duplicate_pairs) / reads if reads else 0.0
-        size = library_size(pairs, pairs - duplicate_pairs)
+        size = library_size(pairs - optical, pairs - duplicate_pairs)
         values = (
-            name, singles, pairs, not_primary, unmapped, duplicate_singles, duplicate_pairs, 0,
-            _decimal(share), "" if size is None else size,
+            name, singles, pairs, not_primary, unmapped, duplicate_singles, duplicate_pairs,
+            optical, _decimal(share), "" if size is None else size,
         )  # fmt: skip
         lines.append("\t".join(map(str, values)))
     lines.append("")
     if len(rows) == 1:
-        _, pairs, _, _, _, duplicate_pairs = rows[0][1]
-        lines += _histogram(pairs, pairs - duplicate_pairs)
+        _, pairs, *_, duplicate_pairs, optical = rows[0][1]
+        lines += _histogram(pairs, pairs - duplicate_pairs, optical)
     return "\n".join(lines) + "\n"
 
 
@@ -51,7 +50,7 @@ def _libraries(counts: DuplicateCounts) -> Iterator[tuple[str, list[int]]]:
     """Yield the counts of each library; reads without one are listed only if there are any."""
     columns = (
         counts.singles, counts.pairs, counts.not_primary, counts.unmapped,
-        counts.duplicate_singles, counts.duplicate_pairs,
+        counts.duplicate_singles, counts.duplicate_pairs, counts.optical_pairs,
     )  # fmt: skip
     for number, name in enumerate(counts.libraries):
         numbers = [int(column[number]) for column in columns]
@@ -59,9 +58,9 @@ def _libraries(counts: DuplicateCounts) -> Iterator[tuple[str, list[int]]]:
             yield name, numbers
 
 
-def _histogram(pairs: int, unique: int) -> Iterator[str]:
+def _histogram(pairs: int, unique: int, optical: int) -> Iterator[str]:
     """Yield the lines of a histogram: unique pairs expected of more sequencing, per one now."""
-    size = library_size(pairs, unique)
+    size = library_size(pairs - optical, unique)
     if size is not None:
         yield "## HISTOGRAM\tjava.lang.Double"
         yield "BIN\tCoverageMult"

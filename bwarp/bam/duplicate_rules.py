@@ -8,9 +8,12 @@ CIGAR and ms the mate's score:
     group     library of the read group, and optionally the value of a tag such as a UMI
     ends      contig, position and strand of the 5' end of each read, as if no base were clipped
     score     sum of the base qualities of both reads; qualities below 15 do not count
+    location  tile, x and y in the name
+    place     leftmost position and strand of the read with the smaller end
 
-Templates of the same group with the same ends are duplicates of each other. All records of a
-template have the same hash of their name, by which their flags are set.
+Templates of the same group with the same ends are duplicates of each other. The location and the
+place decide between equal scores. All records of a template have the same hash of their name, by
+which their flags are set.
 
 The functions run on both engines: they neither allocate memory nor raise exceptions.
 """
@@ -56,8 +59,11 @@ from bwarp.bam.fields import (
     UINT32,
     UNMAPPED,
 )
-from bwarp.bam.records import get_int16, get_int32
+from bwarp.bam.records import consumes_reference, get_int16, get_int32
+from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
+
+_COLON, _MINUS, _ZERO, _NINE = b":-09"
 
 #: What a record is for its template: nothing, the record that defines a single end or a pair, an
 #: unmapped read, or a secondary or supplementary record; or its fields are inconsistent, or it is
@@ -72,6 +78,20 @@ MOST_SCORE = (1 << 15) // 2 - 1
 
 #: Bits of a position of an end, which may be before or after its contig, and what is added to it.
 _POSITION_BITS, _POSITION_OFFSET = 33, 1 << 31
+
+#: Bits of a tile, an x or a y. Picard (up to 3.4) keeps the lowest 16 bits of each as a signed
+#: number; the offset gives unsigned numbers the same order.
+_FIELD_BITS, _FIELD_OFFSET = 16, 1 << 15
+_FIELD_MASK = (1 << _FIELD_BITS) - 1
+
+#: Bits of tile, x and y, above which a location has its sensor. A location without them has -1 for
+#: each of the three, as in Picard, where a tile of -1 in a name also means none.
+LOCATION_BITS = 3 * _FIELD_BITS
+NO_TILE = _FIELD_OFFSET - 1
+_NO_LOCATION = NO_TILE << 2 * _FIELD_BITS | NO_TILE << _FIELD_BITS | NO_TILE
+
+#: Maximum number of a read group in a location; further ones count as one.
+_MOST_READ_GROUPS = (1 << _FIELD_BITS - 1) - 1
 
 #: The duplicate flag in the higher byte of the flags.
 _DUPLICATE_BIT = DUPLICATE >> 8
@@ -113,6 +133,14 @@ class Template(NamedTuple):
     first, second : uint64
         The smaller and the larger end; the second of a single end is 0.
     score : int
+    place : uint64
+        Leftmost position and strand of the read with the smaller end in the higher half, those of
+        the defining record in the lower: their order in a sorted file, as templates with the same
+        ends have the same contigs.
+    location : uint64
+        Tile, x and y of the name, 16 bits each, from the highest on. Above them is what optical
+        duplicates also have in common: the read group, and whether the first read of the pair is
+        the only reverse one.
     """
 
     kind: int
@@ -121,6 +149,14 @@ class Template(NamedTuple):
     first: int
     second: int
     score: int
+    place: int
+    location: int
+
+
+@compiled
+def _without_template(kind, group):
+    none = np.uint64(0)
+    return Template(np.int64(kind), none, group, none, none, np.int64(0), none, none)
 
 
 class _Tags(NamedTuple):
@@ -141,7 +177,7 @@ class _Tags(NamedTuple):
 
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_EIGHT, _HALF = np.uint64(8), np.uint64(32)
+_ONE, _EIGHT, _HALF = np.uint64(1), np.uint64(8), np.uint64(32)
 
 
 @compiled(inline="always")
@@ -250,19 +286,16 @@ def _tags_begin(data, start):
 
 
 @compiled
-def _library(read_group, grouping):
-    """Return the number of the library of a read group, by binary search."""
-    read_groups = grouping.read_groups
-    low, high = np.int64(0), np.int64(read_groups.size)
-    while low < high:
-        middle = (low + high) // 2
-        if read_groups[middle] < read_group:
-            low = middle + 1
-        else:
-            high = middle
-    if low < read_groups.size and read_groups[low] == read_group:
-        return grouping.libraries[low]
-    return np.int64(grouping.unknown_library)
+def _number_of(read_group, grouping):
+    """Return the number of a read group in a grouping, or -1 for others and for none."""
+    number = np.int64(interval_at(grouping.read_groups, read_group))
+    return number if number >= 0 and grouping.read_groups[number] == read_group else np.int64(-1)
+
+
+@compiled
+def _library(number, grouping):
+    """Return the number of the library of a read group."""
+    return np.int64(grouping.libraries[number] if number >= 0 else grouping.unknown_library)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -293,6 +326,55 @@ def record_name(data, start, grouping):
     return _name_hash(data, start, read_group, grouping)
 
 
+@compiled
+def _field(data, first, stop):
+    """Return the lowest 16 bits of the number that begins the bytes ``[first, stop)``, or -1.
+
+    Characters after its digits do not count.
+    """
+    value = np.int64(-1)
+    is_negative = first < stop and data[first] == _MINUS
+    at = first + 1 if is_negative else first
+    while at < stop and _ZERO <= data[at] <= _NINE:
+        value = 10 * max(value, np.int64(0)) + np.int64(data[at]) - _ZERO & _FIELD_MASK
+        at += 1
+    return -value & _FIELD_MASK if is_negative and value >= 0 else value
+
+
+@compiled
+def _tile_x_y(data, first, stop):
+    """Return tile, x and y of a name of 5 or 7 fields, which are the last three, as in a location.
+
+    A colon that begins a name does not begin a field, and one that is not followed by a number ends
+    the search: such names have no location.
+    """
+    fields = 1
+    tile_at, x_at, y_at = first, first, first
+    for at in range(first + 1, stop):
+        if data[at] == _COLON:
+            fields += 1
+            tile_at, x_at, y_at = x_at, y_at, at + 1
+    if fields == 5 or fields == 7:
+        tile, x = _field(data, tile_at, x_at - 1), _field(data, x_at, y_at - 1)
+        y = _field(data, y_at, stop)
+        if tile >= 0 and x >= 0 and y >= 0:
+            location = np.int64(0)
+            for value in (tile, x, y):
+                location = location << _FIELD_BITS | (value + _FIELD_OFFSET & _FIELD_MASK)
+            return location
+    return np.int64(_NO_LOCATION)
+
+
+@compiled
+def _location(data, start, read_group, first_is_reverse):
+    """Return the location of the record at `start`, given the number of its read group."""
+    at = start + SIZE_BYTES
+    stop = at + FIXED_BYTES + max(np.int64(data[at + NAME_BYTES_AT]) - 1, 0)
+    group = min(read_group + 1, np.int64(_MOST_READ_GROUPS))
+    own = np.uint64(_tile_x_y(data, at + FIXED_BYTES, stop))
+    return np.uint64(group << 1 | first_is_reverse) << np.uint64(LOCATION_BITS) | own
+
+
 # --------------------------------------------------------------------------------------------------
 # Ends and scores.
 
@@ -314,7 +396,7 @@ def _own_end(data, start, contig, position, reverse):
     for i in range(count):
         value = get_int32(data, at + 4 * i) & 0xFFFFFFFF
         kind = value & 15
-        if kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8:
+        if consumes_reference(kind):
             span += value >> 4
         elif kind == 4 or kind == 5:
             if span == 0:
@@ -348,6 +430,12 @@ def _mate_end(data, at, contig, position, reverse):
 
 
 @compiled(inline="always")
+def _place(position, reverse):
+    """Return a position of a record with its strand as the lower half of a uint64."""
+    return np.uint64(position << 1 & 0xFFFFFFFF | reverse)
+
+
+@compiled(inline="always")
 def counted_quality(quality):
     """Return what a base quality as in BAM adds to the score of its read."""
     return quality if _LEAST_QUALITY <= quality < NO_QUALITY else np.int64(0)
@@ -373,7 +461,7 @@ def read_template(data, start, grouping):
     start : int64
     grouping : Grouping
     """
-    none, zero = np.uint64(0), np.int64(0)
+    none = np.uint64(0)
     at = start + SIZE_BYTES
     stop = at + get_int32(data, start)
     flag = get_int16(data, at + FLAG_AT)
@@ -394,26 +482,36 @@ def read_template(data, start, grouping):
         if differs == 0:
             differs = mate_reverse - reverse
         if differs < 0 or (differs == 0 and flag & FIRST == 0):
-            return Template(np.int64(NOTHING), none, none, none, none, zero)
+            return _without_template(NOTHING, none)
     tags_at = _tags_begin(data, start)
     tags = _read_tags(data, tags_at, stop, np.int64(grouping.barcode_tag))
     if tags_at > stop or tags.end > stop:
-        return Template(np.int64(DAMAGED), none, none, none, none, zero)
-    group = np.uint64(_library(tags.read_group, grouping)) << _HALF | tags.barcode >> _HALF
+        return _without_template(DAMAGED, none)
+    read_group = _number_of(tags.read_group, grouping)
+    group = np.uint64(_library(read_group, grouping)) << _HALF | tags.barcode >> _HALF
     if not is_mapped:
-        return Template(np.int64(UNMAPPED_READ), none, group, none, none, zero)
+        return _without_template(UNMAPPED_READ, group)
     if not is_primary:
-        return Template(np.int64(NOT_PRIMARY), none, group, none, none, zero)
+        return _without_template(NOT_PRIMARY, group)
     name = _name_hash(data, start, tags.read_group, grouping)
     first = _own_end(data, start, contig, position, reverse)
     score = _score(data, tags_at - get_int32(data, at + LENGTH_AT), tags_at)
+    own = _place(position, reverse)
     if not is_pair:
-        return Template(np.int64(SINGLE), name, group, first, none, score)
+        location = _location(data, start, read_group, np.int64(0))
+        place = own << _HALF | own
+        return Template(np.int64(SINGLE), name, group, first, none, score, place, location)
     if mate_contig < 0 or tags.mate_cigar < 0 or tags.mate_score < 0:
-        return Template(np.int64(WITHOUT_MATE), none, group, none, none, zero)
+        return _without_template(WITHOUT_MATE, group)
     second = _mate_end(data, tags.mate_cigar, mate_contig, mate_position, mate_reverse)
     score += min(tags.mate_score, np.int64(MOST_SCORE))
-    return Template(np.int64(PAIR), name, group, min(first, second), max(first, second), score)
+    # At the same position, Picard takes the read that comes first, whatever its strand.
+    begins = first >> _ONE <= second >> _ONE
+    place = (own if begins else _place(mate_position, mate_reverse)) << _HALF | own
+    of_first = reverse if flag & FIRST != 0 else mate_reverse
+    location = _location(data, start, read_group, of_first & ~(reverse & mate_reverse))
+    first, second = min(first, second), max(first, second)
+    return Template(np.int64(PAIR), name, group, first, second, score, place, location)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -4,9 +4,16 @@
     records -----------------------------------------------> the same records with flags
 
 `bwarp.bam.duplicate_rules` has the rules over single records. Among templates with the same group
-and ends, the one with the highest score is the best; among equal scores, the one whose defining
-record comes first in the sorted file. Single ends are compared with each other, and all of them are
-duplicates if any pair of their group has the same end.
+and ends, the one with the highest score is the best; among equal scores, the one with the smallest
+tile, x and y, and then the one whose read with the smaller end comes first in the sorted file.
+Single ends are compared with each other, and all of them are duplicates if any pair of their group
+has the same end.
+
+Some duplicate pairs are optical: a cluster on the flow cell that was taken for several. Pairs with
+the same ends, of the same read group, tile and orientation, whose x and y differ by at most a
+distance, are of one cluster, and so are pairs that are connected by others. All but one pair of a
+cluster are optical duplicates: the best pair, or if it is not in the cluster, the one with the
+smallest x and y. A set of more than 300,000 pairs has none, as in Picard.
 """
 
 from collections.abc import Iterable
@@ -17,6 +24,8 @@ from numba import int32, uint64
 
 from bwarp.bam.duplicate_rules import (
     DAMAGED,
+    LOCATION_BITS,
+    NO_TILE,
     NOT_PRIMARY,
     NOTHING,
     PAIR,
@@ -36,6 +45,7 @@ from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
 from bwarp.bam.sort_keys import sorted_order
 from bwarp.errors import InputError
+from bwarp.options.mapping import DEFAULT_OPTICAL_DISTANCE
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
@@ -53,8 +63,7 @@ class Templates(NamedTuple):
     names, groups, first, second : ndarray, shape=(n,), dtype=uint64
         The second end of a single end is 0.
     scores : ndarray, shape=(n,), dtype=int32
-    sort_keys : ndarray, shape=(n,), dtype=uint64
-        Sort keys of the defining records.
+    places, locations : ndarray, shape=(n,), dtype=uint64
     """
 
     names: uint64[::1]
@@ -62,10 +71,11 @@ class Templates(NamedTuple):
     first: uint64[::1]
     second: uint64[::1]
     scores: int32[::1]
-    sort_keys: uint64[::1]
+    places: uint64[::1]
+    locations: uint64[::1]
 
 
-_TYPES = (np.uint64, np.uint64, np.uint64, np.uint64, np.int32, np.uint64)
+_TYPES = (*[np.uint64] * 4, np.int32, *[np.uint64] * 2)
 
 
 def empty_templates(count: int) -> Templates:
@@ -108,16 +118,16 @@ def _hash_of(text: bytes) -> int:
 
 
 @compiled
-def _list_templates(data, starts, keys, grouping, templates, others):
+def _list_templates(data, starts, grouping, templates, others):
     """Fill `templates` from records, and count in `others` (n_libraries, 2) those that are unmapped
     and those that are secondary or supplementary.
 
     Stop at a record with a problem; return the number of templates, and the problem or NOTHING.
     """
     data, grouping, templates = uncounted((data, grouping, templates))
-    names, groups, first, second, scores, sort_keys = templates
+    names, groups, first, second, scores, places, locations = templates
     count = 0
-    for i in range(keys.size):
+    for i in range(starts.size):
         found = read_template(data, starts[i], grouping)
         if found.kind == SINGLE or found.kind == PAIR:
             names[count] = found.name
@@ -125,7 +135,8 @@ def _list_templates(data, starts, keys, grouping, templates, others):
             first[count] = found.first
             second[count] = found.second
             scores[count] = found.score
-            sort_keys[count] = keys[i]
+            places[count] = found.place
+            locations[count] = found.location
             count += 1
         elif found.kind == UNMAPPED_READ or found.kind == NOT_PRIMARY:
             others[found.group >> np.uint64(32), np.int64(found.kind == NOT_PRIMARY)] += 1
@@ -147,30 +158,39 @@ _HASH_BITS = 33
 _LEAST = 1 << 14
 
 
-@on_timeline("find duplicates")
-def find_duplicates(templates: Templates, threads: int = 1) -> np.ndarray:
-    """Return whether each template is a duplicate, shape=(n,), dtype=bool.
+#: What a template is: the best of its ends, a duplicate, or an optical duplicate.
+BEST, DUPLICATE, OPTICAL = range(3)
 
-    The order of the rows matters only among templates with the same sort key.
+
+@on_timeline("find duplicates")
+def find_duplicates(templates: Templates, distance: int = 0, threads: int = 1) -> np.ndarray:
+    """Return what each template is: BEST, DUPLICATE or OPTICAL, shape=(n,), dtype=uint8.
+
+    The order of the rows matters only among templates with the same location and places.
+
+    Parameters
+    ----------
+    distance : int
+        Maximum difference of x and of y between neighbours in a cluster; 0 finds no clusters.
     """
     count = templates.names.size
-    is_duplicate = np.zeros(count, bool)
+    kinds = np.zeros(count, np.uint8)
     hashes = np.empty(count, np.uint64)
     singles = for_each_range(
         lambda first, stop: _hash_keys(templates, first, stop, hashes), count, threads, _LEAST
     )
     n_singles = sum(singles)
     if 0 < n_singles < count:
-        _mark_singles_at_pairs(templates, n_singles, is_duplicate, threads)
+        _mark_singles_at_pairs(templates, n_singles, kinds, threads)
     order = sorted_order(hashes, threads)
     for_each_range(
-        lambda first, stop: _mark_worse(templates, hashes, order, first, stop, is_duplicate),
+        lambda first, stop: _mark_worse(templates, hashes, order, first, stop, distance, kinds),
         count, threads, _LEAST,
     )  # fmt: skip
-    return is_duplicate
+    return kinds
 
 
-def _mark_singles_at_pairs(templates, n_singles: int, is_duplicate, threads: int) -> None:
+def _mark_singles_at_pairs(templates, n_singles: int, kinds, threads: int) -> None:
     """Mark single ends at which a pair ends.
 
     The table holds hashes of single ends. Two different ends have the same hash with a probability
@@ -185,7 +205,7 @@ def _mark_singles_at_pairs(templates, n_singles: int, is_duplicate, threads: int
         count, threads, _LEAST,
     )  # fmt: skip
     for_each_range(
-        lambda first, stop: _mark_singles(templates, first, stop, table, has_pair, is_duplicate),
+        lambda first, stop: _mark_singles(templates, first, stop, table, has_pair, kinds),
         count, threads, _LEAST,
     )  # fmt: skip
 
@@ -236,13 +256,13 @@ def _find_pairs(templates, first_row, stop_row, table, has_pair):
 
 
 @compiled
-def _mark_singles(templates, first_row, stop_row, table, has_pair, is_duplicate):
+def _mark_singles(templates, first_row, stop_row, table, has_pair, kinds):
     """Mark the single ends among some rows whose slots have a pair."""
     templates, table = uncounted((templates, table))
     for row in range(first_row, stop_row):
         if templates.second[row] == 0:
             end = _key_hash(templates.groups[row], templates.first[row], np.uint64(0))
-            is_duplicate[row] = has_pair[slot_of(table, end)]
+            kinds[row] = DUPLICATE if has_pair[slot_of(table, end)] else BEST
 
 
 @compiled(inline="always")
@@ -258,13 +278,21 @@ def _same_key(templates, one, other):
 def _is_better(templates, one, other):
     if templates.scores[one] != templates.scores[other]:
         return templates.scores[one] > templates.scores[other]
-    if templates.sort_keys[one] != templates.sort_keys[other]:
-        return templates.sort_keys[one] < templates.sort_keys[other]
+    return _comes_first(templates, one, other)
+
+
+@compiled(inline="always")
+def _comes_first(templates, one, other):
+    own, its = templates.locations[one] & _LOCATION, templates.locations[other] & _LOCATION
+    if own != its:
+        return own < its
+    if templates.places[one] != templates.places[other]:
+        return templates.places[one] < templates.places[other]
     return one < other
 
 
 @compiled
-def _mark_worse(templates, hashes, order, first, stop, is_duplicate):
+def _mark_worse(templates, hashes, order, first, stop, distance, kinds):
     """Mark all but the best template of each key, for the hashes that begin in order[first:stop].
 
     The order within a hash changes.
@@ -285,11 +313,98 @@ def _mark_worse(templates, hashes, order, first, stop, is_duplicate):
                     order[at] = order[following]
                     following += 1
                     if _is_better(templates, row, best):
-                        is_duplicate[best] = True
+                        kinds[best] = DUPLICATE
                         best = row
                     else:
-                        is_duplicate[row] = True
+                        kinds[row] = DUPLICATE
+            if following > first + 1 and templates.second[best] != 0 and distance > 0:
+                _mark_optical(templates, order[first:following], best, distance, kinds)
             first = following
+
+
+# --------------------------------------------------------------------------------------------------
+# Optical duplicates.
+
+
+_LOCATION = np.uint64((1 << LOCATION_BITS) - 1)
+_ORIENTATION, _TILE, _X = np.uint64(LOCATION_BITS), np.uint64(32), np.uint64(16)
+_FIELD = np.uint64((1 << 16) - 1)
+
+#: Pairs with the same ends and orientation among which Picard looks for optical duplicates.
+_MOST_PAIRS = 300_000
+
+
+@compiled
+def _mark_optical(templates, rows, best, distance, kinds):
+    """Mark the optical duplicates among pairs with the same ends, whose order changes.
+
+    In the order of read group, orientation, tile, x and y, each pair is compared with the following
+    ones within the distance in x.
+    """
+    locations = templates.locations
+    _sort_by_location(templates, rows)
+    turned = np.int64(0)
+    for row in rows:
+        turned += np.int64(locations[row] >> _ORIENTATION & np.uint64(1))
+    # The first pair of each cluster, through those before it.
+    before = np.arange(rows.size)
+    for i in range(rows.size):
+        own = locations[rows[i]]
+        of_same = turned if own >> _ORIENTATION & np.uint64(1) else rows.size - turned
+        if own >> _TILE & _FIELD == NO_TILE or of_same > _MOST_PAIRS:
+            continue
+        for j in range(i + 1, rows.size):
+            other = locations[rows[j]]
+            if other >> _TILE != own >> _TILE or _steps(own >> _X, other >> _X) > distance:
+                break
+            if _steps(own, other) <= distance:
+                one, two = _first_of(before, i), _first_of(before, j)
+                before[max(one, two)] = min(one, two)
+    kept = np.int64(-1)
+    for i in range(rows.size):
+        if rows[i] == best:
+            kept = _first_of(before, i)
+    for i in range(rows.size):
+        cluster = _first_of(before, i)
+        if rows[i] != best and (cluster == kept or cluster != i):
+            kinds[rows[i]] = OPTICAL
+
+
+@compiled(inline="always")
+def _steps(one, other):
+    """Return the difference of the lowest 16 bits."""
+    return abs(np.int64(one & _FIELD) - np.int64(other & _FIELD))
+
+
+@compiled
+def _first_of(before, i):
+    """Return the first pair of a cluster, and shorten the way to it."""
+    while before[i] != i:
+        before[i] = before[before[i]]
+        i = before[i]
+    return i
+
+
+@compiled
+def _sort_by_location(templates, rows):
+    """Sort rows by location, and then as among equal scores. This is Shell's sort."""
+    gap = np.int64(1)
+    while 3 * gap < rows.size:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, rows.size):
+            row, at = rows[i], i
+            while at >= gap and _is_before(templates, row, rows[at - gap]):
+                rows[at] = rows[at - gap]
+                at -= gap
+            rows[at] = row
+        gap //= 3
+
+
+@compiled(inline="always")
+def _is_before(templates, one, other):
+    own, its = templates.locations[one], templates.locations[other]
+    return own < its if own != its else _comes_first(templates, one, other)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -339,6 +454,8 @@ class DuplicateCounts(NamedTuple):
         Templates.
     duplicate_singles, duplicate_pairs : ndarray, shape=(n_libraries,), dtype=int64
         Templates that are duplicates.
+    optical_pairs : ndarray, shape=(n_libraries,), dtype=int64
+        Pairs among them that are optical duplicates.
     """
 
     libraries: list[str]
@@ -348,6 +465,7 @@ class DuplicateCounts(NamedTuple):
     pairs: np.ndarray
     duplicate_singles: np.ndarray
     duplicate_pairs: np.ndarray
+    optical_pairs: np.ndarray
 
     @property
     def reads(self) -> int:
@@ -364,6 +482,8 @@ class DuplicateMarker:
         Header of the records; its read groups name their libraries.
     barcode_tag : str or None
         Duplicates must also have the same value of this tag.
+    optical_distance : int or None
+        Distance of optical duplicates; 0 for none of them, None for the default.
     threads : int
 
     Attributes
@@ -379,8 +499,11 @@ class DuplicateMarker:
     names: np.ndarray
     counts: DuplicateCounts
 
-    def __init__(self, header: BamHeader, barcode_tag: str | None, threads: int):
+    def __init__(
+        self, header: BamHeader, barcode_tag: str | None, optical_distance: int | None, threads: int
+    ):
         self.grouping, self._libraries = grouping_of(header, barcode_tag)
+        self._distance = DEFAULT_OPTICAL_DISTANCE if optical_distance is None else optical_distance
         self._others = np.zeros((len(self._libraries), 2), np.int64)
         self._threads = threads
         #: Templates, and the number of the file that they are from.
@@ -400,10 +523,11 @@ class DuplicateMarker:
         data = read_only(records.data)
 
         def run(first: int, stop: int):
-            starts, keys = records.starts[first:stop], records.keys[first:stop]
             table = empty_templates(stop - first)
             others = np.zeros(self._others.shape, np.int64)
-            count, problem = _list_templates(data, starts, keys, self.grouping, table, others)
+            count, problem = _list_templates(
+                data, records.starts[first:stop], self.grouping, table, others
+            )
             return Templates(*(column[:count].copy() for column in table)), others, problem
 
         for templates, others, problem in for_each_range(run, records.count, self._threads, _LEAST):
@@ -426,7 +550,7 @@ class DuplicateMarker:
         chosen = set(files)
         parts = [part for file, part in self._parts if file in chosen]
         templates = _joined(parts, self._threads)
-        return self._counts(templates, find_duplicates(templates, self._threads)).reads
+        return self._counts(templates, find_duplicates(templates, threads=self._threads)).reads
 
     def find(self) -> None:
         """Find and count the duplicates among all templates, which are then released.
@@ -439,14 +563,14 @@ class DuplicateMarker:
         parts = [part for _, part in self._parts]
         self._parts.clear()
         templates = _joined(parts, self._threads)
-        is_duplicate = find_duplicates(templates, self._threads)
-        self.names = name_table(templates.names[is_duplicate])
-        self.counts = self._counts(templates, is_duplicate)
+        kinds = find_duplicates(templates, self._distance, self._threads)
+        self.names = name_table(templates.names[kinds != BEST])
+        self.counts = self._counts(templates, kinds)
         listed = for_each_range(
             lambda first, stop: _count_listed(templates.names[first:stop], self.names),
             templates.names.size, self._threads, _LEAST,
         )  # fmt: skip
-        if sum(listed) > np.count_nonzero(is_duplicate):
+        if sum(listed) > np.count_nonzero(kinds):
             raise InputError(
                 "reads or pairs have the same name and read group, so --mark-duplicates cannot "
                 "find their records: rename them"
@@ -462,14 +586,14 @@ class DuplicateMarker:
             records.count, self._threads, _LEAST,
         )  # fmt: skip
 
-    def _counts(self, templates: Templates, is_duplicate: np.ndarray) -> DuplicateCounts:
+    def _counts(self, templates: Templates, kinds: np.ndarray) -> DuplicateCounts:
         def count(first: int, stop: int) -> np.ndarray:
-            counts = np.zeros((len(self._libraries), 4), np.int64)
-            _count_templates(templates, is_duplicate, first, stop, counts)
+            counts = np.zeros((len(self._libraries), 5), np.int64)
+            _count_templates(templates, kinds, first, stop, counts)
             return counts
 
-        parts = for_each_range(count, is_duplicate.size, self._threads, _LEAST)
-        counts = sum(parts, np.zeros((len(self._libraries), 4), np.int64))
+        parts = for_each_range(count, kinds.size, self._threads, _LEAST)
+        counts = sum(parts, np.zeros((len(self._libraries), 5), np.int64))
         return DuplicateCounts(self._libraries, *self._others.T, *counts.T)
 
 
@@ -492,12 +616,14 @@ def _joined(parts: list[Templates], threads: int) -> Templates:
 
 
 @compiled
-def _count_templates(templates, is_duplicate, first, stop, counts):
-    """Count some rows in `counts` (n_libraries, 4): singles, pairs, duplicates of both."""
+def _count_templates(templates, kinds, first, stop, counts):
+    """Count some rows in `counts` (n_libraries, 5): singles, pairs, duplicates of both, and optical
+    duplicates."""
     templates = uncounted(templates)
     groups, second = templates.groups, templates.second
     for row in range(first, stop):
         library = np.int64(groups[row] >> np.uint64(32))
         is_pair = np.int64(second[row] != 0)
         counts[library, is_pair] += 1
-        counts[library, 2 + is_pair] += is_duplicate[row]
+        counts[library, 2 + is_pair] += kinds[row] != BEST
+        counts[library, 4] += kinds[row] == OPTICAL

@@ -89,7 +89,7 @@ class DeviceDuplicates:
         offsets = zeros(records.count + 1, np.uint32)
         others = zeros(2 * (self.grouping.unknown_library + 1), np.int64)
         read_templates[launch(records.count)](
-            records.data, records.starts, records.keys, self.grouping, rows, offsets, others
+            records.data, records.starts, self.grouping, rows, offsets, others
         )
         count = add_up(offsets)
         templates = columns(Templates, count)
@@ -100,7 +100,7 @@ class DeviceDuplicates:
 
 @kernel(over="rows.names")
 def read_templates(
-    data: uint8[::1], starts: uint32[::1], keys: uint64[::1], grouping: Grouping, rows: Templates,
+    data: uint8[::1], starts: uint32[::1], grouping: Grouping, rows: Templates,
     defines: uint32[::1], others: int64[::1],
 ):  # fmt: skip
     """Read the templates of records. One thread per record; it reads the record once, and about
@@ -120,7 +120,8 @@ def read_templates(
         rows.first[i] = found.first
         rows.second[i] = found.second
         rows.scores[i] = found.score
-        rows.sort_keys[i] = keys[i]
+        rows.places[i] = found.place
+        rows.locations[i] = found.location
     elif found.kind == UNMAPPED_READ or found.kind == NOT_PRIMARY:
         column = 1 if found.kind == NOT_PRIMARY else 0
         cuda.atomic.add(others, 2 * int64(found.group >> uint64(32)) + column, int64(1))
@@ -137,4 +138,5 @@ def gather_templates(rows: Templates, offsets: uint32[::1], templates: Templates
         templates.first[target] = rows.first[i]
         templates.second[target] = rows.second[i]
         templates.scores[target] = rows.scores[i]
-        templates.sort_keys[target] = rows.sort_keys[i]
+        templates.places[target] = rows.places[i]
+        templates.locations[target] = rows.locations[i]

@@ -24,7 +24,14 @@ from bwarp.bam.fields import (
     SIZE_BYTES,
     UNMAPPED,
 )
-from bwarp.bam.records import first_bin, get_int16, get_int32, put_int32, put_int64
+from bwarp.bam.records import (
+    consumes_reference,
+    first_bin,
+    get_int16,
+    get_int32,
+    put_int32,
+    put_int64,
+)
 from bwarp.runtime.compiled_code import compiled
 
 _SHIFT = 14
@@ -67,8 +74,7 @@ def read_locus(data, start):
     for operation in range(n_operations):
         value = get_int32(data, at + 4 * operation)
         kind = value & 15
-        # The operations of MIDNSHP=X that consume the reference.
-        if kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8:
+        if consumes_reference(kind):
             span += (value & 0xFFFFFFFF) >> 4
     return contig, first, first + max(span, np.int64(1)), flag & UNMAPPED == 0
 

@@ -80,6 +80,12 @@ def get_int32(data, at):
     return (number ^ 0x80000000) - 0x80000000
 
 
+@compiled(inline="always")
+def consumes_reference(kind):
+    """Return whether an operation of a CIGAR, its number in MIDNSHP=X, consumes reference bases."""
+    return kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8
+
+
 @compiled
 def first_bin(start, stop, shift=14, depth=5):
     """Return the smallest bin of the BAI and CSI binning scheme that holds ``[start, stop)``."""

@@ -168,14 +168,18 @@ def merge_files(
 
 
 def templates_of_files(
-    paths: Sequence[str | os.PathLike], barcode_tag: str | None, threads: int
+    paths: Sequence[str | os.PathLike],
+    barcode_tag: str | None,
+    optical_distance: int | None,
+    threads: int,
 ) -> DuplicateMarker:
     """Return a marker with the templates of sorted BAM files, which have the numbers 0, 1, ..."""
     headers = []
     for path in paths:
         with open(path, "rb") as file:
             headers.append(split_header(path, read_bgzf(file, path))[0])
-    marker = DuplicateMarker(merged_header(list(paths), headers), barcode_tag, threads)
+    header = merged_header(list(paths), headers)
+    marker = DuplicateMarker(header, barcode_tag, optical_distance, threads)
     for number, path in enumerate(paths):
         with open(path, "rb") as file:
             header, blocks = split_header(path, read_bgzf(file, path, threads))

@@ -102,6 +102,7 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         sort=options.sort,
         mark_duplicates=options.mark_duplicates,
         barcode_tag=options.barcode_tag,
+        optical_distance=options.optical_distance,
         duplicate_metrics=options.duplicate_metrics,
         read_group=line,
         read_group_id=group,

@@ -102,6 +102,32 @@ DUPLICATE_METRICS = Option(
     only=PROGRAM,
 )  # fmt: skip
 
+#: Distance of optical duplicates unless one is given, as in Picard.
+DEFAULT_OPTICAL_DISTANCE = 100
+
+OPTICAL_DISTANCE = Option(
+    "optical_distance", Whole(0, (1 << 16) - 1, note="none"),
+    "with `--mark-duplicates`: count pairs as optical duplicates if x and y in their names differ "
+    "by at most N from those of another duplicate of the same tile. 2500 suits patterned flow "
+    "cells such as those of HiSeq X and NovaSeq",
+    unset=f"{DEFAULT_OPTICAL_DISTANCE}",
+)  # fmt: skip
+
+_OF_DUPLICATES = BARCODE_TAG, OPTICAL_DISTANCE, DUPLICATE_METRICS
+
+
+def check_duplicate_options(options) -> None:
+    """Reject options of duplicates, the attributes of `options`, if duplicates are not marked.
+
+    Raises
+    ------
+    UsageError
+    """
+    for option in _OF_DUPLICATES:
+        if getattr(options, option.name) is not None and not options.mark_duplicates:
+            raise UsageError(f"{option.flags[-1]} requires --mark-duplicates")
+
+
 QC = Option(
     "qc", Text("FOLDER"),
     "with `--sort`: write to this folder what samtools flagstat, idxstats and stats and mosdepth "
@@ -224,6 +250,7 @@ MAP = Task({
         yes_no("sort", "sort by position and index BAM and CRAM", only=PROGRAM),
         MARK_DUPLICATES,
         BARCODE_TAG,
+        OPTICAL_DISTANCE,
         DUPLICATE_METRICS,
         QC,
         yes_no(

@@ -24,7 +24,7 @@ from bwarp.io.names import Names
 from bwarp.mapping.engine import MapEngine
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.pipeline import EncodedChunk, Encoder, MappedChunk, chunk_records
-from bwarp.options.mapping import CRAM_VERSIONS
+from bwarp.options.mapping import CRAM_VERSIONS, check_duplicate_options
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import (
     AlignmentRecords,
@@ -104,11 +104,7 @@ def _check(output: AlignmentOutput) -> None:
         raise UsageError("--mark-duplicates requires --sort")
     if output.check_files is not None and not output.sort:
         raise UsageError("--qc requires --sort")
-    for name, given in (
-        ("--barcode-tag", output.barcode_tag), ("--duplicate-metrics", output.duplicate_metrics),
-    ):  # fmt: skip
-        if given and not output.mark_duplicates:
-            raise UsageError(f"{name} requires --mark-duplicates")
+    check_duplicate_options(output)
     for name, given in (
         ("--reference", output.reference_file), ("--cram-version", output.cram_version),
     ):  # fmt: skip
@@ -200,7 +196,9 @@ def _bam_or_sorted(
             version = output.cram_version or CRAM_VERSIONS[0]
             duplicates = None
             if output.mark_duplicates:
-                duplicates = DuplicateMarker(header, output.barcode_tag, threads)
+                duplicates = DuplicateMarker(
+                    header, output.barcode_tag, output.optical_distance, threads
+                )
             with _sorter(output, folder, header, threads, stay_there, duplicates) as sorter:
 
                 def add(parts: list) -> None:

@@ -66,6 +66,8 @@ class AlignmentOutput:
         Flag all but the best of duplicate pairs and reads, as Picard MarkDuplicates does.
     barcode_tag : str or None
         Duplicates must also have the same value of this tag.
+    optical_distance : int or None
+        Maximum distance of optical duplicates; None for the default.
     duplicate_metrics : str or None
         File for the counts of duplicates per library.
     read_group : str or None
@@ -99,6 +101,7 @@ class AlignmentOutput:
     sort: bool = False
     mark_duplicates: bool = False
     barcode_tag: str | None = None
+    optical_distance: int | None = None
     duplicate_metrics: str | None = None
     read_group: str | None = None
     read_group_id: bytes = b""

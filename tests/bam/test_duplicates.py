@@ -11,7 +11,11 @@ import pytest
 from bwarp.bam import duplicates as module
 from bwarp.bam.bgzf import read_bgzf
 from bwarp.bam.duplicate_metrics import library_size, metrics_text
+from bwarp.bam.duplicate_rules import NO_TILE
 from bwarp.bam.duplicates import (
+    BEST,
+    DUPLICATE,
+    OPTICAL,
     DuplicateMarker,
     Templates,
     empty_templates,
@@ -22,18 +26,20 @@ from bwarp.bam.external_sort import whole_records
 from bwarp.bam.header import split_header
 from bwarp.bam.records import Records
 from bwarp.errors import InputError
-from tests.helpers.cases.duplicate_library import write_library
+from tests.helpers.cases.duplicate_library import located_name, write_library
 from tests.helpers.oracles.slow_duplicates import slow_duplicates
 
-SHARES = {1: 0.05, 2: 0.15, 3: 0.4}
+#: Shares of copies, and whether names have tile, x and y.
+SHARES = {1: (0.05, False), 2: (0.15, False), 3: (0.4, False), 4: (0.15, True), 5: (0.6, True)}
 PICARD = shutil.which("PicardCommandLine")
 
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory):
     folder = tmp_path_factory.mktemp("libraries")
-    for seed, share in SHARES.items():
-        write_library(folder / f"{seed}.bam", seed, 2000, share)
+    for seed, (share, located) in SHARES.items():
+        named = {"name": located_name} if located else {}
+        write_library(folder / f"{seed}.bam", seed, 2000, share, **named)
     return folder
 
 
@@ -70,10 +76,10 @@ def test_flags_are_those_of_a_slow_search(
 ):
     monkeypatch.setattr(module, "_LEAST", 100)
     path = libraries / f"{seed}.bam"
-    expected, _ = slow_duplicates(path, barcode_tag)
+    expected, optical, _ = slow_duplicates(path, barcode_tag)
     assert len(expected) > 50
     header, groups = read(path, block_bytes)
-    marker = DuplicateMarker(header, barcode_tag, threads)
+    marker = DuplicateMarker(header, barcode_tag, None, threads)
     for records in groups:
         marker.add(records)
     marker.find()
@@ -87,11 +93,13 @@ def test_flags_are_those_of_a_slow_search(
     ]
     primary = sum(flag & 1024 > 0 and not flag & (256 | 2048) for flag in found)
     assert marker.counts.reads == primary
+    assert marker.counts.optical_pairs.sum() == len(optical)
+    assert (len(optical) > 10) == SHARES[seed][1]
 
 
 def test_flags_of_an_earlier_search_are_cleared(libraries):
     header, (records,) = read(libraries / "3.bam")
-    marker = DuplicateMarker(header, None, 1)
+    marker = DuplicateMarker(header, None, None, 1)
     marker.find()
     data = records.data.copy()
     data[records.starts[:-1] + 19] |= 4
@@ -100,20 +108,21 @@ def test_flags_of_an_earlier_search_are_cleared(libraries):
     assert marker.counts.reads == 0
 
 
-def by_picard(path, folder, barcode_tag) -> tuple[list, str]:
+def by_picard(path, folder, barcode_tag, distance=100) -> tuple[list, str]:
     """Return the records that Picard wrote, and its metrics."""
     out, text = folder / "out.bam", folder / "out.txt"
     command = [PICARD, "MarkDuplicates", f"I={path}", f"O={out}", f"M={text}", "QUIET=true"]
-    command += ["VALIDATION_STRINGENCY=SILENT", "VERBOSITY=ERROR"]
+    command += ["VALIDATION_STRINGENCY=SILENT", "VERBOSITY=ERROR", "TAGGING_POLICY=All"]
+    command += [f"OPTICAL_DUPLICATE_PIXEL_DISTANCE={distance}"]
     command += [f"BARCODE_TAG={barcode_tag}"] if barcode_tag else []
     subprocess.run(command, check=True, capture_output=True)
     with pysam.AlignmentFile(out) as file:
         return list(file), text.read_text()
 
 
-def by_us(path, barcode_tag) -> tuple[list[int], str]:
+def by_us(path, barcode_tag, distance=100) -> tuple[list[int], str]:
     header, groups = read(path)
-    marker = DuplicateMarker(header, barcode_tag, 2)
+    marker = DuplicateMarker(header, barcode_tag, distance, 2)
     for records in groups:
         marker.add(records)
     marker.find()
@@ -121,12 +130,12 @@ def by_us(path, barcode_tag) -> tuple[list[int], str]:
 
 
 @pytest.mark.skipif(PICARD is None, reason="needs Picard (apt-get install picard-tools)")
+@pytest.mark.parametrize(("seed", "distance"), [*((seed, 100) for seed in SHARES), (5, 30)])
 @pytest.mark.parametrize("barcode_tag", [None, "RX"])
-@pytest.mark.parametrize("seed", SHARES)
-def test_flags_and_counts_are_those_of_picard(libraries, tmp_path, seed, barcode_tag):
+def test_flags_and_counts_are_those_of_picard(libraries, tmp_path, seed, barcode_tag, distance):
     path = libraries / f"{seed}.bam"
-    records, metrics = by_picard(path, tmp_path, barcode_tag)
-    found, ours = by_us(path, barcode_tag)
+    records, metrics = by_picard(path, tmp_path, barcode_tag, distance)
+    found, ours = by_us(path, barcode_tag, distance)
     # Picard does not flag secondary and supplementary records of a sorted file.
     differing = [
         record.query_name
@@ -135,22 +144,9 @@ def test_flags_and_counts_are_those_of_picard(libraries, tmp_path, seed, barcode
     ]
     assert not differing
     assert table_of(ours) == table_of(metrics)
-
-
-@pytest.mark.skipif(PICARD is None, reason="needs Picard (apt-get install picard-tools)")
-def test_only_ties_differ_from_picard_if_names_have_coordinates(tmp_path):
-    path = tmp_path / "in.bam"
-    # On different tiles, so that there are no optical duplicates.
-    write_library(path, 7, 3000, 0.3, name="A:1:FC:1:{}:7:7")
-    records, metrics = by_picard(path, tmp_path, None)
-    found, ours = by_us(path, None)
-    _, scores = slow_duplicates(path)
-    theirs = {name_of(record) for record in records if record.flag & 1024}
-    own = {name_of(r) for r, flag in zip(records, found, strict=True) if flag & 1024}
-    assert len(own) > 500
-    assert 0 < len(own - theirs) < 0.1 * len(own)
-    assert sorted(map(scores.get, own - theirs)) == sorted(map(scores.get, theirs - own))
-    assert table_of(ours) == table_of(metrics)
+    # The slow search finds the same optical duplicates.
+    theirs = {name_of(r) for r in records if ("DT", "SQ") in r.tags}
+    assert theirs == slow_duplicates(path, barcode_tag, distance).optical
 
 
 def table_of(metrics: str) -> list[str]:
@@ -167,30 +163,82 @@ def templates_of(rng, count: int, singles: float, keys: int) -> Templates:
     templates.second[:] = rng.integers(1, keys, count)
     templates.second[rng.random(count) < singles] = 0
     templates.scores[:] = rng.integers(0, 3, count)
-    templates.sort_keys[:] = rng.integers(0, 3, count)
+    templates.places[:] = rng.integers(0, 3, count)
+    # Tiles without and with a location, of two read groups and orientations.
+    tiles = rng.choice([NO_TILE, NO_TILE + 1], count)
+    sensors = rng.integers(0, 4, count)
+    x, y = rng.integers(0, 40, (2, count))
+    templates.locations[:] = sensors << 48 | tiles << 32 | x << 16 | y
     return templates
 
 
+@pytest.mark.parametrize("distance", [0, 1, 3, 40])
 @pytest.mark.parametrize("singles", [0, 0.02, 0.5, 1])
 @pytest.mark.parametrize("keys", [2, 30, 1000])
-def test_the_best_of_each_key_stays(monkeypatch, singles, keys):
+def test_the_best_of_each_key_stays(monkeypatch, singles, keys, distance):
     monkeypatch.setattr(module, "_LEAST", 10)
     rng = np.random.default_rng(keys)
     templates = templates_of(rng, 3000, singles, keys)
     rows, ends = defaultdict(list), set()
-    for row, (_, group, first, second, score, key) in enumerate(zip(*templates, strict=True)):
-        rows[group, first, second].append((-score, key, row))
+    for row, (_, group, first, second, score, place, location) in enumerate(
+        zip(*map(np.ndarray.tolist, templates), strict=True)
+    ):
+        order = -score, location & (1 << 48) - 1, place, row
+        rows[group, first, second].append((order, location))
         ends |= {(group, first), (group, second)} if second else set()
-    expected = np.ones(3000, bool)
+    expected = np.full(3000, DUPLICATE, np.uint8)
     for (group, first, second), same in rows.items():
+        best = min(same)[0][-1]
         if second or (group, first) not in ends:
-            expected[min(same)[2]] = False
+            expected[best] = BEST
+        if second:
+            expected[optical_rows(same, best, distance)] = OPTICAL
     for threads in (1, 2, 5):
-        assert np.array_equal(find_duplicates(templates, threads), expected)
-    # The order of rows with other sort keys is irrelevant.
-    order = np.argsort(templates.sort_keys, kind="stable")
-    again = find_duplicates(Templates(*(column[order] for column in templates)), 2)
+        assert np.array_equal(find_duplicates(templates, distance, threads), expected)
+    # The order of rows of other places is irrelevant.
+    order = np.argsort(templates.places, kind="stable")
+    again = find_duplicates(Templates(*(column[order] for column in templates)), distance, 2)
     assert np.array_equal(again, expected[order])
+
+
+def optical_rows(same, best, distance) -> list[int]:
+    """Return the rows of optical duplicates by flooding each cluster from its first pair."""
+    found, left = [], sorted((location, order[1:]) for order, location in same)
+    if not distance:
+        return []
+    while left:
+        cluster, new = [], [left.pop(0)]
+        while new:
+            cluster += new
+            new = [item for item in left if any(near(item, other, distance) for other in cluster)]
+            left = [item for item in left if item not in new]
+        numbers = [row for _, (*_, row) in sorted(cluster)]
+        numbers.remove(best if best in numbers else numbers[0])
+        found += numbers
+    return found
+
+
+def near(one, other, distance) -> bool:
+    one, other = one[0], other[0]
+    return (
+        one >> 32 == other >> 32
+        and one >> 32 & 0xFFFF != NO_TILE
+        and abs((one >> 16 & 0xFFFF) - (other >> 16 & 0xFFFF)) <= distance
+        and abs((one & 0xFFFF) - (other & 0xFFFF)) <= distance
+    )
+
+
+@pytest.mark.parametrize("many", [300_000, 300_001])
+def test_large_sets_have_no_optical_duplicates(many):
+    templates = templates_of(np.random.default_rng(1), many + 2, 0, 2)
+    templates.groups[:] = 0
+    # Two pairs of the other orientation at one place.
+    places = np.arange(many, dtype=np.uint64) // np.uint64(2)
+    templates.locations[:many] = places % np.uint64(60_000) << np.uint64(32)
+    templates.locations[many:] = np.uint64(1 << 48)
+    optical = find_duplicates(templates, 100) == OPTICAL
+    assert optical[many:].sum() == 1
+    assert (optical[:many].sum() > 1000) == (many == 300_000)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 1000])
@@ -237,12 +285,12 @@ def changed(libraries, change) -> tuple:
 def test_damaged_records_are_refused(libraries, change, message):
     header, records = changed(libraries, change)
     with pytest.raises(InputError, match=f"^x.bam: {message}"):
-        DuplicateMarker(header, None, 1).add(records, "x.bam")
+        DuplicateMarker(header, None, None, 1).add(records, "x.bam")
 
 
 def test_duplicates_with_the_name_of_others_are_refused(libraries):
     header, (records,) = read(libraries / "1.bam")
-    marker = DuplicateMarker(header, None, 1)
+    marker = DuplicateMarker(header, None, None, 1)
     marker.add(records)
     ((_, templates),) = marker._parts
     row = int(np.flatnonzero(find_duplicates(templates))[0])
@@ -262,7 +310,7 @@ def test_estimated_size_of_a_library():
 
 def test_metrics_of_no_reads(libraries):
     header, _ = read(libraries / "1.bam")
-    marker = DuplicateMarker(header, None, 1)
+    marker = DuplicateMarker(header, None, None, 1)
     marker.find()
     lines = metrics_text(marker.counts).splitlines()
     assert lines[2:4] == ["a" + 7 * "\t0" + "\t0\t", "b" + 7 * "\t0" + "\t0\t"]

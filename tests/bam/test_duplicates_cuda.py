@@ -18,7 +18,7 @@ from bwarp.bam.sort_keys import sort_keys
 from bwarp.bam.sorted_file import indexed_bam_file
 from bwarp.errors import GpuMemoryError
 from bwarp.runtime.compiled_code import read_only
-from tests.helpers.cases.duplicate_library import write_library
+from tests.helpers.cases.duplicate_library import located_name, write_library
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
@@ -40,7 +40,7 @@ class Library:
     """Records in the order of the input, in groups, and the file that the host writes."""
 
     def __init__(self, folder, count, share, groups=5, kinds="mixed", read_groups=True):
-        write_library(folder / "in.bam", 7, count, share, KINDS[kinds])
+        write_library(folder / "in.bam", 7, count, share, KINDS[kinds], located_name)
         path = folder / "in.bam.unsorted"
         with open(path, "rb") as file:
             self.header, blocks = split_header(path, read_bgzf(file, path))
@@ -71,7 +71,7 @@ class Library:
         return Records(data, starts - starts[0], self._keys[first:stop])
 
     def _sorter(self, sorter, most_bytes):
-        marker = DuplicateMarker(self.header, None, 2)
+        marker = DuplicateMarker(self.header, None, None, 2)
         arguments = self._folder, self.header.contig_starts, most_bytes, 2, ON_HOST
         return sorter(*arguments, duplicates=marker), marker
 

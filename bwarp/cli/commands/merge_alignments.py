@@ -23,9 +23,11 @@ from bwarp.options.mapping import (
     CRAM_VERSIONS,
     DUPLICATE_METRICS,
     MARK_DUPLICATES,
+    OPTICAL_DISTANCE,
     QC,
     QC_REGIONS,
     REFERENCE_OF_CRAM,
+    check_duplicate_options,
 )
 from bwarp.records.alignment_file import files_of, put_in_place
 from bwarp.records.output_options import naming_reference, write_sequences
@@ -58,6 +60,7 @@ def parse_options():
         CRAM_VERSION,
         MARK_DUPLICATES,
         BARCODE_TAG,
+        OPTICAL_DISTANCE,
         DUPLICATE_METRICS,
         QC,
         QC_REGIONS,
@@ -96,7 +99,9 @@ def main(options):
         files = [file for files in units.values() for file in files]
         duplicates = None
         if options.mark_duplicates:
-            duplicates = templates_of_files(files, options.barcode_tag, options.threads)
+            duplicates = templates_of_files(
+                files, options.barcode_tag, options.optical_distance, options.threads
+            )
             first = 0
             for name, parts in units.items():
                 if len(parts) > 1:
@@ -143,9 +148,7 @@ def check_format(options) -> None:
         raise UsageError(
             f"{options.output}: --index, --reference and --cram-version require CRAM output"
         )
-    for name in ("barcode_tag", "duplicate_metrics"):
-        if getattr(options, name) and not options.mark_duplicates:
-            raise UsageError(f"--{name.replace('_', '-')} requires --mark-duplicates")
+    check_duplicate_options(options)
 
 
 def files_of_units(options) -> dict[str, list[str]]:

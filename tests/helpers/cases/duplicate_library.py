@@ -1,5 +1,8 @@
 """A sorted BAM file with duplicates of every kind."""
 
+import random
+from collections.abc import Callable
+
 import numpy as np
 import pysam
 
@@ -23,9 +26,9 @@ KINDS = (0.7, 0.15, 0.1, 0.05)
 
 
 def write_library(
-    path, seed: int, count: int, share: float, kinds: tuple = KINDS, name: str = "r{}"
+    path, seed: int, count: int, share: float, kinds: tuple = KINDS, name: Callable = "r{}".format
 ) -> None:
-    """Write templates, of which a share are copies of others; `name` has a place for a number."""
+    """Write templates, of which a share are copies of others; `name` returns the name of each."""
     rng = np.random.default_rng(seed)
     header = pysam.AlignmentHeader.from_dict(HEADER)
     templates, records = [], []
@@ -41,13 +44,37 @@ def write_library(
             kind = rng.choice(4, p=kinds)
             group, code = rng.integers(5), rng.integers(4)
             templates.append((ends, kind, group, code))
-        records += _records(rng, header, name.format(number), ends, kind, group, code)
+        records += _records(rng, header, name(number), ends, kind, group, code)
     # As an aligner writes them, before they are sorted; equal positions stay in this order.
     unsorted = f"{path}.unsorted"
     with pysam.AlignmentFile(unsorted, "wb", header=header) as file:
         for record in records:
             file.write(record)
     pysam.sort("--no-PG", "-o", str(path), unsorted)
+
+
+def located_name(number: int) -> str:
+    """Return a name with tile, x and y, near those of others, or with none that count."""
+    rng = random.Random(number)
+    if rng.random() < 0.1:
+        return rng.choice(_WITHOUT_LOCATION).format(number)
+    usual = rng.random() < 0.8
+    tile = "1101" if usual else rng.choice(_TILES)
+    x, y = (str(rng.randrange(400)) if usual else rng.choice(_COORDINATES) for _ in range(2))
+    return rng.choice(_WITH_LOCATION).format(number, tile, x, y)
+
+
+_WITH_LOCATION = ("A{}:1:FC:1:{}:{}:{}", "A{}:1:{}:{}:{}", ":A{}:1:{}:{}:{}", "A{}:1:{}:{}:{}/#0")
+_WITHOUT_LOCATION = (
+    "r{}", "a:{}:5:5", "a:{}:5:5:5:5", "a:{}:1:2:3:4:5:6", "a:{}:::", "a:{}:1:2:", "a:{}:1:x:5",
+    "a:{}:-:5:5", "a:{}::5:5", ":{}:1:2:3", "{}:::::::", "a:{}:+1:2:3", "a:{}:--1:2:3",
+)  # fmt: skip
+#: A tile of -1 is none, and numbers have 16 bits.
+_TILES = ("7", "1101", "65542", "-2", "-1", "65535", "007")
+_COORDINATES = (
+    "65540", "65600", "32760", "32770", "-30", "-0", "12x", "4294967300",
+    "123456789012345678901234567890",
+)  # fmt: skip
 
 
 def _random_ends(rng):

@@ -103,7 +103,7 @@ def unit_names(wildcards):
 
 def merging_flags(wildcards):
     """Return how to find duplicates, if wanted."""
-    return flags_for(config["map"], "mark_duplicates", "barcode_tag")
+    return flags_for(config["map"], "mark_duplicates", "barcode_tag", "optical_distance")
 
 
 def metrics_flags(wildcards, output):

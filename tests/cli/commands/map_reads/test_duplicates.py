@@ -47,7 +47,7 @@ def marked(map_reads, reads, tmp_path):
 @pytest.mark.parametrize("options", [(), ("--comments", "--barcode-tag", "RX"), ("--all",)])
 def test_flags_of_every_format(marked, folder, tmp_path, options):
     bam, said = marked("o.bam", *options, "--duplicate-metrics", tmp_path / "o.txt")
-    expected, _ = slow_duplicates(bam, "RX" if options[1:] else None)
+    expected, *_ = slow_duplicates(bam, "RX" if options[1:] else None)
     found = records(bam)
     assert [record.is_duplicate for record in found] == [
         (record.query_name, None) in expected and not record.is_unmapped for record in found
@@ -88,7 +88,7 @@ def test_duplicates_across_parts(marked, reads, run_program, tmp_path):
         "-o", tmp_path / "all.bam", "--mark-duplicates", "--duplicate-metrics", tmp_path / "m.txt",
     )  # fmt: skip
     assert done.rc == 0, done.stderr
-    expected, _ = slow_duplicates(tmp_path / "all.bam")
+    expected, *_ = slow_duplicates(tmp_path / "all.bam")
     found = {r.query_name for r in records(tmp_path / "all.bam") if r.is_duplicate}
     assert found == {name for name, _ in expected}
     counts = json.loads((tmp_path / "all.stats.json").read_text())
