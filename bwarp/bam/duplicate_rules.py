@@ -9,11 +9,11 @@ CIGAR and ms the mate's score:
     ends      contig, position and strand of the 5' end of each read, as if no base were clipped
     score     sum of the base qualities of both reads; qualities below 15 do not count
     location  tile, x and y in the name
-    place     leftmost position and strand of the read with the smaller end
+    positions leftmost positions and strands of both records
 
-Templates of the same group with the same ends are duplicates of each other. The location and the
-place decide between equal scores. All records of a template have the same hash of their name, by
-which their flags are set.
+Templates of the same group with the same ends are duplicates of each other. The location, and then
+the positions, decide between equal scores. All records of a template have the same hash of their
+name, by which their flags are set.
 
 The functions run on both engines: they neither allocate memory nor raise exceptions.
 """
@@ -133,7 +133,7 @@ class Template(NamedTuple):
     first, second : uint64
         The smaller and the larger end; the second of a single end is 0.
     score : int
-    place : uint64
+    positions : uint64
         Leftmost position and strand of the read with the smaller end in the higher half, those of
         the defining record in the lower: their order in a sorted file, as templates with the same
         ends have the same contigs.
@@ -149,7 +149,7 @@ class Template(NamedTuple):
     first: int
     second: int
     score: int
-    place: int
+    positions: int
     location: int
 
 
@@ -430,7 +430,7 @@ def _mate_end(data, at, contig, position, reverse):
 
 
 @compiled(inline="always")
-def _place(position, reverse):
+def _stranded(position, reverse):
     """Return a position of a record with its strand as the lower half of a uint64."""
     return np.uint64(position << 1 & 0xFFFFFFFF | reverse)
 
@@ -496,22 +496,22 @@ def read_template(data, start, grouping):
     name = _name_hash(data, start, tags.read_group, grouping)
     first = _own_end(data, start, contig, position, reverse)
     score = _score(data, tags_at - get_int32(data, at + LENGTH_AT), tags_at)
-    own = _place(position, reverse)
+    own = _stranded(position, reverse)
     if not is_pair:
         location = _location(data, start, read_group, np.int64(0))
-        place = own << _HALF | own
-        return Template(np.int64(SINGLE), name, group, first, none, score, place, location)
+        positions = own << _HALF | own
+        return Template(np.int64(SINGLE), name, group, first, none, score, positions, location)
     if mate_contig < 0 or tags.mate_cigar < 0 or tags.mate_score < 0:
         return _without_template(WITHOUT_MATE, group)
     second = _mate_end(data, tags.mate_cigar, mate_contig, mate_position, mate_reverse)
     score += min(tags.mate_score, np.int64(MOST_SCORE))
     # At the same position, Picard takes the read that comes first, whatever its strand.
     begins = first >> _ONE <= second >> _ONE
-    place = (own if begins else _place(mate_position, mate_reverse)) << _HALF | own
+    positions = (own if begins else _stranded(mate_position, mate_reverse)) << _HALF | own
     of_first = reverse if flag & FIRST != 0 else mate_reverse
     location = _location(data, start, read_group, of_first & ~(reverse & mate_reverse))
     first, second = min(first, second), max(first, second)
-    return Template(np.int64(PAIR), name, group, first, second, score, place, location)
+    return Template(np.int64(PAIR), name, group, first, second, score, positions, location)
 
 
 # --------------------------------------------------------------------------------------------------

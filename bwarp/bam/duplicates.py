@@ -63,7 +63,7 @@ class Templates(NamedTuple):
     names, groups, first, second : ndarray, shape=(n,), dtype=uint64
         The second end of a single end is 0.
     scores : ndarray, shape=(n,), dtype=int32
-    places, locations : ndarray, shape=(n,), dtype=uint64
+    positions, locations : ndarray, shape=(n,), dtype=uint64
     """
 
     names: uint64[::1]
@@ -71,7 +71,7 @@ class Templates(NamedTuple):
     first: uint64[::1]
     second: uint64[::1]
     scores: int32[::1]
-    places: uint64[::1]
+    positions: uint64[::1]
     locations: uint64[::1]
 
 
@@ -125,7 +125,7 @@ def _list_templates(data, starts, grouping, templates, others):
     Stop at a record with a problem; return the number of templates, and the problem or NOTHING.
     """
     data, grouping, templates = uncounted((data, grouping, templates))
-    names, groups, first, second, scores, places, locations = templates
+    names, groups, first, second, scores, positions, locations = templates
     count = 0
     for i in range(starts.size):
         found = read_template(data, starts[i], grouping)
@@ -135,7 +135,7 @@ def _list_templates(data, starts, grouping, templates, others):
             first[count] = found.first
             second[count] = found.second
             scores[count] = found.score
-            places[count] = found.place
+            positions[count] = found.positions
             locations[count] = found.location
             count += 1
         elif found.kind == UNMAPPED_READ or found.kind == NOT_PRIMARY:
@@ -166,7 +166,7 @@ BEST, DUPLICATE, OPTICAL = range(3)
 def find_duplicates(templates: Templates, distance: int = 0, threads: int = 1) -> np.ndarray:
     """Return what each template is: BEST, DUPLICATE or OPTICAL, shape=(n,), dtype=uint8.
 
-    The order of the rows matters only among templates with the same location and places.
+    The order of the rows matters only among templates with the same location and positions.
 
     Parameters
     ----------
@@ -286,8 +286,8 @@ def _comes_first(templates, one, other):
     own, its = templates.locations[one] & _LOCATION, templates.locations[other] & _LOCATION
     if own != its:
         return own < its
-    if templates.places[one] != templates.places[other]:
-        return templates.places[one] < templates.places[other]
+    if templates.positions[one] != templates.positions[other]:
+        return templates.positions[one] < templates.positions[other]
     return one < other
 
 

@@ -120,7 +120,7 @@ def read_templates(
         rows.first[i] = found.first
         rows.second[i] = found.second
         rows.scores[i] = found.score
-        rows.places[i] = found.place
+        rows.positions[i] = found.positions
         rows.locations[i] = found.location
     elif found.kind == UNMAPPED_READ or found.kind == NOT_PRIMARY:
         column = 1 if found.kind == NOT_PRIMARY else 0
@@ -138,5 +138,5 @@ def gather_templates(rows: Templates, offsets: uint32[::1], templates: Templates
         templates.first[target] = rows.first[i]
         templates.second[target] = rows.second[i]
         templates.scores[target] = rows.scores[i]
-        templates.places[target] = rows.places[i]
+        templates.positions[target] = rows.positions[i]
         templates.locations[target] = rows.locations[i]

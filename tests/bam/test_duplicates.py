@@ -163,7 +163,7 @@ def templates_of(rng, count: int, singles: float, keys: int) -> Templates:
     templates.second[:] = rng.integers(1, keys, count)
     templates.second[rng.random(count) < singles] = 0
     templates.scores[:] = rng.integers(0, 3, count)
-    templates.places[:] = rng.integers(0, 3, count)
+    templates.positions[:] = rng.integers(0, 3, count)
     # Tiles without and with a location, of two read groups and orientations.
     tiles = rng.choice([NO_TILE, NO_TILE + 1], count)
     sensors = rng.integers(0, 4, count)
@@ -180,10 +180,10 @@ def test_the_best_of_each_key_stays(monkeypatch, singles, keys, distance):
     rng = np.random.default_rng(keys)
     templates = templates_of(rng, 3000, singles, keys)
     rows, ends = defaultdict(list), set()
-    for row, (_, group, first, second, score, place, location) in enumerate(
+    for row, (_, group, first, second, score, positions, location) in enumerate(
         zip(*map(np.ndarray.tolist, templates), strict=True)
     ):
-        order = -score, location & (1 << 48) - 1, place, row
+        order = -score, location & (1 << 48) - 1, positions, row
         rows[group, first, second].append((order, location))
         ends |= {(group, first), (group, second)} if second else set()
     expected = np.full(3000, DUPLICATE, np.uint8)
@@ -195,8 +195,8 @@ def test_the_best_of_each_key_stays(monkeypatch, singles, keys, distance):
             expected[optical_rows(same, best, distance)] = OPTICAL
     for threads in (1, 2, 5):
         assert np.array_equal(find_duplicates(templates, distance, threads), expected)
-    # The order of rows of other places is irrelevant.
-    order = np.argsort(templates.places, kind="stable")
+    # The order of rows of other positions is irrelevant.
+    order = np.argsort(templates.positions, kind="stable")
     again = find_duplicates(Templates(*(column[order] for column in templates)), distance, 2)
     assert np.array_equal(again, expected[order])
 
@@ -232,9 +232,9 @@ def near(one, other, distance) -> bool:
 def test_large_sets_have_no_optical_duplicates(many):
     templates = templates_of(np.random.default_rng(1), many + 2, 0, 2)
     templates.groups[:] = 0
-    # Two pairs of the other orientation at one place.
-    places = np.arange(many, dtype=np.uint64) // np.uint64(2)
-    templates.locations[:many] = places % np.uint64(60_000) << np.uint64(32)
+    # Two pairs of the other orientation at one position.
+    spots = np.arange(many, dtype=np.uint64) // np.uint64(2)
+    templates.locations[:many] = spots % np.uint64(60_000) << np.uint64(32)
     templates.locations[many:] = np.uint64(1 << 48)
     optical = find_duplicates(templates, 100) == OPTICAL
     assert optical[many:].sum() == 1
