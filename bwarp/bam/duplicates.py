@@ -16,11 +16,12 @@ cluster are optical duplicates: the best pair, or if it is not in the cluster, t
 smallest x and y. A set of more than 300,000 pairs has none, as in Picard.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import int32, uint64
+from numba import boolean, uint64
 
 from bwarp.bam.duplicate_rules import (
     DAMAGED,
@@ -36,7 +37,6 @@ from bwarp.bam.duplicate_rules import (
     flag_duplicate,
     hash_bytes,
     is_listed,
-    mixed,
     read_template,
     slot_of,
 )
@@ -44,6 +44,7 @@ from bwarp.bam.fields import tag
 from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
 from bwarp.bam.sort_keys import sorted_order
+from bwarp.bam.templates import Templates, TemplateStore, empty_templates, hash_keys, key_hash
 from bwarp.errors import InputError
 from bwarp.options.mapping import DEFAULT_OPTICAL_DISTANCE
 from bwarp.runtime.compiled_code import compiled, read_only
@@ -51,36 +52,11 @@ from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
+#: Templates take at most one part in this number of the memory for sorting.
+_SHARE = 8
+
 #: Name of the library of reads without one, as in Picard.
 UNKNOWN_LIBRARY = "Unknown Library"
-
-
-class Templates(NamedTuple):
-    """Templates, in the order of the input; see `bwarp.bam.duplicate_rules.Template`.
-
-    Attributes
-    ----------
-    names, groups, first, second : ndarray, shape=(n,), dtype=uint64
-        The second end of a single end is 0.
-    scores : ndarray, shape=(n,), dtype=int32
-    positions, locations : ndarray, shape=(n,), dtype=uint64
-    """
-
-    names: uint64[::1]
-    groups: uint64[::1]
-    first: uint64[::1]
-    second: uint64[::1]
-    scores: int32[::1]
-    positions: uint64[::1]
-    locations: uint64[::1]
-
-
-_TYPES = (*[np.uint64] * 4, np.int32, *[np.uint64] * 2)
-
-
-def empty_templates(count: int) -> Templates:
-    """Return a table of `count` rows with arbitrary content."""
-    return Templates(*(np.empty(count, dtype) for dtype in _TYPES))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -149,22 +125,33 @@ def _list_templates(data, starts, grouping, templates, others):
 # Templates to duplicates.
 #
 # Templates with the same hash of group and ends are neighbours in the order of the hashes. The hash
-# is short, so that sorting takes few passes; therefore the keys themselves are compared as well.
+# is short, so that sorting takes few passes; therefore group and ends are compared as well.
 
-
-_HASH_BITS = 33
 
 #: Minimum number of templates of a thread.
 _LEAST = 1 << 14
-
 
 #: What a template is: the best of its ends, a duplicate, or an optical duplicate.
 BEST, DUPLICATE, OPTICAL = range(3)
 
 
-@on_timeline("find duplicates")
-def find_duplicates(templates: Templates, distance: int = 0, threads: int = 1) -> np.ndarray:
-    """Return what each template is: BEST, DUPLICATE or OPTICAL, shape=(n,), dtype=uint8.
+class _Singles(NamedTuple):
+    """A hash table of single ends, and whether a pair ends there.
+
+    Two different ends have the same hash with a probability of 2^-64.
+    """
+
+    table: uint64[::1]
+    has_pair: boolean[::1]
+
+
+def find_duplicates(
+    store: TemplateStore,
+    distance: int = 0,
+    threads: int = 1,
+    files: Collection[int] | None = None,
+) -> Iterator[tuple[Templates, np.ndarray]]:
+    """Yield each table of templates, and what each template is: BEST, DUPLICATE or OPTICAL.
 
     The order of the rows matters only among templates with the same location and positions.
 
@@ -172,16 +159,44 @@ def find_duplicates(templates: Templates, distance: int = 0, threads: int = 1) -
     ----------
     distance : int
         Maximum difference of x and of y between neighbours in a cluster; 0 finds no clusters.
+    files : collection of int, optional
+        Search only among the templates of these input files.
     """
+    singles = None
+    if store.singles and store.pairs:
+        singles = _singles_at_pairs(store, threads, files)
+    for templates in store.tables(files):
+        yield templates, _kinds_of(templates, singles, distance, threads)
+
+
+@on_timeline("find duplicates")
+def _singles_at_pairs(store: TemplateStore, threads: int, files) -> _Singles:
+    table = np.zeros(_slots(store.singles), np.uint64)
+    for templates in store.tables(files):
+        _list_singles(templates, table)
+    singles = _Singles(table, np.zeros(table.size, bool))
+    for templates in store.tables(files):
+        for_each_range(
+            lambda first, stop, templates=templates: _find_pairs(templates, first, stop, singles),
+            templates.names.size, threads, _LEAST,
+        )  # fmt: skip
+    return singles
+
+
+@on_timeline("find duplicates")
+def _kinds_of(templates, singles: _Singles | None, distance: int, threads: int) -> np.ndarray:
+    """Return what each template of a table is, shape=(n,), dtype=uint8."""
     count = templates.names.size
-    kinds = np.zeros(count, np.uint8)
+    kinds = np.full(count, BEST, np.uint8)
+    if singles is not None:
+        for_each_range(
+            lambda first, stop: _mark_singles(templates, first, stop, singles, kinds),
+            count, threads, _LEAST,
+        )  # fmt: skip
     hashes = np.empty(count, np.uint64)
-    singles = for_each_range(
-        lambda first, stop: _hash_keys(templates, first, stop, hashes), count, threads, _LEAST
+    for_each_range(
+        lambda first, stop: hash_keys(templates, first, stop, hashes), count, threads, _LEAST
     )
-    n_singles = sum(singles)
-    if 0 < n_singles < count:
-        _mark_singles_at_pairs(templates, n_singles, kinds, threads)
     order = sorted_order(hashes, threads)
     for_each_range(
         lambda first, stop: _mark_worse(templates, hashes, order, first, stop, distance, kinds),
@@ -190,47 +205,9 @@ def find_duplicates(templates: Templates, distance: int = 0, threads: int = 1) -
     return kinds
 
 
-def _mark_singles_at_pairs(templates, n_singles: int, kinds, threads: int) -> None:
-    """Mark single ends at which a pair ends.
-
-    The table holds hashes of single ends. Two different ends have the same hash with a probability
-    of 2^-64.
-    """
-    table = np.zeros(_slots(n_singles), np.uint64)
-    _list_singles(templates, table)
-    has_pair = np.zeros(table.size, bool)
-    count = templates.names.size
-    for_each_range(
-        lambda first, stop: _find_pairs(templates, first, stop, table, has_pair),
-        count, threads, _LEAST,
-    )  # fmt: skip
-    for_each_range(
-        lambda first, stop: _mark_singles(templates, first, stop, table, has_pair, kinds),
-        count, threads, _LEAST,
-    )  # fmt: skip
-
-
 def _slots(count: int) -> int:
     """Return the size of a hash table of `count` keys: a power of two, at most half full."""
     return 1 << (2 * count).bit_length()
-
-
-@compiled(inline="always")
-def _key_hash(group, first, second):
-    """Return a hash of a key, which is not 0."""
-    return max(mixed(mixed(mixed(np.uint64(0), group), first), second), np.uint64(1))
-
-
-@compiled
-def _hash_keys(templates, first_row, stop_row, hashes):
-    """Write the hashes of the keys of some rows, and return the number of single ends."""
-    templates = uncounted(templates)
-    groups, first, second = templates.groups, templates.first, templates.second
-    singles = 0
-    for row in range(first_row, stop_row):
-        singles += second[row] == 0
-        hashes[row] = _key_hash(groups[row], first[row], second[row]) >> np.uint64(64 - _HASH_BITS)
-    return singles
 
 
 @compiled
@@ -239,30 +216,31 @@ def _list_singles(templates, table):
     templates = uncounted(templates)
     for row in range(templates.names.size):
         if templates.second[row] == 0:
-            end = _key_hash(templates.groups[row], templates.first[row], np.uint64(0))
+            end = key_hash(templates.groups[row], templates.first[row], np.uint64(0))
             table[slot_of(table, end)] = end
 
 
 @compiled
-def _find_pairs(templates, first_row, stop_row, table, has_pair):
+def _find_pairs(templates, first_row, stop_row, singles):
     """Mark the slots of single ends at which pairs among some rows end."""
-    templates, table = uncounted((templates, table))
+    templates, singles = uncounted((templates, singles))
+    table = singles.table
     for row in range(first_row, stop_row):
         if templates.second[row] != 0:
             for end in (templates.first[row], templates.second[row]):
-                slot = slot_of(table, _key_hash(templates.groups[row], end, np.uint64(0)))
+                slot = slot_of(table, key_hash(templates.groups[row], end, np.uint64(0)))
                 if table[slot] != 0:
-                    has_pair[slot] = True
+                    singles.has_pair[slot] = True
 
 
 @compiled
-def _mark_singles(templates, first_row, stop_row, table, has_pair, kinds):
+def _mark_singles(templates, first_row, stop_row, singles, kinds):
     """Mark the single ends among some rows whose slots have a pair."""
-    templates, table = uncounted((templates, table))
+    templates, singles = uncounted((templates, singles))
     for row in range(first_row, stop_row):
         if templates.second[row] == 0:
-            end = _key_hash(templates.groups[row], templates.first[row], np.uint64(0))
-            kinds[row] = DUPLICATE if has_pair[slot_of(table, end)] else BEST
+            end = key_hash(templates.groups[row], templates.first[row], np.uint64(0))
+            kinds[row] = DUPLICATE if singles.has_pair[slot_of(singles.table, end)] else BEST
 
 
 @compiled(inline="always")
@@ -485,6 +463,10 @@ class DuplicateMarker:
     optical_distance : int or None
         Distance of optical duplicates; 0 for none of them, None for the default.
     threads : int
+    folder : Path, optional
+        Folder for templates that exceed the memory; None keeps all of them there.
+    sort_bytes : int
+        Memory for sorting records; templates may take an eighth as much.
 
     Attributes
     ----------
@@ -500,14 +482,19 @@ class DuplicateMarker:
     counts: DuplicateCounts
 
     def __init__(
-        self, header: BamHeader, barcode_tag: str | None, optical_distance: int | None, threads: int
+        self,
+        header: BamHeader,
+        barcode_tag: str | None,
+        optical_distance: int | None,
+        threads: int,
+        folder: Path | None = None,
+        sort_bytes: int = 0,
     ):
         self.grouping, self._libraries = grouping_of(header, barcode_tag)
         self._distance = DEFAULT_OPTICAL_DISTANCE if optical_distance is None else optical_distance
         self._others = np.zeros((len(self._libraries), 2), np.int64)
         self._threads = threads
-        #: Templates, and the number of the file that they are from.
-        self._parts: list[tuple[int, Templates]] = []
+        self._store = TemplateStore(threads, folder, sort_bytes // _SHARE)
 
     @on_timeline("list templates")
     def add(self, records: Records, path="", file: int = 0) -> None:
@@ -542,15 +529,15 @@ class DuplicateMarker:
 
     def extend(self, templates: Templates, others: np.ndarray, file: int = 0) -> None:
         """Add templates, and counts of unmapped and of other records (n_libraries, 2)."""
-        self._parts.append((file, templates))
+        self._store.add(templates, file)
         self._others += others
 
-    def count_in(self, files: Iterable[int]) -> int:
+    def count_in(self, files: Collection[int]) -> int:
         """Return the number of reads that are duplicates if there are only these files."""
-        chosen = set(files)
-        parts = [part for file, part in self._parts if file in chosen]
-        templates = _joined(parts, self._threads)
-        return self._counts(templates, find_duplicates(templates, threads=self._threads)).reads
+        counts = self._no_counts()
+        for templates, kinds in find_duplicates(self._store, 0, self._threads, files):
+            counts += self._count(templates, kinds)
+        return DuplicateCounts(self._libraries, *self._others.T, *counts.T).reads
 
     def find(self) -> None:
         """Find and count the duplicates among all templates, which are then released.
@@ -560,21 +547,28 @@ class DuplicateMarker:
         InputError
             If a duplicate has the name of another template, which would be flagged as well.
         """
-        parts = [part for _, part in self._parts]
-        self._parts.clear()
-        templates = _joined(parts, self._threads)
-        kinds = find_duplicates(templates, self._distance, self._threads)
-        self.names = name_table(templates.names[kinds != BEST])
-        self.counts = self._counts(templates, kinds)
-        listed = for_each_range(
-            lambda first, stop: _count_listed(templates.names[first:stop], self.names),
-            templates.names.size, self._threads, _LEAST,
-        )  # fmt: skip
-        if sum(listed) > np.count_nonzero(kinds):
+        names, counts = [], self._no_counts()
+        for templates, kinds in find_duplicates(self._store, self._distance, self._threads):
+            names.append(templates.names[kinds != BEST])
+            counts += self._count(templates, kinds)
+        duplicates = np.concatenate(names)
+        self.names = name_table(duplicates)
+        self.counts = DuplicateCounts(self._libraries, *self._others.T, *counts.T)
+        listed = sum(self._listed(templates.names) for templates in self._store.tables())
+        self._store.clear()
+        if listed > duplicates.size:
             raise InputError(
                 "reads or pairs have the same name and read group, so --mark-duplicates cannot "
                 "find their records: rename them"
             )
+
+    def _listed(self, names: np.ndarray) -> int:
+        """Return how many of some names are in the table."""
+        listed = for_each_range(
+            lambda first, stop: _count_listed(names[first:stop], self.names),
+            names.size, self._threads, _LEAST,
+        )  # fmt: skip
+        return sum(listed)
 
     @on_timeline("flag duplicates")
     def flag(self, records: Records) -> None:
@@ -586,33 +580,19 @@ class DuplicateMarker:
             records.count, self._threads, _LEAST,
         )  # fmt: skip
 
-    def _counts(self, templates: Templates, kinds: np.ndarray) -> DuplicateCounts:
+    def _no_counts(self) -> np.ndarray:
+        return np.zeros((len(self._libraries), 5), np.int64)
+
+    def _count(self, templates: Templates, kinds: np.ndarray) -> np.ndarray:
+        """Return the counts of templates, as `_count_templates`."""
+
         def count(first: int, stop: int) -> np.ndarray:
-            counts = np.zeros((len(self._libraries), 5), np.int64)
+            counts = self._no_counts()
             _count_templates(templates, kinds, first, stop, counts)
             return counts
 
         parts = for_each_range(count, kinds.size, self._threads, _LEAST)
-        counts = sum(parts, np.zeros((len(self._libraries), 5), np.int64))
-        return DuplicateCounts(self._libraries, *self._others.T, *counts.T)
-
-
-def _joined(parts: list[Templates], threads: int) -> Templates:
-    """Concatenate tables, each of which is released from the list as soon as it is copied.
-
-    Several threads copy, because the system hands a thread new memory at one gigabyte per second.
-    """
-    edges = np.cumsum([0, *(part.names.size for part in parts)]).tolist()
-    table = empty_templates(edges[-1])
-
-    def copy(first: int, last: int) -> None:
-        for number in range(first, last):
-            for column, part in zip(table, parts[number], strict=True):
-                column[edges[number] : edges[number + 1]] = part
-            parts[number] = empty_templates(0)
-
-    for_each_range(copy, len(parts), threads, smallest=1)
-    return table
+        return sum(parts, self._no_counts())
 
 
 @compiled

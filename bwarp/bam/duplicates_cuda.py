@@ -19,8 +19,9 @@ from bwarp.bam.duplicate_rules import (
     Grouping,
     read_template,
 )
-from bwarp.bam.duplicates import DuplicateMarker, Templates
+from bwarp.bam.duplicates import DuplicateMarker
 from bwarp.bam.sorted_blocks_cuda import DeviceRecords, with_memory
+from bwarp.bam.templates import Templates
 from bwarp.gpu.cuda import cuda, int64, uint8, uint32, uint64
 from bwarp.gpu.device_arrays import columns, zeros
 from bwarp.gpu.kernel import kernel

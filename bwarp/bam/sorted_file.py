@@ -172,14 +172,19 @@ def templates_of_files(
     barcode_tag: str | None,
     optical_distance: int | None,
     threads: int,
+    folder: Path,
+    sort_bytes: int,
 ) -> DuplicateMarker:
-    """Return a marker with the templates of sorted BAM files, which have the numbers 0, 1, ..."""
+    """Return a marker with the templates of sorted BAM files, which have the numbers 0, 1, ...
+
+    The other parameters are those of `DuplicateMarker`.
+    """
     headers = []
     for path in paths:
         with open(path, "rb") as file:
             headers.append(split_header(path, read_bgzf(file, path))[0])
     header = merged_header(list(paths), headers)
-    marker = DuplicateMarker(header, barcode_tag, optical_distance, threads)
+    marker = DuplicateMarker(header, barcode_tag, optical_distance, threads, folder, sort_bytes)
     for number, path in enumerate(paths):
         with open(path, "rb") as file:
             header, blocks = split_header(path, read_bgzf(file, path, threads))

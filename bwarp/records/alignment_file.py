@@ -197,8 +197,9 @@ def _bam_or_sorted(
             duplicates = None
             if output.mark_duplicates:
                 duplicates = DuplicateMarker(
-                    header, output.barcode_tag, output.optical_distance, threads
-                )
+                    header, output.barcode_tag, output.optical_distance, threads, folder,
+                    output.sort_bytes,
+                )  # fmt: skip
             with _sorter(output, folder, header, threads, stay_there, duplicates) as sorter:
 
                 def add(parts: list) -> None:

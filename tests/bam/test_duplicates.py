@@ -9,6 +9,7 @@ import pysam
 import pytest
 
 from bwarp.bam import duplicates as module
+from bwarp.bam import templates as templates_module
 from bwarp.bam.bgzf import read_bgzf
 from bwarp.bam.duplicate_metrics import library_size, metrics_text
 from bwarp.bam.duplicate_rules import NO_TILE
@@ -17,14 +18,13 @@ from bwarp.bam.duplicates import (
     DUPLICATE,
     OPTICAL,
     DuplicateMarker,
-    Templates,
-    empty_templates,
     find_duplicates,
     name_table,
 )
 from bwarp.bam.external_sort import whole_records
 from bwarp.bam.header import split_header
 from bwarp.bam.records import Records
+from bwarp.bam.templates import TEMPLATE_BYTES, Templates, TemplateStore, empty_templates
 from bwarp.errors import InputError
 from tests.helpers.cases.duplicate_library import located_name, write_library
 from tests.helpers.oracles.slow_duplicates import slow_duplicates
@@ -157,7 +157,7 @@ def table_of(metrics: str) -> list[str]:
 
 def templates_of(rng, count: int, singles: float, keys: int) -> Templates:
     templates = empty_templates(count)
-    templates.names[:] = rng.permutation(count) + 1
+    templates.names[:] = np.arange(count) + 1
     templates.groups[:] = rng.integers(0, 2, count)
     templates.first[:] = rng.integers(1, keys, count)
     templates.second[:] = rng.integers(1, keys, count)
@@ -172,7 +172,7 @@ def templates_of(rng, count: int, singles: float, keys: int) -> Templates:
     return templates
 
 
-@pytest.mark.parametrize("distance", [0, 1, 3, 40])
+@pytest.mark.parametrize("distance", [0, 3, 40])
 @pytest.mark.parametrize("singles", [0, 0.02, 0.5, 1])
 @pytest.mark.parametrize("keys", [2, 30, 1000])
 def test_the_best_of_each_key_stays(monkeypatch, singles, keys, distance):
@@ -194,11 +194,66 @@ def test_the_best_of_each_key_stays(monkeypatch, singles, keys, distance):
         if second:
             expected[optical_rows(same, best, distance)] = OPTICAL
     for threads in (1, 2, 5):
-        assert np.array_equal(find_duplicates(templates, distance, threads), expected)
+        assert np.array_equal(kinds_of(store_of(templates, threads), distance, threads), expected)
     # The order of rows of other positions is irrelevant.
     order = np.argsort(templates.positions, kind="stable")
-    again = find_duplicates(Templates(*(column[order] for column in templates)), distance, 2)
-    assert np.array_equal(again, expected[order])
+    again = kinds_of(store_of(rows_of(templates, order), 2), distance, 2)
+    assert np.array_equal(again, expected)
+
+
+def rows_of(templates, rows) -> Templates:
+    return Templates(*(column[rows] for column in templates))
+
+
+def store_of(templates, threads, parts=3, **more) -> TemplateStore:
+    """Return a store of templates in parts, which are from files 0, 1, 0, 1, ..."""
+    store = TemplateStore(threads, **more)
+    for number, rows in enumerate(np.array_split(np.arange(templates.names.size), parts)):
+        store.add(rows_of(templates, rows), number % 2)
+    return store
+
+
+def kinds_of(store, distance=0, threads=1, files=None) -> np.ndarray:
+    """Return what each template is, in the order of their names."""
+    tables = list(find_duplicates(store, distance, threads, files))
+    names = np.concatenate([templates.names for templates, _ in tables])
+    return np.concatenate([kinds for _, kinds in tables])[np.argsort(names)]
+
+
+@pytest.mark.parametrize("singles", [0, 0.5, 1])
+@pytest.mark.parametrize(("parts", "rows"), [(1, 0), (7, 0), (7, 1000), (7, 2999), (7, 3000)])
+def test_templates_on_disk(tmp_path, monkeypatch, singles, parts, rows):
+    monkeypatch.setattr(templates_module, "_ROWS_A_WRITE", 500)
+    templates = templates_of(np.random.default_rng(parts), 3000, singles, 30)
+    in_memory = store_of(templates, 2, parts)
+    store = store_of(templates, 2, parts, folder=tmp_path, most_bytes=rows * TEMPLATE_BYTES)
+    assert any(tmp_path.iterdir()) == (rows < 3000)
+    assert (store.singles, store.pairs) == (in_memory.singles, in_memory.pairs)
+    for files in ({0}, {1}, {0, 1}, {2}, None):
+        expected = kinds_of(in_memory, 3, 1, files)
+        assert np.array_equal(kinds_of(store, 3, 2, files), expected)
+    assert expected.size == 3000
+    store.clear()
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_marker_with_templates_on_disk(libraries, tmp_path):
+    header, (records,) = read(libraries / "5.bam")
+    in_memory = DuplicateMarker(header, None, None, 2)
+    on_disk = DuplicateMarker(header, None, None, 2, tmp_path, 400_000)
+    for marker in (in_memory, on_disk):
+        for file in (0, 1):
+            rows = slice(0, 2000) if file == 0 else slice(2000, None)
+            starts = records.starts[rows.start : rows.stop + 1 if rows.stop else None]
+            marker.add(Records(records.data, starts, records.keys[rows]), "x.bam", file)
+    assert any(tmp_path.iterdir())
+    assert on_disk.count_in([0]) == in_memory.count_in([0]) > 0
+    for marker in (in_memory, on_disk):
+        marker.find()
+    assert sorted(on_disk.names) == sorted(in_memory.names)
+    for found, expected in zip(on_disk.counts, in_memory.counts, strict=True):
+        assert np.array_equal(found, expected)
+    assert not any(tmp_path.iterdir())
 
 
 def optical_rows(same, best, distance) -> list[int]:
@@ -236,7 +291,7 @@ def test_large_sets_have_no_optical_duplicates(many):
     spots = np.arange(many, dtype=np.uint64) // np.uint64(2)
     templates.locations[:many] = spots % np.uint64(60_000) << np.uint64(32)
     templates.locations[many:] = np.uint64(1 << 48)
-    optical = find_duplicates(templates, 100) == OPTICAL
+    optical = kinds_of(store_of(templates, 1), 100) == OPTICAL
     assert optical[many:].sum() == 1
     assert (optical[:many].sum() > 1000) == (many == 300_000)
 
@@ -292,8 +347,8 @@ def test_duplicates_with_the_name_of_others_are_refused(libraries):
     header, (records,) = read(libraries / "1.bam")
     marker = DuplicateMarker(header, None, None, 1)
     marker.add(records)
-    ((_, templates),) = marker._parts
-    row = int(np.flatnonzero(find_duplicates(templates))[0])
+    ((templates, kinds),) = find_duplicates(marker._store)
+    row = int(np.flatnonzero(kinds)[0])
     templates.names[row] = templates.names[row - 1]
     with pytest.raises(InputError, match="^reads or pairs have the same name and read group, so"):
         marker.find()

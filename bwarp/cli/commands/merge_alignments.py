@@ -30,7 +30,7 @@ from bwarp.options.mapping import (
     check_duplicate_options,
 )
 from bwarp.records.alignment_file import files_of, put_in_place
-from bwarp.records.output_options import naming_reference, write_sequences
+from bwarp.records.output_options import default_sort_bytes, naming_reference, write_sequences
 from bwarp.records.statistics import (
     merged_statistics,
     read_statistics,
@@ -100,8 +100,9 @@ def main(options):
         duplicates = None
         if options.mark_duplicates:
             duplicates = templates_of_files(
-                files, options.barcode_tag, options.optical_distance, options.threads
-            )
+                files, options.barcode_tag, options.optical_distance, options.threads, folder,
+                default_sort_bytes(options.threads),
+            )  # fmt: skip
             first = 0
             for name, parts in units.items():
                 if len(parts) > 1:

@@ -12,13 +12,17 @@ from tests.helpers.programs.mapped_reads import records
 
 @pytest.fixture(scope="module")
 def reads(folder, tmp_path_factory):
-    """Write pairs of which some are copies, with a UMI, other qualities, or a mate of no genome."""
+    """Write pairs of which some are copies, with a UMI, other qualities, or a mate of no genome.
+
+    Their names have tile, x and y.
+    """
     out = tmp_path_factory.mktemp("duplicates")
     rng = random.Random(8)
     files = [pysam.FastxFile(str(folder / f"{end}.fq")) for end in (1, 2)]
     pairs = [(one.sequence, two.sequence) for one, two in zip(*files, strict=True)][:700]
     pairs += rng.choices(pairs[:300], k=300)
     rng.shuffle(pairs)
+    names = [f"p{i}:1:FC:1:1:{rng.randrange(500)}:{rng.randrange(99)}" for i in range(len(pairs))]
     for end in (0, 1):
         with open(out / f"{end + 1}.fq", "w") as file:
             for number, pair in enumerate(pairs):
@@ -27,7 +31,7 @@ def reads(folder, tmp_path_factory):
                     letters = "ACAGT" * (len(letters) // 5)
                 qualities = "".join(rng.choices("+0?I", k=len(letters)))
                 umi = "ACGT"[number % 3]
-                file.write(f"@p{number} RX:Z:{umi}\n{letters}\n+\n{qualities}\n")
+                file.write(f"@{names[number]} RX:Z:{umi}\n{letters}\n+\n{qualities}\n")
     return out
 
 
@@ -46,8 +50,9 @@ def marked(map_reads, reads, tmp_path):
 
 @pytest.mark.parametrize("options", [(), ("--comments", "--barcode-tag", "RX"), ("--all",)])
 def test_flags_of_every_format(marked, folder, tmp_path, options):
-    bam, said = marked("o.bam", *options, "--duplicate-metrics", tmp_path / "o.txt")
-    expected, *_ = slow_duplicates(bam, "RX" if options[1:] else None)
+    metrics = ("--duplicate-metrics", tmp_path / "o.txt", "--optical-distance", 50)
+    bam, said = marked("o.bam", *options, *metrics)
+    expected, optical, _ = slow_duplicates(bam, "RX" if options[1:] else None, 50)
     found = records(bam)
     assert [record.is_duplicate for record in found] == [
         (record.query_name, None) in expected and not record.is_unmapped for record in found
@@ -61,6 +66,7 @@ def test_flags_of_every_format(marked, folder, tmp_path, options):
     assert counts["LIBRARY"] == "Unknown Library"
     assert int(counts["READ_PAIR_DUPLICATES"]) == duplicate_pairs
     assert int(counts["UNPAIRED_READ_DUPLICATES"]) == len(primary) - 2 * duplicate_pairs > 3
+    assert int(counts["READ_PAIR_OPTICAL_DUPLICATES"]) == len(optical) > 5
     assert int(counts["UNMAPPED_READS"]) == sum(record.is_unmapped for record in found)
     lines = pysam.view(str(bam)).splitlines()
     assert pysam.view(str(marked("o.sam", *options)[0])).splitlines() == lines
@@ -88,7 +94,7 @@ def test_duplicates_across_parts(marked, reads, run_program, tmp_path):
         "-o", tmp_path / "all.bam", "--mark-duplicates", "--duplicate-metrics", tmp_path / "m.txt",
     )  # fmt: skip
     assert done.rc == 0, done.stderr
-    expected, *_ = slow_duplicates(tmp_path / "all.bam")
+    expected, optical, _ = slow_duplicates(tmp_path / "all.bam")
     found = {r.query_name for r in records(tmp_path / "all.bam") if r.is_duplicate}
     assert found == {name for name, _ in expected}
     counts = json.loads((tmp_path / "all.stats.json").read_text())
@@ -97,7 +103,9 @@ def test_duplicates_across_parts(marked, reads, run_program, tmp_path):
         json.loads((tmp_path / f"{part}.stats.json").read_text()) for part in ("first", "second")
     ]
     assert counts["duplicates"] > sum(part["duplicates"] for part in parts)
-    assert "picard.sam.DuplicationMetrics" in (tmp_path / "m.txt").read_text()
+    text = (tmp_path / "m.txt").read_text()
+    assert "picard.sam.DuplicationMetrics" in text
+    assert int(text.splitlines()[2].split("\t")[7]) == len(optical) > 10
 
 
 def test_files_without_scores_are_not_merged(map_reads, reads, run_program, tmp_path):

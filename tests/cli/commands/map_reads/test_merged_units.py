@@ -92,6 +92,10 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
             "--barcode-tag requires --mark-duplicates",
         ),
         (
+            ("-o", "s.bam", "--optical-distance", 0),
+            "--optical-distance requires --mark-duplicates",
+        ),
+        (
             ("-o", "s.bam", "--duplicate-metrics", "m.txt"),
             "--duplicate-metrics requires --mark-duplicates",
         ),
