@@ -331,6 +331,11 @@ FQ2BAM = Task({
             "write the counts of duplicates per library to this file, in the format of Picard",
             only=PROGRAM,
         ),
+        Option(
+            "optical_duplicate_pixel_distance", OPTICAL_DISTANCE.value,
+            "for `--out-duplicate-metrics`: maximum distance of optical duplicates in x and y",
+            unset=OPTICAL_DISTANCE.unset, only=PROGRAM,
+        ),
         yes_no("no_markdups", "do not flag duplicates", only=PROGRAM),
         GPUS._replace(name="num_gpus"),
         Option(

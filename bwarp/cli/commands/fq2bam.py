@@ -74,6 +74,8 @@ def words_of_map(options) -> list[str]:
     words += [] if options.no_markdups else ["--mark-duplicates"]
     if options.out_duplicate_metrics:
         words += ["--duplicate-metrics", options.out_duplicate_metrics]
+        distance = options.optical_duplicate_pixel_distance
+        words += [] if distance is None else ["--optical-distance", str(distance)]
     if options.out_bam.endswith(".cram"):
         words += ["--reference", options.ref]
     words += bwa_words(options.bwa_options or "")

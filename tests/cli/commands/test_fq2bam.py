@@ -66,12 +66,12 @@ def test_the_files_are_those_of_map(run, tmp_path, ending):
     more = ("--reference", "genome.fa") if ending == "cram" else ()
     run(
         MAP, "--index", "genome.index", "-1", pair[0], "-2", pair[1], "-R", GROUPS[0], *ALL, *more,
-        "-o", files[0][0], "--duplicate-metrics", files[0][1], "-Y",
+        "-o", files[0][0], "--duplicate-metrics", files[0][1], "--optical-distance", 30, "-Y",
     )  # fmt: skip
     said = run(
         SCRIPT, "--ref", "genome.fa", "--in-fq", *pair, GROUPS[0], "--out-bam", files[1][0],
         "--out-duplicate-metrics", files[1][1], "--bwa-options", "-Y -K 10000000", "--low-memory",
-        "--num-gpus", 1,
+        "--num-gpus", 1, "--optical-duplicate-pixel-distance", 30,
     )  # fmt: skip
     assert "--low-memory has no effect: " in said
     assert "-K has no effect: " in said
@@ -158,6 +158,13 @@ def test_options_become_those_of_map():
         "--index", "g.index", "--output", "o.bam", "--sort", "-1", "s.fq",
         "--read-group", READ_GROUP, "--gpus", "2", "--threads", "3", "--backend", "auto",
     ]  # fmt: skip
+
+
+def test_the_distance_of_optical_duplicates_is_for_the_metrics():
+    given = (*BASE, "--in-se-fq", "s.fq", "--optical-duplicate-pixel-distance", "0")
+    assert "--optical-distance" not in words(*given)
+    found = words(*given, "--out-duplicate-metrics", "m.txt")
+    assert found[found.index("--optical-distance") :][:2] == ["--optical-distance", "0"]
 
 
 @pytest.mark.parametrize(
