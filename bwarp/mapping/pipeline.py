@@ -302,7 +302,7 @@ def finish_chunk(
             competing, lengths, unlocated, insert, parameters, tie_seeds(chunk),
             genome.contig_starts,
         )  # fmt: skip
-        lower_tandem_repeats(genome, both, offsets, competing, primary, parameters)
+    lower_tandem_repeats(genome, both, offsets, competing, primary, parameters)
     if parameters.hic:
         primary = five_prime_first(competing, lengths, primary, parameters)
     mapped = align_hits(genome, both, offsets, competing, primary.hits, parameters)

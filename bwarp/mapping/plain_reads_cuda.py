@@ -113,8 +113,7 @@ def finish_reads(
     primary = select_primary(
         genome, reads, hits, scored.unlocated, insert, ends, chunk.first_template, parameters
     )
-    if ends == 2:
-        lower_tandem_repeats(genome, reads, hits, primary, parameters)
+    lower_tandem_repeats(genome, reads, hits, primary, parameters)
     alignments = align_hits(genome, reads, hits, primary.hits, reads.numbers, parameters)
     mark_clipped(reads, hits, primary, alignments, parameters, marks_there)
     marks = marks_there.copy_to_host()

@@ -294,12 +294,6 @@ def rank_part(hits, read, i, length, scores):
 
 
 @compiled(inline="always")
-def quality_beside(less, match):
-    """Return the mapping quality of a hit if another one scores `less` below it."""
-    return mapping_quality(likelihood(SCORE_UNITS * less, match))
-
-
-@compiled(inline="always")
 def is_near(less, length, near):
     """Return whether a hit that scores `less` below another is near; both engines use it."""
     return length >= SHORT_READ and less <= near

@@ -47,7 +47,6 @@ from bwarp.mapping.primary_hits_cpu import (
     others_beside,
     pair_tie,
     penalised_score,
-    quality_beside,
     same_bases,
     scores_of,
     span_of,
@@ -67,10 +66,12 @@ from bwarp.mapping.scored_hits_cpu import (
 )
 from bwarp.mapping.scored_hits_cuda import DeviceScoredHits
 from bwarp.mapping.tandem_repeats import (
-    LONGEST_PERIOD,
-    MOST_DIFFERENCES,
-    score_farther,
-    shift_of_period,
+    are_alike,
+    bases_compared,
+    likelihood_of_rival,
+    probe_width,
+    quality_beside_rivals,
+    starts_of_rivals,
 )
 from bwarp.reads.base_bits_cuda import differing, shifted
 from bwarp.reads.device_reads_cuda import DeviceReads
@@ -450,10 +451,6 @@ DOUBLE_PRECISION = {select_pairs, select_reads}
 
 # --------------------------------------------------------------------------------------------------
 # Reads in tandem repeats on the GPU, by the rules of tandem_repeats.
-#
-# Few reads are candidates: one thread per read checks whether it is, and the whole warp then
-# processes those of its 32 reads in turn. A lane compares a read with itself for each period, and
-# 32 bases of it with the genome.
 
 
 def lower_tandem_repeats(
@@ -463,11 +460,8 @@ def lower_tandem_repeats(
     primary: DevicePrimary,
     parameters: MappingParameters,
 ) -> None:
-    """Lower mapping qualities of proper pairs that match as well some periods away."""
-    lower_repeats[launch(reads.n_reads)](
-        genome, reads, hits, primary, parameters.match, parameters.match - parameters.mismatch,
-        parameters.most_loss,
-    )  # fmt: skip
+    """Lower the mapping qualities of reads that align about as well a few bases away."""
+    lower_repeats[launch(reads.n_reads * WARP)](genome, reads, hits, primary, scores_of(parameters))
 
 
 @cuda.jit(device=True)
@@ -477,90 +471,67 @@ def first_bits(count):
 
 
 @cuda.jit(device=True)
-def unlike(blocks, at, other):
-    """Return a mask of the 32 bases from `at` on that differ from those from `other` on.
-
-    Ambiguous bases count as equal to each other.
-    """
-    first = (uint64(at) >> uint64(5)) << uint64(2)
-    other_first = (uint64(other) >> uint64(5)) << uint64(2)
-    shift, other_shift = uint32(at) & uint32(31), uint32(other) & uint32(31)
-    low, high, ambiguous, _ = load_uint32x4(blocks, first)
-    low_2, high_2, ambiguous_2, _ = load_uint32x4(blocks, first + uint64(4))
-    other_low, other_high, other_ambiguous, _ = load_uint32x4(blocks, other_first)
-    next_low, next_high, next_ambiguous, _ = load_uint32x4(blocks, other_first + uint64(4))
-    bits = shifted(low, low_2, shift) ^ shifted(other_low, next_low, other_shift)
-    bits |= shifted(high, high_2, shift) ^ shifted(other_high, next_high, other_shift)
-    bits |= shifted(ambiguous, ambiguous_2, shift) ^ shifted(
-        other_ambiguous, next_ambiguous, other_shift
-    )
-    return uint32(bits)
+def bases_at(blocks, at):
+    """Return low bits and high bits of 32 bases from any position on."""
+    first = uint64(4) * (uint64(at) >> uint64(5))
+    shift = uint32(at) & uint32(31)
+    low, high, _, _ = load_uint32x4(blocks, first)
+    low_after, high_after, _, _ = load_uint32x4(blocks, first + uint64(4))
+    return shifted(low, low_after, shift), shifted(high, high_after, shift)
 
 
 @cuda.jit(device=True)
-def period_of(both, first, length):
-    """Return the shortest period of a read, or 0. All lanes of a warp call it, a period each."""
-    period = int64(cuda.laneid) + 1
-    fits = period <= min(int64(LONGEST_PERIOD), length // 2)
-    differences, at = int64(0), int64(0)
-    while fits and at < length - period:
-        bits = unlike(both, first + at, first + at + period) & first_bits(length - period - at)
-        differences += cuda.popc(bits)
-        fits = differences <= MOST_DIFFERENCES
-        at += 32
-    lanes = int64(cuda.ballot_sync(ALL_LANES, fits)) & ALL_LANES
-    return int64(cuda.ffs(lanes))
-
-
-@cuda.jit(device=True)
-def differences_on(genome, diagonal, both, first, length):
-    """Count differences of a read from the genome. A warp, 32 bases per lane and step."""
+def differences_at(blocks, at, others, other_at, n):
+    """Count the differences of n bases from others, 32 at a time. One thread."""
     differences = int64(0)
-    for at in range(32 * int64(cuda.laneid), length, 32 * WARP):
-        bits = differing(genome, diagonal + at, both, first + at) & first_bits(length - at)
+    for i in range(0, n, 32):
+        bits = differing(blocks, at + i, others, other_at + i) & first_bits(n - i)
         differences += cuda.popc(bits)
-    return total(differences)
+    return differences
 
 
 @kernel
 def lower_repeats(
     genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, primary: DevicePrimary,
-    match: int, loss: int, margin: int,
+    scores: Scores,
 ):  # fmt: skip
-    """Lower the qualities of reads in tandem repeats.
+    """Lower the qualities of reads that align about as well a few bases away.
 
-    One thread per read, which loads one or two numbers. For each read with another hit about as
-    good, the whole warp reads the read a dozen times, from the cache, and the genome twice.
+    One warp per read; every 32nd position of the genome per lane, up to the read's length away.
+    Neighbouring lanes load the same two or three blocks; few lanes compare the whole read.
     """
     offsets, contig_starts, scored = reads.offsets, genome.contig_starts, hits.scored
-    own = int64(cuda.grid(1))
-    may_repeat = False
-    if own < offsets.size - 1 and primary.proper[own]:
-        score = scored[FIELDS * int64(primary.hits[own]) + SCORE]
-        may_repeat = int64(primary.suboptimal[own]) + margin >= score
-    lanes = int64(cuda.ballot_sync(ALL_LANES, may_repeat)) & ALL_LANES
-    while lanes != 0:
-        read = own - int64(cuda.laneid) + int64(cuda.ffs(lanes)) - 1
-        lanes &= lanes - 1
-        hit = int64(primary.hits[read])
-        row = FIELDS * hit
-        length = offsets[read + 1] - offsets[read]
-        first = offsets[read]
-        if hits.strands[hit]:
-            first += reads.n_bases
-        period = period_of(reads.blocks, first, length)
-        if period == 0:
-            continue
-        contig = contig_at(contig_starts, scored[row + START])
-        low, high = contig_starts[contig], contig_starts[contig + 1]
-        here = scored[row + START] - scored[row + READ_START]
-        shift = shift_of_period(period)
-        quality = int64(primary.qualities[read])
-        for side in range(-1, 2, 2):
-            diagonal = here + side * shift
-            if diagonal >= low and diagonal + length <= high:
-                differences = differences_on(genome.blocks, diagonal, reads.blocks, first, length)
-                less = scored[row + SCORE] - score_farther(length, differences, match, loss)
-                quality = min(quality, quality_beside(less, match))
-        if cuda.laneid == 0:
-            primary.qualities[read] = quality
+    read = int64(cuda.grid(1) // WARP)
+    if read >= offsets.size - 1 or primary.qualities[read] == 0:
+        return
+    hit = int64(primary.hits[read])
+    if hit < 0:
+        return
+    row = FIELDS * hit
+    end, read_end = scored[row + END], scored[row + READ_END]
+    contig = contig_at(contig_starts, end - 1)
+    low, high = contig_starts[contig], contig_starts[contig + 1]
+    n = bases_compared(scored[row + START], end, read_end, low)
+    start, length = end - n, offsets[read + 1] - offsets[read]
+    in_read = offsets[read] + read_end - n
+    if hits.strands[hit]:
+        in_read += reads.n_bases
+    width = probe_width(n)
+    inside = first_bits(width)
+    own_low, own_high = bases_at(genome.blocks, start)
+    rivals = int64(0)
+    for side in range(2):
+        first, last = starts_of_rivals(side, start, length, low, high - n)
+        for at in range(first + int64(cuda.laneid), last + 1, WARP):
+            other_low, other_high = bases_at(genome.blocks, at)
+            bits = (own_low ^ other_low | own_high ^ other_high) & inside
+            if are_alike(cuda.popc(bits), width):
+                rivals += likelihood_of_rival(
+                    scored[row + SCORE], n,
+                    differences_at(genome.blocks, at, reads.blocks, in_read, n),
+                    differences_at(genome.blocks, at, genome.blocks, start, n),
+                    scored[row + GAPLESS], scores,
+                )  # fmt: skip
+    rivals = total(rivals)
+    if cuda.laneid == 0 and rivals > 0:
+        primary.qualities[read] = quality_beside_rivals(int64(primary.qualities[read]), rivals)
