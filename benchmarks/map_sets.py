@@ -1,13 +1,13 @@
 """Compare mapping qualities with the truth on many genomes, read lengths and difference rates.
 
-    python benchmarks/map_sets.py                  all genomes, reads and rates: an hour
+    python benchmarks/map_sets.py                  all genomes, reads and rates: two hours
     python benchmarks/map_sets.py --genomes at20 repetitive --reads 2x36 1x50 --rates 1
     python benchmarks/map_sets.py --reference genome.fa --reads 2x75 \
         -o benchmarks/results/map_sets.jsonl
 
 A set is a genome, a kind of reads (2x36: pairs of 36 bases, 1x50: single reads) and a rate of
-differences in percent, half of them variants and half errors. Genomes are simulated (see GENOMES),
-or FASTA files. bwa mem, minimap2 and bwarp map the reads if they are on PATH.
+differences in percent, half of them variants and half errors. Genomes are simulated (see GENOMES
+and REPEAT_GENOMES), or FASTA files. bwa mem, minimap2 and bwarp map the reads if they are on PATH.
 
 --seed makes other genomes and other reads. The rules and parameters of bwarp were chosen with seed
 1, so report results of other seeds.
@@ -28,6 +28,7 @@ from frame.results import Results
 from frame.simulated import run_script
 from frame.timing import run_program
 from parts.mappers import commands, counts_of, make_indexes, mapper_version
+from parts.repeat_genomes import RepeatGenome, write_genome
 
 from bwarp.evaluation.agreement import TruthCounts, count_correct
 
@@ -41,6 +42,14 @@ GENOMES = {
     "gc65": (8_000_000, 0.65, 0.05, 0.01, 0.02),
     "repetitive": (3_000_000, 0.35, 0.60, 0.10, 0.25),
 }
+
+#: Genomes with other repeats: like that of an AT-rich parasite, and with one kind of repeat each.
+REPEAT_GENOMES = {
+    "parasite": RepeatGenome(12_000_000, gc=0.2, families=0.05, low_complexity=0.05, tandem=0.04),
+    "tandem": RepeatGenome(2_000_000, gc=0.35, families=0, low_complexity=0, tandem=0.6),
+    "low-complexity": RepeatGenome(2_000_000, gc=0.2, families=0, low_complexity=0.4, tandem=0),
+    "families": RepeatGenome(4_000_000, gc=0.25, families=0.5, low_complexity=0, tandem=0),
+}
 READS = ("2x30", "2x36", "2x75", "2x100", "2x150", "2x250", "1x50", "1x100")
 RATES = (0.2, 1.0, 3.0)
 
@@ -50,7 +59,8 @@ STEPS = (0, 5, 10, 20, 30, 40, 50, 61)
 
 def parse_options():
     parser = new_parser(__doc__)
-    parser.add_argument("--genomes", nargs="+", choices=GENOMES, default=list(GENOMES))
+    simulated = [*GENOMES, *REPEAT_GENOMES]
+    parser.add_argument("--genomes", nargs="+", choices=simulated, default=simulated)
     parser.add_argument("--reference", type=Path, help="FASTA file, plain, in place of --genomes")
     parser.add_argument("--reads", nargs="+", default=READS, metavar="ENDSxLENGTH")
     parser.add_argument("--rates", nargs="+", type=float, default=RATES, metavar="PERCENT")
@@ -68,9 +78,14 @@ def parse_options():
 
 def make_genome(name: str, bases: int | None, seed: int, folder: Path) -> Path:
     """Simulate a genome unless it exists."""
-    length, *shares = GENOMES[name]
     fasta = folder / f"{name}_{seed}.fa"
-    if not fasta.exists():
+    if fasta.exists():
+        return fasta
+    if name in REPEAT_GENOMES:
+        genome = REPEAT_GENOMES[name]
+        write_genome(fasta, genome._replace(length=bases or genome.length), seed)
+    else:
+        length, *shares = GENOMES[name]
         fractions = ("gc", "repeat-fraction", "tandem-fraction", "duplication-fraction")
         options = [
             word
