@@ -34,6 +34,9 @@ from bwarp.runtime.simd import population_count
 #: Minimum distance in bases between different loci.
 APART = 20
 
+#: Rivals of short reads are searched up to this number of bases away.
+LEAST_REACH = 160
+
 #: Number of bases that are compared first: those of a word on a GPU.
 PROBE = 32
 
@@ -79,9 +82,10 @@ def are_alike(n_different, width):
 def starts_of_rivals(side, start, length, low, high):
     """Return the first and the last position of rivals to the left (side 0) or right (1) of a hit
     at `start` that are between `low` and `high`; both engines use it."""
+    farthest = max(length, int64(LEAST_REACH))
     if side == 0:
-        return max(start - length, low), min(start - APART, high)
-    return max(start + APART, low), min(start + length, high)
+        return max(start - farthest, low), min(start - APART, high)
+    return max(start + APART, low), min(start + farthest, high)
 
 
 @compiled(inline="always")

@@ -7,7 +7,7 @@ from bwarp.mapping.likelihoods import likelihood, mapping_quality
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.primary_hits_cpu import UNLOCATED_RIVALS, PrimarySelection
 from bwarp.mapping.scored_hits_cpu import ScoredHits
-from bwarp.mapping.tandem_repeats import ALIKE, APART, PROBE
+from bwarp.mapping.tandem_repeats import ALIKE, APART, LEAST_REACH, PROBE
 from tests.helpers.oracles.mapping_oracle import opposite
 
 
@@ -40,7 +40,7 @@ def _rivals(bases, contig_starts, read, hits, hit, parameters):
     locus, part = bases[end - n : end], read[read_end - n : read_end]
     width, rivals = min(PROBE, n), 0
     for at in range(low, high - n + 1):
-        if not APART <= abs(at - (end - n)) <= read.size:
+        if not APART <= abs(at - (end - n)) <= max(read.size, LEAST_REACH):
             continue
         other = bases[at : at + n]
         # An ambiguous base begins like A.
