@@ -9,9 +9,14 @@ from bwarp.mapping.primary_hits_cpu import (
     HIDDEN_ONCE_IN,
     NEAR_RIVALS,
     UNLOCATED_LOSS,
+    has_few_copies,
     hidden_score,
+    same_bases,
 )
 from bwarp.runtime.compiled_code import compiled
+
+#: `FEW_COPIES` of pairs.
+FEW_PAIRS = 6
 
 #: What two reads that are not a proper pair lose, in scores of a match; as in bwa.
 UNPAIRED_PENALTY = 17
@@ -21,6 +26,32 @@ UNPAIRED_PENALTY = 17
 def unpaired_score(single_a, single_b, match):
     """Return the score of a pair by the best hits of both reads anywhere."""
     return SCORE_UNITS * (single_a + single_b - UNPAIRED_PENALTY * match)
+
+
+@compiled(inline="always")
+def exclude_each_other(span, span_2, length):
+    """Return whether two hits of a read cannot both be right: they align the same bases. Parts of a
+    split read do not, but a short read is not split.
+    """
+    return length < SHORT_READ or same_bases(span, span_2)
+
+
+@compiled(inline="always")
+def better_apart(best, penalised, rival, single, mate, length, match):
+    """Return the likelihood that a read of a pair that scores `best` is apart from its mate, where
+    it scores more than `penalised`.
+
+    Parameters
+    ----------
+    rival, single : int64
+        The best score of other hits of the same bases of the read, and of all its hits.
+    mate : int64
+        The best score of its mate anywhere.
+    """
+    rival = single if length < SHORT_READ else rival
+    if penalised >= rival:
+        return int64(0)
+    return likelihood(best - unpaired_score(rival, mate, match), match)
 
 
 @compiled(inline="always")
@@ -46,18 +77,31 @@ def pairs_beside(best, rivals, length_a, length_b, match, mismatch):
 
 
 @compiled(inline="always")
-def pair_quality(others, near, is_short, unlocated_a, unlocated_b, alone):
-    """Return the mapping quality of a read in a pair, given `alone`, the quality without it.
+def others_in_repeat(others, near, is_short, unlocated_a, unlocated_b, above, match, mismatch):
+    """Return the likelihood of all pairs with another hit of a read, raised if the reads have hits
+    that were not located.
 
     Parameters
     ----------
     others, near : int64
-        Sums of the likelihoods of all pairs with another hit of the read, and of near ones.
-    unlocated_a, unlocated_b : bool
-        Whether the reads have hits that were not located.
+        Sums of the likelihoods of all pairs with another hit of the same bases of the read, and of
+        near ones.
+    is_short, unlocated_a, unlocated_b : bool
+        Whether both reads are short, and whether each has hits that were not located.
+    above : int64
+        The lower one of `above_unlocated` of both reads.
     """
     if is_short and (unlocated_a or unlocated_b):
         others += others >> 1
     elif unlocated_a and unlocated_b:
-        others += (NEAR_RIVALS - 1) * near
+        # Such a hit may even score more by a mismatch, because both reads must have one nearby.
+        above += 2 * (match - mismatch)
+        is_few = has_few_copies(near, FEW_PAIRS, above, match, mismatch)
+        others += 0 if is_few else (NEAR_RIVALS - 1) * near
+    return others
+
+
+@compiled(inline="always")
+def pair_quality(others, alone):
+    """Return the mapping quality of a read in a pair, given `alone`, the quality without it."""
     return min(mapping_quality(others), alone + 40)

@@ -22,7 +22,7 @@ from bwarp.mapping.insert_size import (
     unambiguous_insert_sizes,
 )
 from bwarp.mapping.mate_rescue_cpu import rescue_candidates
-from bwarp.mapping.parameters import MappingParameters, good_scores, of_ends
+from bwarp.mapping.parameters import MappingParameters, of_ends
 from bwarp.mapping.primary_hits_cpu import (
     PrimarySelection,
     alt_hits,
@@ -34,14 +34,14 @@ from bwarp.mapping.primary_hits_cpu import (
     unlocated_on_assembly,
 )
 from bwarp.mapping.primary_pairs_cpu import select_paired
-from bwarp.mapping.scored_hits_cpu import ScoredHits, best_scores, hits_at, merge, without
+from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge
 from bwarp.mapping.secondary_hits import (
     recorded_of,
     secondary_of,
     supplementary_of,
     with_alt_hits,
 )
-from bwarp.mapping.seeding_rounds import SECOND, needs_round, rounds_of, take_bounds
+from bwarp.mapping.seeding_rounds_cpu import score_reads
 from bwarp.mapping.seeds_cpu import Candidates, find_candidates
 from bwarp.mapping.split_reads import with_split_reads
 from bwarp.mapping.tandem_repeats import lower_tandem_repeats
@@ -237,32 +237,11 @@ def score_chunk(
     parameters: MappingParameters,
 ) -> ScoredChunk:
     """Return the scored hits of a chunk's reads: of the candidates `found` in the first seeding
-    round, and of further rounds (seeding_rounds.py).
+    round, and of further rounds.
     """
     both = both_strands(chunk.codes, chunk.offsets)
-    lengths = np.diff(chunk.offsets)
-    good = good_scores(int(lengths.max(initial=0)), parameters)[lengths]
-    hits = extend(genome, both, chunk.offsets, found, parameters)
-    searched, bounds, unlocated = found.searched, found.score_bounds.copy(), found.unlocated.copy()
-    for number, seeds in rounds_of(parameters):
-        needed = needs_round(
-            number, lengths, best_scores(hits), bounds, unlocated, good, parameters.resolved_margin,
-            parameters.match - parameters.mismatch,
-        )  # fmt: skip
-        reads = np.flatnonzero(needed)
-        if not reads.size:
-            continue
-        found = find_candidates(index, chunk.codes, chunk.offsets, reads, seeds, parameters)
-        more = extend(genome, both, chunk.offsets, found, parameters)
-        searched = searched + found.searched
-        if number == SECOND:
-            hits = without(hits, needed)
-        take_bounds(
-            number, reads, lengths, found.score_bounds, found.unlocated, parameters.match, bounds,
-            unlocated,
-        )  # fmt: skip
-        hits = merge(hits, more)
-    return ScoredChunk(chunk, both, hits, unlocated, searched)
+    scored = score_reads(index, genome, both, chunk.codes, chunk.offsets, found, parameters)
+    return ScoredChunk(chunk, both, *scored)
 
 
 def add_mates(
@@ -287,8 +266,10 @@ def finish_chunk(
     """Select the primary hits of a chunk's reads, and align the reads at them."""
     chunk, both = scored.chunk, scored.both
     offsets, lengths = chunk.offsets, np.diff(chunk.offsets)
-    hits = with_split_reads(index, genome, both, chunk.codes, offsets, scored.hits, parameters)
-    competing, unlocated = hits, scored.unlocated
+    hits, unlocated, spans = with_split_reads(
+        index, genome, both, chunk.codes, offsets, scored.hits, scored.unlocated, parameters
+    )
+    competing = hits
     if parameters.alt:
         hits = with_assembly_hits(index, genome, both, chunk.codes, offsets, hits, parameters)
         on_alt = on_alt_contigs(hits, genome.contig_starts, parameters.alt)
@@ -296,11 +277,11 @@ def finish_chunk(
         competing = hits_at(hits, rows)
         unlocated = unlocated_on_assembly(hits, on_alt, unlocated)
     if chunk.ends == 1:
-        primary = select_single(competing, lengths, unlocated, parameters, tie_seeds(chunk))
+        primary = select_single(competing, lengths, unlocated, parameters, tie_seeds(chunk), spans)
     else:
         primary = select_paired(
             competing, lengths, unlocated, insert, parameters, tie_seeds(chunk),
-            genome.contig_starts,
+            genome.contig_starts, spans,
         )  # fmt: skip
     lower_tandem_repeats(genome, both, offsets, competing, primary, parameters)
     if parameters.hic:

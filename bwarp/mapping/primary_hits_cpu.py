@@ -9,7 +9,8 @@ although both are clipped to the same raw score.
 
 Another hit is near if it scores less by at most one difference. Near hits indicate a repeat whose
 copies differ by one difference, here or in a copy that was not found: each counts `NEAR_RIVALS`
-times. Short reads have too many of them for that.
+times, and `FEW_NEAR_RIVALS` times in a repeat of two or three copies that were all found. Short
+reads have too many of them for that.
 
 Unlocated hits have a bound (Candidates.unlocated) instead of a score. They are copies of a repeat
 of which other copies were located; one of them is assumed to score `UNLOCATED_LOSS` below its
@@ -96,8 +97,12 @@ HIDDEN_ONCE_IN = 10_000
 #: If hits are not located, the number of rivals is multiplied by this.
 UNLOCATED_RIVALS = 4
 
-#: Weight of a near hit of a read that is not short.
-NEAR_RIVALS = 64
+#: Weight of a near hit of a read that is not short: in most repeats, and in those of few copies.
+NEAR_RIVALS, FEW_NEAR_RIVALS = 64, 4
+
+#: A repeat has few copies if its near hits are at most as likely as this number of hits with one
+#: mismatch.
+FEW_COPIES = 2
 
 #: A read that scores as much as the bound of unlocated hits has another hit once in 1,100 times, as
 #: if that scored 25 / 4 matches less; for every 4 matches more, one match less.
@@ -131,10 +136,14 @@ class PrimarySelection(NamedTuple):
 
 
 class Reads(NamedTuple):
-    """Data of reads other than their hits."""
+    """Data of reads other than their hits.
+
+    `unlocated` refers to the bases of a read in `spans`: the read, or the best part of a split one.
+    """
 
     lengths: np.ndarray
     unlocated: np.ndarray
+    spans: np.ndarray
     seeds: np.ndarray
 
 
@@ -155,11 +164,25 @@ def select_single(
     unlocated: np.ndarray,
     parameters: MappingParameters,
     seeds: np.ndarray,
+    spans: np.ndarray | None = None,
 ) -> PrimarySelection:
-    """Select primary hits of reads without mates; `seeds` (uint64 per read) break ties."""
+    """Select primary hits of reads without mates; `seeds` (uint64 per read) break ties.
+
+    Parameters
+    ----------
+    spans : ndarray, shape=(n_reads, 2), dtype=int64, or None
+        The bases of each read to which `unlocated` refers, by default all.
+    """
     primary = no_selection(len(lengths))
-    select_unpaired(hits, Reads(lengths, unlocated, seeds), scores_of(parameters), primary)
+    spans = whole_reads(lengths) if spans is None else spans
+    reads = Reads(lengths, unlocated, spans, seeds)
+    select_unpaired(hits, reads, scores_of(parameters), primary)
     return primary
+
+
+def whole_reads(lengths: np.ndarray) -> np.ndarray:
+    """Return the first and the end of the bases of each read, shape (n_reads, 2)."""
+    return np.stack([np.zeros_like(lengths), lengths], axis=1)
 
 
 def no_selection(n_reads: int) -> PrimarySelection:
@@ -300,6 +323,27 @@ def is_near(less, length, near):
 
 
 @compiled(inline="always")
+def above_unlocated(score, unlocated, length, match):
+    """Return by how much a hit scores more than any that was not located; both engines use it."""
+    return score - (score_bound_of(unlocated, length, match) if unlocated else int64(0))
+
+
+@compiled(inline="always")
+def has_few_copies(near, most, above, match, mismatch):
+    """Return whether a repeat has few copies, and all that matter are located; both engines use it.
+
+    Parameters
+    ----------
+    near : int64
+        Likelihood of the near hits, at most that of `most` hits with one mismatch.
+    above : int64
+        Hits that were not located score less than the best one by this, at least by a mismatch.
+    """
+    loss = match - mismatch
+    return near <= most * likelihood(SCORE_UNITS * loss, match) and above >= loss
+
+
+@compiled(inline="always")
 def others_beside(score, near, others, unlocated, length, match, mismatch):
     """Return the likelihood of all other hits together, including hits that were not located or
     that no seed shows; both engines use it.
@@ -317,9 +361,10 @@ def others_beside(score, near, others, unlocated, length, match, mismatch):
         loss = match * (UNLOCATED_LOSS if length >= SHORT_READ else SHORT_UNLOCATED_LOSS)
         others += likelihood(SCORE_UNITS * (score - unlocated + loss), match)
         others *= UNLOCATED_RIVALS
-    others += NEAR_RIVALS * near
+    above = above_unlocated(score, unlocated, length, match)
+    is_few = has_few_copies(near, FEW_COPIES, above, match, mismatch)
+    others += near * (FEW_NEAR_RIVALS if is_few else NEAR_RIVALS)
     if unlocated and length >= SHORT_READ:
-        above = score - score_bound_of(unlocated, length, match)
         others += likelihood(SCORE_UNITS * (above + BOUND_ROOM * match) // BOUND_SLOPE, match)
     if length < SHORT_READ:
         hidden = hidden_score(length, match, match - mismatch)
@@ -328,8 +373,17 @@ def others_beside(score, near, others, unlocated, length, match, mismatch):
 
 
 @compiled(forceinline=True)
+def unlocated_of(reads, read, span):
+    """Return the likely score of an unlocated hit of these bases of a read, 0 if there is none."""
+    begin, end = reads.spans[read, 0], reads.spans[read, 1]
+    return np.int64(reads.unlocated[read]) if same_bases(span, (begin, end)) else np.int64(0)
+
+
+@compiled(forceinline=True)
 def select(hits, reads, scores, read, hit, primary):
-    """Make a hit primary; return the best clip-penalised score of other hits."""
+    """Make a hit primary; return the best clip-penalised score of other hits of the same bases, the
+    likely score of an unlocated one, and by how much the hit scores more than that can.
+    """
     length, match = reads.lengths[read], scores.match
     score = clip_penalised(hits, hit, length, scores.clip)
     span = read_span(hits, hit, length)
@@ -349,15 +403,17 @@ def select(hits, reads, scores, read, hit, primary):
             near += likely
         else:
             others += likely
-    others = others_beside(
-        score, near, others, np.int64(reads.unlocated[read]), length, match, scores.mismatch
-    )
+    unlocated = unlocated_of(reads, read, span)
+    searched = reads.spans[read, 1] - reads.spans[read, 0]
+    # A part of a split read was searched without the rest, and so without clipped ends.
+    scored = score if searched == length else np.int64(hits.scores[hit])
+    others = others_beside(scored, near, others, unlocated, searched, match, scores.mismatch)
     alone = single_end_mapq(
         score, 0, 0, hits.ends[hit] - hits.starts[hit], 0, match, scores.mismatch
     )
     primary.hits[read], primary.suboptimal[read] = hit, best
     primary.qualities[read] = min(alone, mapping_quality(others))
-    return best_penalised
+    return best_penalised, unlocated, above_unlocated(scored, unlocated, searched, match)
 
 
 @compiled(counted=False)

@@ -32,6 +32,9 @@ from bwarp.mapping.insert_size import (
 )
 from bwarp.mapping.likelihoods import HIGHEST_QUALITY, likelihood, mapping_quality
 from bwarp.mapping.pair_scores import (
+    better_apart,
+    exclude_each_other,
+    others_in_repeat,
     pair_quality,
     pairs_beside,
     unlocated_rival,
@@ -41,6 +44,7 @@ from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.primary_hits_cpu import (
     ROUNDING,
     Scores,
+    above_unlocated,
     drawn_of,
     is_near,
     length_factor,
@@ -336,23 +340,28 @@ def select_pairs(
             best, best_tie, best_hits = score, tie, pair_of_hits
     best_a, best_b = best_hits >> 32, best_hits & 0xFFFFFFFF
     single_a, single_b = greatest(single_a), greatest(single_b)
-    unpaired = unpaired_score(single_a, single_b, scores.match)
-    if best <= unpaired:
+    if best <= unpaired_score(single_a, single_b, scores.match):
         return
 
-    # Sums of the likelihoods of all pairs with another hit of a read.
+    # Sums of the likelihoods of all pairs with another hit of the same bases of a read.
     others_a, others_b, near_a, near_b = int64(0), int64(0), int64(0), int64(0)
     if n_found > 1:
+        span_a = span_at(hits, first_a + best_a, length_a)
+        span_b = span_at(hits, first_b + best_b, length_b)
         i, j = lane // n_b, lane % n_b
         while i < n_a:
             score = pair_score(numbers, hits, mates, first_a + i, first_b + j)
             if score != _NOTHING:
                 beside = likelihood(best - score, scores.match)
                 near = beside if best - score <= SCORE_UNITS * scores.near else int64(0)
-                others_a += beside if i != best_a else int64(0)
-                others_b += beside if j != best_b else int64(0)
-                near_a += near if i != best_a else int64(0)
-                near_b += near if j != best_b else int64(0)
+                span = span_at(hits, first_a + i, length_a)
+                if i != best_a and exclude_each_other(span_a, span, length_a):
+                    others_a += beside
+                    near_a += near
+                span = span_at(hits, first_b + j, length_b)
+                if j != best_b and exclude_each_other(span_b, span, length_b):
+                    others_b += beside
+                    near_b += near
             i += rows_a_step
             j += rest_a_step
             if j >= n_b:
@@ -361,9 +370,6 @@ def select_pairs(
         others_a, others_b = total(others_a), total(others_b)
         near_a, near_b = total(near_a), total(near_b)
     best_a, best_b = best_a + first_a, best_b + first_b
-    apart = likelihood(best - unpaired, scores.match)
-    others_a += apart if int64(penalised[best_a]) < single_a else int64(0)
-    others_b += apart if int64(penalised[best_b]) < single_b else int64(0)
 
     unlocated_a, unlocated_b = int64(known.unlocated[a]), int64(known.unlocated[b])
     alone_a, raw_a, suboptimal_a = quality_of_hit(
@@ -372,20 +378,33 @@ def select_pairs(
     alone_b, raw_b, suboptimal_b = quality_of_hit(
         hits, first_b, last_b, best_b, length_b, unlocated_b, known.factors, scores
     )
+    others_a += better_apart(
+        best, int64(penalised[best_a]), suboptimal_a, single_a, single_b, length_a, scores.match
+    )
+    others_b += better_apart(
+        best, int64(penalised[best_b]), suboptimal_b, single_b, single_a, length_b, scores.match
+    )
     rivals = unlocated_rival(unlocated_a, suboptimal_a, scores.match)
     rivals += unlocated_rival(unlocated_b, suboptimal_b, scores.match)
     besides = pairs_beside(best, rivals, length_a, length_b, scores.match, scores.mismatch)
     is_short = length_a < SHORT_READ and length_b < SHORT_READ
-    is_repeat_a, is_repeat_b = unlocated_a > 0, unlocated_b > 0
+    above = min(
+        above_unlocated(int64(penalised[best_a]), unlocated_a, length_a, scores.match),
+        above_unlocated(int64(penalised[best_b]), unlocated_b, length_b, scores.match),
+    )
+    others_a = others_in_repeat(
+        others_a + besides, near_a, is_short, unlocated_a > 0, unlocated_b > 0, above, scores.match,
+        scores.mismatch,
+    )  # fmt: skip
+    others_b = others_in_repeat(
+        others_b + besides, near_b, is_short, unlocated_a > 0, unlocated_b > 0, above, scores.match,
+        scores.mismatch,
+    )  # fmt: skip
     if lane == 0:
         primary.hits[a], primary.suboptimal[a], primary.proper[a] = best_a, raw_a, 1
         primary.hits[b], primary.suboptimal[b], primary.proper[b] = best_b, raw_b, 1
-        primary.qualities[a] = pair_quality(
-            others_a + besides, near_a, is_short, is_repeat_a, is_repeat_b, alone_a
-        )
-        primary.qualities[b] = pair_quality(
-            others_b + besides, near_b, is_short, is_repeat_a, is_repeat_b, alone_b
-        )
+        primary.qualities[a] = pair_quality(others_a, alone_a)
+        primary.qualities[b] = pair_quality(others_b, alone_b)
 
 
 @cuda.jit(device=True)

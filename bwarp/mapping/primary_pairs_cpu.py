@@ -2,9 +2,10 @@
 
 A pair of hits with the orientation and distance of the run's pairs scores the sum of both and the
 logarithm of the probability of its insert size; it is selected if that exceeds the sum of the two
-best hits minus a penalty. The likelihoods of all pairs with another hit of a read are added. Near
-ones count more if hits of both reads were not located, as for single reads; for short reads, all
-count half as much again if hits of either were not located.
+best hits minus a penalty. The likelihoods of all pairs with another hit of the same bases of a read
+are added; the other part of a split read, which often lies nearby, is no rival. Near ones count
+more if hits of both reads were not located, as for single reads; for short reads, all count half as
+much again if hits of either were not located.
 
     hits of read 1     ---->            ---->        ---->
     window of each       [======]         [======]     [======]      where a mate starts
@@ -24,6 +25,9 @@ from bwarp.mapping.insert_size import (
 )
 from bwarp.mapping.likelihoods import likelihood
 from bwarp.mapping.pair_scores import (
+    better_apart,
+    exclude_each_other,
+    others_in_repeat,
     pair_quality,
     pairs_beside,
     unlocated_rival,
@@ -36,9 +40,11 @@ from bwarp.mapping.primary_hits_cpu import (
     clip_penalised,
     no_selection,
     pair_tie,
+    read_span,
     scores_of,
     select,
     select_unpaired,
+    whole_reads,
 )
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.reference import interval_at
@@ -61,10 +67,14 @@ def select_paired(
     parameters: MappingParameters,
     seeds: np.ndarray,
     contig_starts: np.ndarray,
+    spans: np.ndarray | None = None,
 ) -> PrimarySelection:
-    """Select primary hits of pairs, reads 2 i and 2 i + 1; `seeds` (uint64 per read) break ties."""
+    """Select primary hits of pairs, reads 2 i and 2 i + 1; `seeds` and `spans` are as in
+    `select_single`.
+    """
     primary = no_selection(len(lengths))
-    reads, scores = Reads(lengths, unlocated, seeds), scores_of(parameters)
+    spans = whole_reads(lengths) if spans is None else spans
+    reads, scores = Reads(lengths, unlocated, spans, seeds), scores_of(parameters)
     if insert.highest:
         likely = insert_size_scores(insert, parameters.match)
         space = np.empty((4, int(np.diff(hits.offsets).max(initial=0))), np.int64)
@@ -152,10 +162,15 @@ def _select_pairs(hits, reads, scores, contig_starts, insert, likely, space, pri
         others_a = others_b = near_a = near_b = np.int64(0)
         best_a, best_b = np.int64(-1), np.int64(-1)
         best_tie, n_pairs = np.uint64(0), 0
+        span_a = span_b = (np.int64(0), np.int64(0))
+        is_rival = False
         for round_ in range(2):
             for i in range(first_a, first_b):
-                if round_ == 1 and firsts[i - first_a] == n_b:
-                    continue
+                if round_ == 1:
+                    if firsts[i - first_a] == n_b:
+                        continue
+                    span = read_span(hits, i, length_a)
+                    is_rival = i != best_a and exclude_each_other(span_a, span, length_a)
                 penalised = clip_penalised(hits, i, length_a, clip)
                 single_a = max(single_a, penalised)
                 first_base = _five_prime_of(hits, i, length_a)
@@ -183,10 +198,13 @@ def _select_pairs(hits, reads, scores, contig_starts, insert, likely, space, pri
                     if round_ == 1:
                         beside = likelihood(best - score, match)
                         near = beside if best - score <= SCORE_UNITS * scores.near else 0
-                        others_a += beside if i != best_a else 0
-                        others_b += beside if j != best_b else 0
-                        near_a += near if i != best_a else 0
-                        near_b += near if j != best_b else 0
+                        if is_rival:
+                            others_a += beside
+                            near_a += near
+                        span = read_span(hits, j, length_b)
+                        if j != best_b and exclude_each_other(span_b, span, length_b):
+                            others_b += beside
+                            near_b += near
                         continue
                     n_pairs += 1
                     if score < best:
@@ -196,26 +214,27 @@ def _select_pairs(hits, reads, scores, contig_starts, insert, likely, space, pri
                         best, best_a, best_b, best_tie = score, i, j, tie
             if n_pairs < 2:
                 break
+            span_a, span_b = read_span(hits, best_a, length_a), read_span(hits, best_b, length_b)
         if best_a < 0:
             continue
-        unpaired = unpaired_score(single_a, single_b, match)
-        if best <= unpaired:
+        if best <= unpaired_score(single_a, single_b, match):
             continue
         primary.proper[a] = primary.proper[b] = True
-        rivals = np.int64(0)
-        for read, hit in ((a, best_a), (b, best_b)):
-            suboptimal = select(hits, reads, scores, read, hit, primary)
-            rivals += unlocated_rival(np.int64(reads.unlocated[read]), suboptimal, match)
+        rival_a, unlocated_a, above_a = select(hits, reads, scores, a, best_a, primary)
+        rival_b, unlocated_b, above_b = select(hits, reads, scores, b, best_b, primary)
+        rivals = unlocated_rival(unlocated_a, rival_a, match)
+        rivals += unlocated_rival(unlocated_b, rival_b, match)
         besides = pairs_beside(best, rivals, length_a, length_b, match, scores.mismatch)
-        apart = likelihood(best - unpaired, match)
-        if clip_penalised(hits, best_a, length_a, clip) < single_a:
-            others_a += apart
-        if clip_penalised(hits, best_b, length_b, clip) < single_b:
-            others_b += apart
-        unlocated_a, unlocated_b = reads.unlocated[a] > 0, reads.unlocated[b] > 0
+        penalised = clip_penalised(hits, best_a, length_a, clip)
+        others_a += better_apart(best, penalised, rival_a, single_a, single_b, length_a, match)
+        penalised = clip_penalised(hits, best_b, length_b, clip)
+        others_b += better_apart(best, penalised, rival_b, single_b, single_a, length_b, match)
         is_short = length_a < SHORT_READ and length_b < SHORT_READ
+        above = min(above_a, above_b)
         for read, others, near in ((a, others_a, near_a), (b, others_b, near_b)):
-            primary.qualities[read] = pair_quality(
-                others + besides, near, is_short, unlocated_a, unlocated_b,
-                np.int64(primary.qualities[read]),
+            others = others_in_repeat(
+                others + besides, near, is_short, unlocated_a > 0, unlocated_b > 0, above, match,
+                scores.mismatch,
             )  # fmt: skip
+            alone = np.int64(primary.qualities[read])
+            primary.qualities[read] = pair_quality(others, alone)

@@ -5,13 +5,16 @@
     rest                                 |~~~~~~~~~~~~~~~~|
 
 1. If the rest lies nearby, across a long gap, both parts become one hit (extension_cpu.py).
-2. Otherwise the rest is searched as a separate read, with more seeds than the whole read has there.
+2. If hits of the whole read were not located, the part that the best hit aligns is searched as a
+   separate read: seeds of the rest say nothing about other loci of this part.
+3. The rest is searched as a separate read, with more seeds than the whole read has there.
 
-Both steps run on the host with either engine, because few reads take part. The hits of these reads
-are extracted and put back once, because copying all hits takes longer than both steps.
+All steps run on the host with either engine, because few reads take part. The hits of these reads
+are extracted and put back once, because copying all hits takes longer than all steps.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numba import int64
@@ -28,11 +31,12 @@ from bwarp.mapping.extension_cpu import (
     space_for_gaps,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from bwarp.mapping.primary_hits_cpu import read_span
+from bwarp.mapping.primary_hits_cpu import read_span, whole_reads
 from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge, replaced
+from bwarp.mapping.seeding_rounds_cpu import score_reads
 from bwarp.mapping.seeds_cpu import find_candidates
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import offsets_of
+from bwarp.runtime.threads import joined_stretches, offsets_of
 from bwarp.runtime.timeline import on_timeline
 
 #: Maximum bases that the parts of a split read share: they match on both sides of the breakpoint.
@@ -49,9 +53,10 @@ def with_split_reads(
     codes: np.ndarray,
     offsets: np.ndarray,
     hits: ScoredHits,
+    unlocated: np.ndarray,
     parameters: MappingParameters,
-) -> ScoredHits:
-    """Return the hits after both steps, `across_gaps` and `with_clipped_ends`.
+) -> tuple[ScoredHits, np.ndarray, np.ndarray]:
+    """Return the hits after all steps, and `unlocated` with the bases to which it refers.
 
     Parameters
     ----------
@@ -59,17 +64,29 @@ def with_split_reads(
         The reads, then their reverse complements.
     codes : ndarray, shape=(n_bases,), dtype=uint8
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    unlocated : ndarray, shape=(n_reads,), dtype=int32
+        The likely score of a hit that was not located; 0 if there is none.
+
+    Returns
+    -------
+    hits : ScoredHits
+    unlocated : ndarray, shape=(n_reads,), dtype=int32
+    spans : ndarray, shape=(n_reads, 2), dtype=int64
+        Begin and end of the bases that an unlocated hit aligns: a part of a split read.
     """
+    spans = whole_reads(np.diff(offsets))
     if parameters.mode == END_TO_END:
-        return hits
+        return hits, unlocated, spans
     rows = np.empty(len(hits.reads), np.int64)
     rows = rows[: _list_hits(hits, offsets, gap_costs(parameters), least_part(parameters), rows)]
     if not rows.size:
-        return hits
+        return hits, unlocated, spans
     few = hits_at(hits, rows)
     few = across_gaps(genome, both, offsets, few, parameters)
+    unlocated = unlocated.copy()
+    few = with_aligned_parts(index, genome, codes, offsets, few, unlocated, spans, parameters)
     few = with_clipped_ends(index, genome, codes, offsets, few, parameters)
-    return replaced(hits, few)
+    return replaced(hits, few), unlocated, spans
 
 
 @on_timeline("join across gaps")
@@ -123,6 +140,46 @@ def across_gaps(
     return merge(hits, joined)
 
 
+@on_timeline("search parts of split reads")
+def with_aligned_parts(
+    index: FMIndex,
+    genome: Genome,
+    codes: np.ndarray,
+    offsets: np.ndarray,
+    hits: ScoredHits,
+    unlocated: np.ndarray,
+    spans: np.ndarray,
+    parameters: MappingParameters,
+) -> ScoredHits:
+    """Return the hits, and those of the aligned parts of split reads, searched as separate reads;
+    write `unlocated` and `spans` of these parts.
+
+    Only reads with unlocated hits take part.
+
+    Parameters
+    ----------
+    codes : ndarray, shape=(n_bases,), dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    unlocated : ndarray, shape=(n_reads,), dtype=int32
+    spans : ndarray, shape=(n_reads, 2), dtype=int64
+    """
+    listed = np.empty((len(offsets) - 1, 3), np.int64)
+    n = _list_aligned(hits, offsets, unlocated, least_part(parameters), listed)
+    if not n:
+        return hits
+    parts = _as_reads(codes, offsets, listed[:n])
+    found = find_candidates(
+        index, parts.codes, parts.offsets, np.arange(n), parameters.first, parameters
+    )
+    both = both_strands(parts.codes, parts.offsets)
+    more, left, _ = score_reads(
+        index, genome, both, parts.codes, parts.offsets, found, _with_low_scores(parameters)
+    )
+    unlocated[parts.reads] = left
+    spans[parts.reads] = listed[:n, 1:]
+    return merge(hits, _of_reads(more, parts, offsets))
+
+
 @on_timeline("search clipped ends")
 def with_clipped_ends(
     index: FMIndex,
@@ -139,33 +196,55 @@ def with_clipped_ends(
     codes : ndarray, shape=(n_bases,), dtype=uint8
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     """
-    n_reads = len(offsets) - 1
-    parts = np.empty((2 * n_reads, 3), np.int64)
+    listed = np.empty((2 * (len(offsets) - 1), 3), np.int64)
     least = least_part(parameters)
-    n = 0 if parameters.mode == END_TO_END else _list_clipped(hits, offsets, least, parts)
+    n = 0 if parameters.mode == END_TO_END else _list_clipped(hits, offsets, least, listed)
     if not n:
         return hits
-    reads, begins, ends = parts[:n].T
-    sizes = ends - begins
-    part_offsets = np.concatenate([[0], np.cumsum(sizes)])
-    inside = np.arange(part_offsets[-1]) - np.repeat(part_offsets[:-1], sizes)
-    part_codes = codes[np.repeat(offsets[reads] + begins, sizes) + inside]
+    parts = _as_reads(codes, offsets, listed[:n])
     found = find_candidates(
-        index, part_codes, part_offsets, np.arange(n), parameters.part, parameters
+        index, parts.codes, parts.offsets, np.arange(n), parameters.part, parameters
     )
-    both = both_strands(part_codes, part_offsets)
-    # A hit whose score is too low for a separate record still counts as a rival.
-    low = replace(parameters, least_score=parameters.least_mate_score)
-    more = extend(genome, both, part_offsets, found, low)
+    both = both_strands(parts.codes, parts.offsets)
+    more = extend(genome, both, parts.offsets, found, _with_low_scores(parameters))
+    return merge(hits, _of_reads(more, parts, offsets))
+
+
+class _Parts(NamedTuple):
+    """Parts of reads as separate reads: their codes, the reads, and where they begin and end."""
+
+    codes: np.ndarray
+    offsets: np.ndarray
+    reads: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+
+
+def _as_reads(codes: np.ndarray, offsets: np.ndarray, listed: np.ndarray) -> _Parts:
+    """Cut out the parts listed as (read, begin, end)."""
+    reads, begins, ends = listed.T
+    part_offsets = np.concatenate([[0], np.cumsum(ends - begins)])
+    part_codes = joined_stretches(codes, offsets[reads] + begins, part_offsets)
+    return _Parts(part_codes, part_offsets, reads, begins, ends)
+
+
+def _of_reads(more: ScoredHits, parts: _Parts, offsets: np.ndarray) -> ScoredHits:
+    """Return hits of parts as hits of their reads."""
     part = more.reads
-    before = np.where(more.strands == 0, begins[part], np.diff(offsets)[reads[part]] - ends[part])
-    of_reads = more._replace(
-        reads=reads[part].astype(np.int32),
-        read_starts=more.read_starts + before.astype(np.int32),
-        read_ends=more.read_ends + before.astype(np.int32),
-        offsets=offsets_of(reads[part], n_reads),
+    reads = parts.reads[part]
+    ends = np.diff(offsets)[reads] - parts.ends[part]
+    before = np.where(more.strands == 0, parts.begins[part], ends).astype(np.int32)
+    return more._replace(
+        reads=reads.astype(np.int32),
+        read_starts=more.read_starts + before,
+        read_ends=more.read_ends + before,
+        offsets=offsets_of(reads, len(offsets) - 1),
     )
-    return merge(hits, of_reads)
+
+
+def _with_low_scores(parameters: MappingParameters) -> MappingParameters:
+    """Return the parameters for parts: a hit that scores too little for a record is a rival."""
+    return replace(parameters, least_score=parameters.least_mate_score)
 
 
 def least_part(parameters: MappingParameters) -> int:
@@ -221,6 +300,25 @@ def _list_hits(hits, offsets, costs, least, rows):
             for row in range(first, last):
                 rows[n] = row
                 n += 1
+    return n
+
+
+@compiled(counted=False)
+def _list_aligned(hits, offsets, unlocated, least, parts):
+    """List (read, begin, end) of the parts that the best hits align, if their reads have unlocated
+    hits and a clipped end that is searched; return their number.
+    """
+    n = 0
+    for read in range(offsets.size - 1):
+        i = hits.offsets[read]
+        if i == hits.offsets[read + 1] or not unlocated[read]:
+            continue
+        length = offsets[read + 1] - offsets[read]
+        if not clips_part(longest_clip(hits.read_starts[i], hits.read_ends[i], length), least):
+            continue
+        parts[n, 0] = read
+        parts[n, 1], parts[n, 2] = read_span(hits, i, length)
+        n += 1
     return n
 
 

@@ -8,11 +8,13 @@ import pytest
 
 from bwarp.mapping.insert_size import InsertSize
 from bwarp.mapping.likelihoods import MATCH_QUALITY
-from bwarp.mapping.pair_scores import UNPAIRED_PENALTY
+from bwarp.mapping.pair_scores import FEW_PAIRS, UNPAIRED_PENALTY
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.primary_hits_cpu import (
     BOUND_ROOM,
     BOUND_SLOPE,
+    FEW_COPIES,
+    FEW_NEAR_RIVALS,
     HIDDEN_ONCE_IN,
     NEAR_RIVALS,
     SHORT_UNLOCATED_LOSS,
@@ -41,6 +43,12 @@ def quality(others):
     return 0 if others >= 1 else min(round(10 * math.log10((1 + others) / others)), 60)
 
 
+def weight_of(near, most, above, of_few):
+    """Return how often near hits count that score this much less than the best one."""
+    is_few = sum(map(odds, near)) <= most * odds(5) * (1 + 1e-9) and above >= 5
+    return of_few if is_few else NEAR_RIVALS
+
+
 def single_end_mapq(score, others, length, unlocated=0):
     """Return the quality by all other hits, at most bwa's mem_approx_mapq_se of a unique hit."""
     is_short = length < SHORT_READ
@@ -50,10 +58,10 @@ def single_end_mapq(score, others, length, unlocated=0):
     if unlocated:
         loss = SHORT_UNLOCATED_LOSS if is_short else UNLOCATED_LOSS
         rivals = UNLOCATED_RIVALS * (rivals + odds(score - unlocated + loss))
-    rivals += NEAR_RIVALS * sum(map(odds, near))
+    # It probably loses twice the minimum.
+    bound = unlocated if is_short or not unlocated else (length + unlocated) // 2
+    rivals += weight_of(near, FEW_COPIES, score - bound, FEW_NEAR_RIVALS) * sum(map(odds, near))
     if unlocated and not is_short:
-        # It probably loses twice the minimum.
-        bound = length - (length - unlocated) // 2
         rivals += odds((score - bound + BOUND_ROOM) / BOUND_SLOPE)
     if is_short:
         # A mismatch in each of its 16-mers hides a locus.
@@ -116,6 +124,45 @@ def test_another_part_of_the_read_is_no_rival():
     )
     assert (primary.hits[0], primary.suboptimal[0]) == (0, 0)
     assert primary.qualities[0] == single_end_mapq(60, [], 60)
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3, 6])
+@pytest.mark.parametrize("unlocated", [0, 140, 148])
+def test_one_mismatch_between_few_copies_suffices(copies, unlocated):
+    primary = single([150, *[145] * copies], 150, unlocated)
+    # The bound of the unlocated hits is 145 or 149.
+    is_sure = copies <= 2 and unlocated <= 140
+    assert (primary.qualities[0] >= 10) == is_sure
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_other_part_of_a_split_read_is_no_rival_of_a_pair(first):
+    """The part near the mate scores less than the other one, which lies elsewhere or nearby."""
+    for elsewhere in (50_000, 900):
+        rows = [[(80, 0, elsewhere, elsewhere + 80), (70, 0, 1000, 1070)], [(150, 1, 1250, 1400)]]
+        hits = hits_of_rows(rows[:: 1 - 2 * first])
+        row = int(hits.starts[0] == 1250)
+        hits.read_starts[row : row + 2] = [0, 80]
+        hits.read_ends[row : row + 2] = [80, 150]
+        primary = select_paired(
+            hits, np.full(2, 150), np.zeros(2, np.int32), INSERT, PARAMETERS,
+            np.zeros(2, np.uint64), CONTIG_STARTS,
+        )  # fmt: skip
+        assert primary.proper.all()
+        assert hits.starts[primary.hits[first]] == (1000 if elsewhere > 900 else 900)
+        assert primary.qualities[first] >= 50
+
+
+def test_an_unlocated_hit_of_other_bases_is_no_rival():
+    hits = hits_of_rows([[(90, 0, 0, 90)]])
+    hits.read_starts[:], hits.read_ends[:] = 0, 90
+    for spans, expected in (([[0, 150]], 0), ([[60, 150]], 60), ([[0, 90]], 35)):
+        primary = select_single(
+            hits, np.array([150]), np.array([89], np.int32), PARAMETERS, np.zeros(1, np.uint64),
+            np.array(spans),
+        )  # fmt: skip
+        assert primary.qualities[0] <= expected
+        assert (primary.qualities[0] > 0) == (expected > 0)
 
 
 def test_low_scores_are_not_reported_alone():
@@ -199,12 +246,16 @@ def test_pairs_against_trying_all(orientation):
             rivals += (
                 max(min(unlocated[end], max(others, default=0)), least) if unlocated[end] else 0
             )
+        selected = (row - end * first_of_second for end, row in enumerate(primary.hits))
+        scores = [rows[end][row][0] for end, row in enumerate(selected)]
+        above = min(score - (150 + u) // 2 for score, u in zip(scores, unlocated, strict=True))
         for end in range(2):
             mine = primary.hits[end] - end * first_of_second
-            score = rows[end][mine][0]
+            score = scores[end]
             # Pairs with another hit of this read; the two best hits unpaired; unlocated hits.
             less = [best - pair[0] for pair in pairs if pair[1 + end] != mine]
-            near = NEAR_RIVALS if all(unlocated) else 1
+            near = weight_of([d for d in less if d <= 7], FEW_PAIRS, above + 10, 1)
+            near = near if all(unlocated) else 1
             together = sum(odds(d) * (near if d <= 7 else 1) for d in less)
             together += odds(best - unpaired) if score < rows[end][0][0] else 0
             together += odds(best - rivals)

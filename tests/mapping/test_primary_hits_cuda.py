@@ -132,6 +132,32 @@ def test_reads_in_repeats_with_equal_hits(device):
     assert not expected.qualities.any()
 
 
+@pytest.mark.parametrize("length", [50, 100])
+def test_reads_in_repeats_of_few_copies(device, length):
+    """Near hits count more or less often by their number and the bound of unlocated hits."""
+    rng = np.random.default_rng(length)
+    hits, lengths = hostile_hits(rng, 160, counts=(2, 3, 4, 8))
+    lengths[:] = length
+    hits.read_starts[:], hits.read_ends[:], hits.gapless[:] = 0, length, True
+    hits.scores[:] = length - 5 * rng.integers(1, 3, len(hits.scores))
+    hits.scores[hits.offsets[:-1]] = length
+    hits.strands[:] = hits.reads % 2
+    hits.starts[:] = 1000 + 250 * (hits.reads % 2) + rng.integers(0, 40, len(hits.starts))
+    hits.ends[:] = hits.starts + length
+    unlocated = (length - rng.choice([5, 10, 15, 20, 30, length], 160)).astype(np.int32)
+    parameters, insert = MappingParameters(), InsertSize(300.0, 50.0, 1, 900)
+    expected = select_single(hits, lengths, unlocated, parameters, seeds_of(160, 1, 0))
+    assert_same(found_on_gpu(hits, lengths, unlocated, None, 1, 0, parameters), expected)
+    qualities = expected.qualities
+    expected = select_paired(
+        hits, lengths, unlocated, insert, parameters, seeds_of(160, 2, 0), CONTIG_STARTS
+    )
+    assert_same(found_on_gpu(hits, lengths, unlocated, insert, 2, 0, parameters), expected)
+    assert expected.proper.all()
+    for found in (qualities, expected.qualities):
+        assert np.unique(found).size > 4
+
+
 def test_no_hits(device):
     hits, lengths = hostile_hits(np.random.default_rng(1), 6)
     none = hits_at(hits, np.empty(0, np.int64))

@@ -8,7 +8,15 @@ import pytest
 import bwarp
 from bwarp.mapping.extension_cpu import both_strands, extend
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from bwarp.mapping.split_reads import across_gaps, with_clipped_ends, with_split_reads
+from bwarp.mapping.primary_hits_cpu import read_span, whole_reads
+from bwarp.mapping.seeding_rounds_cpu import score_reads
+from bwarp.mapping.seeds_cpu import find_candidates
+from bwarp.mapping.split_reads import (
+    across_gaps,
+    with_aligned_parts,
+    with_clipped_ends,
+    with_split_reads,
+)
 from bwarp.sequence import decode
 from tests.helpers.oracles.mapping_oracle import (
     candidates_at,
@@ -101,7 +109,7 @@ def test_clipped_ends_are_searched_as_separate_reads(mapper):
 
 
 @pytest.mark.parametrize("changes", [{}, {"least_score": 12}, {"clip": 0}, {"match": 2}])
-def test_both_steps_together_equal_each_on_all_hits(changes):
+def test_all_steps_together_equal_each_on_all_hits(changes):
     """Reads of several parts, some of them on one diagonal except for a gap."""
     rng = np.random.default_rng(5)
     repeat = random_bases(rng, 2_000)
@@ -125,7 +133,12 @@ def test_both_steps_together_equal_each_on_all_hits(changes):
     expected = with_clipped_ends(index, genome, codes, offsets, joined, parameters)
     assert expected.scores.tolist() != joined.scores.tolist()
     assert joined.scores.tolist() != hits.scores.tolist()
-    found = with_split_reads(index, genome, both, codes, offsets, hits, parameters)
+    none = np.zeros(len(reads), np.int32)
+    found, unlocated, spans = with_split_reads(
+        index, genome, both, codes, offsets, hits, none, parameters
+    )
+    assert not unlocated.any()
+    assert spans.tolist() == [[0, 150]] * len(reads)
     for column, wanted in zip(found, expected, strict=True):
         assert column.tolist() == wanted.tolist()
 
@@ -170,6 +183,72 @@ def test_bases_that_fit_on_both_sides_count_for_both_parts(mapper, shared):
     flags = lines.flags.tolist()
     # Without them it scores 27, plus one or two by chance.
     assert len(flags) == 1 + (shared >= 4)
+
+
+def repeat_index(rng):
+    """Return an index and a genome with 700 copies of a stretch of 60 bases, and where it is."""
+    repeat, contig = random_bases(rng, 60), b""
+    for _ in range(700):
+        contig += random_bases(rng, 60) + repeat
+    return *index_and_genome([random_bases(rng, 5_000) + contig]), 5_060
+
+
+@pytest.mark.parametrize("strand", [0, 1])
+def test_a_unique_part_beside_a_repeat_has_a_high_quality(strand):
+    """Most hits of the repeat are not located; they are no rivals of the unique part."""
+    rng = np.random.default_rng(11)
+    index, genome, at = repeat_index(rng)
+    bases = codes_in(genome)
+    read = np.concatenate([bases[1_000:1_090], bases[at : at + 60]])
+    read = opposite(read) if strand else read
+    mate = opposite(bases[1_250:1_400])
+    mapper = bwarp.Mapper(index, threads=1, insert_size=(400, 50), orientation="FR")
+    single = mapper.map([decode(read).decode()])
+    pair = mapper.map([decode(read).decode()], [decode(mate).decode()])
+    for lines in (single, pair):
+        assert lines.positions[0] == 1_000
+        assert lines.mapping_qualities[0] >= 50
+
+
+def test_parts_are_scored_as_reads_of_their_own():
+    rng = np.random.default_rng(12)
+    index, genome, at = repeat_index(rng)
+    bases, reads = codes_in(genome), []
+    for begin in range(1_000, 3_000, 100):
+        first = int(rng.integers(50, 100))
+        read = np.concatenate([bases[begin : begin + first], bases[at : at + 60]])
+        reads.append(opposite(read) if begin % 200 else read)
+    # A whole read, and a read of the repeat only.
+    reads += [bases[1_500:1_650], bases[at : at + 60]]
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    found = find_candidates(
+        index, codes, offsets, np.arange(len(reads)), PARAMETERS.first, PARAMETERS
+    )
+    hits, unlocated, _ = score_reads(index, genome, both, codes, offsets, found, PARAMETERS)
+    spans = whole_reads(np.diff(offsets))
+    left, before = unlocated.copy(), spans.copy()
+    more = with_aligned_parts(index, genome, codes, offsets, hits, left, spans, PARAMETERS)
+    changed = np.flatnonzero((spans != before).any(axis=1))
+    assert changed.tolist() == list(range(20))
+    for read in changed:
+        begin, end = spans[read]
+        i = hits.offsets[read]
+        assert (begin, end) == read_span(hits, i, offsets[read + 1] - offsets[read])
+        part, part_offsets = flat([reads[read][begin:end]])
+        found = find_candidates(
+            index, part, part_offsets, np.arange(1), PARAMETERS.first, PARAMETERS
+        )
+        low = replace(PARAMETERS, least_score=PARAMETERS.least_mate_score)
+        own, expected, _ = score_reads(
+            index, genome, both_strands(part, part_offsets), part, part_offsets, found, low
+        )
+        assert left[read] == expected[0]
+        assert left[read] < unlocated[read]
+        # The same locus, among the hits of the read.
+        assert own.scores[0] == more.scores[more.offsets[read]]
+    kept = np.setdiff1d(np.arange(len(reads)), changed)
+    assert left[kept].tolist() == unlocated[kept].tolist()
 
 
 def test_a_part_with_a_rival_that_scores_too_little_for_a_record_is_not_sure():
