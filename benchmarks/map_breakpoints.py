@@ -9,7 +9,8 @@ its sequence on one side of a breakpoint; parts of at least 20 bases are counted
 if a primary or supplementary record of the read has at least half of the part's bases at their
 origin; a read is correct if all its parts are. The program also counts records with a mapping
 quality of at least 30 that have fewer than half of their bases at their origin, and reads away from
-breakpoints with more than one record.
+breakpoints with more than one record. Of the correct records of reads with two parts or more, it
+states the percentages of primary ones with quality 0, and of supplementary ones with at least 20.
 
 One JSON object for each mapper is printed and appended to --output.
 """
@@ -209,9 +210,11 @@ def count(path: Path, pairs: list[tuple[Read, Read]], starts_of: dict) -> dict:
                 records.setdefault(key, []).append(record)
     totals, right = {}, {}
     sure = wrong = plain = split = 0
+    qualities: dict[bool, list[int]] = {False: [], True: []}
     for number, pair in enumerate(pairs):
         for end, read in enumerate(pair):
             found = records.get((number, end), [])
+            parts = parts_of(read)
             is_right = np.zeros(len(read.codes), bool)
             for record in found:
                 bases, places = placed(record, starts_of, len(read.codes))
@@ -219,12 +222,14 @@ def count(path: Path, pairs: list[tuple[Read, Read]], starts_of: dict) -> dict:
                 here &= read.origins[bases] == places
                 is_right[bases[here]] = True
                 sure += record.mapping_quality >= 30
-                wrong += record.mapping_quality >= 30 and 2 * here.sum() < len(bases)
+                is_wrong = 2 * here.sum() < len(bases)
+                wrong += record.mapping_quality >= 30 and is_wrong
+                if read.kind and len(parts) > 1 and not is_wrong:
+                    qualities[record.is_supplementary].append(record.mapping_quality)
             if not read.kind:
                 plain += 1
                 split += len(found) > 1
                 continue
-            parts = parts_of(read)
             if not parts:
                 continue
             shortest = min(part.stop - part.start for part in parts)
@@ -234,7 +239,11 @@ def count(path: Path, pairs: list[tuple[Read, Read]], starts_of: dict) -> dict:
             for key in (f"{read.kind}, {size}", f"parts of {(LEAST_PART, *SHORTEST_PARTS)[group]}"):
                 totals[key] = totals.get(key, 0) + 1
                 right[key] = right.get(key, 0) + fine
+    at_0 = sum(quality == 0 for quality in qualities[False])
+    at_20 = sum(quality >= 20 for quality in qualities[True])
     return {
+        "primary_q0": round(100 * at_0 / max(1, len(qualities[False])), 2),
+        "supplementary_q20": round(100 * at_20 / max(1, len(qualities[True])), 2),
         "right": {key: round(100 * right[key] / totals[key], 2) for key in sorted(totals)},
         "reads": {key: totals[key] for key in sorted(totals)},
         "wrong_ppm_q30": round(1e6 * wrong / max(1, sure)),

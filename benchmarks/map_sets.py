@@ -35,12 +35,13 @@ from bwarp.evaluation.agreement import TruthCounts, count_correct
 MAPPERS = ("bwa mem", "minimap2", "bwarp")
 
 #: Options of simulate_genome: GC content, transposons (copies 1 to 25 % diverged), tandem repeats,
-#: duplicated segments (0 to 2 %).
+#: duplicated segments (0 to 2 %). Most repeats of "copies" have two copies.
 GENOMES = {
     "at20": (12_000_000, 0.20, 0.20, 0.10, 0.04),
     "human41": (30_000_000, 0.41, 0.45, 0.04, 0.04),
     "gc65": (8_000_000, 0.65, 0.05, 0.01, 0.02),
     "repetitive": (3_000_000, 0.35, 0.60, 0.10, 0.25),
+    "copies": (6_000_000, 0.41, 0.20, 0.01, 0.30),
 }
 
 #: Genomes with other repeats: like that of an AT-rich parasite, and with one kind of repeat each.

@@ -163,7 +163,14 @@ def breakpoints(lines: Lines) -> Table:
             for line in used
         )
         rows.append((name, f"{sum(weights):,}", *(f"{s / sum(weights):.1f}" for s in shares)))
-    rows.append(("incorrect at Q >= 30, ppm", "", *(line["wrong_ppm_q30"] for line in used)))
+    for name, key in (
+        ("incorrect at Q >= 30, ppm", "wrong_ppm_q30"),
+        ("correct primary records at Q 0, %", "primary_q0"),
+        ("correct supplementary records at Q >= 20, %", "supplementary_q20"),
+    ):
+        # Older lines lack the last two.
+        if any(key in line for line in used):
+            rows.append((name, "", *(line.get(key, "") for line in used)))
     heads = ["reads over", "reads", *(line["mapper"] for line in used)]
     return Table(heads, rows, used, "map_breakpoints.jsonl")
 
