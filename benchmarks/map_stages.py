@@ -19,7 +19,7 @@ from frame.simulated import make_genome, make_index, make_reads
 from frame.stage_clock import StageClock
 
 from bwarp.index.store import load_index
-from bwarp.mapping import extension_cpu, pipeline, split_reads
+from bwarp.mapping import extension_cpu, pipeline, seeding_rounds_cpu, split_reads
 from bwarp.mapping import seeds_cpu as candidates_cpu
 from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import MappingParameters
@@ -44,7 +44,7 @@ STAGES = {
     "candidates: windows": (extension_cpu, "window_sequences"),
     "candidates: with gaps": (extension_cpu, "pair_ends"),
     "scored hits: rank": (extension_cpu, "ranked"),
-    "scored hits: merge rounds": (pipeline, "merge"),
+    "scored hits: merge rounds": (seeding_rounds_cpu, "merge"),
     "mates: rescue": (pipeline, "rescue_candidates"),
     "long gaps": (split_reads, "across_gaps"),
     "primary hits, mapping qualities": (pipeline, "select_paired"),

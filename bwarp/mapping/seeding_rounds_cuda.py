@@ -95,7 +95,7 @@ def prepare(index: FMIndex, threads: int = 1) -> DeviceData:
 def score_reads(
     device: DeviceData, codes: np.ndarray, offsets: np.ndarray, parameters: MappingParameters
 ) -> ScoredReads:
-    """Return scored hits of reads, the same as `bwarp.mapping.pipeline.score_chunk`."""
+    """Return scored hits of reads, the same as `seeding_rounds_cpu.score_reads`."""
     reads = both_strands(codes, offsets)
     n_reads = reads.n_reads
     found = find_candidates(
