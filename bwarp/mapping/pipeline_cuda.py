@@ -56,7 +56,6 @@ from bwarp.mapping.plain_reads_cuda import (
     NO_RECORDS,
     PlainReads,
     are_plain,
-    can_finish,
     finish_reads,
     hits_of_marked,
     marked_reads,
@@ -168,8 +167,11 @@ class _Run:
     def __init__(self, engine: GpuMapEngine, encoder: Encoder | None):
         self._engine, self._encoder = engine, encoder
         form = None if encoder is None else encoder.form
-        self._gpu_finishes = form is not None and can_finish(engine.parameters)
-        scorers = [_Scorer(device, engine.parameters, form) for device in engine.devices]
+        self._gpu_finishes = form is not None
+        self._with_comments = self._gpu_finishes and form.tags is not None
+        scorers = [
+            _Scorer(device, engine.parameters, form, engine.threads) for device in engine.devices
+        ]
         self._scorers = LeastBusy(scorers)
         self._most_at_once = min(scorer.chunks_a_group for scorer in scorers)
         if self._gpu_finishes:
@@ -220,24 +222,25 @@ class _Run:
     def _finish_group(self, group: list[ReadChunk]) -> list[EncodedChunk]:
         """Return the records of a group that the GPU finishes, but for some reads."""
         encoded = []
-        for run in _runs(group):
-            if are_plain(run[0]):
+        for run, is_plain in self._runs(group):
+            if is_plain:
                 with self._scorers.lent() as scorer:
                     encoded += scorer.finish(run, self._insert, self._finish_parts)
             else:
                 encoded += self._finish_parts(self._score(run, lambda: True))
         return encoded
 
-
-def _runs(chunks: list[ReadChunk]) -> Iterator[list[ReadChunk]]:
-    """Yield runs of chunks that the GPU finishes together, or that the host finishes."""
-    run = []
-    for chunk in chunks:
-        if run and not (go_together(run[-1], chunk) and are_plain(run[-1]) == are_plain(chunk)):
-            yield run
-            run = []
-        run.append(chunk)
-    yield run
+    def _runs(self, chunks: list[ReadChunk]) -> Iterator[tuple[list[ReadChunk], bool]]:
+        """Yield runs of chunks that are finished together, and whether the GPU finishes them."""
+        run, is_plain = [], False
+        for chunk in chunks:
+            chunk_is_plain = are_plain(chunk, self._with_comments)
+            if run and not (go_together(run[-1], chunk) and is_plain == chunk_is_plain):
+                yield run, is_plain
+                run = []
+            run.append(chunk)
+            is_plain = chunk_is_plain
+        yield run, is_plain
 
 
 def _until(ended: threading.Event, chunks: Iterable[ReadChunk]) -> Iterator[ReadChunk]:
@@ -259,8 +262,15 @@ class _Scorer:
     finishes plain reads.
     """
 
-    def __init__(self, device: DeviceData, parameters: MappingParameters, form: RecordForm | None):
+    def __init__(
+        self,
+        device: DeviceData,
+        parameters: MappingParameters,
+        form: RecordForm | None,
+        threads: int,
+    ):
         self._device, self._parameters, self._form = device, parameters, form
+        self._threads = threads
         #: Created on this GPU when it finishes the first reads.
         self._constants: RecordConstants | None = None
         self._turn = threading.Lock()
@@ -359,18 +369,30 @@ class _Scorer:
         with self._pinned_reads.lent() as pinned_reads, self._pinned_hits.lent() as pinned_hits:
             with span("join chunks"):
                 codes, qualities = pinned_reads.arrays(_room_for(parts, size), [np.uint8] * 2)
-                chunk = joined_chunks(parts, codes[:size], qualities[:size])
+                arrays = codes[:size], qualities[:size]
+                chunk = joined_chunks(parts, *arrays, with_comments=self._form.tags is not None)
+            tags = self._tags(chunk)
             with self._on_gpu():
                 scored = score_reads(self._device, chunk.codes, chunk.offsets, parameters)
                 if chunk.ends == 2:
                     hits = add_mates(self._device, scored, insert, self._parameters)
                     scored = replace(scored, hits=hits)
-                texts = texts_of(chunk)
+                texts = texts_of(chunk, tags)
                 plain = finish_reads(self._device, scored, texts, insert, chunk, self._parameters)
                 hits, unlocated = hits_of_marked(plain, pinned_hits)
             if not plain.marks.any():
                 return plain, chunk.offsets, None
             return plain, chunk.offsets, marked_reads(chunk, hits, unlocated, plain.marks)
+
+    @on_timeline("convert comments")
+    def _tags(self, chunk: ReadChunk) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the further tags of a chunk's reads, and their offsets, if there are any."""
+        if self._form.tags is None:
+            return None
+        parts = chunk_parts(chunk, FEW_READS)
+        found = list(in_order(self._form.tags, parts, min(self._threads, MOST_FINISHED)))
+        sizes = np.concatenate([np.diff(offsets) for _, offsets in found])
+        return np.concatenate([tags for tags, _ in found]), np.concatenate([[0], np.cumsum(sizes)])
 
     @contextmanager
     def _on_gpu(self) -> Iterator[None]:

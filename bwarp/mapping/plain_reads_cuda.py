@@ -4,8 +4,9 @@
               '-> hits of marked reads -> finish_chunk on the host -> records -'
 
 A read and its mate are marked if they may need more work than the GPU does: the best hit clips
-bases that may lie across a long gap or elsewhere. Marked reads are few; the host finishes them as
-it does all reads without a GPU (`bwarp.mapping.pipeline.finish_chunk`).
+bases that may lie across a long gap or elsewhere, a hit is on an ALT contig, another hit may get a
+record, or there is no mate. Marked reads are few; the host finishes them as it does all reads
+without a GPU (`bwarp.mapping.pipeline.finish_chunk`).
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from bwarp.mapping.final_alignments_cuda import (
     align_hits,
     mark_clipped,
 )
+from bwarp.mapping.further_records_cuda import mark_further_records
 from bwarp.mapping.insert_size import InsertSize
 from bwarp.mapping.parameters import MappingParameters
 from bwarp.mapping.pipeline import EncodedChunk, ScoredChunk
@@ -47,7 +49,8 @@ from bwarp.records.statistics_cuda import count_plain
 from bwarp.runtime.threads import joined_stretches
 from bwarp.runtime.timeline import on_timeline
 
-#: The host handles all reads longer than this: the records of a group must be less than 4 GB.
+#: The host handles all chunks with longer reads, or more letters of comments per read: the records
+#: of a group must be less than 4 GB.
 MOST_BASES = 500
 
 NO_RECORDS = HostRecords(
@@ -82,14 +85,13 @@ class PlainReads:
     marks_there: object
 
 
-def can_finish(parameters: MappingParameters) -> bool:
-    """Return whether the GPU can finish reads mapped with these parameters."""
-    return not (parameters.alt or parameters.hic or parameters.secondary_records)
-
-
-def are_plain(chunk: ReadChunk) -> bool:
-    """Return whether the GPU may finish reads of a chunk."""
-    return chunk.orphans is None and int(np.diff(chunk.offsets).max(initial=0)) <= MOST_BASES
+def are_plain(chunk: ReadChunk, with_comments: bool) -> bool:
+    """Return whether the GPU may finish reads of a chunk, with or without their comments."""
+    if int(np.diff(chunk.offsets).max(initial=0)) > MOST_BASES:
+        return False
+    if with_comments and np.diff(chunk.comments).sum() > MOST_BASES * chunk.n_reads:
+        return False
+    return 2 * chunk.n_orphans <= chunk.n_templates
 
 
 @on_timeline("select and align on the GPU")
@@ -116,21 +118,32 @@ def finish_reads(
     lower_tandem_repeats(genome, reads, hits, primary, parameters)
     alignments = align_hits(genome, reads, hits, primary.hits, reads.numbers, parameters)
     mark_clipped(reads, hits, primary, alignments, parameters, marks_there)
+    mark_further_records(genome, reads, hits, primary, parameters, marks_there)
     marks = marks_there.copy_to_host()
     if ends == 2:
-        marks = np.repeat(marks[::2] | marks[1::2], 2)
+        marks = marks[::2] | marks[1::2]
+        if chunk.orphans is not None:
+            marks |= chunk.orphans
+        marks = np.repeat(marks, 2)
         marks_there.copy_to_device(marks)
+    if parameters.secondary_records:
+        # Secondary hits get records instead of XA.
+        parameters = replace(parameters, most_secondary=0)
     offsets, rows, reads_of_rows = secondary_rows(reads, hits, primary, marks_there, parameters)
     others = align_hits(genome, reads, hits, rows, reads_of_rows, parameters)
     secondary = SecondaryOfReads(offsets, others)
     return PlainReads(scored, texts, primary, alignments, secondary, marks, marks_there)
 
 
-def texts_of(chunk: ReadChunk) -> ReadTexts:
-    """Copy the names and qualities of a chunk of `joined_chunks` to the GPU."""
-    offsets = np.append(chunk.names[:, 0], chunk.text.size)
+def texts_of(chunk: ReadChunk, tags: tuple[np.ndarray, np.ndarray] | None) -> ReadTexts:
+    """Copy the names and qualities of a chunk of `joined_chunks`, and further tags, to the GPU."""
+    offsets = np.append(chunk.names[:, 0], chunk.names[-1:, 1].sum())
     qualities = chunk.codes[:0] if chunk.qualities is None else chunk.qualities
-    return ReadTexts(array_on_gpu(chunk.text), cuda.to_device(offsets), array_on_gpu(qualities))
+    further, tag_offsets = tags or (np.empty(0, np.uint8), np.empty(0, np.int64))
+    return ReadTexts(
+        array_on_gpu(chunk.text[: offsets[-1]]), cuda.to_device(offsets), array_on_gpu(qualities),
+        array_on_gpu(further), array_on_gpu(tag_offsets),
+    )  # fmt: skip
 
 
 def hits_of_marked(plain: PlainReads, pinned: PinnedBuffer) -> tuple[ScoredHits, np.ndarray]:
@@ -148,8 +161,6 @@ def marked_reads(
 
     Parameters
     ----------
-    chunk : ReadChunk
-        A chunk without comments.
     hits : ScoredHits
         Hits of the marked reads only, with the reads' numbers in the chunk.
     unlocated : ndarray, shape=(n_reads,), dtype=int32
@@ -164,6 +175,8 @@ def marked_reads(
         offsets=offsets,
         qualities=None if qualities is None else joined_stretches(qualities, starts, offsets),
         names=chunk.names[templates],
+        comments=None if chunk.comments is None else chunk.comments[reads],
+        orphans=None if chunk.orphans is None else chunk.orphans[templates],
         templates=templates + chunk.first_template,
     )
     numbers = np.cumsum(marks, dtype=np.int32) - np.int32(1)

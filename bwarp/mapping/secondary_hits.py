@@ -216,6 +216,12 @@ def scores_nearly_as_much(score, primary_score, share):
     return score >= share * primary_score
 
 
+@compiled(inline="always")
+def is_recorded(score, record_score):
+    """Return whether the score of a secondary hit suffices for `--all`; both engines use it."""
+    return 2 * score >= record_score
+
+
 @compiled
 def _find_secondary(hits, lengths, selected, reads, most, share, rows):
     n = 0
@@ -259,7 +265,7 @@ def _find_recorded(hits, lengths, selected, split_reads, split_hits, reads, leas
                 other = selected[read] if at < begin else split_hits[at]
                 recorded = recorded or other == i
                 rivals = same_bases(span, read_span(hits, other, length))
-                found = found or (rivals and 2 * hits.scores[i] >= hits.scores[other])
+                found = found or (rivals and is_recorded(hits.scores[i], hits.scores[other]))
             if found and not recorded:
                 rows[n] = i
                 n += 1

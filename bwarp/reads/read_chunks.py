@@ -674,15 +674,39 @@ def go_together(one: ReadChunk, following: ReadChunk) -> bool:
     )
 
 
+def comment_text(chunk: ReadChunk) -> tuple[np.ndarray, np.ndarray]:
+    """Return the comments of a chunk's reads one after another, uint8, and where each starts."""
+    offsets = np.concatenate([[0], np.cumsum(chunk.comments[:, 1] - chunk.comments[:, 0])])
+    text = np.empty(offsets[-1], np.uint8)
+    second = chunk.text if chunk.mate_text is None else chunk.mate_text
+    _take_comments(chunk.text, second, chunk.ends, chunk.comments, offsets, text)
+    return text, offsets
+
+
+@compiled
+def _take_comments(text, mate_text, ends, spans, offsets, out):
+    for read in range(len(spans)):
+        source = mate_text if ends == 2 and read % 2 else text
+        # LLVM vectorises the copy only for unsigned indices.
+        to, begin = np.uint64(offsets[read]), np.uint64(spans[read, 0])
+        for i in range(np.uint64(spans[read, 1] - spans[read, 0])):
+            out[to + i] = source[begin + i]
+
+
 def joined_chunks(
-    chunks: Sequence[ReadChunk], codes: np.ndarray, qualities: np.ndarray
+    chunks: Sequence[ReadChunk],
+    codes: np.ndarray,
+    qualities: np.ndarray,
+    with_comments: bool = False,
 ) -> ReadChunk:
-    """Join consecutive chunks (`go_together`) into one, without comments.
+    """Join consecutive chunks (`go_together`) into one, whose text begins with the names.
 
     Parameters
     ----------
     codes, qualities : ndarray, dtype=uint8
         Memory for the codes and qualities.
+    with_comments : bool
+        Keep the comments, after the names.
     """
     np.concatenate([chunk.codes for chunk in chunks], out=codes)
     has_qualities = chunks[0].qualities is not None
@@ -696,6 +720,20 @@ def joined_chunks(
         own = ends[first : first + chunk.n_templates + 1]
         texts.append(joined_stretches(chunk.text, chunk.names[:, 0], own - own[0]))
         first += chunk.n_templates
+    comments = orphans = None
+    if with_comments:
+        parts = [comment_text(chunk) for chunk in chunks]
+        texts += [text for text, _ in parts]
+        sizes = np.concatenate([np.diff(offsets) for _, offsets in parts])
+        starts = np.concatenate([[0], np.cumsum(sizes)]) + ends[-1]
+        comments = np.column_stack([starts[:-1], starts[1:]])
+    if any(chunk.orphans is not None for chunk in chunks):
+        orphans = np.concatenate(
+            [
+                np.zeros(chunk.n_templates, bool) if chunk.orphans is None else chunk.orphans
+                for chunk in chunks
+            ]
+        )
     return replace(
         chunks[0],
         codes=codes,
@@ -703,6 +741,7 @@ def joined_chunks(
         qualities=qualities if has_qualities else None,
         text=np.concatenate(texts),
         names=np.column_stack([ends[:-1], ends[1:]]),
-        comments=None,
+        comments=comments,
         mate_text=None,
+        orphans=orphans,
     )

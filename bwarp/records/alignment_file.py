@@ -34,7 +34,7 @@ from bwarp.records.alignment_records import (
     selected_rows,
 )
 from bwarp.records.bam_records_cpu import bam_records, quality_sums, sam_header, sam_records
-from bwarp.records.comment_tags import ReadTags, comment_tags
+from bwarp.records.comment_tags import comment_tags
 from bwarp.records.output_options import (
     AlignmentOutput,
     RecordForm,
@@ -170,17 +170,17 @@ def _bam_or_sorted(
 ) -> Iterator[RecordWriter]:
     """Write BAM, or any sorted format."""
     header = bam_header(text, reference)
-    names = Names.of(reference.names)
+    names, tags = Names.of(reference.names), _tags(output, is_binary=True)
 
     def encode(chunk, both, records) -> list[Records]:
         reads, group = ReadArrays.of(chunk, both), output.read_group_id
-        further = tags.binary if (tags := _comments(output, chunk)) else None
+        further = None if tags is None else tags(chunk)
         sums = quality_sums(chunk) if output.mark_duplicates else None
         return bam_records(mapped_tables(genome, names, reads, records, group, further, sums))
 
     stay_there, form = stays_on_gpu(output), None
     if may_write_on_gpu(output):
-        form = RecordForm(names, output.read_group_id, output.mark_duplicates, stay_there)
+        form = RecordForm(names, output.read_group_id, output.mark_duplicates, stay_there, tags)
     if not stay_there:
         output.compression.begin(WHILE_MAPPING)
     with private_folder(output.path) as folder, ThreadPoolExecutor(1) as background:
@@ -252,14 +252,22 @@ def _is_paf(output: AlignmentOutput) -> bool:
 
 def _text_tables(output, genome, names, chunk, both, records) -> RecordTables:
     reads, group = ReadArrays.of(chunk, both), output.read_group_id
-    further = tags.text if (tags := _comments(output, chunk)) else None
+    further = tags(chunk) if (tags := _tags(output, is_binary=False)) else None
     return mapped_tables(genome, names, reads, records, group, further)
 
 
-def _comments(output: AlignmentOutput, chunk: ReadChunk) -> ReadTags | None:
+def _tags(
+    output: AlignmentOutput, is_binary: bool
+) -> Callable[[ReadChunk], tuple[np.ndarray, np.ndarray]] | None:
+    """Return the function that converts comments of reads to tags of records, if requested."""
     if not output.comments:
         return None
-    return comment_tags(chunk, bool(output.read_group_id), _is_paf(output))
+
+    def tags(chunk: ReadChunk) -> tuple[np.ndarray, np.ndarray]:
+        found = comment_tags(chunk, bool(output.read_group_id), _is_paf(output))
+        return found.binary if is_binary else found.text
+
+    return tags
 
 
 def bam_header(text: bytes, reference: Reference) -> BamHeader:

@@ -95,7 +95,7 @@ class RecordConstants(NamedTuple):
 
 
 class ReadTexts(NamedTuple):
-    """The names and qualities of reads, on the GPU.
+    """The names, qualities and further tags of reads, on the GPU.
 
     Attributes
     ----------
@@ -104,11 +104,17 @@ class ReadTexts(NamedTuple):
     name_offsets : device array, shape=(n_templates + 1,), dtype=int64
     qualities : device array, dtype=uint8
         As in FASTQ, at the offsets of the bases; empty for none.
+    tags : device array, dtype=uint8
+        Further tags in the form of the records.
+    tag_offsets : device array, shape=(n_reads + 1,), dtype=int64
+        Start of the tags of each read, and the end of the last; empty for none.
     """
 
     names: uint8[::1]
     name_offsets: int64[::1]
     qualities: uint8[::1]
+    tags: uint8[::1]
+    tag_offsets: int64[::1]
 
 
 class ReadTables(NamedTuple):
@@ -120,6 +126,8 @@ class ReadTables(NamedTuple):
     names: uint8[::1]
     name_offsets: int64[::1]
     qualities: uint8[::1]
+    tags: uint8[::1]
+    tag_offsets: int64[::1]
     hits: int32[::1]
     mapping_qualities: uint8[::1]
     suboptimal: int32[::1]
@@ -362,6 +370,7 @@ def reference_span(cigar, first, last):
 #     ms          from the mate's qualities, if asked
 #     RG          the same for all
 #     XA          from further alignments of the read
+#     others      from the comments of FASTQ
 #
 # Writing into an empty array computes the length.
 
@@ -436,6 +445,9 @@ def put_tags(out, at, plain, read, n_edits):
         for row in range(first, last):
             at = _put_secondary(out, at, constants, tables, others.alignments, row, read, length)
         at = put_byte(out, at, 0)
+    if tables.tag_offsets.size > 0:
+        begin, end = tables.tag_offsets[read], tables.tag_offsets[read + 1]
+        at = put_bytes(out, at, tables.tags, begin, end)
     return at
 
 

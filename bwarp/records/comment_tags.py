@@ -36,7 +36,7 @@ from bwarp.bam.fields import (
 )
 from bwarp.bam.fields import tag as tag_number
 from bwarp.errors import InputError, UsageError
-from bwarp.reads.read_chunks import ReadChunk
+from bwarp.reads.read_chunks import ReadChunk, comment_text
 from bwarp.reads.read_files import ReadFiles
 from bwarp.reads.record_files import holds_records, read_groups
 from bwarp.reads.stored_reads import read_groups_in
@@ -82,19 +82,15 @@ def comment_tags(chunk: ReadChunk, has_group: bool, is_paf: bool = False) -> Rea
         If a comment is anything else, or holds a tag that records have anyway, including the
         read group if the run has one.
     """
-    lengths = chunk.comments[:, 1] - chunk.comments[:, 0]
-    text_offsets = np.concatenate([[0], np.cumsum(lengths)])
-    text = np.empty(text_offsets[-1], np.uint8)
-    second = chunk.text if chunk.mate_text is None else chunk.mate_text
-    _take(chunk.text, second, chunk.ends, chunk.comments, text_offsets, text)
+    text, text_offsets = comment_text(chunk)
     ours = np.array(_OF_PAF if is_paf else (*_OURS, RG) if has_group else _OURS)
     # A tag takes at least four bytes of text, and at most one more here: the end of a text.
     binary = np.empty(2 * text.size, np.uint8)
-    offsets = np.zeros(lengths.size + 1, np.int64)
+    offsets = np.zeros(text_offsets.size, np.int64)
     read, problem = _convert(text, text_offsets, ours, binary, offsets)
     if problem == _RARE_KIND:
         parts = []
-        for read in range(lengths.size):
+        for read in range(chunk.n_reads):
             comment = text[text_offsets[read] : text_offsets[read + 1]].tobytes()
             parts.append(_slowly(comment, ours, binary))
             if isinstance(parts[-1], int):
@@ -152,14 +148,6 @@ def _slowly(comment: bytes, ours: np.ndarray, room: np.ndarray) -> bytes | int:
         if tag_number(found[1].decode()) in ours:
             return _OURS_ALREADY
     return b"".join(parts)
-
-
-@compiled
-def _take(text, mate_text, ends, spans, offsets, out):
-    for read in range(len(spans)):
-        source = mate_text if ends == 2 and read % 2 else text
-        for i in range(spans[read, 1] - spans[read, 0]):
-            out[offsets[read] + i] = source[spans[read, 0] + i]
 
 
 @compiled

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -40,12 +40,16 @@ class RecordForm(NamedTuple):
         Whether records have the quality sum of the mate (ms).
     stay_there : bool
         Whether the records stay on the GPU, where they are sorted.
+    tags : function of ReadChunk, or None
+        Returns further tags of each read in the form of the records, uint8, and their offsets;
+        None if there are none.
     """
 
     contigs: Names
     group: bytes
     mate_scores: bool
     stay_there: bool
+    tags: Callable[[ReadChunk], tuple[np.ndarray, np.ndarray]] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,7 @@ def may_write_on_gpu(output: AlignmentOutput) -> bool:
     Sorted SAM and CRAM are converted from BAM records.
     """
     return (output.sort or output.path.endswith(".bam")) and not (
-        output.comments or output.eqx or output.regions_file is not None
+        output.eqx or output.regions_file is not None
     )
 
 

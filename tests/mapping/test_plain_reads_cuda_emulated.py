@@ -25,6 +25,7 @@ from bwarp.mapping.parameters import ALL, END_TO_END
 from bwarp.mapping.pipeline import EncodedChunk, Encoder, chunk_records
 from bwarp.records.alignment_records import ReadArrays, mapped_tables
 from bwarp.records.bam_records_cpu import bam_records, quality_sums
+from bwarp.records.comment_tags import comment_tags
 from bwarp.records.output_options import RecordForm
 from bwarp.records.statistics import add_counts, counts_of, empty_statistics
 from tests.helpers.gpu.emulated_mapping import pretend
@@ -32,27 +33,47 @@ from tests.mapping.test_pipeline_cuda_emulated import CudaAPIError, attempt_here
 
 
 def named(chunks, rng):
-    """Return the chunks with names and qualities."""
+    """Return the chunks with names, qualities and comments; those of mates have another text."""
     for chunk in chunks:
         text = rng.integers(65, 91, 9 * chunk.n_templates).astype(np.uint8)
         starts = 9 * np.arange(chunk.n_templates)
         lengths = rng.integers(1, 10, chunk.n_templates)
         qualities = rng.integers(33, 74, chunk.codes.size).astype(np.uint8)
         names = np.column_stack([starts, starts + lengths])
-        yield replace(chunk, text=text, names=names, qualities=qualities)
+        tags = [b"BC:Z:ACGT"[:size] + b"\tXI:i:7" for size in rng.integers(5, 10, chunk.n_reads)]
+        comments = [b"" if rng.random() < 0.3 else tag for tag in tags]
+        ends = np.cumsum([len(comment) for comment in comments])
+        spans = np.column_stack([ends - [len(comment) for comment in comments], ends])
+        comment_text = np.frombuffer(b"".join(comments), np.uint8)
+        spans[0::2] += text.size
+        if chunk.ends == 1:
+            spans[1::2] += text.size
+        yield replace(
+            chunk,
+            text=np.concatenate([text, comment_text]),
+            names=names,
+            qualities=qualities,
+            comments=spans,
+            mate_text=comment_text if chunk.ends == 2 else None,
+        )
 
 
-def encode(genome, names, mate_scores, done) -> EncodedChunk:
+def encode(genome, form, done) -> EncodedChunk:
     records = chunk_records(genome, done)
     reads = ReadArrays.of(done.chunk, done.both)
-    sums = quality_sums(done.chunk) if mate_scores else None
-    tables = mapped_tables(genome, names, reads, records, b"group", quality_sums=sums)
+    sums = quality_sums(done.chunk) if form.mate_scores else None
+    further = form.tags(done.chunk) if form.tags else None
+    tables = mapped_tables(genome, form.contigs, reads, records, form.group, further, sums)
     return EncodedChunk(bam_records(tables), counts_of(done, genome), records.reads)
 
 
-def encoder_of(genome, names, mate_scores=False) -> Encoder:
-    form = RecordForm(names, b"group", mate_scores, stay_there=False)
-    return Encoder(partial(encode, genome, names, mate_scores), form)
+def binary_tags(chunk):
+    return comment_tags(chunk, has_group=True).binary
+
+
+def encoder_of(genome, names, mate_scores=False, tags=None) -> Encoder:
+    form = RecordForm(names, b"group", mate_scores, stay_there=False, tags=tags)
+    return Encoder(partial(encode, genome, form), form)
 
 
 def written(encoded) -> tuple[bytes, list, dict]:
@@ -66,6 +87,19 @@ def written(encoded) -> tuple[bytes, list, dict]:
             keys += part.keys.tolist()
     counts["depths"] = counts["depths"].tolist()
     return data, keys, counts
+
+
+def recorded_marks(monkeypatch) -> list[int]:
+    """Record whether the GPU leaves each read that it is given to the host."""
+    marked, finish_reads = [], pipeline_cuda.finish_reads
+
+    def finish(*found):
+        plain = finish_reads(*found)
+        marked.extend(plain.marks.tolist())
+        return plain
+
+    monkeypatch.setattr(pipeline_cuda, "finish_reads", finish)
+    return marked
 
 
 @pytest.fixture
@@ -87,19 +121,11 @@ def test_records_and_counts_are_those_of_the_cpu(
 ):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    encoder = encoder_of(genome, names, mate_scores)
+    encoder = encoder_of(genome, names, mate_scores, binary_tags if threads == 3 else None)
     make = lambda: named(chunks_of(reads, ends, 5), np.random.default_rng(1))  # noqa: E731
     expected = written(load(index, PARAMETERS).map(make(), encoder))
     pretend(monkeypatch, gpus)
-    marked = []
-    finish_reads = pipeline_cuda.finish_reads
-
-    def finish(*found):
-        plain = finish_reads(*found)
-        marked.extend(plain.marks.tolist())
-        return plain
-
-    monkeypatch.setattr(pipeline_cuda, "finish_reads", finish)
+    marked = recorded_marks(monkeypatch)
     monkeypatch.setattr(pipeline_cuda, "FEW_MARKED", 2)
     got = load(index, PARAMETERS, "cuda", threads, gpus).map(make(), encoder)
     assert written(got) == expected
@@ -146,8 +172,11 @@ def with_orphans(chunks):
             offsets = chunk.offsets.copy()
             offsets[4:] -= read[1] - read[0]
             kept = np.r_[: read[0], read[1] : chunk.codes.size]
+            comments = chunk.comments.copy()
+            comments[3] = 0
             chunk = replace(
                 chunk,
+                comments=comments,
                 orphans=orphans,
                 offsets=offsets,
                 codes=chunk.codes[kept],
@@ -166,12 +195,15 @@ def with_orphans(chunks):
         (None, replace(PARAMETERS, mode=END_TO_END)),
         (None, replace(PARAMETERS, hic=True)),
         (None, replace(PARAMETERS, secondary_records=ALL)),
+        (None, replace(PARAMETERS, secondary_records=1)),
+        (None, replace(PARAMETERS, alt=(1,))),
+        ("orphans", replace(PARAMETERS, alt=(2,), secondary_records=ALL)),
     ],
 )
 def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    encoder = encoder_of(genome, names)
+    encoder = encoder_of(genome, names, tags=binary_tags)
 
     def make():
         chunks = list(named(chunks_of(reads, 2, 4), np.random.default_rng(1)))
@@ -190,5 +222,8 @@ def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
 
     expected = written(load(index, parameters).map(make(), encoder))
     pretend(monkeypatch)
+    marked = recorded_marks(monkeypatch)
     got = load(index, parameters, "cuda", 2).map(make(), encoder)
     assert written(got) == expected
+    assert len(marked) == len(reads)
+    assert sum(marked) < len(reads)

@@ -60,17 +60,26 @@ def by_read(secondary, n_reads: int, is_plain) -> SecondaryOfReads:
     return SecondaryOfReads(cuda.to_device(offsets.astype(np.uint32)), on_gpu(taken))
 
 
+def random_tags(rng, n_reads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return bytes that stand for further tags, none for some reads."""
+    sizes = rng.integers(0, 12, n_reads) * rng.integers(0, 2, n_reads)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return rng.integers(0, 256, offsets[-1]).astype(np.uint8), offsets
+
+
 @pytest.mark.parametrize(
-    ("ends", "has_qualities", "group", "mate_scores"),
+    ("ends", "has_qualities", "group", "mate_scores", "has_tags"),
     [
-        (2, True, b"a group", False),
-        (2, True, b"a group", True),
-        (2, False, b"", True),
-        (1, False, b"", False),
-        (1, True, b"1", True),
+        (2, True, b"a group", False, True),
+        (2, True, b"a group", True, False),
+        (2, False, b"", True, True),
+        (1, False, b"", False, True),
+        (1, True, b"1", True, False),
     ],
 )
-def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group, mate_scores):
+def test_records_are_those_of_the_cpu(
+    monkeypatch, ends, has_qualities, group, mate_scores, has_tags
+):
     rng = np.random.default_rng(20 * ends + has_qualities)
     genome, names = random_genome(rng)
     chunk = random_chunk(rng, 40 // ends, ends, has_qualities)
@@ -86,7 +95,8 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group, m
     records = alignment_records(genome.contig_starts, chunk, alignments)
     reads = ReadArrays.of(chunk, both)
     sums = quality_sums(chunk) if mate_scores else None
-    tables = mapped_tables(genome, names, reads, records, group, quality_sums=sums)
+    further = random_tags(rng, chunk.n_reads) if has_tags else None
+    tables = mapped_tables(genome, names, reads, records, group, further, sums)
     [expected] = bam_records(tables)
     has_scores = any(name in expected.data.tobytes() for name in (b"msC", b"msS"))
     assert has_scores == (mate_scores and ends == 2)
@@ -115,6 +125,7 @@ def test_records_are_those_of_the_cpu(monkeypatch, ends, has_qualities, group, m
         array_on_gpu(joined_stretches(chunk.text, chunk.names[:, 0], name_offsets)),
         cuda.to_device(name_offsets),
         array_on_gpu(qualities),
+        *map(array_on_gpu, further or (np.empty(0, np.uint8), np.empty(0, np.int64))),
     )
     hits = np.where(mapped.positions < 0, -1, 0).astype(np.int32)
     selected = (hits, primary.qualities, primary.suboptimal, primary.proper.view(np.uint8))
