@@ -154,7 +154,7 @@ def one_turn(work: Path, options, reference, header, tables) -> dict:
 
     def sam():
         return None, sum(
-            part.size for table in tables for part in sam_records(table, options.threads)
+            part.data.size for table in tables for part in sam_records(table, options.threads)
         )
 
     def encode():

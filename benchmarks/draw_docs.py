@@ -7,6 +7,7 @@
 
 A table is between <!-- table NAME: begin --> and <!-- table NAME: end -->. "older" marks a figure
 that was measured before the last change to its code when the table was drawn; --check ignores it.
+A table is empty while it has no results.
 README.md shows the figures in FRONT_PAGE, and the accuracy of mapping.
 """
 
@@ -77,7 +78,7 @@ def drawn(lines: Lines) -> dict[str, str]:
         found[f"docs/accuracy-{name}.svg"] = svg
     for page in PAGES:
         text = (CHECKOUT / page).read_text()
-        found[page] = MARKED.sub(lambda m: m[1] + tables.pop(m["name"]) + m[3], text)
+        found[page] = MARKED.sub(lambda m: m[1] + tables.pop(m["name"], "") + m[3], text)
     if tables:
         sys.exit(f"no page has a place for the table {', '.join(tables)}")
     return found

@@ -259,6 +259,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     from bwarp.records.alignment_records import ReadArrays, mapped_tables
     from bwarp.records.bam_records_cpu import bam_records
     from bwarp.records.bam_records_cuda import record_constants, record_numbers
+    from bwarp.records.output_options import RecordForm
     from bwarp.runtime.backend import choose_backend
 
     choose_backend("cuda")
@@ -270,6 +271,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
     pinned, pinned_hits = PinnedBuffer(), PinnedBuffer()
     parameters, names = MappingParameters(), Names.of(reference.names)
     constants = record_constants(device.genome, names, b"")
+    form = RecordForm(names, b"", mate_scores=False, stay_there=True)
     preparing = {name: round(value, 3) for name, value in step.seconds.items()}
 
     def on_host(scored: pipeline.ScoredChunk) -> pipeline.EncodedChunk:
@@ -318,7 +320,7 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 texts = step("names and qualities there", plain_reads_cuda.texts_of, chunk)
                 plain = step(
                     "select and align", plain_reads_cuda.finish_reads, device, scored, texts,
-                    insert, chunk, parameters,
+                    insert, chunk, parameters, form,
                 )  # fmt: skip
                 found = step(
                     "hits of marked reads to the host", plain_reads_cuda.hits_of_marked, plain,
@@ -328,10 +330,10 @@ def profile(folder: Path, n_chunks: int, threads: int) -> list[dict]:
                 encoded = step("marked reads, one thread", on_host, marked)
                 reads = np.flatnonzero(plain.marks)
                 by_host = plain_reads_cuda.records_of_host([encoded], [marked], reads)
-                numbers = record_numbers(by_host, plain.marks)
+                numbers = record_numbers(by_host, plain.skipped)
                 step(
                     "write records", plain_reads_cuda.write_records, device, constants, plain,
-                    by_host, numbers, 2, False,
+                    by_host, numbers, 2, form,
                 )  # fmt: skip
                 n_reads += chunk.n_reads
                 n_hits += hits.count

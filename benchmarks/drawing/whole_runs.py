@@ -1,4 +1,4 @@
-"""Whole runs of mappers, from FASTQ to SAM or BAM: seconds, memory, price, and scaling."""
+"""Whole runs of mappers, from FASTQ to SAM or BAM: seconds, memory, price, scaling, options."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -7,7 +7,15 @@ from drawing.figures import Lines, machine_of
 from drawing.speed_tables import table
 from drawing.tables import Table
 
-__all__ = ["TABLES", "WholeRun", "price_of", "scaling", "whole_run_rows", "whole_runs"]
+__all__ = [
+    "TABLES",
+    "WholeRun",
+    "options_of_mapping",
+    "price_of",
+    "scaling",
+    "whole_run_rows",
+    "whole_runs",
+]
 
 
 class WholeRun(NamedTuple):
@@ -90,4 +98,33 @@ def scaling(lines: Lines) -> Table:
     return table(["by", "reads", "threads", "genome", *mappers], results, rows())
 
 
-TABLES = {"scaling": scaling}
+def options_of_mapping(lines: Lines) -> Table:
+    """Draw a row per option of map_options.py: the seconds of each engine, and how many times those
+    of the run without the option they are."""
+    results = "map_options.jsonl"
+    # Later lines replace earlier ones.
+    latest = {(line["option"], machine_of(line)): line for line in lines(results)}
+    machines = list(dict.fromkeys(machine for _, machine in latest))
+
+    def cell(line: dict | None) -> str:
+        if line is None:
+            return ""
+        without = line["seconds_without"]
+        times = f", {line['seconds'] / without:.2f} x" if without else ""
+        return f"{line['seconds']:.2f}{times}"
+
+    def rows():
+        for option in dict.fromkeys(option for option, _ in latest):
+            found = [latest.get((option, machine)) for machine in machines]
+            there = [line for line in found if line is not None]
+            yield (option, there[0]["beside"] or "", *map(cell, found)), there
+
+    reads = [next(line for (_, on), line in latest.items() if on == one) for one in machines]
+    heads = [
+        f"{machine}: seconds, {line['reads']:,} reads"
+        for machine, line in zip(machines, reads, strict=True)
+    ]
+    return table(["run", "beside", *heads], results, rows())
+
+
+TABLES = {"scaling": scaling, "options of mapping": options_of_mapping}

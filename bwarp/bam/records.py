@@ -14,16 +14,16 @@ from bwarp.runtime.compiled_code import compiled
 
 @dataclass(frozen=True)
 class Records:
-    """Some BAM records.
+    """Some BAM records, or records as lines of text.
 
     Attributes
     ----------
     data : ndarray, dtype=uint8
-        Whole records, each beginning with its size.
+        Whole records; those of BAM begin with their size.
     starts : ndarray, shape=(n + 1,), dtype=int64
         Start of each record, and the end of the last.
     keys : ndarray, shape=(n,), dtype=uint64
-        Sort keys (see `bwarp.bam.sort_keys`).
+        Sort keys (see `bwarp.bam.sort_keys`); 0 for text, which is not sorted.
     """
 
     data: np.ndarray
@@ -33,6 +33,11 @@ class Records:
     @property
     def count(self) -> int:
         return len(self.keys)
+
+
+def unsorted_lines(text: np.ndarray, starts: np.ndarray) -> Records:
+    """Return lines of text as records."""
+    return Records(text, starts, np.zeros(starts.size - 1, np.uint64))
 
 
 # With unsigned indexes, LLVM merges the byte stores below into one.

@@ -431,13 +431,13 @@ def records_from_gpu(records: DeviceRecords) -> DeviceRecords:
 
 
 def records_on_host(records: DeviceRecords, pinned: PinnedBuffer) -> Records:
-    """Copy records to new memory of the host, through pinned memory."""
+    """Copy records to the host, their bytes to pinned memory."""
     (data,) = pinned.arrays(max(1, records.n_bytes), [np.uint8])
     data = data[: records.n_bytes]
     if data.size:
         records.data[: data.size].copy_to_host(data)
     return Records(
-        np.array(data),
+        data,
         records.starts.copy_to_host().astype(np.int64),
         records.keys.copy_to_host()[: records.count],
     )

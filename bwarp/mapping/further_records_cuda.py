@@ -53,8 +53,7 @@ def mark_further_records(
 ) -> None:
     """Mark the reads with 1 (`marks`, device array, uint8); other marks are unchanged."""
     has_alt, parts, rivals = (
-        bool(wanted)
-        for wanted in (parameters.alt, parameters.hic, parameters.secondary_records)
+        bool(wanted) for wanted in (parameters.alt, parameters.hic, parameters.secondary_records)
     )
     if not (has_alt or parts or rivals):
         return

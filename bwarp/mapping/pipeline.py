@@ -162,12 +162,12 @@ class Encoder(NamedTuple):
     ----------
     encode : function of MappedChunk
         Returns an `EncodedChunk`.
-    form : RecordForm or None
-        The form in which a GPU may write the records itself; None if it may not.
+    form : RecordForm
+        The form in which a GPU writes the records itself.
     """
 
     encode: Callable[[MappedChunk], EncodedChunk]
-    form: RecordForm | None = None
+    form: RecordForm
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Map chunks of reads to alignments with a GPU.
 
-If possible, a GPU finishes the reads and writes the records of a BAM file (plain_reads_cuda):
+If possible, a GPU finishes the reads and writes the records of the file (plain_reads_cuda):
 
     read ahead    chunks 9, 8, 7
     GPU           chunks 6, 5: hits, primary hits, alignments    chunks 2, 1: records
@@ -53,11 +53,13 @@ from bwarp.mapping.pipeline import (
     finish_chunk,
 )
 from bwarp.mapping.plain_reads_cuda import (
+    MOST_BASES_OF_GROUP,
     NO_RECORDS,
     PlainReads,
     are_plain,
     finish_reads,
     hits_of_marked,
+    longest_read,
     marked_reads,
     records_of_host,
     texts_of,
@@ -86,6 +88,7 @@ from bwarp.records.output_options import RecordForm
 from bwarp.records.statistics import add_counts
 from bwarp.records.statistics_cuda import counts_of_plain
 from bwarp.runtime.chunks import in_order, read_ahead_in_lists
+from bwarp.runtime.threads import copied
 from bwarp.runtime.timeline import on_timeline, span
 
 #: Reads that a thread maps at a time; with fewer, sixteen threads wait for the GIL.
@@ -231,16 +234,28 @@ class _Run:
         return encoded
 
     def _runs(self, chunks: list[ReadChunk]) -> Iterator[tuple[list[ReadChunk], bool]]:
-        """Yield runs of chunks that are finished together, and whether the GPU finishes them."""
-        run, is_plain = [], False
-        for chunk in chunks:
-            chunk_is_plain = are_plain(chunk, self._with_comments)
-            if run and not (go_together(run[-1], chunk) and is_plain == chunk_is_plain):
+        """Yield runs of chunks, or parts of them, that are finished together, and whether the GPU
+        finishes them."""
+        run, is_plain, bases = [], False, 0
+        for chunk in chain.from_iterable(map(_parts_for_gpu, chunks)):
+            part_is_plain = are_plain(chunk, self._with_comments)
+            part_bases = chunk.n_reads * longest_read(chunk)
+            if run and not (
+                go_together(run[-1], chunk)
+                and is_plain == part_is_plain
+                and bases + part_bases <= MOST_BASES_OF_GROUP
+            ):
                 yield run, is_plain
-                run = []
+                run, bases = [], 0
             run.append(chunk)
-            is_plain = chunk_is_plain
-        yield run, is_plain
+            is_plain, bases = part_is_plain, bases + part_bases
+        if run:
+            yield run, is_plain
+
+
+def _parts_for_gpu(chunk: ReadChunk) -> Iterator[ReadChunk]:
+    """Split a chunk of long reads, which may be too large for one group."""
+    return chunk_parts(chunk, MOST_BASES_OF_GROUP // max(longest_read(chunk), 1))
 
 
 def _until(ended: threading.Event, chunks: Iterable[ReadChunk]) -> Iterator[ReadChunk]:
@@ -338,21 +353,22 @@ class _Scorer:
                 of_parts = _divided(list(chunk_parts(marked.chunk, FEW_MARKED)), [marked])
                 encoded = finish_parts(of_parts)
                 by_host = records_of_host(encoded, of_parts, np.flatnonzero(plain.marks))
-            numbers = record_numbers(by_host, plain.marks)
-            with self._on_gpu():
-                if self._constants is None:
-                    genome, form = self._device.genome, self._form
-                    self._constants = record_constants(genome, form.contigs, form.group)
-                records, counted = write_records(
-                    self._device, self._constants, plain, by_host, numbers, ends,
-                    self._form.mate_scores,
-                )  # fmt: skip
-                if not self._form.stay_there:
-                    with self._pinned_records.lent() as pinned:
+            numbers = record_numbers(by_host, plain.skipped)
+            with self._pinned_records.lent() as pinned:
+                with self._on_gpu():
+                    if self._constants is None:
+                        genome, form = self._device.genome, self._form
+                        self._constants = record_constants(genome, form.contigs, form.group)
+                    records, counted = write_records(
+                        self._device, self._constants, plain, by_host, numbers, ends, self._form
+                    )
+                    if not self._form.stay_there:
                         records = records_on_host(records, pinned)
+                if not self._form.stay_there:
+                    records = replace(records, data=copied(records.data, self._threads))
             counts = counts_of_plain(
                 counted, self._device.genome.n_bases, offsets, plain.marks, insert, ends,
-                plain.scored.searched,
+                plain.scored.searched, plain.orphans,
             )  # fmt: skip
             for one in encoded:
                 add_counts(counts, one.counts)
@@ -378,7 +394,9 @@ class _Scorer:
                     hits = add_mates(self._device, scored, insert, self._parameters)
                     scored = replace(scored, hits=hits)
                 texts = texts_of(chunk, tags)
-                plain = finish_reads(self._device, scored, texts, insert, chunk, self._parameters)
+                plain = finish_reads(
+                    self._device, scored, texts, insert, chunk, self._parameters, self._form
+                )
                 hits, unlocated = hits_of_marked(plain, pinned_hits)
             if not plain.marks.any():
                 return plain, chunk.offsets, None

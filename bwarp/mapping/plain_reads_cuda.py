@@ -1,12 +1,12 @@
-"""Convert scored hits to BAM records on the GPU, for plain reads.
+"""Convert scored hits to records on the GPU, for plain reads.
 
     hits of all reads -> primary hits -> alignments -> secondary hits -> records, counts
               '-> hits of marked reads -> finish_chunk on the host -> records -'
 
 A read and its mate are marked if they may need more work than the GPU does: the best hit clips
-bases that may lie across a long gap or elsewhere, a hit is on an ALT contig, another hit may get a
-record, or there is no mate. Marked reads are few; the host finishes them as it does all reads
-without a GPU (`bwarp.mapping.pipeline.finish_chunk`).
+bases that may lie across a long gap or elsewhere, a hit is on an ALT contig, or another hit may get
+a record. Marked reads are few; the host finishes them as it does all reads without a GPU
+(`bwarp.mapping.pipeline.finish_chunk`).
 """
 
 from collections.abc import Sequence
@@ -41,17 +41,28 @@ from bwarp.records.bam_records_cuda import (
     RecordNumbers,
     SecondaryOfReads,
     array_on_gpu,
+    count_all_edits,
+    encode_bam,
     plain_records,
     quality_sums,
     read_tables,
 )
+from bwarp.records.output_options import RecordForm
+from bwarp.records.paf_records_cuda import encode_paf
+from bwarp.records.sam_records_cuda import encode_sam
+from bwarp.records.selected_records_cuda import marks_outside, with_mismatches
 from bwarp.records.statistics_cuda import count_plain
 from bwarp.runtime.threads import joined_stretches
 from bwarp.runtime.timeline import on_timeline
 
-#: The host handles all chunks with longer reads, or more letters of comments per read: the records
-#: of a group must be less than 4 GB.
-MOST_BASES = 500
+#: The host handles all chunks with longer reads: aligning one with gaps may need 4 MB on the GPU.
+MOST_BASES = 2000
+
+#: The same for characters of comments per read, and the maximum number of bases in a group, if all
+#: reads were as long as the longest: the records of a group must be less than 4 GB.
+MOST_CHARACTERS, MOST_BASES_OF_GROUP = 500, 1500 << 18
+
+_ENCODERS = {"bam": encode_bam, "sam": encode_sam, "paf": encode_paf}
 
 NO_RECORDS = HostRecords(
     np.empty(0, np.uint8), np.zeros(1, np.int64), np.empty(0, np.uint64), np.empty(0, np.int64)
@@ -74,6 +85,12 @@ class PlainReads:
     marks : ndarray, shape=(n_reads,), dtype=uint8
         1 for reads that the host finishes.
     marks_there : device array
+    skipped : ndarray, shape=(n_reads,), dtype=uint8
+        1 for reads whose records the GPU does not write: those of the host, any outside of the
+        regions of the output, and missing mates.
+    skipped_there : device array
+    orphans : ndarray, shape=(n_templates,), dtype=bool, or None
+        As in `ReadChunk`.
     """
 
     scored: ScoredReads
@@ -83,15 +100,21 @@ class PlainReads:
     secondary: SecondaryOfReads
     marks: np.ndarray
     marks_there: object
+    skipped: np.ndarray
+    skipped_there: object
+    orphans: np.ndarray | None
 
 
 def are_plain(chunk: ReadChunk, with_comments: bool) -> bool:
     """Return whether the GPU may finish reads of a chunk, with or without their comments."""
-    if int(np.diff(chunk.offsets).max(initial=0)) > MOST_BASES:
-        return False
-    if with_comments and np.diff(chunk.comments).sum() > MOST_BASES * chunk.n_reads:
-        return False
-    return 2 * chunk.n_orphans <= chunk.n_templates
+    has_long_comments = (
+        with_comments and np.diff(chunk.comments).sum() > MOST_CHARACTERS * chunk.n_reads
+    )
+    return longest_read(chunk) <= MOST_BASES and not has_long_comments
+
+
+def longest_read(chunk: ReadChunk) -> int:
+    return int(np.diff(chunk.offsets).max(initial=0))
 
 
 @on_timeline("select and align on the GPU")
@@ -102,6 +125,7 @@ def finish_reads(
     insert: InsertSize,
     chunk: ReadChunk,
     parameters: MappingParameters,
+    form: RecordForm,
 ) -> PlainReads:
     """Select primary hits of a chunk's reads and align the reads; mark reads for the host.
 
@@ -109,6 +133,8 @@ def finish_reads(
     ----------
     scored : ScoredReads
         Reads with hits, including rescued mates.
+    form : RecordForm
+        For `eqx` and `regions`.
     """
     genome, reads, hits, ends = device.genome, scored.reads, scored.hits, chunk.ends
     marks_there = mark_split_reads(reads, hits, parameters)
@@ -121,21 +147,32 @@ def finish_reads(
     mark_further_records(genome, reads, hits, primary, parameters, marks_there)
     marks = marks_there.copy_to_host()
     if ends == 2:
-        marks = marks[::2] | marks[1::2]
-        if chunk.orphans is not None:
-            marks |= chunk.orphans
-        marks = np.repeat(marks, 2)
+        marks = np.repeat(marks[::2] | marks[1::2], 2)
         marks_there.copy_to_device(marks)
     if parameters.secondary_records:
         # Secondary hits get records instead of XA.
         parameters = replace(parameters, most_secondary=0)
     offsets, rows, reads_of_rows = secondary_rows(reads, hits, primary, marks_there, parameters)
     others = align_hits(genome, reads, hits, rows, reads_of_rows, parameters)
+    if form.eqx:
+        alignments = with_mismatches(genome, reads, alignments, reads.numbers)
+        others = with_mismatches(genome, reads, others, reads_of_rows)
     secondary = SecondaryOfReads(offsets, others)
-    return PlainReads(scored, texts, primary, alignments, secondary, marks, marks_there)
+    skipped, skipped_there = marks, marks_there
+    if chunk.orphans is not None:
+        skipped = marks.copy()
+        skipped[1::2] |= chunk.orphans
+        skipped_there = cuda.to_device(skipped)
+    if form.regions is not None:
+        skipped_there = marks_outside(alignments, ends, form.regions, skipped_there)
+        skipped = skipped_there.copy_to_host()
+    return PlainReads(
+        scored, texts, primary, alignments, secondary, marks, marks_there, skipped, skipped_there,
+        chunk.orphans,
+    )  # fmt: skip
 
 
-def texts_of(chunk: ReadChunk, tags: tuple[np.ndarray, np.ndarray] | None) -> ReadTexts:
+def texts_of(chunk: ReadChunk, tags: tuple[np.ndarray, np.ndarray] | None = None) -> ReadTexts:
     """Copy the names and qualities of a chunk of `joined_chunks`, and further tags, to the GPU."""
     offsets = np.append(chunk.names[:, 0], chunk.names[-1:, 1].sum())
     qualities = chunk.codes[:0] if chunk.qualities is None else chunk.qualities
@@ -191,6 +228,9 @@ def records_of_host(
 ) -> HostRecords:
     """Return the host's records of the parts of marked reads with these numbers."""
     made = [records for one in encoded for records in one.records]
+    if not made:
+        # None of the reads overlaps the regions of the output.
+        return NO_RECORDS
     sizes = np.concatenate([np.diff(records.starts) for records in made])
     firsts = np.cumsum([0, *(part.chunk.n_reads for part in parts)])
     numbers = [one.reads + first for one, first in zip(encoded, firsts, strict=False)]
@@ -210,18 +250,23 @@ def write_records(
     by_host: HostRecords,
     numbers: RecordNumbers,
     ends: int,
-    mate_scores: bool,
+    form: RecordForm,
 ) -> tuple[DeviceRecords, np.ndarray]:
     """Return all records of a chunk, including those of the host, and the counts of the other
-    reads, as from `count_plain`. With `mate_scores`, records of pairs have the tag ms.
+    reads, as from `count_plain`.
     """
     scored = plain.scored
     tables = read_tables(scored.reads, plain.texts, plain.primary)
+    orphans = np.empty(0, np.uint8) if plain.orphans is None else plain.orphans.view(np.uint8)
     plain_tables = PlainTables(
-        constants, tables, plain.alignments, plain.secondary, plain.marks_there, ends,
-        cuda.to_device(numbers.firsts), quality_sums(tables, mate_scores),
+        constants, tables, plain.alignments, plain.secondary, plain.skipped_there, ends,
+        cuda.to_device(numbers.firsts), quality_sums(tables, form.mate_scores),
+        array_on_gpu(orphans),
     )  # fmt: skip
-    records, edits = plain_records(plain_tables, by_host, numbers)
+    records, edits = plain_records(plain_tables, by_host, numbers, _ENCODERS[form.format])
+    if form.regions is not None:
+        # The statistics include reads without records.
+        count_all_edits(plain_tables, edits)
     counted = count_plain(
         device.genome, scored.hits, plain.alignments, plain.primary, edits, plain.marks_there, ends
     )

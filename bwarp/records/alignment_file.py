@@ -39,9 +39,9 @@ from bwarp.records.output_options import (
     AlignmentOutput,
     RecordForm,
     in_regions,
+    is_paf,
     joined_regions,
     mapping_program,
-    may_write_on_gpu,
     naming_reference,
     stays_on_gpu,
     write_sequences,
@@ -65,13 +65,13 @@ class RecordWriter:
         Return the records of a chunk in the form of the file; `ndarray` holds both strands.
     write : function of what `encode` returned
         Write the records of the next chunk, in order.
-    form : RecordForm or None
-        The form in which a GPU may write records; None if it may not (`may_write_on_gpu`).
+    form : RecordForm
+        The form in which a GPU writes records.
     """
 
     encode: Callable[[ReadChunk, np.ndarray, AlignmentRecords], list]
     write: Callable[[list], None]
-    form: RecordForm | None = None
+    form: RecordForm
 
 
 def files_of(path: str) -> list[str]:
@@ -89,7 +89,7 @@ def _check(output: AlignmentOutput) -> None:
             f"{output.path}: the output must end in .sam, .bam, .cram, .paf or .paf.gz, or be - "
             "for SAM on standard output"
         )
-    if _is_paf(output):
+    if is_paf(output):
         for name, given in (
             ("--sort", output.sort), ("--mark-duplicates", output.mark_duplicates),
             ("--soft-clip", output.soft_clip), ("--read-group", output.read_group),
@@ -130,7 +130,7 @@ def alignment_file(
     order = "SO:coordinate" if output.sort else "SO:unsorted\tGO:query"
     text = sam_header(reference, program, output.read_group, order)
     is_text = Path(output.path).suffix != ".bam" and not output.sort
-    if _is_paf(output):
+    if is_paf(output):
         open_file = _paf(output, reference, genome)
     elif is_text:
         open_file = _unsorted_sam(output, text, reference, genome)
@@ -145,23 +145,30 @@ def _unsorted_sam(output, text: bytes, reference, genome) -> Iterator[RecordWrit
     """Write SAM in the order of the reads."""
     names = Names.of(reference.names)
 
-    def encode(chunk, both, records) -> list[np.ndarray]:
+    def encode(chunk, both, records) -> list[Records]:
         return sam_records(_text_tables(output, genome, names, chunk, both, records))
 
     with atomic_file(output.path) as file:
         file.write(text)
-        yield RecordWriter(encode, file.writelines)
+        yield _line_writer(output, encode, file, names, "sam")
 
 
 @contextmanager
 def _paf(output, reference, genome) -> Iterator[RecordWriter]:
     names = Names.of(reference.names)
 
-    def encode(chunk, both, records) -> list[np.ndarray]:
+    def encode(chunk, both, records) -> list[Records]:
         return [paf_lines(_text_tables(output, genome, names, chunk, both, records))]
 
     with atomic_file(output.path) as file:
-        yield RecordWriter(encode, file.writelines)
+        yield _line_writer(output, encode, file, names, "paf")
+
+
+def _line_writer(output, encode, file, names: Names, format: str) -> RecordWriter:
+    """Return the writer of lines to an open file."""
+    tags = _tags(output, is_binary=False)
+    form = RecordForm(names, output.read_group_id, False, False, tags, format)
+    return RecordWriter(encode, lambda parts: file.writelines(part.data for part in parts), form)
 
 
 @contextmanager
@@ -178,9 +185,8 @@ def _bam_or_sorted(
         sums = quality_sums(chunk) if output.mark_duplicates else None
         return bam_records(mapped_tables(genome, names, reads, records, group, further, sums))
 
-    stay_there, form = stays_on_gpu(output), None
-    if may_write_on_gpu(output):
-        form = RecordForm(names, output.read_group_id, output.mark_duplicates, stay_there, tags)
+    stay_there = stays_on_gpu(output)
+    form = RecordForm(names, output.read_group_id, output.mark_duplicates, stay_there, tags)
     if not stay_there:
         output.compression.begin(WHILE_MAPPING)
     with private_folder(output.path) as folder, ThreadPoolExecutor(1) as background:
@@ -246,10 +252,6 @@ def _sorter(output, folder: Path, header: BamHeader, threads: int, stay_there: b
     )  # fmt: skip
 
 
-def _is_paf(output: AlignmentOutput) -> bool:
-    return output.path.endswith((".paf", ".paf.gz"))
-
-
 def _text_tables(output, genome, names, chunk, both, records) -> RecordTables:
     reads, group = ReadArrays.of(chunk, both), output.read_group_id
     further = tags(chunk) if (tags := _tags(output, is_binary=False)) else None
@@ -264,7 +266,7 @@ def _tags(
         return None
 
     def tags(chunk: ReadChunk) -> tuple[np.ndarray, np.ndarray]:
-        found = comment_tags(chunk, bool(output.read_group_id), _is_paf(output))
+        found = comment_tags(chunk, bool(output.read_group_id), is_paf(output))
         return found.binary if is_binary else found.text
 
     return tags
@@ -324,7 +326,8 @@ def write_mapped(
         output, program, reference, genome, engine.threads, count_duplicates
     ) as writer:
         encode = partial(_encode, writer, genome, output, regions)
-        for encoded in engine.map(chunks, Encoder(encode, writer.form)):
+        form = writer.form._replace(eqx=output.eqx, regions=regions)
+        for encoded in engine.map(chunks, Encoder(encode, form)):
             writer.write(encoded.records)
             add_counts(statistics, encoded.counts)
             share = 100 * statistics["mapped"] / max(statistics["reads"], 1)

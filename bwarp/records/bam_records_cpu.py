@@ -40,7 +40,7 @@ from bwarp.bam.fields import (
     XS,
 )
 from bwarp.bam.header import is_contig_name
-from bwarp.bam.records import Records, put_int16, put_int32
+from bwarp.bam.records import Records, put_int16, put_int32, unsorted_lines
 from bwarp.bam.sort_keys import sort_keys
 from bwarp.errors import InputError
 from bwarp.io.names import put_bytes, put_field, put_number
@@ -393,9 +393,9 @@ def sam_header(reference: Reference, program: str, read_group: str | None, order
     return ("\n".join(lines) + "\n").encode()
 
 
-def sam_records(tables: RecordTables, threads: int = 1) -> list[np.ndarray]:
-    """Return the records in order, as arrays of bytes to write one after another."""
-    return [text for text, _ in _written_records(tables, False, threads)]
+def sam_records(tables: RecordTables, threads: int = 1) -> list[Records]:
+    """Return the records in order, in consecutive parts, as lines of text."""
+    return [unsorted_lines(*part) for part in _written_records(tables, False, threads)]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ The length of a record is computed first by writing it into an empty array. Then
 the fields and tags of a record, and one warp its bases and qualities, which are most of it.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -154,12 +155,14 @@ class PlainTables(NamedTuple):
     Attributes
     ----------
     marks : device array, shape=(n_reads,), dtype=uint8
-        1 for reads with records by the host; both reads of a pair have the same mark.
+        1 for reads without records by the GPU; both reads of a pair have the same mark.
     ends : int
     firsts : device array, shape=(n_reads + 1,), dtype=uint32
         The number of each read's first record.
     quality_sums : device array, dtype=int32
         Quality sums of the reads, written to their mates' records (ms); empty for none.
+    orphans : device array, dtype=uint8
+        1 for templates without a second read, if there are two ends; empty if there are none.
     """
 
     constants: RecordConstants
@@ -170,6 +173,7 @@ class PlainTables(NamedTuple):
     ends: int
     firsts: uint32[::1]
     quality_sums: int32[::1]
+    orphans: uint8[::1]
 
 
 class HostRecords(NamedTuple):
@@ -304,7 +308,10 @@ def put_int32(out, at, number):
 
 @cuda.jit(device=True)
 def put_number(out, at, number):
-    """Write a non-negative number of up to nine or ten digits in decimal."""
+    """Write a number of up to nine or ten digits in decimal."""
+    if number < 0:
+        at = put_byte(out, at, 45)
+        number = -number
     digits, power = int64(1), uint64(10)
     rest = uint64(number)
     while rest >= power:
@@ -331,12 +338,15 @@ def _count_bits(word):
 _functions = part_functions(
     EngineFunctions(
         partial(cuda.jit, device=True), put_byte, put_int16, put_int32, put_number, _differing,
-        base_at, _count_bits, WARP,
+        base_at, base_at, _count_bits, WARP,
     )
 )  # fmt: skip
-put_tag, put_integer_tag = _functions.put_tag, _functions.put_integer_tag
+begin_tag, end_text = _functions.begin_tag, _functions.end_text
+put_integer, put_letter = _functions.put_integer, _functions.put_letter
 put_operation, put_operations = _functions.put_operation, _functions.put_cigar
 count_edits, put_md = _functions.count_edits, _functions.put_md
+split_matches = _functions.split_matches
+paf_counts, put_share = _functions.paf_counts, _functions.put_share
 
 
 @cuda.jit(device=True)
@@ -383,7 +393,16 @@ def _base_of(tables, alignments, row, read):
 
 
 @cuda.jit(device=True)
-def _put_row_cigar(out, at, alignments, row, length):
+def put_name(out, at, tables, template):
+    """Write the name of a template, or * if it is empty."""
+    begin, end = tables.name_offsets[template], tables.name_offsets[template + 1]
+    if begin == end:
+        return put_byte(out, at, 42)
+    return put_bytes(out, at, tables.names, begin, end)
+
+
+@cuda.jit(device=True)
+def put_row_cigar(out, at, alignments, row, length):
     """Write the CIGAR of a row as text, with its clips."""
     return put_cigar(
         out, at, alignments.cigar, int64(alignments.cigar_offsets[row]),
@@ -395,60 +414,16 @@ def _put_row_cigar(out, at, alignments, row, length):
 @cuda.jit(device=True)
 def edits_of(constants, tables, alignments, row, read):
     """Return the number of edits of a row, an alignment of a read: NM."""
-    return count_edits(_aligned_read(constants, tables, alignments, row, read))
+    return count_edits(aligned_read(constants, tables, alignments, row, read))
 
 
 @cuda.jit(device=True)
-def _aligned_read(constants, tables, alignments, row, read):
+def aligned_read(constants, tables, alignments, row, read):
     base = _base_of(tables, alignments, row, read) + alignments.read_starts[row]
     return AlignedRead(
         constants.genome, alignments.positions[row], tables.blocks, base, alignments.cigar,
         int64(alignments.cigar_offsets[row]), int64(alignments.cigar_offsets[row + 1]),
     )  # fmt: skip
-
-
-@cuda.jit(device=True)
-def put_tags(out, at, plain, read, n_edits):
-    """Write all tags of a read's record."""
-    constants, tables, alignments = plain.constants, plain.tables, plain.alignments
-    position = alignments.positions[read]
-    length = tables.offsets[read + 1] - tables.offsets[read]
-    if position >= 0:
-        at = put_integer_tag(out, at, NM, n_edits)
-        at = put_tag(out, at, MD, TEXT)
-        aligned = _aligned_read(constants, tables, alignments, read, read)
-        if n_edits > 0:
-            at = put_md(out, at, aligned)
-        else:
-            span = reference_span(aligned.cigar, aligned.first, aligned.last)
-            at = put_number(out, at, span)
-        at = put_byte(out, at, 0)
-    mate = read ^ 1
-    if plain.ends == 2 and alignments.positions[mate] >= 0:
-        mate_length = tables.offsets[mate + 1] - tables.offsets[mate]
-        at = put_tag(out, at, MC, TEXT)
-        at = put_byte(out, _put_row_cigar(out, at, alignments, mate, mate_length), 0)
-        at = put_integer_tag(out, at, MQ, int64(tables.mapping_qualities[mate]))
-    if position >= 0:
-        at = put_integer_tag(out, at, AS, int64(alignments.scores[read]))
-        at = put_integer_tag(out, at, XS, int64(tables.suboptimal[read]))
-    if plain.ends == 2 and plain.quality_sums.size > 0:
-        at = put_integer_tag(out, at, MS, int64(plain.quality_sums[mate]))
-    if constants.group.size > 0:
-        at = put_tag(out, at, RG, TEXT)
-        at = put_bytes(out, at, constants.group, 0, constants.group.size)
-        at = put_byte(out, at, 0)
-    others = plain.secondary
-    first, last = int64(others.offsets[read]), int64(others.offsets[read + 1])
-    if first < last:
-        at = put_tag(out, at, XA, TEXT)
-        for row in range(first, last):
-            at = _put_secondary(out, at, constants, tables, others.alignments, row, read, length)
-        at = put_byte(out, at, 0)
-    if tables.tag_offsets.size > 0:
-        begin, end = tables.tag_offsets[read], tables.tag_offsets[read + 1]
-        at = put_bytes(out, at, tables.tags, begin, end)
-    return at
 
 
 @cuda.jit(device=True)
@@ -462,10 +437,78 @@ def _put_secondary(out, at, constants, tables, others, row, read, length):
     at = put_byte(out, at, 45 if others.strands[row] else 43)
     at = put_number(out, at, position - constants.contig_starts[contig] + 1)
     at = put_byte(out, at, 44)
-    at = _put_row_cigar(out, at, others, row, length)
+    at = put_row_cigar(out, at, others, row, length)
     at = put_byte(out, at, 44)
     at = put_number(out, at, edits_of(constants, tables, others, row, read))
     return put_byte(out, at, 59)
+
+
+@cuda.jit(device=True)
+def has_mate(plain, read):
+    """Return whether a read is the end of a pair."""
+    return plain.ends == 2 and (plain.orphans.size == 0 or plain.orphans[read >> 1] == 0)
+
+
+def tags_writer(is_binary: bool):
+    """Return the function that writes all tags of a read's record, for BAM or SAM."""
+
+    @cuda.jit(device=True)
+    def put_tags(out, at, plain, read, n_edits):
+        constants, tables, alignments = plain.constants, plain.tables, plain.alignments
+        position = alignments.positions[read]
+        length = tables.offsets[read + 1] - tables.offsets[read]
+        if position >= 0:
+            at = put_integer(out, at, NM, n_edits, is_binary)
+            at = begin_tag(out, at, MD, TEXT, is_binary)
+            aligned = aligned_read(constants, tables, alignments, read, read)
+            if n_edits > 0:
+                at = put_md(out, at, aligned)
+            else:
+                span = reference_span(aligned.cigar, aligned.first, aligned.last)
+                at = put_number(out, at, span)
+            at = end_text(out, at, is_binary)
+        mate = read ^ 1
+        if has_mate(plain, read) and alignments.positions[mate] >= 0:
+            mate_length = tables.offsets[mate + 1] - tables.offsets[mate]
+            at = begin_tag(out, at, MC, TEXT, is_binary)
+            at = put_row_cigar(out, at, alignments, mate, mate_length)
+            at = end_text(out, at, is_binary)
+            at = put_integer(out, at, MQ, int64(tables.mapping_qualities[mate]), is_binary)
+        if position >= 0:
+            at = put_integer(out, at, AS, int64(alignments.scores[read]), is_binary)
+            at = put_integer(out, at, XS, int64(tables.suboptimal[read]), is_binary)
+        if has_mate(plain, read) and plain.quality_sums.size > 0:
+            at = put_integer(out, at, MS, int64(plain.quality_sums[mate]), is_binary)
+        if constants.group.size > 0:
+            at = begin_tag(out, at, RG, TEXT, is_binary)
+            at = put_bytes(out, at, constants.group, 0, constants.group.size)
+            at = end_text(out, at, is_binary)
+        others = plain.secondary
+        first, last = int64(others.offsets[read]), int64(others.offsets[read + 1])
+        if first < last:
+            at = begin_tag(out, at, XA, TEXT, is_binary)
+            for row in range(first, last):
+                at = _put_secondary(
+                    out, at, constants, tables, others.alignments, row, read, length
+                )
+            at = end_text(out, at, is_binary)
+        return put_further(out, at, tables, read, is_binary)
+
+    return put_tags
+
+
+@cuda.jit(device=True)
+def put_further(out, at, tables, read, is_binary):
+    """Write the further tags of a read."""
+    if tables.tag_offsets.size > 0:
+        begin, end = tables.tag_offsets[read], tables.tag_offsets[read + 1]
+        if begin < end and not is_binary:
+            at = put_byte(out, at, 9)
+        at = put_bytes(out, at, tables.tags, begin, end)
+    return at
+
+
+_put_tags = tags_writer(is_binary=True)
 
 
 _NO_POSITION = int(NO_POSITION)
@@ -473,21 +516,39 @@ _NO_POSITION = int(NO_POSITION)
 #: Bytes of a record before the read's name, its size included.
 _HEAD = SIZE_BYTES + FIXED_BYTES
 
+#: Writes records in a format. A function of `PlainTables`, edits and sizes computes the edits (NM)
+#: of plain reads and the sizes of their records, and returns a function of starts, data and keys
+#: that writes these records.
+RecordEncoder = Callable[[PlainTables, object, object], Callable[[object, object, object], None]]
+
+
+def encode_bam(plain: PlainTables, edits, sizes) -> Callable[[object, object, object], None]:
+    """Write BAM (`RecordEncoder`)."""
+    size_records(plain, array_on_gpu(np.empty(0, np.uint8)), edits, sizes)
+
+    def write(starts, data, keys) -> None:
+        write_heads(plain, edits, starts, data, keys)
+        write_bases(plain, starts, data)
+
+    return write
+
 
 def plain_records(
-    plain: PlainTables, by_host: HostRecords, numbers: RecordNumbers
+    plain: PlainTables,
+    by_host: HostRecords,
+    numbers: RecordNumbers,
+    encode: RecordEncoder = encode_bam,
 ) -> tuple[DeviceRecords, object]:
     """Return all records of some reads in order, and the edits (NM) of plain ones: int32."""
     n_records = int(numbers.firsts[-1])
     edits = cuda.device_array(plain.marks.size, np.int32)
     starts = zeros(n_records + 1, np.uint32)
-    size_records(plain, array_on_gpu(np.empty(0, np.uint8)), edits, starts)
+    write = encode(plain, edits, starts)
     numbers_there, source = _sized_by_host(by_host, numbers.of_host, starts)
     n_bytes = add_up(starts)
     data = cuda.device_array(max(1, n_bytes), np.uint8)
-    keys = cuda.device_array(max(1, n_records), np.uint64)
-    write_heads(plain, edits, starts, data, keys)
-    write_bases(plain, starts, data)
+    keys = zeros(max(1, n_records), np.uint64)
+    write(starts, data, keys)
     if by_host.keys.size:
         copy_records[launch(by_host.keys.size * WARP)](*source, numbers_there, starts, data, keys)
     gpu = cuda.get_current_device().id
@@ -540,34 +601,50 @@ def size_records(plain: PlainTables, nothing: uint8[::1], edits: int32[::1], siz
     edits[read] = n_edits
     length = tables.offsets[read + 1] - tables.offsets[read]
     size = _bases_begin(tables, alignments, read, plain.ends) + (length + 1) // 2 + length
-    sizes[plain.firsts[read]] = put_tags(nothing, size, plain, read, n_edits)
+    sizes[plain.firsts[read]] = _put_tags(nothing, size, plain, read, n_edits)
 
 
-@kernel(over="plain.marks")
-def write_heads(
-    plain: PlainTables, edits: int32[::1], starts: uint32[::1], data: uint8[::1], keys: uint64[::1]
-):
-    """Write records of plain reads except bases and qualities, and keys. One thread per read."""
+@kernel(over="edits")
+def count_all_edits(plain: PlainTables, edits: int32[::1]):
+    """Compute the edits of all mapped reads. One thread per read, as in `size_records`."""
     read = int64(cuda.grid(1))
-    if read >= plain.marks.size or plain.marks[read]:
-        return
+    if read < edits.size and plain.alignments.positions[read] >= 0:
+        edits[read] = edits_of(plain.constants, plain.tables, plain.alignments, read, read)
+
+
+class PlainRow(NamedTuple):
+    """What records of all formats state of a plain read; see SAM.
+
+    Contigs and positions in them are -1 if there is none; `stands_at` is the position in the
+    genome.
+    """
+
+    flag: int
+    stands_at: int
+    contig: int
+    position: int
+    span: int
+    mate_contig: int
+    mate_position: int
+    template_length: int
+
+
+@cuda.jit(device=True)
+def plain_row(plain, read):
+    """Return the `PlainRow` of a read."""
     constants, tables, alignments = plain.constants, plain.tables, plain.alignments
-    ends = plain.ends
-    record = int64(plain.firsts[read])
-    at = int64(starts[record])
-    size = int64(starts[record + 1]) - at
-    length = tables.offsets[read + 1] - tables.offsets[read]
     own_position = alignments.positions[read]
     is_mapped = own_position >= 0
     flag, stands_at, length_of_template = int64(UNMAPPED), own_position, int64(0)
     contig = contig_at(constants.contig_starts, own_position)
-    first_operation = int64(alignments.cigar_offsets[read])
-    last_operation = int64(alignments.cigar_offsets[read + 1])
-    span = reference_span(alignments.cigar, first_operation, last_operation)
+    span = reference_span(
+        alignments.cigar, int64(alignments.cigar_offsets[read]),
+        int64(alignments.cigar_offsets[read + 1]),
+    )  # fmt: skip
     if is_mapped:
         flag = int64(REVERSE) if alignments.strands[read] else int64(0)
     mate_stands_at = int64(-1)
-    if ends == 2:
+    if has_mate(plain, read):
         mate = read ^ 1
         mate_position = alignments.positions[mate]
         flag |= pair_flags(read & 1, tables.proper[read], mate_position, alignments.strands[mate])
@@ -589,49 +666,75 @@ def write_heads(
                 own_position, alignments.strands[read], span, mate_position,
                 alignments.strands[mate], mate_span,
             )  # fmt: skip
-    number, position = _stand(constants, stands_at)
-    mate_number, in_mate_contig = _stand(constants, mate_stands_at)
+    contig, position = _stand(constants, stands_at)
+    mate_contig, in_mate_contig = _stand(constants, mate_stands_at)
+    return PlainRow(
+        flag, stands_at, contig, position, span, mate_contig, in_mate_contig, length_of_template
+    )
+
+
+@cuda.jit(device=True)
+def _stand(constants, stands_at):
+    """Return the contig at a genome position and the position in it, or -1."""
+    if stands_at < 0:
+        return int64(-1), int64(-1)
+    contig = contig_at(constants.contig_starts, stands_at)
+    return contig, stands_at - constants.contig_starts[contig]
+
+
+@cuda.jit(device=True)
+def _number_of(constants, contig):
+    """Return the number of a contig in the header, or -1."""
+    return constants.contig_numbers[contig] if contig >= 0 else int64(-1)
+
+
+@kernel(over="plain.marks")
+def write_heads(
+    plain: PlainTables, edits: int32[::1], starts: uint32[::1], data: uint8[::1], keys: uint64[::1]
+):
+    """Write records of plain reads except bases and qualities, and keys. One thread per read."""
+    read = int64(cuda.grid(1))
+    if read >= plain.marks.size or plain.marks[read]:
+        return
+    constants, tables, alignments = plain.constants, plain.tables, plain.alignments
+    ends = plain.ends
+    record = int64(plain.firsts[read])
+    at = int64(starts[record])
+    size = int64(starts[record + 1]) - at
+    length = tables.offsets[read + 1] - tables.offsets[read]
+    is_mapped = alignments.positions[read] >= 0
+    row = plain_row(plain, read)
     keys[record] = _NO_POSITION
-    if stands_at >= 0:
-        keys[record] = 2 * stands_at + (1 if flag & REVERSE else 0)
+    if row.stands_at >= 0:
+        keys[record] = 2 * row.stands_at + (1 if row.flag & REVERSE else 0)
     n_operations = _cigar_count(alignments, read, length)
     template = read // ends
     name_begin, name_end = tables.name_offsets[template], tables.name_offsets[template + 1]
     at = put_int32(data, at, size - SIZE_BYTES)
-    at = put_int32(data, at, number)
-    at = put_int32(data, at, position)
+    at = put_int32(data, at, _number_of(constants, row.contig))
+    at = put_int32(data, at, row.position)
     at = put_byte(data, at, max(name_end - name_begin, int64(1)) + 1)
     at = put_byte(data, at, int64(tables.mapping_qualities[read]) if is_mapped else 0)
-    at = put_int16(data, at, record_bin(position, span))
+    at = put_int16(data, at, record_bin(row.position, row.span))
     at = put_int16(data, at, n_operations)
-    at = put_int16(data, at, flag)
+    at = put_int16(data, at, row.flag)
     at = put_int32(data, at, length)
-    at = put_int32(data, at, mate_number)
-    at = put_int32(data, at, in_mate_contig)
-    at = put_int32(data, at, length_of_template)
-    if name_begin == name_end:
-        at = put_byte(data, at, 42)
-    at = put_byte(data, put_bytes(data, at, tables.names, name_begin, name_end), 0)
+    at = put_int32(data, at, _number_of(constants, row.mate_contig))
+    at = put_int32(data, at, row.mate_position)
+    at = put_int32(data, at, row.template_length)
+    at = put_byte(data, put_name(data, at, tables, template), 0)
     if n_operations > 0:
         clip = int64(alignments.read_starts[read])
         if clip > 0:
             at = put_int32(data, at, clip << 4 | SOFT_CLIP)
-        for i in range(first_operation, last_operation):
+        first_operation = int64(alignments.cigar_offsets[read])
+        for i in range(first_operation, int64(alignments.cigar_offsets[read + 1])):
             at = put_int32(data, at, int64(alignments.cigar[i]))
         clip = length - int64(alignments.read_ends[read])
         if clip > 0:
             at = put_int32(data, at, clip << 4 | SOFT_CLIP)
     at += (length + 1) // 2 + length
-    put_tags(data, at, plain, read, int64(edits[read]))
-
-
-@cuda.jit(device=True)
-def _stand(constants, stands_at):
-    """Return the contig's number at a genome position and the position in it, or -1."""
-    if stands_at < 0:
-        return int64(-1), int64(-1)
-    contig = contig_at(constants.contig_starts, stands_at)
-    return constants.contig_numbers[contig], stands_at - constants.contig_starts[contig]
+    _put_tags(data, at, plain, read, int64(edits[read]))
 
 
 @kernel(over="plain.marks", per=WARP)

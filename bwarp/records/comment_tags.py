@@ -35,6 +35,7 @@ from bwarp.bam.fields import (
     XS,
 )
 from bwarp.bam.fields import tag as tag_number
+from bwarp.bam.records import put_int32
 from bwarp.errors import InputError, UsageError
 from bwarp.reads.read_chunks import ReadChunk, comment_text
 from bwarp.reads.read_files import ReadFiles
@@ -123,7 +124,7 @@ def _error(chunk: ReadChunk, read: int, comment: bytes, problem: int) -> InputEr
 
 
 def _slowly(comment: bytes, ours: np.ndarray, room: np.ndarray) -> bytes | int:
-    """Return a read's tags in BAM format, or an error code, for all types including f and B."""
+    """Return a read's tags in BAM format, or an error code, for all numbers in f and B."""
     parts = []
     for tag in comment.split(b"\t") if comment else ():
         if found := _FLOAT.fullmatch(tag):
@@ -156,8 +157,91 @@ def _is_letter(byte):
 
 
 @compiled
+def _digits(text, start, stop):
+    """Return the number in digits, with at most one point, and the digits after the point.
+
+    The latter is -1 if there are other characters or more than 15 digits, or none after a point.
+    """
+    number, digits, point = np.int64(0), 0, stop
+    for i in range(start, stop):
+        if text[i] == 46 and point == stop:
+            point = i
+            continue
+        digits += 1
+        if not 48 <= text[i] <= 57 or digits > 15:
+            return number, np.int64(-1)
+        number = 10 * number + text[i] - 48
+    if digits == 0 or point == stop - 1:
+        return number, np.int64(-1)
+    return number, max(stop - point - 1, 0)
+
+
+@compiled
+def _has_sign(text, start, stop):
+    return start < stop and (text[start] == 45 or text[start] == 43)
+
+
+@compiled
+def _float_bits(text, start, stop):
+    """Return the bits of a number as float32, and whether they are certain.
+
+    A quotient of two integers that float64 holds exactly is rounded as by Python.
+    """
+    signed = _has_sign(text, start, stop)
+    number, decimals = _digits(text, start + signed, stop)
+    value = np.float64(number) / 10.0 ** np.float64(max(decimals, 0))
+    if signed and text[start] == 45:
+        value = -value
+    return np.int64(np.float32(value).view(np.int32)), decimals >= 0
+
+
+@compiled
+def _put_array(out, at, text, start, stop):
+    """Write the numbers of an array such as c,1,-2; return -1 unless all are usual."""
+    if start == stop:
+        return np.int64(-1)
+    kind = text[start]
+    # c s i and C S I, of 1, 2 and 4 bytes.
+    size, low = 4, np.int64(0)
+    if kind == 99 or kind == 67:
+        size = 1
+    elif kind == 115 or kind == 83:
+        size = 2
+    elif kind != 105 and kind != 73 and kind != FLOAT:
+        return np.int64(-1)
+    high = (np.int64(1) << 8 * size) - 1
+    if kind == 99 or kind == 115 or kind == 105:
+        low, high = -(high >> 1) - 1, high >> 1
+    out[at] = kind
+    count_at = at + 1
+    at, count, begin = at + 5, np.int64(0), start + 1
+    while begin < stop:
+        end = begin + 1
+        while end < stop and text[end] != 44:
+            end += 1
+        if text[begin] != 44:
+            return np.int64(-1)
+        if kind == FLOAT:
+            number, is_usual = _float_bits(text, begin + 1, end)
+        else:
+            signed = _has_sign(text, begin + 1, end)
+            number, decimals = _digits(text, begin + 1 + signed, end)
+            number = -number if signed and text[begin + 1] == 45 else number
+            is_usual = decimals == 0 and low <= number <= high
+        if not is_usual:
+            return np.int64(-1)
+        for i in range(size):
+            out[at + i] = number >> 8 * i & 255
+        at += size
+        count += 1
+        begin = end
+    put_int32(out, count_at, count)
+    return at
+
+
+@compiled
 def _convert(text, text_offsets, ours, out, offsets):
-    """Convert tags of types A, i, Z and H to BAM; return the first read with a problem, and it."""
+    """Convert tags to BAM; return the first read with a problem, and it."""
     at = np.int64(0)
     for read in range(text_offsets.size - 1):
         start, end = text_offsets[read], text_offsets[read + 1]
@@ -210,8 +294,16 @@ def _convert(text, text_offsets, ours, out, offsets):
                     at += 1
                 out[at] = 0
                 at += 1
-            elif kind in (FLOAT, ARRAY):
-                return read, _RARE_KIND
+            elif kind == FLOAT:
+                bits, is_exact = _float_bits(text, start, stop)
+                if not is_exact:
+                    return read, _RARE_KIND
+                at = put_int32(out, put_tag(out, at, tag, kind), bits)
+            elif kind == ARRAY:
+                begin = at
+                at = _put_array(out, put_tag(out, at, tag, kind), text, start, stop)
+                if at < begin:
+                    return read, _RARE_KIND
             else:
                 return read, _NOT_TAGS
             start = stop + 1

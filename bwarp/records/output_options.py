@@ -29,7 +29,7 @@ _TAG = re.compile("[A-Za-z][A-Za-z0-9]:.+")
 
 
 class RecordForm(NamedTuple):
-    """Data that a GPU needs to write BAM records.
+    """Data that a GPU needs to write records.
 
     Attributes
     ----------
@@ -43,6 +43,12 @@ class RecordForm(NamedTuple):
     tags : function of ReadChunk, or None
         Returns further tags of each read in the form of the records, uint8, and their offsets;
         None if there are none.
+    format : str
+        bam, sam or paf.
+    eqx : bool
+        Whether CIGARs have = and X instead of M.
+    regions : ndarray, shape=(n, 2), dtype=int64, or None
+        Only reads that overlap these (`joined_regions`), and their mates, have records.
     """
 
     contigs: Names
@@ -50,6 +56,9 @@ class RecordForm(NamedTuple):
     mate_scores: bool
     stay_there: bool
     tags: Callable[[ReadChunk], tuple[np.ndarray, np.ndarray]] | None = None
+    format: str = "bam"
+    eqx: bool = False
+    regions: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -120,14 +129,8 @@ class AlignmentOutput:
     gpu_sort_bytes: int = 0
 
 
-def may_write_on_gpu(output: AlignmentOutput) -> bool:
-    """Return whether a GPU may write the records: BAM records of all reads in the usual form.
-
-    Sorted SAM and CRAM are converted from BAM records.
-    """
-    return (output.sort or output.path.endswith(".bam")) and not (
-        output.eqx or output.regions_file is not None
-    )
+def is_paf(output: AlignmentOutput) -> bool:
+    return output.path.endswith((".paf", ".paf.gz"))
 
 
 def stays_on_gpu(output: AlignmentOutput) -> bool:
@@ -135,7 +138,7 @@ def stays_on_gpu(output: AlignmentOutput) -> bool:
 
     The GPU then compresses BAM; for SAM and CRAM the host downloads the sorted records.
     """
-    return may_write_on_gpu(output) and output.sort and output.gpu_sort_bytes > 0
+    return output.sort and output.gpu_sort_bytes > 0
 
 
 def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> str:

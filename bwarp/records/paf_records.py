@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.alignment.pairs import DELETION, HARD_CLIP, INSERTION, SOFT_CLIP
+from bwarp.alignment.pairs import HARD_CLIP, SOFT_CLIP
 from bwarp.bam.fields import (
     AS,
     CG,
@@ -25,15 +25,13 @@ from bwarp.bam.fields import (
     TP,
     UNMAPPED,
 )
+from bwarp.bam.records import Records, unsorted_lines
 from bwarp.io.names import put_bytes, put_field, put_number
-from bwarp.reads.base_bits_cpu import base_at, differing
 from bwarp.records.alignment_records import RecordTables
-from bwarp.records.record_rules import is_match
-from bwarp.records.record_text import begin_tag, put_cigar, put_integer
+from bwarp.records.record_rules import AlignedRead
+from bwarp.records.record_text import begin_tag, paf_counts, put_cigar, put_integer, put_share
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.simd import population_count
 from bwarp.runtime.uncounted import uncounted
-from bwarp.sequence import AMBIGUOUS
 
 _TAB, _NEWLINE, _STAR, _PLUS, _MINUS = np.frombuffer(b"\t\n*+-", np.uint8)
 _PRIMARY, _SECONDARY = np.frombuffer(b"PS", np.uint8)
@@ -42,18 +40,20 @@ _PRIMARY, _SECONDARY = np.frombuffer(b"PS", np.uint8)
 _FIXED, _OPERATION = 320, 12
 
 
-def paf_lines(tables: RecordTables) -> np.ndarray:
-    """Return the lines of mapped records in order, as an array of bytes."""
+def paf_lines(tables: RecordTables) -> Records:
+    """Return the lines of records in order; unmapped ones have an empty line without its end."""
     _, contigs, reads, records, tags = tables
     room = np.diff(reads.names).reshape(-1)[records.reads // reads.ends].sum()
     room += np.diff(tags.offsets)[tags.numbers].sum()
     room += records.n_rows * (contigs.longest + _FIXED) + records.cigar.size * _OPERATION
     out = np.empty(int(room), np.uint8)
-    return out[: _write_lines(tables, out)]
+    starts = np.empty(records.n_rows + 1, np.int64)
+    _write_lines(tables, out, starts)
+    return unsorted_lines(out[: starts[-1]], starts)
 
 
 @compiled
-def _write_lines(tables, out):
+def _write_lines(tables, out, starts):
     out, tables = uncounted((out, tables))
     genome, contigs, of_reads, records, tags = tables
     # Unpack the tuples before the loop: unpacking inside takes twice the time.
@@ -66,6 +66,7 @@ def _write_lines(tables, out):
     cigar_offsets, cigar, scores = records.cigar_offsets, records.cigar, records.scores
     at = np.int64(0)
     for row in range(reads.size):
+        starts[row] = at
         read, flag = reads[row], np.int64(flags[row])
         if flag & UNMAPPED:
             continue
@@ -83,9 +84,8 @@ def _write_lines(tables, out):
         )
         at = put_columns(out, at, contigs, contig_starts, columns_of_row)
         base = offsets[read] + (both.size // 2 if reverse else 0)
-        same, columns, ambiguous, gaps, gap_bases = _counts(
-            blocks, start, both, base, cigar, begin, end
-        )
+        counts = paf_counts(AlignedRead(blocks, start, both, base, cigar, begin, end))
+        same, columns, ambiguous, gaps, gap_bases = counts
         at = put_field(out, at, same, _TAB)
         at = put_field(out, at, columns, _TAB)
         at = put_number(out, at, np.int64(qualities[row]))
@@ -96,7 +96,7 @@ def _write_lines(tables, out):
         out[at] = _SECONDARY if flag & SECONDARY else _PRIMARY
         # A gap counts once.
         events = columns + ambiguous - gap_bases + gaps
-        at = _put_share(out, begin_tag(out, at + 1, DE, FLOAT, False), events - same, events)
+        at = put_share(out, begin_tag(out, at + 1, DE, FLOAT, False), events - same, events)
         at = begin_tag(out, at, CG, TEXT, False)
         for i in range(begin, end):
             if not _is_clip(cigar[i]):
@@ -107,7 +107,7 @@ def _write_lines(tables, out):
             at = put_bytes(out, at + 1, further, begin, end)
         out[at] = _NEWLINE
         at += 1
-    return at
+    starts[reads.size] = at
 
 
 class PafColumns(NamedTuple):
@@ -164,59 +164,3 @@ def _is_clip(operation):
 @compiled(forceinline=True)
 def _clipped_bases(operation):
     return np.int64(operation >> 4) if _is_clip(operation) else np.int64(0)
-
-
-@compiled
-def _put_share(out, at, part, whole):
-    """Write part / whole with four digits, rounded half up; 0 and 1 without digits."""
-    if part == 0 or part == whole:
-        return put_number(out, at, np.int64(part > 0))
-    digits = (2 * 10_000 * part + whole) // (2 * whole)
-    out[at] = 48 + digits // 10_000
-    out[at + 1] = 46
-    for i in range(4):
-        out[at + 5 - i] = 48 + digits % 10
-        digits //= 10
-    return at + 6
-
-
-@compiled
-def _counts(blocks, position, both, read, cigar, start, stop):
-    """Count matches, columns without ambiguous bases, the others, gaps, and bases in gaps."""
-    same = columns = ambiguous = gaps = gap_bases = np.int64(0)
-    for i in range(start, stop):
-        length, operation = np.int64(cigar[i] >> 4), cigar[i] & 15
-        if is_match(operation):
-            for first in range(0, length, 64):
-                n = min(np.int64(64), length - first)
-                bits = differing(blocks, position + first, both, read + first, n)
-                same += n - np.int64(population_count(bits))
-                columns += n
-                while bits:
-                    found = first + np.int64(population_count(~bits & (bits - np.uint64(1))))
-                    bits &= bits - np.uint64(1)
-                    is_ambiguous = (
-                        both[read + found] == AMBIGUOUS
-                        or base_at(blocks, position + found) == AMBIGUOUS
-                    )
-                    columns -= is_ambiguous
-                    ambiguous += is_ambiguous
-            read += length
-            position += length
-        elif operation in (INSERTION, DELETION):
-            gaps += 1
-            gap_bases += length
-            columns += length
-            for j in range(length):
-                is_ambiguous = (
-                    both[read + j] == AMBIGUOUS
-                    if operation == INSERTION
-                    else base_at(blocks, position + j) == AMBIGUOUS
-                )
-                columns -= is_ambiguous
-                ambiguous += is_ambiguous
-            read += length if operation == INSERTION else 0
-            position += length if operation == DELETION else 0
-        else:
-            read += length
-    return same, columns, ambiguous, gaps, gap_bases

@@ -19,6 +19,7 @@ from bwarp.bam.fields import (
     INT8,
     INT16,
     INT32,
+    INTEGER,
     LAST,
     MATE_REVERSE,
     MATE_UNMAPPED,
@@ -30,11 +31,12 @@ from bwarp.bam.fields import (
 )
 from bwarp.bam.records import first_bin
 from bwarp.runtime.compiled_code import compiled
+from bwarp.sequence import AMBIGUOUS
 
 #: The letters of base codes and of CIGAR operations, 8 bits each, the first in the lowest bits.
 _BASES = int.from_bytes(b"ACGTN", "little")
 _OPERATIONS = int.from_bytes(b"MIDNSHP=", "little")
-_X, _CARET = b"X^"
+_X, _CARET, _TAB, _COLON = b"X^\t:"
 
 
 @compiled(inline="always")
@@ -105,6 +107,17 @@ class AlignedRead(NamedTuple):
     last: int
 
 
+class PafCounts(NamedTuple):
+    """Counts of an alignment: matches, columns without ambiguous bases, ambiguous bases, gaps, and
+    bases in gaps."""
+
+    same: int
+    columns: int
+    ambiguous: int
+    gaps: int
+    gap_bases: int
+
+
 class EngineFunctions(NamedTuple):
     """Functions of an engine from which `part_functions` makes others.
 
@@ -114,12 +127,14 @@ class EngineFunctions(NamedTuple):
         Compiles a function that compiled code calls.
     put_byte, put_int16, put_int32 : function of out, at, number
     put_number : function of out, at, number
-        Writes decimal digits.
+        Writes decimal digits, after a minus sign if the number is negative.
     differing : function of genome, position, both, base, n
         Mark bases, at most `step`, of the genome and a read that differ or are ambiguous, as bits
         of a uint64, the first in the lowest bit.
     base_at : function of genome, position
         Return the code of a base.
+    code_at : function of both, position
+        Return the code of a base of a read.
     count_bits : function of uint64
     step : int
         Maximum number of bases that `differing` compares.
@@ -132,6 +147,7 @@ class EngineFunctions(NamedTuple):
     put_number: Callable
     differing: Callable
     base_at: Callable
+    code_at: Callable
     count_bits: Callable
     step: int
 
@@ -139,7 +155,8 @@ class EngineFunctions(NamedTuple):
 def part_functions(engine: EngineFunctions) -> SimpleNamespace:
     """Return the functions of one engine, by name."""
     (
-        jit, put_byte, put_int16, put_int32, put_number, differing, base_at, count_bits, step,
+        jit, put_byte, put_int16, put_int32, put_number, differing, base_at, code_at, count_bits,
+        step,
     ) = engine  # fmt: skip
 
     @jit
@@ -163,6 +180,25 @@ def part_functions(engine: EngineFunctions) -> SimpleNamespace:
         return put_int32(out, put_tag(out, at, tag, INT32), number)
 
     @jit
+    def begin_tag(out, at, tag, kind, is_binary):
+        """Write the name and kind of a tag: NM C in BAM, NM:i: after a tab in SAM."""
+        if is_binary:
+            return put_tag(out, at, tag, kind)
+        at = put_byte(out, put_int16(out, put_byte(out, at, _TAB), tag), _COLON)
+        return put_byte(out, put_byte(out, at, kind), _COLON)
+
+    @jit
+    def end_text(out, at, is_binary):
+        return put_byte(out, at, 0) if is_binary else at
+
+    @jit
+    def put_integer(out, at, tag, number, is_binary):
+        """Write a tag with a number."""
+        if is_binary:
+            return put_integer_tag(out, at, tag, number)
+        return put_number(out, begin_tag(out, at, tag, INTEGER, False), number)
+
+    @jit
     def put_operation(out, at, length, operation):
         """Write a CIGAR operation as text."""
         letter = _X if operation > EQUAL else _OPERATIONS >> 8 * int64(operation) & 255
@@ -175,9 +211,14 @@ def part_functions(engine: EngineFunctions) -> SimpleNamespace:
         return at
 
     @jit
+    def put_letter(out, at, code):
+        """Write a base: A, C, G, T or N."""
+        return put_byte(out, at, _BASES >> 8 * int64(code) & 255)
+
+    @jit
     def put_base(out, at, genome, position):
-        """Write a base of the genome: A, C, G, T or N."""
-        return put_byte(out, at, _BASES >> 8 * int64(base_at(genome, position)) & 255)
+        """Write a base of the genome."""
+        return put_letter(out, at, base_at(genome, position))
 
     @jit
     def count_edits(aligned):
@@ -231,5 +272,104 @@ def part_functions(engine: EngineFunctions) -> SimpleNamespace:
             else:
                 base += length
         return put_number(out, at, same)
+
+    @jit
+    def put_share(out, at, part, whole):
+        """Write part / whole with four digits, rounded half up; 0 and 1 without digits."""
+        if part == 0 or part == whole:
+            return put_byte(out, at, 49 if part > 0 else 48)
+        digits = (2 * 10_000 * part + whole) // (2 * whole)
+        at = put_byte(out, put_byte(out, at, 48 + digits // 10_000), 46)
+        for power in (1000, 100, 10, 1):
+            at = put_byte(out, at, 48 + digits // power % 10)
+        return at
+
+    @jit
+    def paf_counts(aligned):
+        """Return the `PafCounts` of an `AlignedRead`."""
+        genome, position, both, base, cigar, first, last = aligned
+        same = columns = ambiguous = gaps = gap_bases = int64(0)
+        for i in range(first, last):
+            length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+            is_insertion = operation == INSERTION
+            if is_match(operation):
+                for begin in range(0, length, step):
+                    n = min(int64(step), length - begin)
+                    bits = differing(genome, position + begin, both, base + begin, n)
+                    same += n - int64(count_bits(bits))
+                    columns += n
+                    while bits:
+                        found = begin + int64(count_bits(~bits & (bits - uint64(1))))
+                        bits &= bits - uint64(1)
+                        if (
+                            code_at(both, base + found) == AMBIGUOUS
+                            or base_at(genome, position + found) == AMBIGUOUS
+                        ):
+                            columns -= 1
+                            ambiguous += 1
+                base += length
+                position += length
+            elif is_insertion or operation == DELETION:
+                gaps += 1
+                gap_bases += length
+                columns += length
+                for j in range(length):
+                    if is_insertion:
+                        code = int64(code_at(both, base + j))
+                    else:
+                        code = int64(base_at(genome, position + j))
+                    columns -= 1 if code == AMBIGUOUS else 0
+                    ambiguous += 1 if code == AMBIGUOUS else 0
+                base += length if is_insertion else 0
+                position += 0 if is_insertion else length
+            else:
+                base += length
+        return PafCounts(same, columns, ambiguous, gaps, gap_bases)
+
+    @jit
+    def _put_item(out, at, item):
+        if at < out.size:
+            out[at] = item
+        return at + 1
+
+    @jit
+    def split_matches(out, at, aligned):
+        """Write the CIGAR of an `AlignedRead` with = and X instead of M, to an array of operations.
+
+        Into an empty array nothing is written.
+        """
+        genome, position, both, base, cigar, first, last = aligned
+        for i in range(first, last):
+            length, operation = int64(cigar[i]) >> 4, int64(cigar[i]) & 15
+            if not is_match(operation):
+                at = _put_item(out, at, cigar[i])
+                # Clips, soft or hard, are bases of the read here.
+                base += 0 if operation == DELETION else length
+                position += length if operation == DELETION else 0
+                continue
+            kind, run = int64(-1), int64(0)
+            for begin in range(0, length, step):
+                n = min(int64(step), length - begin)
+                bits = uint64(differing(genome, position + begin, both, base + begin, n))
+                done = int64(0)
+                while done < n:
+                    differs = int64(bits & uint64(1))
+                    # The run of equal bases: the zeros, or ones, at the lower end.
+                    others = uint64(~bits) if differs else bits
+                    here = int64(count_bits(~others & (others - uint64(1))))
+                    here = min(here, n - done)
+                    if differs == kind:
+                        run += here
+                    else:
+                        if run > 0:
+                            at = _put_item(out, at, run << 4 | (EQUAL + kind))
+                        kind, run = differs, here
+                    done += here
+                    bits = bits >> uint64(here) if here < 64 else uint64(0)
+            if run > 0:
+                at = _put_item(out, at, run << 4 | (EQUAL + kind))
+            base += length
+            position += length
+        return at
 
     return SimpleNamespace(**locals())

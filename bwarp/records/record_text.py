@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from bwarp.alignment.pairs import DELETION, EQUAL, HARD_CLIP, SOFT_CLIP
-from bwarp.bam.fields import INTEGER, NO_QUALITY, REVERSE
+from bwarp.alignment.pairs import HARD_CLIP, SOFT_CLIP
+from bwarp.bam.fields import NO_QUALITY, REVERSE
 from bwarp.bam.records import put_int16, put_int32
 from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
@@ -18,7 +18,6 @@ from bwarp.records.alignment_records import AlignmentRecords
 from bwarp.records.record_rules import (
     AlignedRead,
     EngineFunctions,
-    is_match,
     nibble,
     part_functions,
 )
@@ -39,16 +38,23 @@ def _put_byte(out, at, byte):
     return at + 1
 
 
+@_inlined
+def _code_at(both, at):
+    return both[at]
+
+
 _functions = part_functions(
     EngineFunctions(
-        _inlined, _put_byte, put_int16, put_int32, put_number, differing, base_at,
+        _inlined, _put_byte, put_int16, put_int32, put_number, differing, base_at, _code_at,
         population_count, 64,
     )
 )  # fmt: skip
-put_tag = _functions.put_tag
+put_tag, end_text = _functions.put_tag, _functions.end_text
 _put_operation, _put_cigar = _functions.put_operation, _functions.put_cigar
-_put_integer_tag = _functions.put_integer_tag
+_begin_tag, _put_integer = _functions.begin_tag, _functions.put_integer
 _count_edits, _put_md = _functions.count_edits, _functions.put_md
+_split_matches = _functions.split_matches
+_paf_counts, _put_share = _functions.paf_counts, _functions.put_share
 
 
 @compiled(counted=False)
@@ -64,6 +70,16 @@ def count_edits(aligned):
 @compiled(counted=False)
 def put_md(out, at, aligned):
     return _put_md(out, at, aligned)
+
+
+@compiled(counted=False)
+def paf_counts(aligned):
+    return _paf_counts(aligned)
+
+
+@compiled(counted=False)
+def put_share(out, at, part, whole):
+    return _put_share(out, at, part, whole)
 
 
 @compiled(counted=False)
@@ -153,45 +169,20 @@ def _put_contig(out, at, contig, contigs):
 # NM:i:3     text after a tab in SAM            NM C 3 in BAM
 
 
-_TAB, _COLON = b"\t:"
-
-
 @compiled(counted=False)
 def begin_tag(out, at, tag, kind, is_binary):
-    """Write the name and kind of a tag, such as NM:i: after a tab in text."""
-    if is_binary:
-        at = put_tag(out, at, tag, kind)
-    else:
-        out[at] = _TAB
-        put_int16(out, at + 1, tag)
-        out[at + 3] = _COLON
-        out[at + 4] = kind
-        out[at + 5] = _COLON
-        at += 6
-    return at
-
-
-@_inlined
-def end_text(out, at, is_binary):
-    if is_binary:
-        out[at] = 0
-        at += 1
-    return at
+    return _begin_tag(out, at, tag, kind, is_binary)
 
 
 @_inlined
 def put_integer(out, at, tag, number, is_binary):
     """Write a tag with a number."""
-    return _put_integer(out, at, tag, np.int64(number), is_binary)
+    return _put_integer_of(out, at, tag, np.int64(number), is_binary)
 
 
 @compiled(counted=False)
-def _put_integer(out, at, tag, number, is_binary):
-    if is_binary:
-        at = _put_integer_tag(out, at, tag, number)
-    else:
-        at = put_number(out, begin_tag(out, at, tag, INTEGER, False), number)
-    return at
+def _put_integer_of(out, at, tag, number, is_binary):
+    return _put_integer(out, at, tag, number, is_binary)
 
 
 @_inlined
@@ -322,40 +313,8 @@ def _split(blocks, both, starts, positions, offsets, cigar, counts, out):
     """Count the operations of each row, and write them if `out` has room."""
     used = np.int64(0)
     for row in range(starts.size):
-        read, position, first = starts[row], positions[row], used
-        for at in range(offsets[row], offsets[row + 1]):
-            length, operation = np.int64(cigar[at] >> 4), cigar[at] & 15
-            if not is_match(operation):
-                if out.size:
-                    out[used] = cigar[at]
-                used += 1
-                # Clips, soft or hard, are bases of the read here.
-                read += 0 if operation == DELETION else length
-                position += length if operation == DELETION else 0
-                continue
-            last, run = np.int64(-1), np.int64(0)
-            for begin in range(0, length, 64):
-                n = min(np.int64(64), length - begin)
-                bits = differing(blocks, position + begin, both, read + begin, n)
-                done = np.int64(0)
-                while done < n:
-                    differs = np.int64(bits & np.uint64(1))
-                    # The run of equal bases: the zeros, or ones, at the lower end.
-                    others = ~bits if differs else bits
-                    here = np.int64(population_count(~others & (others - np.uint64(1))))
-                    here = min(here, n - done)
-                    if differs == last:
-                        run += here
-                    else:
-                        if run and out.size:
-                            out[used] = run << 4 | (EQUAL + last)
-                        used += run > 0
-                        last, run = differs, here
-                    done += here
-                    bits = bits >> np.uint64(here) if here < 64 else np.uint64(0)
-            if run and out.size:
-                out[used] = run << 4 | (EQUAL + last)
-            used += run > 0
-            read += length
-            position += length
-        counts[row] = used - first
+        begin, end = offsets[row], offsets[row + 1]
+        aligned = AlignedRead(blocks, positions[row], both, starts[row], cigar, begin, end)
+        before = used
+        used = _split_matches(out, used, aligned)
+        counts[row] = used - before

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.alignment.pairs import DELETION, MATCH
+from bwarp.alignment.pairs import DELETION
 from bwarp.gpu.cuda import cuda, int32, int64, uint8
 from bwarp.gpu.device_arrays import zeros
 from bwarp.gpu.kernel import kernel
@@ -15,6 +15,7 @@ from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.mapping.scored_hits_cpu import FIELDS, GAPLESS
 from bwarp.mapping.scored_hits_cuda import DeviceScoredHits
 from bwarp.records.bam_records_cuda import reference_span
+from bwarp.records.record_rules import is_match
 from bwarp.records.statistics import (
     INSERT_BIN,
     INSERT_BINS,
@@ -71,6 +72,7 @@ def counts_of_plain(
     insert: InsertSize,
     ends: int,
     searched: np.ndarray,
+    orphans: np.ndarray | None = None,
 ) -> dict:
     """Return the counts of unmarked reads; `searched` (of `ScoredChunk`) covers all reads.
 
@@ -82,10 +84,13 @@ def counts_of_plain(
         Number of bases of the genome.
     offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     marks : ndarray, shape=(n_reads,), dtype=uint8
+    orphans : ndarray, shape=(n_templates,), dtype=bool, optional
+        Templates without a second read.
     """
     sums, qualities, sizes, depths = np.split(counted, _edges(n_bases)[1:-1])
     is_plain = marks == 0
-    n_reads = int(np.count_nonzero(is_plain))
+    n_orphans = 0 if orphans is None else int(np.count_nonzero(orphans & is_plain[::2]))
+    n_reads = int(np.count_nonzero(is_plain)) - n_orphans
     n_mapped = int(sums[_MAPPED])
     stages = (
         n_reads, *searched, sums[_HITS], sums[_GAPPED], n_mapped, sums[_CONFIDENT],
@@ -95,7 +100,7 @@ def counts_of_plain(
         "bases": int(np.diff(offsets)[is_plain].sum()),
         "mapped": n_mapped,
         "unmapped": n_reads - n_mapped,
-        "paired": n_reads if ends == 2 else 0,
+        "paired": n_reads - n_orphans if ends == 2 else 0,
         "both_mapped": int(sums[_BOTH_MAPPED]),
         "properly_paired": int(sums[_PROPER]),
         "mapping_qualities": qualities.tolist(),
@@ -173,7 +178,7 @@ def count_reads(
         int64(alignments.cigar_offsets[read]), int64(alignments.cigar_offsets[read + 1])
     ):
         length, operation = int64(alignments.cigar[i]) >> 4, int64(alignments.cigar[i]) & 15
-        if operation == MATCH:
+        if is_match(operation):
             aligned += length
             step = plan.depth_step
             site = (position + step - 1) // step

@@ -23,10 +23,12 @@ from bwarp.mapping import first_pairs, insert_size, pipeline_cuda
 from bwarp.mapping.engine import load
 from bwarp.mapping.parameters import ALL, END_TO_END
 from bwarp.mapping.pipeline import EncodedChunk, Encoder, chunk_records
-from bwarp.records.alignment_records import ReadArrays, mapped_tables
-from bwarp.records.bam_records_cpu import bam_records, quality_sums
+from bwarp.reads.read_files import as_orphans
+from bwarp.records.alignment_records import ReadArrays, mapped_tables, selected_rows
+from bwarp.records.bam_records_cpu import bam_records, quality_sums, sam_records
 from bwarp.records.comment_tags import comment_tags
-from bwarp.records.output_options import RecordForm
+from bwarp.records.output_options import RecordForm, in_regions, joined_regions
+from bwarp.records.paf_records import paf_lines
 from bwarp.records.statistics import add_counts, counts_of, empty_statistics
 from tests.helpers.gpu.emulated_mapping import pretend
 from tests.mapping.test_pipeline_cuda_emulated import CudaAPIError, attempt_here
@@ -59,20 +61,34 @@ def named(chunks, rng):
 
 
 def encode(genome, form, done) -> EncodedChunk:
-    records = chunk_records(genome, done)
+    records = chunk_records(genome, done, eqx=form.eqx)
+    if form.regions is not None:
+        records = selected_rows(records, in_regions(records, done.chunk.ends, form.regions))
     reads = ReadArrays.of(done.chunk, done.both)
     sums = quality_sums(done.chunk) if form.mate_scores else None
     further = form.tags(done.chunk) if form.tags else None
     tables = mapped_tables(genome, form.contigs, reads, records, form.group, further, sums)
-    return EncodedChunk(bam_records(tables), counts_of(done, genome), records.reads)
+    encoded = {"bam": bam_records, "sam": sam_records, "paf": lambda rows: [paf_lines(rows)]}
+    return EncodedChunk(encoded[form.format](tables), counts_of(done, genome), records.reads)
 
 
 def binary_tags(chunk):
     return comment_tags(chunk, has_group=True).binary
 
 
-def encoder_of(genome, names, mate_scores=False, tags=None) -> Encoder:
-    form = RecordForm(names, b"group", mate_scores, stay_there=False, tags=tags)
+def text_tags(chunk):
+    return comment_tags(chunk, has_group=True).text
+
+
+def paf_tags(chunk):
+    return comment_tags(chunk, has_group=True, is_paf=True).text
+
+
+FORMATS = {None: "bam", binary_tags: "bam", text_tags: "sam", paf_tags: "paf"}
+
+
+def encoder_of(genome, names, mate_scores=False, tags=None, **more) -> Encoder:
+    form = RecordForm(names, b"group", mate_scores, False, tags, FORMATS[tags], **more)
     return Encoder(partial(encode, genome, form), form)
 
 
@@ -198,12 +214,14 @@ def with_orphans(chunks):
         (None, replace(PARAMETERS, secondary_records=1)),
         (None, replace(PARAMETERS, alt=(1,))),
         ("orphans", replace(PARAMETERS, alt=(2,), secondary_records=ALL)),
+        ("only orphans", PARAMETERS),
     ],
 )
 def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    encoder = encoder_of(genome, names, tags=binary_tags)
+    tags = {"orphans": text_tags, "a number is missing": paf_tags}.get(change, binary_tags)
+    encoder = encoder_of(genome, names, tags=tags)
 
     def make():
         chunks = list(named(chunks_of(reads, 2, 4), np.random.default_rng(1)))
@@ -214,6 +232,13 @@ def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
                 chunks[2:] = without_qualities(chunks[2:])
             case "orphans":
                 chunks = list(with_orphans(chunks))
+            case "only orphans":
+                single = named(chunks_of(reads, 1, 3), np.random.default_rng(2))
+                more = [as_orphans(chunk) for chunk in single][:4]
+                n_pairs = len(reads) // 2
+                chunks += [
+                    replace(one, first_template=one.first_template + n_pairs) for one in more
+                ]
             case "a number is missing":
                 chunks[2:] = [
                     replace(one, first_template=one.first_template + 5) for one in chunks[2:]
@@ -225,5 +250,30 @@ def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
     marked = recorded_marks(monkeypatch)
     got = load(index, parameters, "cuda", 2).map(make(), encoder)
     assert written(got) == expected
-    assert len(marked) == len(reads)
+    assert len(marked) == len(reads) + (24 if change == "only orphans" else 0)
+    assert sum(marked) < len(reads)
+
+
+@pytest.mark.parametrize(
+    ("ends", "tags", "change"),
+    [(1, text_tags, list), (2, binary_tags, with_orphans), (2, paf_tags, list)],
+)
+def test_cigars_with_mismatches_and_regions(monkeypatch, contigs_and_reads, ends, tags, change):
+    index, genome, reads = contigs_and_reads
+    names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
+    middle = int(genome.contig_starts[-1]) // 2
+    regions = joined_regions([(0, 40), (middle - 300, middle), (middle + 200, middle + 201)])
+    encoder = encoder_of(genome, names, tags=tags, eqx=True, regions=regions)
+    # Groups have at most two chunks.
+    monkeypatch.setattr(pipeline_cuda, "MOST_BASES_OF_GROUP", 2 * 4 * ends * 70)
+
+    def make():
+        return change(iter(list(named(chunks_of(reads, ends, 4), np.random.default_rng(1)))))
+
+    expected = written(load(index, PARAMETERS).map(iter(make()), encoder))
+    pretend(monkeypatch)
+    marked = recorded_marks(monkeypatch)
+    got = load(index, PARAMETERS, "cuda", 2).map(iter(make()), encoder)
+    assert written(got) == expected
+    assert 0 < len(expected[1]) < len(reads)
     assert sum(marked) < len(reads)

@@ -194,23 +194,23 @@ def test_comments_are_in_every_form(write):
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "is_for_gpus"),
+    ("name", "changes", "format"),
     [
-        ("out.bam", {}, True),
-        ("out.bam", {"sort": True}, True),
-        ("out.cram", {"sort": True}, True),
-        ("out.bam", {"sort": True, "eqx": True}, False),
-        ("out.bam", {"regions_file": "r.bed"}, False),
-        ("out.sam", {}, False),
-        ("out.paf", {}, False),
+        ("out.bam", {}, "bam"),
+        ("out.bam", {"sort": True, "eqx": True}, "bam"),
+        ("out.cram", {"sort": True}, "bam"),
+        ("out.sam", {"sort": True, "comments": True}, "bam"),
+        ("out.sam", {"comments": True}, "sam"),
+        ("out.paf", {"regions_file": "r.bed"}, "paf"),
     ],
 )
-def test_the_form_for_gpus(run, tmp_path, name, changes, is_for_gpus):
+def test_the_form_for_gpus(run, tmp_path, name, changes, format):
     reference, genome, _ = run
     output = AlignmentOutput(str(tmp_path / name), default_sort_bytes(1), **changes)
     with alignment_file(output, PROGRAM, reference, genome, 1, int) as writer:
-        assert (writer.form is not None) == is_for_gpus
-        assert writer.form is None or not writer.form.stay_there
+        assert writer.form.format == format
+        assert not writer.form.stay_there
+        assert (writer.form.tags is not None) == output.comments
 
 
 def test_an_old_index_is_removed(write, tmp_path):

@@ -14,20 +14,24 @@ from bwarp.mapping.primary_hits_cuda import DevicePrimary
 from bwarp.reads.base_bits_cuda import base_blocks
 from bwarp.reads.device_reads_cuda import both_strands
 from bwarp.records.alignment_records import ReadAlignments, ReadArrays, mapped_tables
-from bwarp.records.bam_records_cpu import bam_records, quality_sums
+from bwarp.records.bam_records_cpu import bam_records, quality_sums, sam_records
 from bwarp.records.bam_records_cuda import (
     HostRecords,
     PlainTables,
     ReadTexts,
     SecondaryOfReads,
     array_on_gpu,
+    encode_bam,
     plain_records,
     read_tables,
     record_constants,
     record_numbers,
 )
 from bwarp.records.bam_records_cuda import quality_sums as sums_on_gpu
+from bwarp.records.paf_records import paf_lines
+from bwarp.records.paf_records_cuda import encode_paf
 from bwarp.records.record_layout import alignment_records
+from bwarp.records.sam_records_cuda import encode_sam
 from bwarp.runtime.threads import joined_stretches
 from tests.helpers.cases.random_alignment_records import (
     random_chunk,
@@ -60,6 +64,13 @@ def by_read(secondary, n_reads: int, is_plain) -> SecondaryOfReads:
     return SecondaryOfReads(cuda.to_device(offsets.astype(np.uint32)), on_gpu(taken))
 
 
+FORMS = {
+    "bam": (bam_records, encode_bam),
+    "sam": (sam_records, encode_sam),
+    "paf": (lambda tables: [paf_lines(tables)], encode_paf),
+}
+
+
 def random_tags(rng, n_reads: int) -> tuple[np.ndarray, np.ndarray]:
     """Return bytes that stand for further tags, none for some reads."""
     sizes = rng.integers(0, 12, n_reads) * rng.integers(0, 2, n_reads)
@@ -68,17 +79,18 @@ def random_tags(rng, n_reads: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("ends", "has_qualities", "group", "mate_scores", "has_tags"),
+    ("ends", "has_qualities", "group", "mate_scores", "has_tags", "form"),
     [
-        (2, True, b"a group", False, True),
-        (2, True, b"a group", True, False),
-        (2, False, b"", True, True),
-        (1, False, b"", False, True),
-        (1, True, b"1", True, False),
+        (2, True, b"a group", False, True, "bam"),
+        (2, True, b"a group", True, False, "sam"),
+        (2, False, b"", True, True, "sam"),
+        (1, False, b"", False, True, "bam"),
+        (1, True, b"1", True, False, "sam"),
+        (2, True, b"", False, True, "paf"),
     ],
 )
 def test_records_are_those_of_the_cpu(
-    monkeypatch, ends, has_qualities, group, mate_scores, has_tags
+    monkeypatch, ends, has_qualities, group, mate_scores, has_tags, form
 ):
     rng = np.random.default_rng(20 * ends + has_qualities)
     genome, names = random_genome(rng)
@@ -97,8 +109,9 @@ def test_records_are_those_of_the_cpu(
     sums = quality_sums(chunk) if mate_scores else None
     further = random_tags(rng, chunk.n_reads) if has_tags else None
     tables = mapped_tables(genome, names, reads, records, group, further, sums)
-    [expected] = bam_records(tables)
-    has_scores = any(name in expected.data.tobytes() for name in (b"msC", b"msS"))
+    write, encode = FORMS[form]
+    [expected] = write(tables)
+    has_scores = any(name in expected.data.tobytes() for name in (b"msC", b"msS", b"ms:i:"))
     assert has_scores == (mate_scores and ends == 2)
     assert 0 < np.count_nonzero(is_plain) < chunk.n_reads
 
@@ -142,8 +155,9 @@ def test_records_are_those_of_the_cpu(
         ends,
         cuda.to_device(numbers.firsts),
         sums_on_gpu(of_reads, mate_scores),
+        array_on_gpu(np.empty(0, np.uint8)),
     )
-    got, _edits = plain_records(tables, by_host, numbers)
+    got, _edits = plain_records(tables, by_host, numbers, encode)
     got = records_on_host(got, PinnedBuffer())
     assert got.data.tobytes() == expected.data.tobytes()
     assert np.array_equal(got.starts, expected.starts)

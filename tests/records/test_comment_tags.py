@@ -20,8 +20,8 @@ GOOD = [
     "nm:i:3\tXZ:Z:~ !",
 ]
 RARE = [
-    "XF:f:1.5\tBC:Z:A",
-    "XF:f:-0.1\tXG:f:.5\tXH:f:3e10\tXI:f:7",
+    "XF:f:3e10\tBC:Z:A",
+    "XF:f:-0.1\tXG:f:.5\tXH:f:0.1234567890123456789\tXI:f:7\tXJ:f:+1.5\tXK:f:-0",
     "XB:B:c,-128,127\tXC:B:S,0,65535\tXD:B:f,0.1,-2e3\tXE:B:I,4294967295\tXG:B:C",
 ]
 BAD = [
@@ -57,7 +57,14 @@ def by_samtools(texts: list[str], folder) -> list[bytes]:
     return tags
 
 
-@pytest.mark.parametrize("comments", [GOOD, GOOD + RARE])
+NUMBERS = [
+    "XF:f:-0.1\tXG:f:.5\tXI:f:7\tXJ:f:+1.5\tXK:f:-0\tXL:f:123456789.012345",
+    "XB:B:c,-128,127\tXC:B:S,0,65535\tXD:B:f,0.1,-2.5\tXE:B:I,4294967295\tXG:B:C\tXH:B:s,-1",
+    "XB:B:i,-2147483648,+2147483647\tXC:B:C,255,0,1",
+]
+
+
+@pytest.mark.parametrize("comments", [GOOD, GOOD + NUMBERS, GOOD + NUMBERS + RARE])
 def test_tags_are_those_of_samtools(comments, tmp_path):
     tags = comment_tags(chunk_of(comments, tmp_path), False)
     found, binary = (
@@ -101,3 +108,17 @@ def test_comments_of_both_ends(tmp_path):
     again = comment_tags(pairs, False)
     assert again.binary[0].tobytes() == tags.binary[0].tobytes() == b"XIC\1XIC\2BCZC\0BCZG\0"
     assert np.array_equal(again.text[1], tags.text[1])
+
+
+def test_usual_numbers_are_converted_by_compiled_code(tmp_path, monkeypatch):
+    monkeypatch.setattr("bwarp.records.comment_tags._slowly", None)
+    rng = np.random.default_rng(5)
+    comments = [
+        f"XF:f:{rng.normal() * 10.0 ** rng.integers(-3, 6):.{rng.integers(0, 8)}f}\tXB:B:f,"
+        + ",".join(f"{number:.4f}" for number in rng.normal(size=3))
+        for _ in range(300)
+    ]
+    tags = comment_tags(chunk_of([*NUMBERS, *comments], tmp_path), False)
+    data, offsets = tags.binary
+    found = [data[slice(*offsets[i : i + 2])].tobytes() for i in range(offsets.size - 1)]
+    assert found == by_samtools([*NUMBERS, *comments], tmp_path)

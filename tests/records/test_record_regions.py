@@ -39,7 +39,7 @@ def test_records_are_those_of_templates_in_regions(ends):
 
     def lines(table):
         parts = sam_records(mapped_tables(genome, names, ReadArrays.of(chunk, both), table))
-        return b"".join(part.tobytes() for part in parts).splitlines()
+        return b"".join(part.data.tobytes() for part in parts).splitlines()
 
     whole = lines(records)
     is_mapped = records.flags & UNMAPPED == 0

@@ -190,5 +190,8 @@ def test_lines_are_those_of_the_oracle(ends, has_qualities, orphans, soft_clip, 
     tables = mapped_tables(genome, names, ReadArrays.of(chunk, both), records, b"a group")
     for threads in (1, 3):
         parts = sam_records(tables, threads)
-        assert b"".join(parts).decode().splitlines() == expected
+        text = b"".join(part.data for part in parts)
+        assert text.decode().splitlines() == expected
+        assert [part.data.size for part in parts] == [part.starts[-1] for part in parts]
+        assert sum(part.count for part in parts) == len(expected)
     assert records.n_rows == len(expected) > chunk.n_reads - chunk.n_orphans

@@ -122,7 +122,7 @@ def test_chunks_change_nothing(folder, pairs_sam, monkeypatch):
             records = alignment_records(genome.contig_starts, done.chunk, found)
             reads = ReadArrays.of(done.chunk, done.both)
             parts = sam_records(mapped_tables(genome, names, reads, records, b"g1"))
-            lines += b"".join(part.tobytes() for part in parts)
+            lines += b"".join(part.data.tobytes() for part in parts)
             inserts.add(done.insert)
         (insert,) = inserts
         return lines, insert
