@@ -70,10 +70,14 @@ def jobs(folder: Path) -> dict[str, Job]:
         "`--hic`": ("--hic",),
         "`--mode end-to-end`": ("--mode", "end-to-end"),
     }  # fmt: skip
+    groups = (rf"@RG\tID:{lane}\tSM:sample" for lane in (1, 2))
     return {
         PLAIN: Job(None, "pairs", "o.bam", sort),
         **{name: Job(PLAIN, "pairs", "o.bam", sort + more) for name, more in with_option.items()},
         "two lanes": Job(PLAIN, "lanes", "o.bam", sort),
+        "two lanes, two read groups": Job(
+            PLAIN, "lanes", "o.bam", (*sort, "--read-group", *groups)
+        ),
         "a tenth of the pairs as single reads": Job(PLAIN, "orphans", "o.bam", sort),
         "the same bases as pairs of 2 x 600": Job(PLAIN, "long", "o.bam", sort),
         UNALIGNED: Job(None, "group", "o.bam", sort),

@@ -19,7 +19,7 @@ from drawing.gpu_tables import TABLES as GPU_TABLES  # noqa: E402
 from drawing.panels import Axis, Panel, panels  # noqa: E402
 from drawing.paper_tables import chang_on_gpu, drozd, liu_on_gpu  # noqa: E402
 from drawing.tables import Table, as_html, as_markdown  # noqa: E402
-from drawing.whole_runs import scaling, whole_run_rows  # noqa: E402
+from drawing.whole_runs import options_of_mapping, scaling, whole_run_rows  # noqa: E402
 from frame import environment, peers  # noqa: E402
 
 
@@ -359,3 +359,21 @@ def test_seeds_on_a_gpu_are_drawn_beside_the_papers_times():
         "at most 128", "1,000", "7", "2 s", "0.02 s", "5 s", "10.6 s", "6.8 s"
     )  # fmt: skip
     assert last[2:] == ("all", "2,000,000", "7", "8 s", "0.02 s", "", "10.6 s", "6.8 s")
+
+
+def test_options_of_mapping_by_engine():
+    """Later lines replace earlier ones; an engine may lack an option."""
+    common = {"commit": None, "machine": "CPU, 2 cores", "threads": 2, "reads": 300_000}
+    plain = common | {"option": "BAM", "beside": None, "seconds": 2.0, "seconds_without": None}
+    eqx = common | {"option": "`--eqx`", "beside": "BAM", "seconds": 9.0, "seconds_without": 2.0}
+    lines = [plain, eqx, eqx | {"seconds": 2.1}, eqx | {"gpu": "GPU", "seconds": 2.2}]
+    drawn = options_of_mapping(lambda _: lines)
+    assert drawn.heads[2:] == [
+        "CPU, 2 cores: seconds, 300,000 reads",
+        "GPU, 2 cores: seconds, 300,000 reads",
+    ]
+    assert drawn.rows == [
+        ("BAM", "", "2.00", ""),
+        ("`--eqx`", "BAM", "2.10, 1.05 x", "2.20, 1.10 x"),
+    ]
+    assert not options_of_mapping(lambda _: []).lines
