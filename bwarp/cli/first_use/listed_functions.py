@@ -115,6 +115,8 @@ def _of_map(options) -> Iterator[str]:
         yield "sorted"
     else:
         yield "bam" if _format(options.output) in ("bam", "cram") else "sam"
+    if options.qc:
+        yield "checked"
 
 
 def _of_allmap(options) -> Iterator[str]:

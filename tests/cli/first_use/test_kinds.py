@@ -18,6 +18,7 @@ KINDS = {
     f"{MAPPED} -p -o out.cram --mode end-to-end": "map pairs end-to-end bam",
     f"{MAPPED} -o out.bam --sort": "map single local sorted",
     f"{MAPPED} -o out.bam --sort --mark-duplicates": "map single local marked",
+    f"{MAPPED} -o out.bam --sort --qc checks": "map single local sorted checked",
     "allmap -x index -1 R1.fq -2 R2.fq -o out.bam -e 4": "allmap pairs edits bam",
     "allmap -x index -1 R1.fq -p --unpaired -o out.tsv -e 4 --extension local": (
         "allmap single local tsv"

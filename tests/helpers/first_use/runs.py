@@ -38,6 +38,7 @@ RUNS = {
         f"map --index index {_SHORT_PAIRS} -o unit.bam --sort --stats unit.stats.json",
         "merge unit.bam -o sample.bam",
         f"map --index index {_SHORT_PAIRS} -o marked.bam --sort --mark-duplicates",
+        f"map --index index {_SHORT_PAIRS} -o checked.bam --sort --mark-duplicates --qc qc",
         *_lines(
             f"map --index index {_SHORT_PAIRS} --mode end-to-end",
             ("-o whole.sam", "-o whole.bam", "-o whole.bam --sort"),
