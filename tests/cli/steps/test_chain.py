@@ -633,7 +633,8 @@ def test_steps_at_once_between_pipes(folder, tmp_path, checkout, backend):
         "write_alignments": (*batch, "--loci", loci, "-o", output, "--stats", stats),
     }
     on_engine = ("--index", folder / "i", "--threads", "2", "--backend", backend)
-    environment = os.environ | {"PYTHONPATH": str(checkout)}
+    paths = [str(checkout), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     environment.pop("BWARP_GPU", None)
     running = [
         subprocess.Popen(

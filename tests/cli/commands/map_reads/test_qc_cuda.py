@@ -2,6 +2,7 @@
 
 import pytest
 
+from bwarp.gpu import nvcomp
 from tests.helpers.programs.mapped_reads import SCRIPT
 
 pytestmark = pytest.mark.gpu
@@ -13,6 +14,8 @@ pytestmark = pytest.mark.gpu
 def test_files_are_those_of_the_cpu(run_program, folder, tmp_path, compress, output, more):
     if compress != "auto" and output != "s.bam":
         pytest.skip("only BAM is compressed by bwarp")
+    if compress == "gpu" and not nvcomp.is_installed():
+        pytest.skip("needs nvCOMP: pip install nvidia-libnvcomp-cu13")
     texts = {}
     for backend in ("cpu", "cuda"):
         place = tmp_path / backend
