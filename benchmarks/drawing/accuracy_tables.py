@@ -175,6 +175,24 @@ def breakpoints(lines: Lines) -> Table:
     return Table(heads, rows, used, "map_breakpoints.jsonl")
 
 
+def calls(lines: Lines) -> Table:
+    """Draw the correct and incorrect calls of variants, by mapper and caller."""
+    used, rows = lines("calls.jsonl"), []
+    for line in used:
+        cells = []
+        for kind in ("SNVs", "indels"):
+            true, correct, incorrect = (
+                line[kind][part] for part in ("true", "correct", "incorrect")
+            )
+            score = 200 * correct / max(1, true + correct + incorrect)
+            cells += [f"{100 * correct / max(1, true):.2f}", f"{incorrect:,}", f"{score:.2f}"]
+        rows.append((line["mapper"], line["caller"], *cells))
+    heads = ["mapper", "caller"]
+    for kind in ("SNVs", "indels"):
+        heads += [f"{kind} found, %", "incorrect", f"F1 of {kind}"]
+    return Table(heads, rows, used, "calls.jsonl")
+
+
 TABLES = {
     "accuracy": accuracy,
     "ahead of bwa mem": ahead,
@@ -183,4 +201,5 @@ TABLES = {
     "qualities": qualities,
     "real reads": real,
     "breakpoints": breakpoints,
+    "calls of variants": calls,
 }

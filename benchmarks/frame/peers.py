@@ -31,6 +31,8 @@ PEERS = {
     "mummer": Peer("apt install mummer", ("mummer",)),
     "mummer4": Peer("https://github.com/mummer4/mummer", ("mummer4", "--version")),
     "samtools": Peer("apt install samtools", ("samtools", "--version")),
+    "bcftools": Peer("apt install bcftools", ("bcftools", "--version")),
+    "freebayes": Peer("apt install freebayes", ("freebayes", "--version")),
     "yara_mapper": Peer("apt install seqan-apps", ("yara_mapper", "--version")),
     "razers3": Peer("apt install seqan-apps", ("razers3", "--version")),
     "rabema_evaluate": Peer("apt install seqan-apps", ("rabema_evaluate", "--version")),

@@ -16,7 +16,7 @@ GPU = {
     "suffix_array.py",
 }
 #: Programs that need other programs, or real data.
-MAY_SKIP = GPU | {"allmap_judges.py", "compare_alignments.py", "map_real.py"}
+MAY_SKIP = GPU | {"allmap_judges.py", "calls.py", "compare_alignments.py", "map_real.py"}
 #: Programs that time the start of a program, start Python for a line of code, or run Snakemake.
 STARTING = {"start_up.py", "index.py", "chain.py", "bam.py"}
 DRAWING = {"draw_docs.py", "keep.py", "report.py"}
