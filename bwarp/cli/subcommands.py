@@ -24,7 +24,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
     "Map reads": {
         "map": Subcommand("commands.map_reads", "map reads and write SAM, BAM, CRAM or PAF"),
         "fq2bam": Subcommand(
-            "commands.fq2bam", "the same to marked BAM, with the options of Parabricks"
+            "commands.fq2bam", "map FASTQ to BAM or CRAM, with the options of Parabricks"
         ),
         "merge": Subcommand("commands.merge_alignments", "merge the sorted BAM files of a sample"),
         "map-insert-size": Subcommand(

@@ -102,14 +102,14 @@ DUPLICATE_METRICS = Option(
     only=PROGRAM,
 )  # fmt: skip
 
-#: Distance of optical duplicates unless one is given, as in Picard.
+#: Default distance of optical duplicates, as in Picard.
 DEFAULT_OPTICAL_DISTANCE = 100
 
 OPTICAL_DISTANCE = Option(
     "optical_distance", Whole(0, (1 << 16) - 1, note="none"),
-    "with `--mark-duplicates`: count pairs as optical duplicates if x and y in their names differ "
-    "by at most N from those of another duplicate of the same tile. 2500 suits patterned flow "
-    "cells such as those of HiSeq X and NovaSeq",
+    "with `--mark-duplicates`: count duplicate pairs of the same tile as optical duplicates if x "
+    "and y in their names differ by at most N. Use 2500 for patterned flow cells such as those of "
+    "HiSeq X and NovaSeq",
     unset=f"{DEFAULT_OPTICAL_DISTANCE}",
 )  # fmt: skip
 
@@ -117,7 +117,7 @@ _OF_DUPLICATES = BARCODE_TAG, OPTICAL_DISTANCE, DUPLICATE_METRICS
 
 
 def check_duplicate_options(options) -> None:
-    """Reject options of duplicates, the attributes of `options`, if duplicates are not marked.
+    """Reject options that require `mark_duplicates` without it.
 
     Raises
     ------
@@ -130,8 +130,8 @@ def check_duplicate_options(options) -> None:
 
 QC = Option(
     "qc", Text("FOLDER"),
-    "with `--sort`: write to this folder what samtools flagstat, idxstats and stats and mosdepth "
-    "would write about the file",
+    "with `--sort`: write to this folder the files that samtools flagstat, idxstats and stats and "
+    "mosdepth would write about the output",
     only=PROGRAM,
 )  # fmt: skip
 
@@ -255,8 +255,8 @@ MAP = Task({
         QC,
         yes_no(
             "qc",
-            "write what samtools flagstat, idxstats and stats and mosdepth would write about the "
-            "file of a sample; the report shows it",
+            "write the files that samtools flagstat, idxstats and stats and mosdepth would write "
+            "about each sample; the report shows them",
             only=CONFIGURATION,
         ),
         QC_REGIONS,
@@ -304,10 +304,10 @@ MAP = Task({
     "options of bwa mem": WITHOUT_EFFECT,
 })  # fmt: skip
 
-#: Options of Parabricks fq2bam that are only accepted; their help says why.
+#: Options of Parabricks fq2bam that are accepted without effect; their help gives the reason.
 FQ2BAM_WITHOUT_EFFECT = (
     Option(
-        "tmp_dir", Text("FOLDER"), "no effect: the files of a run are next to its output",
+        "tmp_dir", Text("FOLDER"), "no effect: temporary files are next to the output",
         only=PROGRAM,
     ),
     yes_no("low_memory", "no effect: a run adapts to the free memory of the GPU", only=PROGRAM),
@@ -319,12 +319,12 @@ FQ2BAM = Task({
     "": (
         Option(
             "ref", File("REF.fa[.gz]"),
-            "FASTA of the reference; its index is the folder next to it, such as genome.index for "
+            "FASTA of the reference. Its index is a folder next to it, such as genome.index for "
             "genome.fa", required=True, only=PROGRAM,
         ),
         Option(
-            "out_bam", Text("OUT.bam|OUT.cram"), "file to write, with its index", required=True,
-            only=PROGRAM,
+            "out_bam", Text("OUT.bam|OUT.cram"), "output file; its index is written next to it",
+            required=True, only=PROGRAM,
         ),
         Option(
             "out_duplicate_metrics", Text("OUT.txt"),
@@ -340,7 +340,7 @@ FQ2BAM = Task({
         GPUS._replace(name="num_gpus"),
         Option(
             "bwa_options", Text("OPTIONS"),
-            "options of bwa mem as one word, such as '-Y -K 10000000'", only=PROGRAM,
+            "options of bwa mem in quotes, such as '-Y -K 10000000'", only=PROGRAM,
         ),
     ),
     "options without effect": FQ2BAM_WITHOUT_EFFECT,

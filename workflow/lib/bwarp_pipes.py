@@ -1,4 +1,4 @@
-"""How the steps of a batch of allmap share cores if pipes connect them: they run at once."""
+"""Cores of the steps of a batch of allmap, which run at the same time if pipes connect them."""
 
 from collections.abc import Collection
 
@@ -15,7 +15,7 @@ SHARES = {
 
 FEWEST_CORES, MOST_CORES = 8, 32
 
-#: The last step sorts in the memory of this many threads, though it has fewer in pipes.
+#: The last step sorts in the memory for this many threads, although it has fewer in pipes.
 _SORTING_THREADS = 8
 
 
@@ -25,7 +25,7 @@ def cores_in_pipes(cores: int | None) -> int:
 
 
 def threads_in_pipes(step: str, steps: Collection[str], cores: int) -> int:
-    """Return the share of the cores for a step, of those of all steps in pipes."""
+    """Return the threads of a step: its share of the cores of all steps in pipes."""
     return max(1, cores * SHARES[step] // sum(SHARES[one] for one in steps))
 
 

@@ -1,8 +1,8 @@
 # Find every locus of reads with few edits by a chain of steps, each of which takes a batch of reads
 # from one file to the next. On a cluster, the steps of a batch are one job (`group`), and many
 # batches are searched at once. On one machine with one GPU, the steps of a batch run at once,
-# connected by pipes. On one machine without, steps of several batches run at once: one computes
-# while another starts. The output is identical to what find_alignments.py writes for a unit.
+# connected by pipes. On other machines, steps of several batches run at once: one computes while
+# another starts. The output is identical to what find_alignments.py writes for a unit.
 
 from bwarp_pipes import SHARES, sorting_flags, threads_in_pipes
 
@@ -28,7 +28,7 @@ EXEC = "exec " if IN_PIPES else ""
 
 
 def passed_on(path, to):
-    """Return the output of a step, which is not kept, for a following one."""
+    """Return the output of a step: a pipe to the following step, or a temporary file."""
     return pipe(path) if to in IN_PIPES else temp(path)
 
 
@@ -40,7 +40,7 @@ def step_threads(step):
 
 
 def gpus_after_seeding(wildcards):
-    """Return the GPUs of a job after seed_reads; with pipes it shares that of seed_reads."""
+    """Return the GPUs of a job after seed_reads: with pipes none, as it shares that of seed_reads."""
     return 0 if IN_PIPES else gpus(wildcards)
 
 

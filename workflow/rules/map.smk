@@ -22,7 +22,7 @@ MAP_INDEX = {"bam": "bam.bai", "cram": "cram.crai"}[MAP_FORMAT]
 # The counts of duplicates, if they are marked. MultiQC takes the sample from the name of the file.
 METRICS = "results/map/{sample}.dedup.txt" if config["map"]["mark_duplicates"] else None
 
-# The texts of samtools and mosdepth about the file of a sample, if wanted.
+# The files of samtools and mosdepth about a sample, if wanted.
 CHECKS = []
 if config["map"]["qc"]:
     of_sample = CheckFiles("results/map/qc", "{sample}.bam", config["map"].get("qc_regions"))
@@ -40,7 +40,7 @@ for sample in SAMPLES:
     if METRICS:
         RESULTS[METRICS.format(sample=sample)] = "counts of their duplicates"
     for path in CHECKS:
-        RESULTS[path.format(sample=sample)] = "as by samtools or mosdepth"
+        RESULTS[path.format(sample=sample)] = "counts in the format of samtools or mosdepth"
 
 
 include: "common/map_parts.smk"

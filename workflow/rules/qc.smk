@@ -73,7 +73,7 @@ rule multiqc:
         "../../envs/report.yaml"
     params:
         config=relative("workflow/report/multiqc.yaml"),
-        # The texts of samtools have more than these summaries.
+        # The files of --qc have more than these summaries of samtools stats.
         ignored=["--ignore", "*.samtools_stats.txt"] if CHECKS else [],
     shell:
         "multiqc --force --no-ansi --no-version-check --no-data-dir --config {params.config:q}"

@@ -66,9 +66,10 @@ def batch_size_flags(wildcards, input):
 def cores_for_pipes():
     """Return the cores of the steps of a batch if pipes connect them, and 0 if files do.
 
-    Pipes are used on one machine with one GPU, which the steps share: one after another, they would
-    keep it waiting. Without a GPU, steps of two batches at once keep the cores as busy. With
-    several GPUs, steps of several batches use them. With a limit on memory, steps run one by one.
+    Pipes are used on one machine with one GPU, which the steps share. If steps ran one after
+    another, the GPU would be idle between them. Without a GPU, steps of two batches at the same
+    time keep the cores as busy. With several GPUs, steps of several batches use them.
+    With a limit on memory, steps run one by one.
     """
     limits = workflow.resource_settings
     has_one_gpu = gpus(None) and len(visible_gpus(os.environ, DRIVER, DEVICES)) < 2
@@ -79,7 +80,7 @@ def cores_for_pipes():
 
 
 def may_hold_pairs(row):
-    """Return whether a row of the sample sheet may have pairs; records may."""
+    """Return whether a row of the sample sheet may have pairs; BAM and CRAM may."""
     records = [path for path in files_of_cell(row["fq1"]) if path.endswith((".bam", ".cram"))]
     return bool(records) or "fq2" in row or row["interleaved"] == "yes"
 

@@ -112,7 +112,7 @@ def metrics_flags(wildcards, output):
 
 
 def check_flags(wildcards, input, output):
-    """Return the folder for the texts of samtools and mosdepth, if wanted."""
+    """Return the folder for the files of samtools and mosdepth, and the regions, if wanted."""
     regions = ["--qc-regions", *input.qc_regions] if input.qc_regions else []
     return (["--qc", os.path.dirname(output.checks[0])] if CHECKS else []) + regions
 
