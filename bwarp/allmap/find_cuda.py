@@ -389,7 +389,7 @@ def _joined(found: list[tuple[int, FoundLoci]]) -> FoundLoci:
 #     search_parts, step_to_sampled     with the index on the GPU
 #     dropped_by, find_loci, align      with the genome on the GPU
 #
-# Several threads call them and take turns. Between turns, they lay out what the next one copies in
+# Several threads call them and take turns on the GPU. Before its turn, a thread copies its input to
 # pinned memory. Work that does not fit into the memory of the GPU is done in pieces.
 
 

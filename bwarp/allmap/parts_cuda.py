@@ -137,13 +137,13 @@ def rows_of_items(parts: DeviceParts) -> np.ndarray:
 
 
 def _group_numbers(offsets: np.ndarray) -> np.ndarray:
-    """Return the number of the group of each member (uint32), with the groups at `offsets`."""
+    """Return the group number of each element (uint32); groups start at `offsets`."""
     numbers = np.empty(offsets[-1] - offsets[0], np.uint32)
     _number_groups(offsets, numbers)
     return numbers
 
 
-# As np.repeat, without the GIL.
+# Like np.repeat, but without the GIL.
 @compiled
 def _number_groups(offsets, numbers):
     for group in range(offsets.size - 1):
@@ -152,7 +152,7 @@ def _number_groups(offsets, numbers):
 
 
 def at_least_one(column: np.ndarray) -> np.ndarray:
-    """Return a column for the GPU, where arrays cannot be empty."""
+    """Return a contiguous column with at least one element: arrays on the GPU cannot be empty."""
     return np.ascontiguousarray(column if column.size else np.zeros(1, column.dtype))
 
 

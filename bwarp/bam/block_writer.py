@@ -56,7 +56,7 @@ class BlockWriter:
         #: Whether nvCOMP makes the blocks; the caller may then compress on the GPU as well.
         self.compresses_on_gpu = compression.on_gpu
         self._index = index
-        #: Records that bypass `write` must be passed to it by the caller of `reserve`.
+        #: The caller of `reserve` must pass it the records that bypass `write`.
         self.checker = checker
         self._threads = threads = min(threads, compression.most_threads)
         self._pool = ThreadPoolExecutor(threads)

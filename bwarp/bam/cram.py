@@ -34,8 +34,8 @@ from bwarp.runtime.signals import not_ended, undone_if_ended
 from bwarp.runtime.timeline import on_timeline
 
 #: On the first two slices of a piece, of 10,000 records each, htslib tries all its methods of
-#: compression, so smaller pieces take longer. Larger ones take more memory, and the other processes
-#: wait longer for the last.
+#: compression, so smaller pieces take longer. Larger pieces take more memory, and processes wait
+#: longer for the last one.
 RECORDS_A_PIECE = 100_000
 
 #: Compared with htslib's default of 5, encoding takes an eighth less time, and files of version 3.0
@@ -102,7 +102,7 @@ class CramWriter:
         self._header = header_bytes(header)
         self._checker = checker
         self._encoders = encoders
-        # While the caller waits for the first piece, others are not idle.
+        # More jobs than threads, so that no thread is idle while the caller waits for a piece.
         self._most_jobs = 2 * threads
         self._pool = ThreadPoolExecutor(threads)
         self._jobs: deque[tuple[Future, int]] = deque()

@@ -25,7 +25,7 @@ def write_metrics(path: str | os.PathLike, counts: DuplicateCounts) -> None:
 def metrics_text(counts: DuplicateCounts) -> str:
     """Return the metrics of each library, and the histogram of a single one.
 
-    The size of a library is estimated without optical duplicates, as they are not molecules of it.
+    Optical duplicates are not molecules of a library, so its size is estimated without them.
     """
     lines = ["## METRICS CLASS\tpicard.sam.DuplicationMetrics", "\t".join(_COLUMNS)]
     rows = list(_libraries(counts))

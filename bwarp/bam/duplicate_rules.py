@@ -84,13 +84,13 @@ _POSITION_BITS, _POSITION_OFFSET = 33, 1 << 31
 _FIELD_BITS, _FIELD_OFFSET = 16, 1 << 15
 _FIELD_MASK = (1 << _FIELD_BITS) - 1
 
-#: Bits of tile, x and y, above which a location has its sensor. A location without them has -1 for
-#: each of the three, as in Picard, where a tile of -1 in a name also means none.
+#: Bits of tile, x and y in a location; the other bits are above them. A location without them has
+#: -1 for each of the three, as in Picard, where a tile of -1 in a name also means none.
 LOCATION_BITS = 3 * _FIELD_BITS
 NO_TILE = _FIELD_OFFSET - 1
 _NO_LOCATION = NO_TILE << 2 * _FIELD_BITS | NO_TILE << _FIELD_BITS | NO_TILE
 
-#: Maximum number of a read group in a location; further ones count as one.
+#: Maximum number of a read group in a location; read groups with higher numbers count as one.
 _MOST_READ_GROUPS = (1 << _FIELD_BITS - 1) - 1
 
 #: The duplicate flag in the higher byte of the flags.
@@ -134,13 +134,13 @@ class Template(NamedTuple):
         The smaller and the larger end; the second of a single end is 0.
     score : int
     positions : uint64
-        Leftmost position and strand of the read with the smaller end in the higher half, those of
-        the defining record in the lower: their order in a sorted file, as templates with the same
-        ends have the same contigs.
+        Leftmost position and strand, of the read with the smaller end in the higher half, and of
+        the defining record in the lower half. They give the order in a sorted file, because
+        templates with the same ends have the same contigs.
     location : uint64
-        Tile, x and y of the name, 16 bits each, from the highest on. Above them is what optical
-        duplicates also have in common: the read group, and whether the first read of the pair is
-        the only reverse one.
+        Tile, x and y of the name, in this order from the highest bits, 16 bits each. Above them are
+        the read group, and whether the first read of the pair is the only reverse one; optical
+        duplicates also have these in common.
     """
 
     kind: int
@@ -330,7 +330,7 @@ def record_name(data, start, grouping):
 def _field(data, first, stop):
     """Return the lowest 16 bits of the number that begins the bytes ``[first, stop)``, or -1.
 
-    Characters after its digits do not count.
+    Characters after the digits are ignored.
     """
     value = np.int64(-1)
     is_negative = first < stop and data[first] == _MINUS
@@ -343,10 +343,10 @@ def _field(data, first, stop):
 
 @compiled
 def _tile_x_y(data, first, stop):
-    """Return tile, x and y of a name of 5 or 7 fields, which are the last three, as in a location.
+    """Return the last three of 5 or 7 fields of a name, tile, x and y, packed as in a location.
 
-    A colon that begins a name does not begin a field, and one that is not followed by a number ends
-    the search: such names have no location.
+    A colon at the start of a name does not begin a field. If tile, x or y is not a number, the name
+    has no location.
     """
     fields = 1
     tile_at, x_at, y_at = first, first, first

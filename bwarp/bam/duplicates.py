@@ -4,16 +4,16 @@
     records -----------------------------------------------> the same records with flags
 
 `bwarp.bam.duplicate_rules` has the rules over single records. Among templates with the same group
-and ends, the one with the highest score is the best; among equal scores, the one with the smallest
-tile, x and y, and then the one whose read with the smaller end comes first in the sorted file.
-Single ends are compared with each other, and all of them are duplicates if any pair of their group
-has the same end.
+and ends, the one with the highest score is the best. Among equal scores, it is the one with the
+smallest tile, x and y, and then the one whose read with the smaller end comes first in the sorted
+file. Single ends are compared with each other, and all of them are duplicates if any pair of their
+group has the same end.
 
-Some duplicate pairs are optical: a cluster on the flow cell that was taken for several. Pairs with
-the same ends, of the same read group, tile and orientation, whose x and y differ by at most a
-distance, are of one cluster, and so are pairs that are connected by others. All but one pair of a
-cluster are optical duplicates: the best pair, or if it is not in the cluster, the one with the
-smallest x and y. A set of more than 300,000 pairs has none, as in Picard.
+Some duplicates are optical: the sequencer read one cluster of the flow cell as several. Pairs with
+the same ends, read group, tile and orientation belong to one cluster if their x and y differ by at
+most a distance, or if other pairs of the cluster connect them. All pairs of a cluster are optical
+duplicates except one: the best pair, or if the cluster lacks it, the one with the smallest x and y.
+As in Picard, a set of more than 300,000 pairs has no optical duplicates.
 """
 
 from collections.abc import Collection, Iterator
@@ -52,7 +52,7 @@ from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 
-#: Templates take at most one part in this number of the memory for sorting.
+#: Templates take at most this fraction of the memory for sorting: one part in `_SHARE`.
 _SHARE = 8
 
 #: Name of the library of reads without one, as in Picard.
@@ -158,7 +158,8 @@ def find_duplicates(
     Parameters
     ----------
     distance : int
-        Maximum difference of x and of y between neighbours in a cluster; 0 finds no clusters.
+        Maximum difference of x and of y between neighbours in a cluster; if 0, there are no
+        clusters.
     files : collection of int, optional
         Search only among the templates of these input files.
     """
@@ -314,7 +315,7 @@ _MOST_PAIRS = 300_000
 
 @compiled
 def _mark_optical(templates, rows, best, distance, kinds):
-    """Mark the optical duplicates among pairs with the same ends, whose order changes.
+    """Mark the optical duplicates among pairs with the same ends; this reorders `rows`.
 
     In the order of read group, orientation, tile, x and y, each pair is compared with the following
     ones within the distance in x.
@@ -324,7 +325,7 @@ def _mark_optical(templates, rows, best, distance, kinds):
     turned = np.int64(0)
     for row in rows:
         turned += np.int64(locations[row] >> _ORIENTATION & np.uint64(1))
-    # The first pair of each cluster, through those before it.
+    # An earlier pair of the same cluster, or the pair itself if it is the first.
     before = np.arange(rows.size)
     for i in range(rows.size):
         own = locations[rows[i]]
@@ -365,7 +366,7 @@ def _first_of(before, i):
 
 @compiled
 def _sort_by_location(templates, rows):
-    """Sort rows by location, and then as among equal scores. This is Shell's sort."""
+    """Sort rows by location, then in the order of templates with equal scores, by Shell's sort."""
     gap = np.int64(1)
     while 3 * gap < rows.size:
         gap = 3 * gap + 1
@@ -461,12 +462,12 @@ class DuplicateMarker:
     barcode_tag : str or None
         Duplicates must also have the same value of this tag.
     optical_distance : int or None
-        Distance of optical duplicates; 0 for none of them, None for the default.
+        Maximum distance of optical duplicates; 0 to look for none, None for the default.
     threads : int
     folder : Path, optional
-        Folder for templates that exceed the memory; None keeps all of them there.
+        Folder for templates that exceed the memory; None keeps all of them in memory.
     sort_bytes : int
-        Memory for sorting records; templates may take an eighth as much.
+        Memory for sorting records; templates may take an eighth of it.
 
     Attributes
     ----------

@@ -5,7 +5,8 @@
 
 Only finished blocks are downloaded, through pinned memory of the threads that write them, and the
 loci of the records, for the index. If the host or another program compresses the records, they are
-downloaded uncompressed; also before anything else if the host counts them (`bwarp.checks`).
+downloaded uncompressed. If the host counts the records (`bwarp.checks`), it first downloads them
+uncompressed as well.
 """
 
 import os
@@ -242,7 +243,7 @@ class _Download:
         self._words = cut(self._bytes, 0, largest // 4, np.uint32)
 
     def pass_to(self, use: Callable[[np.ndarray, np.ndarray], object], threads: int) -> None:
-        """Call ``use(data, starts)`` for each window; `starts` has one more than the records."""
+        """Call ``use(data, starts)`` for each window; `starts` has n + 1 elements."""
         rows, begins = self._rows.tolist(), self._begins.tolist()
         for window in range(len(rows) - 1):
             own, first, stop = (rows[window], rows[window + 1]), begins[window], begins[window + 1]

@@ -93,7 +93,7 @@ def sorted_file(
 ) -> Iterator[BlockWriter | CramWriter]:
     """Yield a writer for sorted records to the file `made`, which will be renamed to `path`.
 
-    `check_files` are written as well, if given.
+    This also writes `check_files`, if given.
     """
     with ExitStack() as stack:
         checker = None
@@ -109,7 +109,7 @@ def _unchecked_file(
     made: Path, header: BamHeader, threads: int, path: str, compression: Compression,
     cram_version: str, checker: Checker | None,
 ) -> Iterator[BlockWriter | CramWriter]:  # fmt: skip
-    """Do the same, but only pass the records to `checker`."""
+    """Yield the writer for `sorted_file`, which also passes its records to `checker`."""
     if made.suffix == ".bam":
         with indexed_bam_file(made, header, threads, compression, checker) as writer:
             yield writer

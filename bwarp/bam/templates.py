@@ -4,7 +4,8 @@
                    |
                    '-> files, by a hash of group and ends -> one table per file
 
-Those that exceed the memory go to disk, so that templates with the same ends are in one table.
+Templates that exceed the memory go to files on disk, so that those with the same ends are in one
+table.
 """
 
 from collections.abc import Collection, Iterator
@@ -66,7 +67,7 @@ def empty_templates(count: int) -> Templates:
 
 
 class TemplateStore:
-    """Takes tables of templates, and returns tables in which templates with the same ends meet.
+    """Takes tables of templates, and returns tables that hold all templates with the same ends.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class TemplateStore:
         #: Templates, and the number of the file that they are from.
         self._parts: list[tuple[int, Templates]] = []
         self._in_memory = 0
-        #: The numbers of files, and the templates of each in every file on disk, in order.
+        #: For each write, the number of the input file, and of its templates per file on disk.
         self._on_disk: list[tuple[int, list[int]]] = []
         self.singles = self.pairs = 0
 
@@ -103,7 +104,7 @@ class TemplateStore:
             self._spill()
 
     def tables(self, files: Collection[int] | None = None) -> Iterator[Templates]:
-        """Yield the templates of some input files, or of all, which are then from one file.
+        """Yield the templates of some input files, or of all, whose numbers may then be forgotten.
 
         Templates with the same group and ends are in one table, in the order in which they came.
         """

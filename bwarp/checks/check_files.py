@@ -1,4 +1,4 @@
-"""The files of --qc: what samtools and mosdepth would write about a sorted file.
+"""The files of --qc, which samtools and mosdepth would write about a sorted file.
 
     SAMPLE.flagstat                       samtools flagstat
     SAMPLE.idxstats                       samtools idxstats
@@ -36,7 +36,7 @@ class CheckFiles:
     ----------
     folder : str
     output : str
-        The file of alignments, whose name gives that of the sample.
+        The file of alignments; the name of the sample is taken from its name.
     regions_file : str or None
         BED of regions whose depths are counted as well.
     """
@@ -64,7 +64,7 @@ class CheckFiles:
         Raises
         ------
         InputError
-            If there is no such region.
+            If the file of regions is not BED, or a region is not in the reference.
         """
         regions: list[Region] = []
         if self.regions_file is not None:

@@ -37,12 +37,12 @@ _CYCLES = 256
 
 
 class Group(NamedTuple):
-    """Counts of some consecutive records that are not in the tables: see `count_records`.
+    """Counts of consecutive records that are not added to the tables: see `count_records`.
 
     Attributes
     ----------
     first : int
-        Position of the first record with one, as in events.
+        Position of the first record, as in events; the end of all contigs if it has none.
     lengths : Counter
         Number of each item of `count_records`.
     coverage, depth : ndarray, dtype=int64

@@ -1,11 +1,11 @@
-"""How many bases of each contig, and of regions, have which depth.
+"""Histograms of depths: the number of bases with each depth, per contig and in its regions.
 
     events, sorted   1+    5+      9-     20+    20-      12+: a stretch begins at position 12
     depth          0  1     2       1      0      0
     histogram      1: 4 + ..., 2: 4, ...                   bases with each depth
 
-Events come in groups, in the order of the file. What a later record begins cannot lie before that
-record, so events before its position are final, and only the others are kept.
+Events come in groups, in the order of the file. No event of a later record lies before the start of
+that record, so events before its position are final, and only the others are kept.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class DepthHistograms:
     Parameters
     ----------
     offsets : ndarray, shape=(n_contigs + 1,), dtype=int64
-        Where contigs begin in the positions of events, and the end of the last.
+        Starts of the contigs in positions of events, and the end of the last.
     regions : sequence of (start, stop)
         In the positions of events.
     """
@@ -152,7 +152,7 @@ def _count_depths(events, state, bases, points, of_regions):
         if depth > 0 and here > position:
             bases[depth] += here - position
             while position < here:
-                # Up to the next border of a region.
+                # Continue up to the next border of a region.
                 while point < borders.size and borders[point] >> 1 <= position:
                     sums[point] = total
                     regions += 1 if borders[point] & 1 else -1

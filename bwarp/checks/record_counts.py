@@ -1,4 +1,4 @@
-"""Counts over sorted BAM records, from which the texts of samtools and mosdepth follow.
+"""Counts of sorted BAM records, from which the texts of samtools and mosdepth are written.
 
     records of a job -> tables of counts, to which any number of jobs add
                      -> lengths of the reads
@@ -7,11 +7,11 @@
 The counts are those of `samtools flagstat`, `idxstats` and `stats`, which define the records that
 each includes. Secondary records count only in the first two.
 
-Positions in events count through all contigs of the header, each of which is followed by one more
-position, so that the end of a contig is not the start of the next. An event is twice its position,
-plus 1 where a stretch begins.
+Positions in events are those in the concatenated contigs of the header. Each contig is followed by
+one extra position, so that its end is not the start of the next. An event is twice its position,
+plus 1 if a stretch begins there.
 
-Two kinds of events differ in their records, and in overlapping mates:
+There are two kinds of events, with different records and rules for overlapping mates:
 
     coverage    samtools stats: all mapped records that are not secondary
     depth       mosdepth: without QC failures and duplicates; bases that both mates of a proper
@@ -70,7 +70,7 @@ from bwarp.runtime.uncounted import uncounted
     ALIGNED_BASES, EDITS, DIFFERENT_CONTIGS,
 ) = range(21)  # fmt: skip
 
-#: Which read of a pair a record is of: a read without a mate counts as the first.
+#: The read of a pair to which a record belongs; a read without a mate counts as the first.
 FIRST_READ, LAST_READ, OTHER_READ = range(3)
 
 #: Rows of `Counts.insert_sizes`.
@@ -80,8 +80,8 @@ INWARD, OUTWARD, OTHER_ORIENTATION = range(3)
 #: not count indels longer than 300 bases.
 MOST_INSERT_SIZE, GC_BINS, MOST_INDEL = 8000, 200, 300
 
-#: What may be wrong with a record: nothing, its fields are inconsistent, or it is of a pair whose
-#: mates may overlap but lacks MC.
+#: Problems of a record: none, its fields are inconsistent, or it has no MC although it and its mate
+#: may overlap.
 NOTHING, DAMAGED, WITHOUT_MATE = range(3)
 
 #: Records with one of these flags do not count for depths.
@@ -94,9 +94,9 @@ class Counts(NamedTuple):
     Attributes
     ----------
     flags : ndarray, shape=(2, 16)
-        The numbers of samtools flagstat, of records without and with a QC failure.
+        The numbers of samtools flagstat, for records without and with a QC failure.
     contigs : ndarray, shape=(n_contigs + 1, 2)
-        Mapped and unmapped records of each contig, and last of none.
+        Mapped and unmapped records of each contig, and in the last row those without a contig.
     numbers : ndarray, shape=(21,)
         Numbers for the section SN of samtools stats.
     bases : ndarray, shape=(6, cycles, 16)
@@ -240,7 +240,7 @@ def _next_stretch(data, at, stop, position):
 
 @compiled
 def _next_text_stretch(data, at, position):
-    """Return the same of a CIGAR in text, which ends with 0."""
+    """Return the same for a CIGAR as text, which ends with 0."""
     begin = end = position
     while data[at] != 0:
         length, of_operation = np.int64(0), at
@@ -295,7 +295,7 @@ def _put_stretches(data, record, offset, limit, events, used):
 
 @compiled
 def _put_overlaps(data, record, mate_cigar, offset, limit, events, used):
-    """Write events that take back once what a record and its mate, which comes later, both cover.
+    """Write events that lower the depth by 1 where a record and its later mate overlap.
 
     As in mosdepth: if both CIGARs have a single operation, the mate is assumed to end last.
     """
@@ -527,9 +527,9 @@ def count_records(data, starts, counts, offsets):
     starts : ndarray, shape=(n,), dtype=int64
         Starts of the records in `data`.
     counts : Counts
-        Is added to.
+        Tables to which the counts are added.
     offsets : ndarray, shape=(n_contigs + 1,), dtype=int64
-        Where contigs begin in the positions of events, and the end of the last.
+        Starts of the contigs in positions of events, and the end of the last.
 
     Returns
     -------

@@ -81,7 +81,7 @@ _HEAD = (
     "# MultiQC looks for: This file was produced by samtools stats\n"
 )
 
-#: Share of the pairs, from the smallest insert size, by which insert sizes are averaged.
+#: Share of the pairs, those with the smallest insert sizes, over which insert sizes are averaged.
 _MAIN_BULK = np.float32(0.99)
 
 #: Maximum depth with a row of its own in the section COV.

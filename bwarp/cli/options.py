@@ -95,7 +95,7 @@ def sort_bytes(options: argparse.Namespace) -> int:
 
 def output_options(options: argparse.Namespace) -> AlignmentOutput:
     """Return which records of mapped reads to write, and in what form."""
-    # `with_read_groups` checks several.
+    # `with_read_groups` handles several read groups.
     line, group = parse_read_group(options.read_group[0] if options.read_group else None)
     return AlignmentOutput(
         path=options.output,
@@ -120,7 +120,7 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
 def with_read_groups(
     options: argparse.Namespace, files: ReadFiles, output: AlignmentOutput
 ) -> tuple[ReadFiles, AlignmentOutput]:
-    """Return the same with the read group of each file, if several were given.
+    """Return the files and the output with a read group per file, if several were given.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def say_without_effect(options: argparse.Namespace, declared: Sequence[Option]) 
 
 
 def check_files(options: argparse.Namespace) -> CheckFiles | None:
-    """Return the files of --qc, if wanted."""
+    """Return the files of --qc, or None without --qc."""
     if options.qc is None:
         if options.qc_regions is not None:
             raise UsageError("--qc-regions requires --qc")

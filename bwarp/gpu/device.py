@@ -36,7 +36,7 @@ HELD = "BWARP_GPU"
 #: CU_CTX_SCHED_BLOCKING_SYNC.
 BLOCKING_SYNC = 4
 
-#: Subcommands that may be connected by pipes.
+#: Subcommands that may use a GPU while pipes connect them.
 _STEPS = frozenset(("seed-reads", "filter-candidates", "extend-candidates"))
 
 #: Held until `release_gpu`, or the end of the process.
@@ -72,7 +72,7 @@ def claim_gpu(
     most : int
         Maximum number of free GPUs to reserve.
     shared : bool
-        Whether to share a GPU with others that share it, if no other is free.
+        Whether to share a GPU with other processes that share it, if no GPU is free.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def claim_only_gpu(
     devices: Path = DEVICES,
     shared: bool = False,
 ) -> bool:
-    """Reserve the GPU if there is exactly one and it is free, or shared by others if `shared`.
+    """Reserve the GPU if there is exactly one and it is free; if `shared`, others may share it.
 
     Return whether this process may use it from now on; `claim_gpu` then finds it reserved.
     """
@@ -188,7 +188,7 @@ def _lock_one(
 
 
 def _ways_to_lock(shared: bool, n_gpus: int) -> list[tuple[int, ...]]:
-    """Return ways to lock a GPU, the best one first: locks that replace each other, in order."""
+    """Return ways to lock a GPU, the best one first. Each lock of a way replaces the one before."""
     if not shared:
         return [(fcntl.LOCK_EX,)]
     of_steps = [(fcntl.LOCK_SH,)]

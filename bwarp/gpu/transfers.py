@@ -213,7 +213,7 @@ class PinnedBuffer:
         ]
 
     def filled(self, arrays: Sequence[np.ndarray]) -> "FilledBuffer":
-        """Copy contiguous 1-d arrays into this memory, to be sent to a GPU at once."""
+        """Copy contiguous 1-d arrays into this memory, to be sent to a GPU in one transfer."""
         begins, n_bytes = _side_by_side(arrays)
         self._grow(n_bytes)
         for begin, array in zip(begins, arrays, strict=True):
@@ -229,7 +229,7 @@ class PinnedBuffer:
 
 
 class FilledBuffer(NamedTuple):
-    """Arrays on their way to a GPU: their memory, and the begin, size and type of each."""
+    """Arrays to be sent to a GPU: their memory, and the begin, size and type of each."""
 
     memory: np.ndarray
     parts: list[tuple[int, int, np.dtype]]

@@ -42,7 +42,7 @@ def read_named_regions(
     Raises
     ------
     InputError
-        If a line is not BED, or there is no such contig, or it has fewer bases.
+        If a line is not BED, or its contig does not exist or has fewer bases.
     """
     contigs = {name: i for i, name in enumerate(contig_names)}
     regions = []

@@ -165,7 +165,7 @@ _LONGEST_LINE = 1 << 20
 #: Maximum size of an array in a pipe; in files, the file size is the limit.
 _MOST_BYTES = 1 << 40
 
-#: Room in a pipe; users may have this much without asking the system.
+#: Size of a pipe; Linux allows users this size by default.
 _PIPE_BYTES = 1 << 20
 
 #: Supported types of arrays.

@@ -1,4 +1,4 @@
-"""Which reads may get further records, or another primary hit, found on the GPU.
+"""Mark reads on the GPU that may get further records or another primary hit.
 
     ALT contigs     a hit on one
     Hi-C            another hit of other bases: the 5' part may become primary
@@ -24,7 +24,7 @@ from bwarp.reads.device_reads_cuda import DeviceReads
 
 
 class Wanted(NamedTuple):
-    """What is looked for.
+    """The hits that are looked for.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def mark_reads(
     reads: DeviceReads, hits: DeviceScoredHits, selected: int32[::1], contig_starts: int64[::1],
     wanted: Wanted, marks: uint8[::1],
 ):  # fmt: skip
-    """Mark reads by the rows of their hits, until one suffices. One thread per read."""
+    """Mark reads with a hit that is looked for. One thread per read, which stops at the first."""
     read = int64(cuda.grid(1))
     if read >= reads.offsets.size - 1 or marks[read]:
         return

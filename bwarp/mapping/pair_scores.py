@@ -15,7 +15,7 @@ from bwarp.mapping.primary_hits_cpu import (
 )
 from bwarp.runtime.compiled_code import compiled
 
-#: `FEW_COPIES` of pairs.
+#: The same as `FEW_COPIES`, for pairs.
 FEW_PAIRS = 6
 
 #: What two reads that are not a proper pair lose, in scores of a match; as in bwa.
@@ -30,16 +30,16 @@ def unpaired_score(single_a, single_b, match):
 
 @compiled(inline="always")
 def exclude_each_other(span, span_2, length):
-    """Return whether two hits of a read cannot both be right: they align the same bases. Parts of a
-    split read do not, but a short read is not split.
+    """Return whether at most one of two hits of a read can be correct, because they align the same
+    bases. Parts of a split read align different bases; short reads are not split.
     """
     return length < SHORT_READ or same_bases(span, span_2)
 
 
 @compiled(inline="always")
 def better_apart(best, penalised, rival, single, mate, length, match):
-    """Return the likelihood that a read of a pair that scores `best` is apart from its mate, where
-    it scores more than `penalised`.
+    """Return the likelihood that a read of a pair lies apart from its mate, at another hit that
+    scores more than `penalised`, the score of its hit in the pair. The pair scores `best`.
 
     Parameters
     ----------
@@ -78,8 +78,8 @@ def pairs_beside(best, rivals, length_a, length_b, match, mismatch):
 
 @compiled(inline="always")
 def others_in_repeat(others, near, is_short, unlocated_a, unlocated_b, above, match, mismatch):
-    """Return the likelihood of all pairs with another hit of a read, raised if the reads have hits
-    that were not located.
+    """Return the likelihood of all pairs with another hit of a read, which is higher if the reads
+    have hits that were not located.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def others_in_repeat(others, near, is_short, unlocated_a, unlocated_b, above, ma
     if is_short and (unlocated_a or unlocated_b):
         others += others >> 1
     elif unlocated_a and unlocated_b:
-        # Such a hit may even score more by a mismatch, because both reads must have one nearby.
+        # An unlocated hit may even score more by one mismatch: both reads must have one nearby.
         above += 2 * (match - mismatch)
         is_few = has_few_copies(near, FEW_PAIRS, above, match, mismatch)
         others += 0 if is_few else (NEAR_RIVALS - 1) * near

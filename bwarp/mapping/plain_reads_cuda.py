@@ -58,8 +58,9 @@ from bwarp.runtime.timeline import on_timeline
 #: The host handles all chunks with longer reads: aligning one with gaps may need 4 MB on the GPU.
 MOST_BASES = 2000
 
-#: The same for characters of comments per read, and the maximum number of bases in a group, if all
-#: reads were as long as the longest: the records of a group must be less than 4 GB.
+#: The host also handles chunks with more characters of comments per read. A group has at most this
+#: number of bases, counted as if all reads of a chunk had the length of its longest: the records of
+#: a group must be less than 4 GB.
 MOST_CHARACTERS, MOST_BASES_OF_GROUP = 500, 1500 << 18
 
 _ENCODERS = {"bam": encode_bam, "sam": encode_sam, "paf": encode_paf}
@@ -86,8 +87,8 @@ class PlainReads:
         1 for reads that the host finishes.
     marks_there : device array
     skipped : ndarray, shape=(n_reads,), dtype=uint8
-        1 for reads whose records the GPU does not write: those of the host, any outside of the
-        regions of the output, and missing mates.
+        1 for reads whose records the GPU does not write: reads that the host finishes, reads
+        outside of the regions of the output, and missing mates.
     skipped_there : device array
     orphans : ndarray, shape=(n_templates,), dtype=bool, or None
         As in `ReadChunk`.

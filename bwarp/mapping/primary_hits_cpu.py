@@ -97,7 +97,7 @@ HIDDEN_ONCE_IN = 10_000
 #: If hits are not located, the number of rivals is multiplied by this.
 UNLOCATED_RIVALS = 4
 
-#: Weight of a near hit of a read that is not short: in most repeats, and in those of few copies.
+#: Weights of a near hit of a read that is not short, in most repeats and in those of few copies.
 NEAR_RIVALS, FEW_NEAR_RIVALS = 64, 4
 
 #: A repeat has few copies if its near hits are at most as likely as this number of hits with one
@@ -138,7 +138,7 @@ class PrimarySelection(NamedTuple):
 class Reads(NamedTuple):
     """Data of reads other than their hits.
 
-    `unlocated` refers to the bases of a read in `spans`: the read, or the best part of a split one.
+    `unlocated` refers to the bases of a read in `spans`: all, or the best part of a split read.
     """
 
     lengths: np.ndarray
@@ -330,14 +330,14 @@ def above_unlocated(score, unlocated, length, match):
 
 @compiled(inline="always")
 def has_few_copies(near, most, above, match, mismatch):
-    """Return whether a repeat has few copies, and all that matter are located; both engines use it.
+    """Return whether a repeat has few copies, located if they matter; both engines use it.
 
     Parameters
     ----------
     near : int64
-        Likelihood of the near hits, at most that of `most` hits with one mismatch.
+        Sum of the likelihoods of the near hits, at most that of `most` hits with one mismatch.
     above : int64
-        Hits that were not located score less than the best one by this, at least by a mismatch.
+        By how much the best hit scores more than those not located, at least by a mismatch.
     """
     loss = match - mismatch
     return near <= most * likelihood(SCORE_UNITS * loss, match) and above >= loss

@@ -479,7 +479,7 @@ def lower_tandem_repeats(
     primary: DevicePrimary,
     parameters: MappingParameters,
 ) -> None:
-    """Lower the mapping qualities of reads that align about as well a few bases away."""
+    """Lower the mapping qualities of reads that align about as well to loci near their hit."""
     lower_repeats[launch(reads.n_reads * WARP)](genome, reads, hits, primary, scores_of(parameters))
 
 
@@ -514,7 +514,7 @@ def lower_repeats(
     genome: DeviceGenome, reads: DeviceReads, hits: DeviceScoredHits, primary: DevicePrimary,
     scores: Scores,
 ):  # fmt: skip
-    """Lower the qualities of reads that align about as well a few bases away.
+    """Lower the qualities of reads that align about as well to loci near their hit.
 
     One warp per read; every 32nd position of the genome per lane, up to the read's length away.
     Neighbouring lanes load the same two or three blocks; few lanes compare the whole read.

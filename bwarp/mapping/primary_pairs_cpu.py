@@ -4,8 +4,8 @@ A pair of hits with the orientation and distance of the run's pairs scores the s
 logarithm of the probability of its insert size; it is selected if that exceeds the sum of the two
 best hits minus a penalty. The likelihoods of all pairs with another hit of the same bases of a read
 are added; the other part of a split read, which often lies nearby, is no rival. Near ones count
-more if hits of both reads were not located, as for single reads; for short reads, all count half as
-much again if hits of either were not located.
+more if hits of both reads were not located, as for single reads; for short reads, all count 1.5
+times if hits of either were not located.
 
     hits of read 1     ---->            ---->        ---->
     window of each       [======]         [======]     [======]      where a mate starts

@@ -6,7 +6,7 @@
 
 1. If the rest lies nearby, across a long gap, both parts become one hit (extension_cpu.py).
 2. If hits of the whole read were not located, the part that the best hit aligns is searched as a
-   separate read: seeds of the rest say nothing about other loci of this part.
+   separate read, because seeds of the rest do not find other loci of this part.
 3. The rest is searched as a separate read, with more seeds than the whole read has there.
 
 All steps run on the host with either engine, because few reads take part. The hits of these reads
@@ -56,7 +56,7 @@ def with_split_reads(
     unlocated: np.ndarray,
     parameters: MappingParameters,
 ) -> tuple[ScoredHits, np.ndarray, np.ndarray]:
-    """Return the hits after all steps, and `unlocated` with the bases to which it refers.
+    """Return the hits after all steps, and `unlocated` and the bases to which it refers.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def with_split_reads(
     hits : ScoredHits
     unlocated : ndarray, shape=(n_reads,), dtype=int32
     spans : ndarray, shape=(n_reads, 2), dtype=int64
-        Begin and end of the bases that an unlocated hit aligns: a part of a split read.
+        Begin and end of the bases to which `unlocated` refers: all of a read, or a part of a split
+        read.
     """
     spans = whole_reads(np.diff(offsets))
     if parameters.mode == END_TO_END:
@@ -243,7 +244,7 @@ def _of_reads(more: ScoredHits, parts: _Parts, offsets: np.ndarray) -> ScoredHit
 
 
 def _with_low_scores(parameters: MappingParameters) -> MappingParameters:
-    """Return the parameters for parts: a hit that scores too little for a record is a rival."""
+    """Return parameters for parts that keep hits with too low scores for a record, as rivals."""
     return replace(parameters, least_score=parameters.least_mate_score)
 
 

@@ -1,4 +1,4 @@
-"""Mapping qualities of reads that align about as well to loci that overlap their hit.
+"""Mapping qualities of reads that align about as well to loci near their hit.
 
     genome   ...GATACACACACACACACACACACACACACACACACACAGTC...
     read           ACACACACACACACACA
@@ -34,7 +34,7 @@ from bwarp.runtime.simd import population_count
 #: Minimum distance in bases between different loci.
 APART = 20
 
-#: Rivals of short reads are searched up to this number of bases away.
+#: Rivals of shorter reads are also searched up to this number of bases away.
 LEAST_REACH = 160
 
 #: Number of bases that are compared first: those of a word on a GPU.
@@ -43,7 +43,7 @@ PROBE = 32
 #: They are alike if at most one in this number of bases differs.
 ALIKE = 4
 
-#: Number of reads by which the genome is prefetched ahead.
+#: The genome is prefetched for the read that comes this number of reads later.
 _AHEAD = 12
 
 
@@ -55,7 +55,7 @@ def lower_tandem_repeats(
     primary: PrimarySelection,
     parameters: MappingParameters,
 ) -> None:
-    """Lower the mapping qualities of reads that align about as well a few bases away."""
+    """Lower the mapping qualities of reads that align about as well to loci near their hit."""
     _lower(genome, both, offsets, hits, primary, scores_of(parameters))
 
 
@@ -92,7 +92,7 @@ def starts_of_rivals(side, start, length, low, high):
 def likelihood_of_rival(score, n, in_read, in_genome, gapless, scores):
     """Return the likelihood of a rival of a hit with this score; both engines use it.
 
-    A gapped hit, whose gaps are not known yet, loses at most what the genome differs.
+    The gaps of a gapped hit are not known yet: its rival loses at most the differences of the loci.
 
     Parameters
     ----------
@@ -155,8 +155,8 @@ def _lower(genome, both, offsets, hits, primary, scores):
 
 @compiled(forceinline=True)
 def _alike(blocks, start, at, width):
-    """Return a mask of the 32 positions from `at` on from which `width` bases of the genome are
-    like those from `start` on."""
+    """Return a mask of the 32 positions from `at`: 1 if the `width` bases of the genome from there
+    are like those from `start`."""
     low, high, _ = bits_at(blocks, start)
     other_low, other_high, _ = bits_at(blocks, at)
     inside = (np.uint64(1) << np.uint64(width)) - np.uint64(1)

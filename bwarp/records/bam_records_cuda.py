@@ -445,7 +445,7 @@ def _put_secondary(out, at, constants, tables, others, row, read, length):
 
 @cuda.jit(device=True)
 def has_mate(plain, read):
-    """Return whether a read is the end of a pair."""
+    """Return whether a read belongs to a pair."""
     return plain.ends == 2 and (plain.orphans.size == 0 or plain.orphans[read >> 1] == 0)
 
 
@@ -516,9 +516,9 @@ _NO_POSITION = int(NO_POSITION)
 #: Bytes of a record before the read's name, its size included.
 _HEAD = SIZE_BYTES + FIXED_BYTES
 
-#: Writes records in a format. A function of `PlainTables`, edits and sizes computes the edits (NM)
-#: of plain reads and the sizes of their records, and returns a function of starts, data and keys
-#: that writes these records.
+#: Encodes records in a format: a function of `PlainTables`, edits and sizes that computes the edits
+#: (NM) of plain reads and the sizes of their records, and returns a function of starts, data and
+#: keys that writes these records.
 RecordEncoder = Callable[[PlainTables, object, object], Callable[[object, object, object], None]]
 
 
@@ -613,7 +613,7 @@ def count_all_edits(plain: PlainTables, edits: int32[::1]):
 
 
 class PlainRow(NamedTuple):
-    """What records of all formats state of a plain read; see SAM.
+    """Fields of the record of a plain read, which all formats use; see SAM.
 
     Contigs and positions in them are -1 if there is none; `stands_at` is the position in the
     genome.

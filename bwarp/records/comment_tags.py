@@ -124,7 +124,7 @@ def _error(chunk: ReadChunk, read: int, comment: bytes, problem: int) -> InputEr
 
 
 def _slowly(comment: bytes, ours: np.ndarray, room: np.ndarray) -> bytes | int:
-    """Return a read's tags in BAM format, or an error code, for all numbers in f and B."""
+    """Return a read's tags in BAM format, or an error code; the tags may have any numbers."""
     parts = []
     for tag in comment.split(b"\t") if comment else ():
         if found := _FLOAT.fullmatch(tag):
@@ -158,9 +158,9 @@ def _is_letter(byte):
 
 @compiled
 def _digits(text, start, stop):
-    """Return the number in digits, with at most one point, and the digits after the point.
+    """Return a number without its decimal point, and the number of digits after the point.
 
-    The latter is -1 if there are other characters or more than 15 digits, or none after a point.
+    The latter is -1 for other characters, more than 15 digits, or no digit after a point.
     """
     number, digits, point = np.int64(0), 0, stop
     for i in range(start, stop):
@@ -185,7 +185,8 @@ def _has_sign(text, start, stop):
 def _float_bits(text, start, stop):
     """Return the bits of a number as float32, and whether they are certain.
 
-    A quotient of two integers that float64 holds exactly is rounded as by Python.
+    The number is a quotient of two integers that float64 holds exactly, so it is rounded as in
+    Python.
     """
     signed = _has_sign(text, start, stop)
     number, decimals = _digits(text, start + signed, stop)
@@ -197,7 +198,7 @@ def _float_bits(text, start, stop):
 
 @compiled
 def _put_array(out, at, text, start, stop):
-    """Write the numbers of an array such as c,1,-2; return -1 unless all are usual."""
+    """Write the numbers of an array such as c,1,-2; return -1 if a number needs `_slowly`."""
     if start == stop:
         return np.int64(-1)
     kind = text[start]
@@ -241,7 +242,7 @@ def _put_array(out, at, text, start, stop):
 
 @compiled
 def _convert(text, text_offsets, ours, out, offsets):
-    """Convert tags to BAM; return the first read with a problem, and it."""
+    """Convert tags to BAM; return the first read with a problem, and the problem."""
     at = np.int64(0)
     for read in range(text_offsets.size - 1):
         start, end = text_offsets[read], text_offsets[read + 1]

@@ -41,7 +41,7 @@ class RecordForm(NamedTuple):
     stay_there : bool
         Whether the records stay on the GPU, where they are sorted.
     tags : function of ReadChunk, or None
-        Returns further tags of each read in the form of the records, uint8, and their offsets;
+        Returns the further tags of reads in the format of the records, uint8, and their offsets;
         None if there are none.
     format : str
         bam, sam or paf.

@@ -41,7 +41,7 @@ _FIXED, _OPERATION = 320, 12
 
 
 def paf_lines(tables: RecordTables) -> Records:
-    """Return the lines of records in order; unmapped ones have an empty line without its end."""
+    """Return the lines of records in order; unmapped reads have empty ones without line feeds."""
     _, contigs, reads, records, tags = tables
     room = np.diff(reads.names).reshape(-1)[records.reads // reads.ends].sum()
     room += np.diff(tags.offsets)[tags.numbers].sum()

@@ -336,7 +336,7 @@ def part_functions(engine: EngineFunctions) -> SimpleNamespace:
     def split_matches(out, at, aligned):
         """Write the CIGAR of an `AlignedRead` with = and X instead of M, to an array of operations.
 
-        Into an empty array nothing is written.
+        If the array is empty, nothing is written.
         """
         genome, position, both, base, cigar, first, last = aligned
         for i in range(first, last):

@@ -105,7 +105,7 @@ def size_lines(
     """Compute the edits of plain reads and the sizes of their lines and of the fields before the
     bases. One thread per read.
 
-    It reads the bases and the genome under them, and for pairs the mate's CIGAR.
+    The thread reads the bases, the genome below them, and for pairs the mate's CIGAR.
     """
     read = int64(cuda.grid(1))
     if read >= plain.marks.size or plain.marks[read]:
@@ -146,7 +146,7 @@ def write_fields(
 
 @kernel(over="plain.marks", per=WARP)
 def write_letters(plain: PlainTables, heads: uint32[::1], starts: uint32[::1], data: uint8[::1]):
-    """Write the bases and qualities of plain reads. One warp per read, a letter of 32 per lane."""
+    """Write bases and qualities of plain reads. One warp per read, every 32nd letter per lane."""
     read = int64(cuda.grid(1)) // WARP
     if read >= plain.marks.size or plain.marks[read]:
         return

@@ -68,8 +68,8 @@ def write_operations(
 
 
 def marks_outside(alignments: DeviceAlignments, ends: int, regions: np.ndarray, marks):
-    """Return marks (device array, uint8) with 1 also for reads that overlap no region, nor do
-    their mates.
+    """Return marks (device array, uint8) with 1 also for reads that overlap no region, if their
+    mates do not either.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""Map FASTQ to sorted BAM or CRAM with marked duplicates and an index, with the options of fq2bam
-of NVIDIA Parabricks. It runs bwarp map, whose other options are not available here.
+"""Map FASTQ to sorted and indexed BAM or CRAM with marked duplicates. The options are those of
+fq2bam of NVIDIA Parabricks. It runs bwarp map, whose other options are not available here.
 """
 
 import re
@@ -25,7 +25,7 @@ READ_GROUP = r"@RG\tID:1\tLB:lib1\tSM:sample\tPL:ILLUMINA"
 #: Options of bwa mem that have the same meaning in `map`.
 OF_BWA = "ABCEIKLMOTYav"
 
-#: Endings of the reference that its index does not have.
+#: Endings of the reference, which the name of its index lacks.
 _ENDING = re.compile(r"(\.(fa|fasta|fna))?(\.gz)?\Z")
 
 
@@ -54,7 +54,7 @@ def words_of_map(options) -> list[str]:
     Raises
     ------
     UsageError
-        If files, read groups or options of bwa are not as they should be.
+        If files or read groups are missing, or an option of bwa is not supported.
     """
     pairs = [files_and_group(words, 2) for words in options.in_fq]
     singles = [files_and_group(words, 1) for words in options.in_se_fq]
@@ -106,12 +106,12 @@ def index_beside(reference: str) -> str:
 
 
 def bwa_words(text: str) -> list[str]:
-    """Return the typed options of bwa mem as words.
+    """Return the words of the options of bwa mem.
 
     Raises
     ------
     UsageError
-        If there are others than `OF_BWA`, which may mean something else in `map`.
+        If an option is not in `OF_BWA`: it may mean something else in `map`.
     """
     try:
         words = shlex.split(text)
