@@ -160,7 +160,8 @@ class TemplateStore:
         for number, rows in enumerate(np.split(order, np.cumsum(counts)[:-1])):
             with open(self._path(number), "ab") as out:
                 for column in table:
-                    column[rows].tofile(out)
+                    # ndarray.tofile hides errors of a full disk.
+                    out.write(column[rows].data)
         self._on_disk.append((file, counts))
 
     def _read(self, number: int, files: Collection[int] | None) -> Templates:

@@ -51,7 +51,7 @@ from bwarp.bam.fields import (
     TEXT,
     UNMAPPED,
 )
-from bwarp.bam.records import get_int16, get_int32
+from bwarp.bam.records import consumes_reference, get_int16, get_int32
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
@@ -333,7 +333,7 @@ def _reaches_later_mate(data, record):
     for at in range(record.cigar, record.bases, 4):
         value = get_int32(data, at) & 0xFFFFFFFF
         kind = value & 15
-        if kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8:
+        if consumes_reference(kind):
             span += value >> 4
     if position + max(span, np.int64(1)) <= record.mate_position:
         return False

@@ -27,7 +27,7 @@ from bwarp.io.standard_streams import (
     flush_standard_output,
 )
 from bwarp.options.common import OVERALL, THREADS
-from bwarp.options.option import CONFIGURATION, Option, Task
+from bwarp.options.option import CONFIGURATION, QUOTED_OPTIONS, Option, Task
 from bwarp.runtime.backend import choose_backend, gpu_capability, gpu_problem
 from bwarp.runtime.compiler import event
 from bwarp.runtime.progress import announce_compilation, quietly, say, write_line
@@ -69,13 +69,18 @@ class _Parser(argparse.ArgumentParser):
                 self.error(f"argument {name}: empty value, perhaps an unset variable")
 
     def _with_negative_values(self, arguments: Sequence[str] | None) -> list[str]:
-        """Return --mismatch -4 as --mismatch=-4: argparse takes -4 for an option if -1 is one."""
+        """Return --mismatch -4 as --mismatch=-4: argparse takes -4 for an option if -1 is one.
+
+        Quoted options of another program start with a hyphen too.
+        """
         words: list[str] = []
         known = self._option_string_actions
         for word in sys.argv[1:] if arguments is None else arguments:
             option = known.get(words[-1]) if words else None
             takes_number = option and option.type and option.nargs is None
-            if takes_number and words[-1].startswith("--") and NEGATIVE_NUMBER.fullmatch(word):
+            is_value = takes_number and NEGATIVE_NUMBER.fullmatch(word)
+            is_value = is_value or (option and option.metavar == QUOTED_OPTIONS)
+            if is_value and words[-1].startswith("--"):
                 words[-1] += f"={word}"
             else:
                 words.append(word)

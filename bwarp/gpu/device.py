@@ -236,8 +236,8 @@ def _open_lock(path: Path) -> int:
 #: Subcommands that use a GPU for most of their work, with any options.
 _WITH_GPU = frozenset(
     (
-        "index", "map", "allmap", "seeds", "scan", "pairs", "search", "offtargets", "seed-reads",
-        "filter-candidates", "extend-candidates",
+        "index", "map", "fq2bam", "allmap", "seeds", "scan", "pairs", "search", "offtargets",
+        "seed-reads", "filter-candidates", "extend-candidates",
     )
 )  # fmt: skip
 

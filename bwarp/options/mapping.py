@@ -15,6 +15,7 @@ from bwarp.options.common import (
 from bwarp.options.option import (
     CONFIGURATION,
     PROGRAM,
+    QUOTED_OPTIONS,
     File,
     OneOf,
     Option,
@@ -339,7 +340,7 @@ FQ2BAM = Task({
         yes_no("no_markdups", "do not flag duplicates", only=PROGRAM),
         GPUS._replace(name="num_gpus"),
         Option(
-            "bwa_options", Text("OPTIONS"),
+            "bwa_options", Text(QUOTED_OPTIONS),
             "options of bwa mem in quotes, such as '-Y -K 10000000'", only=PROGRAM,
         ),
     ),

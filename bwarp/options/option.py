@@ -124,6 +124,10 @@ class YesNo(NamedTuple):
         return {"action": "store_true"}
 
 
+#: Name of the value of an option that takes the options of another program, in quotes.
+QUOTED_OPTIONS = "OPTIONS"
+
+
 class Text(NamedTuple):
     """A string.
 

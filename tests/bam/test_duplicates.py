@@ -1,5 +1,7 @@
 """Duplicates are those of a slow search over both records of each pair, and those of Picard."""
 
+import errno
+import resource
 import shutil
 import subprocess
 from collections import defaultdict
@@ -218,6 +220,20 @@ def kinds_of(store, distance=0, threads=1, files=None) -> np.ndarray:
     tables = list(find_duplicates(store, distance, threads, files))
     names = np.concatenate([templates.names for templates, _ in tables])
     return np.concatenate([kinds for _, kinds in tables])[np.argsort(names)]
+
+
+def test_a_full_disk_is_an_error(tmp_path):
+    templates = templates_of(np.random.default_rng(1), 3000, 0.5, 30)
+    store = store_of(templates, 2, 1, folder=tmp_path, most_bytes=0)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    sizes = {path: path.stat().st_size for path in tmp_path.iterdir()}
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes.values()), hard))
+    try:
+        with pytest.raises(OSError, match="File too large") as error:
+            store.add(templates, 1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert error.value.errno == errno.EFBIG
 
 
 @pytest.mark.parametrize("singles", [0, 0.5, 1])

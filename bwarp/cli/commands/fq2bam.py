@@ -22,8 +22,8 @@ bwarp fq2bam --ref genome.fa \\
 #: Read group of the reads if none is given.
 READ_GROUP = r"@RG\tID:1\tLB:lib1\tSM:sample\tPL:ILLUMINA"
 
-#: Options of bwa mem that have the same meaning in `map`.
-OF_BWA = "ABCEIKLMOTYav"
+#: Options of bwa mem that have the same meaning in `map`, and those of them without a value.
+OF_BWA, FLAGS_OF_BWA = "ABCEIKLMOTYav", "CMYa"
 
 #: Endings of the reference, which the name of its index lacks.
 _ENDING = re.compile(r"(\.(fa|fasta|fna))?(\.gz)?\Z")
@@ -73,6 +73,8 @@ def words_of_map(options) -> list[str]:
     words += ["--read-group", *(groups or [READ_GROUP])]
     words += [] if options.no_markdups else ["--mark-duplicates"]
     if options.out_duplicate_metrics:
+        if options.no_markdups:
+            raise UsageError("--out-duplicate-metrics cannot be combined with --no-markdups")
         words += ["--duplicate-metrics", options.out_duplicate_metrics]
         distance = options.optical_duplicate_pixel_distance
         words += [] if distance is None else ["--optical-distance", str(distance)]
@@ -117,8 +119,13 @@ def bwa_words(text: str) -> list[str]:
         words = shlex.split(text)
     except ValueError:
         raise UsageError(f"--bwa-options {text!r}: a quotation mark is missing") from None
-    for word in words:
-        if re.match("-[^0-9.]", word) and word[1] not in OF_BWA:
+    left = iter(words)
+    for word in left:
+        option, letter = word[:2], word[1:2]
+        is_known = option.startswith("-") and letter and letter in OF_BWA
+        if not is_known or (letter in FLAGS_OF_BWA and word != option):
             known = ", ".join(f"-{letter}" for letter in OF_BWA)
             raise UsageError(f"--bwa-options: {word} is not supported: use any of {known}")
+        if letter not in FLAGS_OF_BWA and word == option and next(left, None) is None:
+            raise UsageError(f"--bwa-options: {word} has no value")
     return words

@@ -190,6 +190,26 @@ def test_the_distance_of_optical_duplicates_is_for_the_metrics():
             "--bwa-options: -U is not supported: use any of -A, -B, -C, -E, -I, -K, -L, -M, -O, "
             "-T, -Y, -a, -v",
         ),
+        *(
+            (
+                ("--in-fq", "1", "2", f"--bwa-options={typed}"),
+                f"--bwa-options: {refused} is not supported: use any of -A, -B, -C, -E, -I, -K, "
+                "-L, -M, -O, -T, -Y, -a, -v",
+            )
+            for typed, refused in (
+                ("-Yp", "-Yp"),
+                ("-YU 4", "-YU"),
+                ("-2 4", "-2"),
+                ("x -Y", "x"),
+                ("-Y x", "x"),
+                ("-", "-"),
+            )
+        ),
+        (("--in-fq", "1", "2", "--bwa-options", "-Y -T"), "--bwa-options: -T has no value"),
+        (
+            ("--in-fq", "1", "2", "--no-markdups", "--out-duplicate-metrics", "m.txt"),
+            "--out-duplicate-metrics cannot be combined with --no-markdups",
+        ),
         (
             ("--in-fq", "1", "2", "--bwa-options", "-R 'x"),
             '--bwa-options "-R \'x": a quotation mark is missing',
@@ -200,6 +220,12 @@ def test_usage_errors(typed, message):
     with pytest.raises(UsageError) as error:
         words(*BASE, *typed)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("typed", ["-Y", "-M", "-T 8", "-L -5 -Y"])
+def test_a_single_option_of_bwa(typed):
+    found = words(*BASE, "--in-fq", "1", "2", "--bwa-options", typed)
+    assert " ".join(found[-6 - len(typed.split()) : -6]) == typed
 
 
 def test_values_of_options_of_bwa_may_be_negative_or_attached():

@@ -113,8 +113,10 @@ def metrics_flags(wildcards, output):
 
 def check_flags(wildcards, input, output):
     """Return the folder for the files of samtools and mosdepth, and the regions, if wanted."""
+    if not CHECKS:
+        return []
     regions = ["--qc-regions", *input.qc_regions] if input.qc_regions else []
-    return (["--qc", os.path.dirname(output.checks[0])] if CHECKS else []) + regions
+    return ["--qc", os.path.dirname(output.checks[0]), *regions]
 
 
 def cram_flags(wildcards, input):
