@@ -36,11 +36,17 @@ def median_seconds(function: Callable, repeats: int) -> float:
 
 
 def in_turn(jobs: Mapping[Hashable, Callable], rounds: int) -> dict[Hashable, list]:
-    """Run each job once per round, so that disturbances affect all; return their results."""
+    """Run each job once per round, so that disturbances affect all; return their results.
+
+    Every other round runs them in reverse, so that a machine that becomes faster or slower favours
+    none.
+    """
     returned = {name: [] for name in jobs}
+    names = list(jobs)
     for _ in range(rounds):
-        for name, job in jobs.items():
-            returned[name].append(job())
+        for name in names:
+            returned[name].append(jobs[name]())
+        names.reverse()
     return returned
 
 

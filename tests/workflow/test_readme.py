@@ -98,6 +98,7 @@ def write_sequences(folder):
             b"%s\tx\tgene\t1\t900\t.\t+\t.\tName=a\n" % name for name in (b"one", b"chr1")
         ),
         "gene.fa": b">gene\n%s\n" % one, "exons.bed": b"one\t100\t900\n",
+        "targets.bed": b"one\t100\t900\n",
         "primers.tsv": b"p %s %s\n" % (one[40:60], two[70:90]),
         "pairs.tsv": b"q\tMKVLA\tr\tMKVLAAG\n",
     }  # fmt: skip
