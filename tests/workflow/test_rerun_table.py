@@ -19,13 +19,7 @@ CONFIG = {
     "samples": "units.tsv",
     "backend": "cpu",
     "index": {"sa_rate": 4, "occ_rate": 64, "prefix_length": "auto"},
-    "map": {
-        "batch_reads": 60,
-        "regions": "regions.bed",
-        "alt": "alt.txt",
-        "qc": True,
-        "qc_regions": "regions.bed",
-    },
+    "map": {"batch_reads": 60, "regions": "regions.bed", "alt": "alt.txt"},
     "allmap": {"edits": 2, "gaps": 1, "extension": "semiglobal"},
     "seeds": {"queries": "queries.fa", "parts": 2, "k": 20, "mismatches": 1},
     "offtargets": {"guides": "queries.fa", "annotation": "regions.bed"},
@@ -53,6 +47,7 @@ VALUES = {
     "map.insert_size": "400,60",
     "map.barcode_tag": "RX",
     "map.alt": "none",
+    "map.qc_regions": "regions.bed",
     "allmap.edits": "3%",
     "allmap.gaps": "auto",
     "allmap.report": "best",
@@ -71,6 +66,9 @@ VALUES = {
     "scan.similarity": 0.8,
     **dict.fromkeys(("seeds.parts", "mems.parts", "scan.parts", "search.parts"), 3),
 }
+
+# Keys that have an effect only with another one.
+WITH = {"map.qc_regions": {"map.qc": True}}
 
 
 class Change(NamedTuple):
@@ -134,7 +132,7 @@ def changes_of_keys():
         again = [section] if named in ([], [None]) else named[0]
         samples = ("b",) if key == "map.batch_reads" else ("a", "b")
         sections = frozenset([section] if section not in ("", "index") else TARGETS)
-        config = {key: other_value(key, rule, value)}
+        config = {key: other_value(key, rule, value), **WITH.get(key, {})}
         yield Change(key, sections, frozenset(made_again(again, samples)), config)
 
 
