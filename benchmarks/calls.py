@@ -15,7 +15,6 @@ One JSON object for each mapper and caller is printed and appended to --output: 
 the numbers of true alleles, correct calls and incorrect calls.
 """
 
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -42,13 +41,17 @@ def parse_options():
     return read_options(parser, "calls.jsonl", bases=100_000, depth=8, mappers=["bwarp"])
 
 
-def callers(fasta: Path, bam: Path) -> dict[str, str]:
-    """Return, for each caller on PATH, the shell command that writes VCF."""
+def callers(fasta: Path, bam: Path) -> dict[str, list[list]]:
+    """Return, for each caller on PATH, its commands, the last of which writes VCF."""
+    piled = bam.with_suffix(".bcf")
     every = {
-        "bcftools": f"bcftools mpileup -Ou -f {fasta} {bam} | bcftools call -mv -Ov",
-        "freebayes": f"freebayes -f {fasta} {bam}",
+        "bcftools": [
+            ["bcftools", "mpileup", "-Ou", "-o", piled, "-f", fasta, bam],
+            ["bcftools", "call", "-mv", "-Ov", piled],
+        ],
+        "freebayes": [["freebayes", "-f", fasta, bam]],
     }
-    return {caller: command for caller, command in every.items() if found(caller)}
+    return {caller: commands for caller, commands in every.items() if found(caller)}
 
 
 def alleles(fasta: Path, vcf: Path) -> dict[str, set]:
@@ -118,10 +121,12 @@ def measure(options, folder: Path):
     for mapper, (_, command) in mappers.items():
         bam = folder / f"{mapper.replace(' ', '-')}.bam"
         sorted_records(command, bam)
-        for caller, call in callers(fasta, bam).items():
+        for caller, (*before, last) in callers(fasta, bam).items():
             vcf = bam.with_suffix(f".{caller}.vcf")
+            for command in before:
+                run_program(command)
             with open(vcf, "wb") as file:
-                subprocess.run(call, shell=True, check=True, stdout=file, stderr=subprocess.DEVNULL)
+                run_program(last, stdout=file)
             yield {
                 "what": "calls",
                 "reference": given.name,
