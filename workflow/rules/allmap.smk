@@ -4,7 +4,7 @@
 # connected by pipes. On other machines, steps of several batches run at once: one computes while
 # another starts. The output is identical to what find_alignments.py writes for a unit.
 
-from bwarp_pipes import SHARES, sorting_flags, threads_in_pipes
+from bwarp_pipes import SHARES, sorting_flags
 
 from bwarp.options.mapping import LOCI_ALIGNED, LOCI_SEARCHED, SCORES
 
@@ -25,29 +25,6 @@ if IN_PIPES and not are_loci_read_once(ALLMAP, ALLMAP_ROUNDS):
 # With pipes, programs replace their shells. If a step fails, Snakemake kills the shells of the
 # others, but not the programs that they started, which would wait for their pipes forever.
 EXEC = "exec " if IN_PIPES else ""
-
-
-def passed_on(path, to):
-    """Return the output of a step: a pipe to the following step, or a temporary file."""
-    return pipe(path) if to in IN_PIPES else temp(path)
-
-
-def step_threads(step):
-    """Return a function for the threads of a step."""
-    if step not in IN_PIPES:
-        return batch_threads
-    return lambda wildcards: threads_in_pipes(step, IN_PIPES, CORES_IN_PIPES)
-
-
-def gpus_after_seeding(wildcards):
-    """Return the GPUs of a job after seed_reads: with pipes none, as it shares that of seed_reads."""
-    return 0 if IN_PIPES else gpus(wildcards)
-
-
-def gpus_shared(wildcards, resources):
-    """Return the GPUs that a job after seed_reads uses, for params."""
-    return gpus(wildcards) if IN_PIPES else gpus_given(wildcards, resources)
-
 
 # The files next to every file of loci, besides its counts; a merged one has an index as well.
 ALLMAP_TABLES = ["over.tsv", "skipped.tsv"]
@@ -138,13 +115,14 @@ rule seed_reads:
         runtime=batch_minutes,
         backend=config["backend"],
     params:
+        start=EXEC,
         program=program("seed_reads.py"),
         gpus=gpus_given,
         code=code("seed_reads.py"),
         options=locus_limits,
         after=after_flags,
     shell:
-        EXEC + "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        "{params.start}python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " {params.after:q} {params.options:q} -o {output.seeds:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
@@ -173,10 +151,11 @@ rule locate_seeds:
         mem_mb=search_memory_mb,
         runtime=batch_minutes,
     params:
+        start=EXEC,
         program=program("locate_seeds.py"),
         code=code("locate_seeds.py"),
     shell:
-        EXEC + "python {params.program:q} --index {input.index:q} --seeds {input.seeds:q}"
+        "{params.start}python {params.program:q} --index {input.index:q} --seeds {input.seeds:q}"
         " -o {output.hits:q} --threads {threads} 2> {log:q}"
 
 
@@ -208,12 +187,13 @@ rule filter_candidates:
         runtime=batch_minutes,
         backend=config["backend"],
     params:
+        start=EXEC,
         program=program("filter_candidates.py"),
         gpus=gpus_shared,
         code=code("filter_candidates.py"),
         options=lambda wildcards: flags_for(section("allmap"), "filter"),
     shell:
-        EXEC + "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        "{params.start}python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --hits {input.hits:q} {params.options:q} -o {output.candidates:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
@@ -245,12 +225,13 @@ rule extend_candidates:
         runtime=batch_minutes,
         backend=config["backend"],
     params:
+        start=EXEC,
         program=program("extend_candidates.py"),
         gpus=gpus_shared,
         code=code("extend_candidates.py"),
         options=extension_flags,
     shell:
-        EXEC + "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        "{params.start}python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --candidates {input.candidates:q} -o {output.loci:q} {params.options:q}"
         " --threads {threads} --backend {resources.backend} 2> {log:q}"
 
@@ -308,13 +289,14 @@ rule write_alignments:
         mem_mb=map_memory_mb,
         runtime=batch_minutes,
     params:
+        start=EXEC,
         program=program("write_alignments.py"),
         code=code("write_alignments.py"),
         options=locus_flags,
         insert_size=estimated_insert_size_flags,
         sort_memory=sorting_flags() if "write_alignments" in IN_PIPES else [],
     shell:
-        EXEC + "python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
+        "{params.start}python {params.program:q} --index {input.index:q} --reads {input.reads:q}"
         " --loci {input.loci:q} -o {output.loci:q} --stats {output.stats:q}"
         " {params.insert_size:q} {params.options:q} {params.sort_memory:q} --threads {threads}"
         " 2> {log:q}"

@@ -3,7 +3,7 @@ import os
 from itertools import takewhile
 from pathlib import Path
 
-from bwarp_pipes import cores_in_pipes
+from bwarp_pipes import cores_in_pipes, threads_in_pipes
 
 from bwarp.gpu.device import DEVICES, DRIVER, visible_gpus
 
@@ -205,3 +205,25 @@ def times_of_steps(wildcards, input, output):
             ]
     paths = [logs / f"{name}.benchmark.tsv" for name in names]
     return [str(path) for path in paths if path.exists()]
+
+
+def passed_on(path, to):
+    """Return the output of a step: a pipe to the following step, or a temporary file."""
+    return pipe(path) if to in IN_PIPES else temp(path)
+
+
+def step_threads(step):
+    """Return a function for the threads of a step."""
+    if step not in IN_PIPES:
+        return batch_threads
+    return lambda wildcards: threads_in_pipes(step, IN_PIPES, CORES_IN_PIPES)
+
+
+def gpus_after_seeding(wildcards):
+    """Return the GPUs of a job after seed_reads: with pipes none, as it shares that of seed_reads."""
+    return 0 if IN_PIPES else gpus(wildcards)
+
+
+def gpus_shared(wildcards, resources):
+    """Return the GPUs that a job after seed_reads uses, for params."""
+    return gpus(wildcards) if IN_PIPES else gpus_given(wildcards, resources)
