@@ -123,8 +123,8 @@ def measure(options, folder: Path):
         sorted_records(command, bam)
         for caller, (*before, last) in callers(fasta, bam).items():
             vcf = bam.with_suffix(f".{caller}.vcf")
-            for command in before:
-                run_program(command)
+            for preparing in before:
+                run_program(preparing)
             with open(vcf, "wb") as file:
                 run_program(last, stdout=file)
             yield {

@@ -6,12 +6,10 @@ import pytest
 import bwarp
 from bwarp.mapping.extension_cpu import both_strands, genome_of
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.mapping.tandem_repeats import lower_tandem_repeats
 from bwarp.sequence import decode, encode
-from tests.helpers.cases.tandem_reads import repeats_and_reads
-from tests.helpers.oracles.mapping_oracle import flat, index_and_genome, opposite, random_bases
-from tests.helpers.oracles.tandem_oracle import lowered_qualities
+from tests.helpers.cases.tandem_reads import tandem_case
+from tests.helpers.oracles.mapping_oracle import index_and_genome, opposite, random_bases
 
 PARAMETERS = {
     "default": MappingParameters(),
@@ -22,23 +20,16 @@ PARAMETERS = {
 @pytest.mark.parametrize("name", PARAMETERS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_reads_in_repeats_of_any_period(name, seed):
-    rng, parameters = np.random.default_rng(seed), PARAMETERS[name]
-    n_reads = 203
-    reference, bases, reads, hits = repeats_and_reads(rng, n_reads)
-    hits.scores[:] *= parameters.match
-    codes, offsets = flat(reads)
-    selected = np.where(rng.random(n_reads) < 0.9, np.arange(n_reads), -1)
-    before = rng.integers(0, 61, n_reads).astype(np.uint8)
-    none = np.zeros(n_reads, np.int32)
-    primary = PrimarySelection(selected, before.copy(), none, none.astype(bool))
-    expected = lowered_qualities(bases, reference.contig_starts, reads, hits, primary, parameters)
-    lower_tandem_repeats(
-        genome_of(reference), both_strands(codes, offsets), offsets, hits, primary, parameters
-    )
-    assert primary.qualities.tolist() == expected
-    lowered = primary.qualities < before
-    assert 20 < lowered.sum() < n_reads - 20
-    assert np.unique(primary.qualities[lowered]).size > 2
+    parameters = PARAMETERS[name]
+    case = tandem_case(seed, parameters)
+    both = both_strands(case.codes, case.offsets)
+    genome = genome_of(case.reference)
+    lower_tandem_repeats(genome, both, case.offsets, case.hits, case.primary, parameters)
+    qualities = case.primary.qualities
+    assert qualities.tolist() == case.expected
+    lowered = qualities < case.before
+    assert 20 < lowered.sum() < lowered.size - 20
+    assert np.unique(qualities[lowered]).size > 2
 
 
 def array_between(rng, unit: bytes, copies: int, divergence: float) -> bytes:

@@ -1,10 +1,15 @@
 """A genome of imperfect tandem repeats, and reads with hits in it."""
 
+from typing import NamedTuple
+
 import numpy as np
 
+from bwarp.mapping.parameters import MappingParameters
+from bwarp.mapping.primary_hits_cpu import PrimarySelection
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.reference import Reference, make_reference
-from tests.helpers.oracles.mapping_oracle import opposite
+from tests.helpers.oracles.mapping_oracle import flat, opposite
+from tests.helpers.oracles.tandem_oracle import lowered_qualities
 
 
 def repeats_and_reads(rng, n_reads: int) -> tuple[Reference, np.ndarray, list, ScoredHits]:
@@ -41,3 +46,27 @@ def repeats_and_reads(rng, n_reads: int) -> tuple[Reference, np.ndarray, list, S
     )  # fmt: skip
     names = tuple(f"contig{i}" for i in range(len(starts) - 1))
     return make_reference(names, starts, bases), bases, reads, hits
+
+
+class TandemCase(NamedTuple):
+    """Reads in tandem repeats with a primary hit each or none, and the expected qualities."""
+
+    reference: Reference
+    codes: np.ndarray
+    offsets: np.ndarray
+    hits: ScoredHits
+    primary: PrimarySelection
+    before: np.ndarray
+    expected: list[int]
+
+
+def tandem_case(seed: int, parameters: MappingParameters) -> TandemCase:
+    rng, n_reads = np.random.default_rng(seed), 203
+    reference, bases, reads, hits = repeats_and_reads(rng, n_reads)
+    hits.scores[:] *= parameters.match
+    selected = np.where(rng.random(n_reads) < 0.9, np.arange(n_reads), -1)
+    before = rng.integers(0, 61, n_reads).astype(np.uint8)
+    none = np.zeros(n_reads, np.int32)
+    primary = PrimarySelection(selected, before.copy(), none, none.astype(bool))
+    expected = lowered_qualities(bases, reference.contig_starts, reads, hits, primary, parameters)
+    return TandemCase(reference, *flat(reads), hits, primary, before, expected)
