@@ -129,6 +129,11 @@ def check_duplicate_options(options) -> None:
             raise UsageError(f"{option.flags[-1]} requires --mark-duplicates")
 
 
+def counted_distance(options) -> int | None:
+    """Return the distance of optical duplicates: 0 without the metrics, which alone count them."""
+    return options.optical_distance if options.duplicate_metrics else 0
+
+
 QC = Option(
     "qc", Text("FOLDER"),
     "with `--sort`: write to this folder the files that samtools flagstat, idxstats and stats and "
@@ -312,7 +317,7 @@ FQ2BAM_WITHOUT_EFFECT = (
         only=PROGRAM,
     ),
     yes_no("low_memory", "no effect: a run adapts to the free memory of the GPU", only=PROGRAM),
-    yes_no("gpusort", "no effect: a GPU always sorts", only=PROGRAM),
+    yes_no("gpusort", "no effect: a GPU sorts if its memory allows", only=PROGRAM),
     yes_no("gpuwrite", "no effect: a GPU compresses BAM if nvCOMP is installed", only=PROGRAM),
 )  # fmt: skip
 

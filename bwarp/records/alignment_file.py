@@ -24,7 +24,7 @@ from bwarp.io.names import Names
 from bwarp.mapping.engine import MapEngine
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.pipeline import EncodedChunk, Encoder, MappedChunk, chunk_records
-from bwarp.options.mapping import CRAM_VERSIONS, check_duplicate_options
+from bwarp.options.mapping import CRAM_VERSIONS, check_duplicate_options, counted_distance
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import (
     AlignmentRecords,
@@ -203,7 +203,7 @@ def _bam_or_sorted(
             duplicates = None
             if output.mark_duplicates:
                 duplicates = DuplicateMarker(
-                    header, output.barcode_tag, output.optical_distance, threads, folder,
+                    header, output.barcode_tag, counted_distance(output), threads, folder,
                     output.sort_bytes,
                 )  # fmt: skip
             with _sorter(output, folder, header, threads, stay_there, duplicates) as sorter:

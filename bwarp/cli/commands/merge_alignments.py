@@ -28,6 +28,7 @@ from bwarp.options.mapping import (
     QC_REGIONS,
     REFERENCE_OF_CRAM,
     check_duplicate_options,
+    counted_distance,
 )
 from bwarp.records.alignment_file import files_of, put_in_place
 from bwarp.records.output_options import default_sort_bytes, naming_reference, write_sequences
@@ -100,7 +101,7 @@ def main(options):
         duplicates = None
         if options.mark_duplicates:
             duplicates = templates_of_files(
-                files, options.barcode_tag, options.optical_distance, options.threads, folder,
+                files, options.barcode_tag, counted_distance(options), options.threads, folder,
                 default_sort_bytes(options.threads),
             )  # fmt: skip
             first = 0
