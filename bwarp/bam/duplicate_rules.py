@@ -21,7 +21,7 @@ The functions run on both engines: they neither allocate memory nor raise except
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint64
+from numpy import int64, uint64
 
 from bwarp.bam.fields import (
     ARRAY,
@@ -112,8 +112,8 @@ class Grouping(NamedTuple):
         Templates with different values of this tag are not duplicates; 0 for no tag.
     """
 
-    read_groups: uint64[::1]
-    libraries: int64[::1]
+    read_groups: "uint64[::1]"
+    libraries: "int64[::1]"
     unknown_library: int
     barcode_tag: int
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, uint64
+from numpy import bool_, uint64
 
 from bwarp.bam.duplicate_rules import (
     DAMAGED,
@@ -141,8 +141,8 @@ class _Singles(NamedTuple):
     Two different ends have the same hash with a probability of 2^-64.
     """
 
-    table: uint64[::1]
-    has_pair: boolean[::1]
+    table: "uint64[::1]"
+    has_pair: "bool_[::1]"
 
 
 def find_duplicates(

@@ -38,6 +38,7 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 from types import ModuleType
+from typing import get_type_hints
 
 import numpy as np
 
@@ -180,7 +181,8 @@ def _types_of(hint) -> list:
     if hasattr(hint, "__metadata__"):
         return list(hint.__metadata__)
     if hasattr(hint, "_fields"):
-        fields = inspect.get_annotations(hint)
+        # Modules that do not import Numba write its types as text.
+        fields = get_type_hints(hint, localns=vars(types), include_extras=True)
         parts = _variants([fields[name] for name in hint._fields])
         return [types.BaseTuple.from_types(part, hint) for part in parts]
     return [_NUMBERS[hint]]

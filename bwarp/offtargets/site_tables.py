@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.io.atomic_output import atomic_files, part_folder, real_path
@@ -20,7 +19,7 @@ from bwarp.offtargets.site_rows import Features, SiteRows, describe, overlapping
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE, LONGEST_PAM
 from bwarp.reference import Reference
 from bwarp.runtime.chunks import in_order
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.seeding.seed_tables import sibling
 
 # Sites as lines of text, written by compiled code into arrays of bytes, in one of four layouts.
@@ -171,20 +170,20 @@ def _name_bytes(starts, stops, reach, bounds, site_starts, lengths, names_of):
     return total
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put_row(text, at, source, row, width):
     for i in range(width):
         text[at + i] = source[row, i]
     return at + width
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put_byte(text, at, byte):
     text[at] = byte
     return at + 1
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put_decimals(text, at, value):
     """Write six decimals; nothing for NaN."""
     if np.isnan(value):
@@ -199,23 +198,23 @@ def _put_decimals(text, at, value):
     return at + 7
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put_name(text, at, names, number):
     """Write a name and a tab."""
     return _put_byte(text, put_name(text, at, names, number), _TAB)
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put_strand(text, at, sites, row):
     return _put_byte(text, at, _MINUS if sites.strands[row] else _PLUS)
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _bulges(sites, row):
     return np.int64(sites.dna_bulges[row]) + np.int64(sites.rna_bulges[row])
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _ends_with_pam(layout, sites, row):
     """Return the start and end of a site with its PAM."""
     length = sites.pam_lengths[row]

@@ -22,15 +22,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import bwarp
-from bwarp.cli.first_use.listed_functions import ListedFunction, functions_of_kind, types_of_text
+from bwarp.cli.first_use.listed_functions import ListedFunction, functions_of_kind
 from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.counted import counted
 from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
 from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
 from bwarp.runtime.compiled_code import code_folder, keep, kept, package_state, remove_unused
-from bwarp.runtime.machine_code import leave_inner_functions_to_callers
+from bwarp.runtime.lazy_function import LazyFunction
 from bwarp.runtime.progress import duration, say, status_line
 from bwarp.runtime.signals import not_ended, undone_if_ended
+from bwarp.runtime.type_text import types_of_text
 
 _COMPILING = "compiling for this machine (once)"
 
@@ -174,7 +175,7 @@ def _one_at_a_time():
             os.close(lock)
 
 
-def _dispatcher(function: str):
+def _function(function: str) -> LazyFunction:
     module, _, name = function.rpartition(".")
     return getattr(importlib.import_module(module), name)
 
@@ -182,17 +183,20 @@ def _dispatcher(function: str):
 def _is_missing(one: ListedFunction) -> bool:
     """Return whether a function exists and its code is not stored; the table may be outdated."""
     try:
-        dispatcher = _dispatcher(one.function)
-        types = types_of_text(one.types)
+        if _function(one.function).is_stored(one.types):
+            return False
+        types_of_text(one.types)
     except (AttributeError, ImportError):
         return False
-    return not dispatcher._cache.is_kept(types, dispatcher.targetctx)
+    return True
 
 
 def _work(lines: Iterable[str]) -> None:
     """Compile the functions read from the input, and print the processor seconds of each."""
     # Compiling allocates much and leaves few cycles: collecting would only take time.
     gc.disable()
+    from bwarp.runtime.machine_code import leave_inner_functions_to_callers
+
     leave_inner_functions_to_callers()
     compilers = {"function": _compile_function, "kernel": _compile_kernel}
     for line in lines:
@@ -204,7 +208,7 @@ def _work(lines: Iterable[str]) -> None:
 
 
 def _compile_function(function: str, text: str) -> None:
-    dispatcher, types = _dispatcher(function), types_of_text(text)
+    dispatcher, types = _function(function).dispatcher, types_of_text(text)
     # Compiled as part of another function, it has no code of its own.
     dispatcher.overloads.pop(types, None)
     dispatcher.compile(types)
