@@ -123,6 +123,8 @@ def searcher(options):
     backend = choose_engine(options.backend, options.gpus)
     stored = open_index(options.index)
     check_spread(options, stored)
+    # Compile in parallel before anything compiles on its own.
+    compile_first(backend, options, options.queries)
     backend, indexes = or_on_cpu(
         options.backend,
         backend,
@@ -131,7 +133,6 @@ def searcher(options):
     )
     if backend == "cuda":
         say(str(indexes[0].plan))
-    compile_first(backend, options, options.queries)
     search = partial(find_matches, **searched, backend=backend)
     in_turn = isinstance(stored, ChunkedIndex) and backend == "cuda" and not options.spread
     return search, indexes, stored.reference, queries_at_once(in_turn)

@@ -66,6 +66,8 @@ def main(options):
     check_options(seed_options, backend)
     stored = open_index(options.index)
     check_spread(options, stored)
+    # Compile in parallel before anything compiles on its own.
+    compile_first(backend, options, options.queries)
     backend, indexes = or_on_cpu(
         options.backend,
         backend,
@@ -74,7 +76,6 @@ def main(options):
         ),
         say,
     )
-    compile_first(backend, options, options.queries)
     if backend == "cuda":
         say(str(indexes[0].plan))
     search = BatchSearch(seed_options, backend, options.threads, stored.reference, pam)
