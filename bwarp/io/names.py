@@ -9,6 +9,7 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.threads import joined_stretches
 
 # --------------------------------------------------------------------------------------------------
 # Writing numbers and bytes into an array of text, in compiled code.
@@ -95,11 +96,11 @@ class Names(NamedTuple):
 
     def part(self, start: int, stop: int) -> "Names":
         """Return the names in ``[start, stop)``, without other bytes."""
-        firsts, lasts = self.bounds[start:stop].T
-        lengths = lasts - firsts
-        edges = np.concatenate([[0], np.cumsum(lengths)])
-        indices = np.repeat(firsts - edges[:-1], lengths) + np.arange(edges[-1])
-        return Names(read_only(self.text[indices]), np.column_stack([edges[:-1], edges[1:]]))
+        bounds = self.bounds[start:stop]
+        edges = np.zeros(len(bounds) + 1, np.int64)
+        np.cumsum(bounds[:, 1] - bounds[:, 0], out=edges[1:])
+        text = joined_stretches(read_only(self.text), np.ascontiguousarray(bounds[:, 0]), edges)
+        return Names(read_only(text), np.column_stack([edges[:-1], edges[1:]]))
 
     def first_empty(self) -> int | None:
         """Return the number of the first empty name, or None."""

@@ -39,7 +39,7 @@ from bwarp.io.names import put_bytes
 from bwarp.reads.record_files import has_pairs, holds_records, read_unaligned
 from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import joined_stretches
+from bwarp.runtime.threads import joined_stretches, put_stretches
 from bwarp.runtime.timeline import on_timeline
 
 # --------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def laid_out(pieces: list[Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | 
     for row, number, cut in sorted(cuts, key=itemgetter(0, 1)):
         of_cut = offsets[step * row + number :]
         if isinstance(cut, SequenceBatch):
-            _lay(cut.codes, cut.offsets, codes, of_cut, step)
+            put_stretches(cut.codes, cut.offsets, codes, of_cut, step)
         elif number not in failures:
             try:
                 put_fastq(pieces[number].path, cut, of_cut, step, codes, qualities)
@@ -353,16 +353,6 @@ def _cuts(piece: Piece) -> Iterator[tuple[int, RecordText | SequenceBatch]]:
             for first in range(0, part.count, _RECORDS_AT_A_TIME):
                 yield row + first, part.part(first, min(first + _RECORDS_AT_A_TIME, part.count))
         row += part.count
-
-
-@compiled
-def _lay(values, starts, out, offsets, step):
-    """Copy stretches of values to out[offsets[0]:], out[offsets[step]:], ..."""
-    for i in range(starts.size - 1):
-        # LLVM vectorises the copy only for unsigned indices.
-        source, to = np.uint64(starts[i]), np.uint64(offsets[step * i])
-        for at in range(np.uint64(starts[i + 1] - starts[i])):
-            out[to + at] = values[source + at]
 
 
 #: Reads that a thread maps at a time: little memory, but enough work per chunk that Python, which
