@@ -1,7 +1,7 @@
 """Names of queries and contigs as arrays, for compiled code that writes lines."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -94,6 +94,10 @@ class Names(NamedTuple):
         start, stop = self.bounds[number]
         return self.text[start:stop].tobytes().decode("utf-8", "replace")
 
+    def listed(self, numbers: Iterable[int]) -> list[str]:
+        """Return the names with these numbers."""
+        return [self.name(number) for number in numbers]
+
     def part(self, start: int, stop: int) -> "Names":
         """Return the names in ``[start, stop)``, without other bytes."""
         bounds = self.bounds[start:stop]
@@ -123,10 +127,15 @@ def query_names(sequences: SequenceBatch) -> Names:
 def names_of(where: str | os.PathLike, sequences: SequenceBatch) -> Names:
     """Return `query_names`; raise an error that names `where` if one is empty."""
     names = query_names(sequences)
+    refuse_empty_names(where, names, sequences.first_record)
+    return names
+
+
+def refuse_empty_names(where: str | os.PathLike, names: Names, first_record: int = 0) -> None:
+    """Raise an error if a name is empty; the first one is that of record `first_record`."""
     nameless = names.first_empty()
     if nameless is not None:
-        raise _nameless(where, sequences.first_record + nameless)
-    return names
+        raise _nameless(where, first_record + nameless)
 
 
 def refuse_nameless(where: str | os.PathLike, names: Sequence[str], first_record: int = 0) -> None:

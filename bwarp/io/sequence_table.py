@@ -9,6 +9,7 @@ The codes of the texts are copied to their final places in all threads: end to e
 order, such as by length.
 """
 
+import itertools
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -56,6 +57,14 @@ class SequenceTable:
         offsets = np.zeros(self.count + 1, np.int64)
         np.cumsum(self.lengths, out=offsets[1:])
         return offsets
+
+    def listed(self) -> list[np.ndarray]:
+        """Return the codes of each sequence, as views."""
+        return [
+            part[start:stop]
+            for part, edges in self.parts
+            for start, stop in itertools.pairwise(edges.tolist())
+        ]
 
     @on_timeline("join sequences")
     def codes(self, starts: np.ndarray, threads: int = 1) -> np.ndarray:

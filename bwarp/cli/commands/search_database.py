@@ -71,7 +71,7 @@ def main(options):
     if Path(options.database).is_dir():
         database = load_database(options.database, scoring.letters)
     else:
-        database = read_database(options.database, scoring.code_of_byte)
+        database = read_database(options.database, scoring.code_of_byte, options.threads)
     say(
         f"database: {counted(database.count, 'sequence')} of "
         f"{counted(int(database.offsets[-1]), 'residue')}"
@@ -84,8 +84,9 @@ def main(options):
 
 
 def search(options, scoring, parameters, database, backend):
-    names, queries = read_all(options.queries, scoring.code_of_byte)
     threads = options.threads
+    table = read_all(options.queries, scoring.code_of_byte, threads)
+    queries = table.listed()
     with progress("query", total=len(queries)) as report:
         hits = find_best_hits(
             queries, database, scoring, options.top, options.min_score,
@@ -97,8 +98,8 @@ def search(options, scoring, parameters, database, backend):
     )
 
     pairs = hit_pairs(hits, queries, database)
-    query_names = [names[i] for i in hits.queries]
-    target_names = [database.names[i] for i in hits.targets]
+    query_names = table.names.listed(hits.queries)
+    target_names = database.names.listed(hits.targets)
     if options.alignments:
         ends = alignments = align_hits(pairs, scoring, backend, threads)
     else:
