@@ -1,9 +1,10 @@
 """Compute local scores of a query strip against many targets, two alignments per register.
 
-The query runs down the rows, the target along the columns. A group of 8 threads holds a *strip* of
-`8 * rows` query residues and moves along a target, thread l one column behind thread l - 1 (as in
-packed_int16_kernel_cuda). A query of several strips takes as many launches; the last row of each is
-passed to the next through global memory, 8 bytes per column.
+The query runs down the rows, the target along the columns. A group of 4 or 8 threads holds a
+*strip* of `group * rows` query residues and moves along a target, thread l one column behind thread
+l - 1 (as in packed_int16_kernel_cuda). A query of several strips takes as many launches; the last
+row of each is passed to the next through global memory, 8 bytes per column. Besides its rows, a
+step takes a thread a fixed time, so a short query is faster in 4 threads with many rows each.
 
 The two 16-bit lanes of a register hold two alignments, either of
 
@@ -17,9 +18,11 @@ against every row of the strip. Two queries share a word per row, which is read 
 
 One query has a byte per row, and one byte permutation takes a row from the words of both targets:
 
-    byte  code * 256  +  row // 16 * 128  +  thread * 16  +  row % 16
+    byte  (code * parts  +  row // 16) * 128  +  thread * 16  +  row % 16      parts of 16 rows
 
-In both layouts, the 16-byte reads of 8 threads always access different banks, for any codes.
+where `thread` is the position among 8 threads: of one group, or of two groups of 4, each of which
+has its own copy. In both layouts, the 16-byte reads of 8 threads always access different banks, for
+any codes.
 
 The kernel is limited by register reads: there are two banks, even and odd registers, each read once
 per cycle. Therefore gap costs are compile-time constants, which need no reads, and combined
@@ -31,6 +34,7 @@ to 2^15 may have overflowed: such targets are computed in 32 bits (`search_cuda`
 
 import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,20 +51,53 @@ from bwarp.gpu.ptx import (
     shared_address,
 )
 
-#: Threads per group.
-GROUP = 8
+#: Possible numbers of threads per group.
+GROUPS = (4, 8)
+#: Threads that share a profile, and columns without residues between targets: the largest group.
+GROUP = max(GROUPS)
 #: Maximum rows per thread by the number of targets in the lanes; always a multiple of 4.
-MOST_ROWS = {1: 36, 2: 32}
+MOST_ROWS = {1: 36, 2: 36}
 #: Codes that fit a profile; the last stands for no residue and has the lowest score.
 ALPHABET = 32
 NO_RESIDUE = ALPHABET - 1
 
 ALL = 0xFFFFFFFF
 BLOCK = 128
+#: Multiplies a number into the high lane.
+UPPER = 1 << 16
+
+
+class Tile(NamedTuple):
+    """What a group of threads computes at a time.
+
+    Attributes
+    ----------
+    rows : int
+        Query residues per thread, a multiple of 4, at most ``MOST_ROWS[targets]``.
+    group : int
+        Threads per group, one of `GROUPS`.
+    targets : int
+        Targets in the lanes, 1 or 2.
+    words : bool
+        Whether a score takes a word of the profile, not a byte; always with one target.
+    """
+
+    rows: int
+    group: int
+    targets: int
+    words: bool = True
+
+    @property
+    def residues(self) -> int:
+        """The query residues of a strip."""
+        return self.group * self.rows
+
+    def strips(self, query_length: int) -> int:
+        return -(-query_length // self.residues)
 
 
 def query_pair_profile(
-    queries: Sequence[np.ndarray], matrix: np.ndarray, shift: int, rows: int
+    queries: Sequence[np.ndarray], matrix: np.ndarray, shift: int, tile: Tile
 ) -> np.ndarray:
     """Return the profile of two queries, strip by strip, as the kernel keeps it in shared memory.
 
@@ -70,30 +107,40 @@ def query_pair_profile(
     matrix : ndarray, shape=(k, k), k < 32
     shift : int
         Added to every score so that none is below 0; without a residue the sum is 0.
-    rows : int
-        Rows per thread.
+    tile : Tile
 
     Returns
     -------
     profile : ndarray, shape=(strips, 256 * rows), dtype=int32
         Both queries are at the bottom of the last strip; the first is in the low lanes.
     """
-    strips = -(-max(query.size for query in queries) // (GROUP * rows))
-    scores = np.stack([_row_scores(q, matrix, shift, strips * GROUP * rows) for q in queries], -1)
-    threads = scores.astype(np.uint16).reshape(ALPHABET, strips, GROUP, rows // 4, 4, 2)
-    layout = np.ascontiguousarray(threads.transpose(1, 0, 3, 2, 4, 5))
-    return layout.view(np.int32).reshape(strips, ALPHABET * GROUP * rows)
+    rows, group = tile.rows, tile.group
+    strips = tile.strips(max(query.size for query in queries))
+    scores = np.stack([_row_scores(q, matrix, shift, strips * tile.residues) for q in queries], -1)
+    threads = scores.astype(np.uint16).reshape(ALPHABET, strips, group, rows // 4, 4, 2)
+    layout = np.tile(threads.transpose(1, 0, 3, 2, 4, 5), (1, 1, 1, GROUP // group, 1, 1))
+    return np.ascontiguousarray(layout).view(np.int32).reshape(strips, ALPHABET * GROUP * rows)
 
 
-def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) -> np.ndarray:
-    """Return the profile of one query, like `query_pair_profile`; shape=(strips, 2048)."""
-    strips = -(-query.size // (GROUP * rows))
-    scores = _row_scores(query, matrix, shift, strips * GROUP * rows)
-    threads = scores.reshape(ALPHABET, strips, GROUP, rows)
-    layout = np.zeros((strips, ALPHABET, 2, GROUP, 16), np.uint8)
-    layout[:, :, 0, :, : min(rows, 16)] = threads[..., :16].transpose(1, 0, 2, 3)
-    layout[:, :, 1, :, : max(rows - 16, 0)] = threads[..., 16:].transpose(1, 0, 2, 3)
-    return layout.view(np.int32).reshape(strips, 64 * ALPHABET)
+def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, tile: Tile) -> np.ndarray:
+    """Return the profile of one query, like `query_pair_profile`: words with nothing in the high
+    lanes, or bytes, shape=(strips, 1024 * parts).
+    """
+    if tile.words:
+        return query_pair_profile([query, query[:0]], matrix, shift, tile)
+    rows, group = tile.rows, tile.group
+    strips, parts = tile.strips(query.size), _parts(rows)
+    scores = _row_scores(query, matrix, shift, strips * tile.residues)
+    padded = np.zeros((ALPHABET, strips, group, 16 * parts), np.uint8)
+    padded[..., :rows] = scores.reshape(ALPHABET, strips, group, rows)
+    threads = padded.reshape(ALPHABET, strips, group, parts, 16).transpose(1, 0, 3, 2, 4)
+    layout = np.tile(threads, (1, 1, 1, GROUP // group, 1))
+    return np.ascontiguousarray(layout).view(np.int32).reshape(strips, -1)
+
+
+def _parts(rows: int) -> int:
+    """Return the number of 16-byte reads for the scores of a column and one target."""
+    return -(-rows // 16)
 
 
 def _row_scores(query, matrix, shift, length):
@@ -134,15 +181,12 @@ def both_lanes(number: int) -> int:
 
 
 @functools.cache
-def strip_kernel(rows, targets, first, extend):
-    """Make a kernel for one strip of `8 * rows` residues against all targets.
+def strip_kernel(tile, first, extend):
+    """Make a kernel for one strip of the query against all targets.
 
     Parameters
     ----------
-    rows : int
-        Rows per thread, a multiple of 4, at most MOST_ROWS[targets].
-    targets : int
-        Targets in the lanes, 1 or 2.
+    tile : Tile
     first, extend : int
         The costs of the first and of further positions of a gap. `first` is also the bias of the
         lanes and the shift of the profile.
@@ -155,9 +199,12 @@ def strip_kernel(rows, targets, first, extend):
     queries, or the targets 2w and 2w + 1. `edge` holds the last row of the strip above for every
     byte of `codes`, of which there are fewer than 2^32: H in the low and I in the high half.
     """
+    rows, group, targets, words = tile
     quads = rows // 4
-    halves = 1 if rows <= 16 else 2
-    table_words = ALPHABET * (GROUP * rows if targets == 1 else 64)
+    parts = _parts(rows)
+    # The third part is read later, because registers would not suffice.
+    first_parts, byte_words = min(parts, 2), 4 * parts
+    table_words = ALPHABET * GROUP * (rows if words else 4 * parts)
     code_bytes = table_words // ALPHABET * 4
     # As few as possible without spilling on compute capability 9; with more, the compiler holds
     # more values at a time and reads them from one bank more often.
@@ -176,14 +223,14 @@ def strip_kernel(rows, targets, first, extend):
             table[word] = profile[word]
         cuda.syncthreads()
 
-        lane = int32(cuda.laneid) & int32(GROUP - 1)
-        groups = cuda.blockDim.x // GROUP
+        lane = int32(cuda.laneid) & int32(group - 1)
+        groups = cuda.blockDim.x // group
         count = offsets.size - 1
         first_word = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * groups
-        word = first_word + cuda.threadIdx.x // GROUP
+        word = first_word + cuda.threadIdx.x // group
         # All threads of a block take the same steps, up to the end of its last target.
         longest = min(targets * (first_word + groups), count) - 1
-        steps = int32(offsets[longest + 1] - offsets[longest] + GROUP - 1)
+        steps = int32(offsets[longest + 1] - offsets[longest] + group - 1)
         # A surplus group, or half of one, works on the columns before the first target.
         start, columns = uint32(GROUP - 1), int32(0)
         start_b, columns_b = uint32(GROUP - 1), int32(0)
@@ -199,12 +246,14 @@ def strip_kernel(rows, targets, first, extend):
         if columns_b > 0:
             edge_start, edge_columns = start_b, columns_b
 
-        thread_table = int32(shared_address(table) + lane * int32(16))
+        position = int32(cuda.laneid) & int32(GROUP - 1)
+        thread_table = int32(shared_address(table) + position * int32(16))
         stored = cuda.local.array(rows, int32)
         deletion = cuda.local.array(rows, int32)
         score = cuda.local.array(8, int32)
-        bytes_a = cuda.local.array(8, int32)
-        bytes_b = cuda.local.array(8, int32)
+        high = cuda.local.array(4, int32)
+        bytes_a = cuda.local.array(byte_words, int32)
+        bytes_b = cuda.local.array(byte_words, int32)
         for row in range(rows):
             stored[row] = int32(0)
             deletion[row] = int32(floor_lanes)
@@ -229,7 +278,7 @@ def strip_kernel(rows, targets, first, extend):
                 upper = edge[edge_start]
         # The last thread writes its row, column by column; the others store nothing.
         stored_columns = int32(0)
-        if lane == GROUP - 1 and not is_last:
+        if lane == group - 1 and not is_last:
             stored_columns = edge_columns
         # Opaque, or the conditions it depends on are re-evaluated at every step.
         stored_columns, reads = opaque(stored_columns), opaque(reads)
@@ -255,10 +304,14 @@ def strip_kernel(rows, targets, first, extend):
             )
             # Before the first column and after the last there are no residues: rows are at the
             # floor before and raise nothing after, so no thread has to wait.
-            if targets == 1:
+            if words:
                 score[0], score[1], score[2], score[3] = load_shared_int32x4(table_a)
+                if targets == 2:
+                    high[0], high[1], high[2], high[3] = load_shared_int32x4(table_b)
+                    for i in range(4):
+                        score[i] = multiply_add(high[i], int32(UPPER), score[i])
             else:
-                for h in range(halves):
+                for h in range(first_parts):
                     (
                         bytes_a[4 * h],
                         bytes_a[4 * h + 1],
@@ -279,11 +332,24 @@ def strip_kernel(rows, targets, first, extend):
             before = int32(0)
             for quad in range(quads):
                 # Scores of the next rows, loaded before use.
-                if targets == 1 and quad + 1 < quads:
+                if words and quad + 1 < quads:
                     score[4], score[5], score[6], score[7] = load_shared_int32x4(
                         int32(table_a + int32(128 * (quad + 1)))
                     )
-                if targets == 2 and quad + 1 < quads:
+                    if targets == 2:
+                        high[0], high[1], high[2], high[3] = load_shared_int32x4(
+                            int32(table_b + int32(128 * (quad + 1)))
+                        )
+                        for i in range(4):
+                            score[4 + i] = multiply_add(high[i], int32(UPPER), score[4 + i])
+                if not words and parts == 3 and quad == 6:
+                    bytes_a[8], bytes_a[9], bytes_a[10], bytes_a[11] = load_shared_int32x4(
+                        int32(table_a + int32(256))
+                    )
+                    bytes_b[8], bytes_b[9], bytes_b[10], bytes_b[11] = load_shared_int32x4(
+                        int32(table_b + int32(256))
+                    )
+                if not words and quad + 1 < quads:
                     for i in range(4):
                         score[4 + i] = permute_bytes(
                             bytes_a[quad + 1], bytes_b[quad + 1], int32(0xC480 + 0x1111 * i)
@@ -305,7 +371,7 @@ def strip_kernel(rows, targets, first, extend):
             diagonal = next_diagonal
             column = next_column
 
-        distance = GROUP >> 1
+        distance = group >> 1
         while distance > 0:
             highest = max_lanes(highest, cuda.shfl_xor_sync(ALL, highest, distance))
             distance >>= 1
@@ -321,8 +387,9 @@ LOWEST_ARCHITECTURE = (9, 0)
 
 #: Some of the kernels in use.
 MADE_KERNELS = tuple(
-    strip_kernel(rows, targets, 12, 1)
-    for rows, targets in ((16, 1), (MOST_ROWS[1], 1), (16, 2), (MOST_ROWS[2], 2))
-)
+    strip_kernel(Tile(rows, group, targets), 12, 1)
+    for targets, most in MOST_ROWS.items()
+    for group, rows in ((8, 16), (8, most), (4, most))
+) + (strip_kernel(Tile(32, 8, 2, words=False), 12, 1),)
 # With the maximum number of rows, compute capability 12 spills a few registers.
-LOCAL_MEMORY = {strip_kernel(rows, targets, 12, 1): 68 for targets, rows in MOST_ROWS.items()}
+LOCAL_MEMORY = dict.fromkeys(MADE_KERNELS, 68)
