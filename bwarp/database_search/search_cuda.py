@@ -26,7 +26,7 @@ from bwarp.alignment.device_batch_cuda import (
 from bwarp.alignment.pair_tables_cuda import EndArrays
 from bwarp.alignment.scoring import LOCAL, Scoring
 from bwarp.database_search import profile_kernel_cuda
-from bwarp.database_search.database import Database, check_search
+from bwarp.database_search.database import Database, check_search, sorted_database
 from bwarp.database_search.profile_kernel_cuda import (
     ALPHABET,
     GROUP,
@@ -265,6 +265,23 @@ def best_tile(query_length: int, targets: int, count: int) -> Tile:
     if count // targets * min(GROUPS) < MANY_THREADS:
         tiles = [tile for tile in tiles if tile.group == GROUP]
     return min(tiles, key=lambda tile: _work(tile, query_length))
+
+
+def load_kernels(queries: Sequence[np.ndarray], scoring: Scoring) -> None:
+    """Load the kernels that search these queries in a large database, while it is read.
+
+    They are compiled first if they have not been used with these gap costs.
+    """
+    if not queries or not _fits(scoring):
+        return
+    part = _load_part(sorted_database([np.zeros(1, np.uint8)], [""]), 1, 0, 1)
+    loaded = set()
+    queries = queries[:QUERY_GROUP]
+    for batch in query_batches([query.size for query in queries], MANY_THREADS):
+        prepared = _profile([queries[i] for i in batch], scoring, MANY_THREADS)
+        if prepared[1] not in loaded:
+            loaded.add(prepared[1])
+            _start(prepared, part, scoring)
 
 
 def _scores_in_turn(queries, part, scoring, threads):

@@ -251,6 +251,26 @@ def test_a_loaded_database_is_searched_again(monkeypatch):
     assert len(loads) == 1
 
 
+@pytest.mark.parametrize("gap_open", [11, 200])
+def test_kernels_are_loaded_before_the_database_is_read(monkeypatch, gap_open):
+    pretend(monkeypatch)
+    monkeypatch.setattr(search_cuda, "TILES", SHORT_STRIPS)
+    used = []
+    make = search_cuda.strip_kernel
+    monkeypatch.setattr(
+        search_cuda, "strip_kernel", lambda *arguments: used.append(arguments) or make(*arguments)
+    )
+    scoring = matrix_scoring("BLOSUM62", gap_open, 1)
+    queries, database = small_search(np.random.default_rng(59), 20, targets=2)
+    search_cuda.load_kernels(queries, scoring)
+    loaded = set(used)
+    # Gap costs beyond a byte need no such kernel.
+    assert bool(loaded) == (gap_open == 11)
+    check_against_oracle(search_cuda, queries, database, scoring)
+    assert set(used) == loaded
+    search_cuda.load_kernels([], scoring)
+
+
 def test_tiles_suit_the_query():
     many = 10**6
     for length, targets, group, rows in (

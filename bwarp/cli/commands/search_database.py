@@ -7,6 +7,7 @@ the target is reported. Selenocysteine U is scored as C, pyrrolysine O as X, and
 and L, as in BLAST.
 """
 
+from functools import partial
 from pathlib import Path
 
 from bwarp.cli.program import choose_engine, compile_first, program_parser
@@ -34,6 +35,7 @@ from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.aligning import SEARCH
 from bwarp.runtime.progress import progress, say
+from bwarp.runtime.threads import run_together
 
 EXAMPLES = """
 bwarp search --queries Q.fa --database D.fa.gz -o hits.tsv
@@ -68,10 +70,11 @@ def main(options):
     backend = choose_engine(options.backend, options.gpus)
     check_algorithm(options.algorithm, backend)
     compile_first(backend, options, options.database, options.queries)
-    if Path(options.database).is_dir():
-        database = load_database(options.database, scoring.letters)
-    else:
-        database = read_database(options.database, scoring.code_of_byte, options.threads)
+    # Queries are few: errors in them are found before a large database is read.
+    table = None
+    if options.queries and options.output:
+        table = read_all(options.queries, scoring.code_of_byte, options.threads)
+    database = opened(options, scoring, table, backend)
     say(
         f"database: {counted(database.count, 'sequence')} of "
         f"{counted(int(database.offsets[-1]), 'residue')}"
@@ -79,14 +82,26 @@ def main(options):
     if options.prepare:
         save_database(database, scoring.letters, options.prepare)
         say(f"prepared {options.prepare}")
-    if options.queries and options.output:
-        search(options, scoring, parameters, database, backend)
+    if table:
+        search(options, scoring, parameters, table, database, backend)
 
 
-def search(options, scoring, parameters, database, backend):
-    threads = options.threads
-    table = read_all(options.queries, scoring.code_of_byte, threads)
-    queries = table.listed()
+def opened(options, scoring, table, backend):
+    """Return the database; a GPU meanwhile loads the kernels for the queries."""
+    if Path(options.database).is_dir():
+        read = partial(load_database, options.database, scoring.letters)
+    else:
+        read = partial(read_database, options.database, scoring.code_of_byte, options.threads)
+    if table is None or backend != "cuda" or options.algorithm != "profile":
+        return read()
+    from bwarp.database_search.search_cuda import load_kernels
+
+    database, _ = run_together([read, partial(load_kernels, table.listed(), scoring)], 2)
+    return database
+
+
+def search(options, scoring, parameters, table, database, backend):
+    threads, queries = options.threads, table.listed()
     with progress("query", total=len(queries)) as report:
         hits = find_best_hits(
             queries, database, scoring, options.top, options.min_score,
