@@ -53,7 +53,7 @@ def search(
     ----------
     queries : path, or sequences in memory
     database : path, or sequences in memory
-        A FASTA file, a folder that bwarp search --prepare wrote, or sequences.
+        A FASTA file, a folder that bwarp search-index wrote, or sequences.
     matrix : str, optional
         Substitution matrix.
     match, mismatch : int, optional
@@ -126,7 +126,7 @@ def _database(given: Sequences, scoring: Scoring, threads: int) -> Database:
         return given
     if is_file(given, "database"):
         if os.path.isdir(given):
-            return load_database(given, scoring.letters)
+            return load_database(given, scoring.letters, threads)
         return read_database(given, scoring.code_of_byte, threads)
     table = gather_sequences(*sequence_batches(given, "database", scoring.code_of_byte))
     refuse_nothing(table.names.bounds, "database")

@@ -1,6 +1,8 @@
 """Databases: order, round trips through a folder, and damaged folders."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from bwarp.database_search.database import (
     sorted_database,
 )
 from bwarp.errors import InputError, UsageError
+
+AGAIN = "make it again with bwarp search-index"
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ def test_a_folder_gives_back_what_was_saved(database, tmp_path):
     for name in ("codes", "offsets", "order"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(database, name))
     assert names(loaded) == names(database)
-    assert isinstance(loaded.codes, np.memmap)
+    assert not loaded.codes.flags.owndata
 
 
 def test_a_file_is_read_with_its_record_numbers(tmp_path):
@@ -74,31 +78,30 @@ def damage(folder, name, change):
     [
         (
             lambda f: damage(f, "codes.npy", lambda b: b[:-1] + bytes([b[-1] ^ 1])),
-            "{folder}/codes.npy: the file is damaged: prepare the database again",
+            "{folder}/codes.npy: the file is damaged between bytes 0 and 184: " + AGAIN,
         ),
         (
             lambda f: damage(f, "order.npy", lambda b: b[:-3]),
-            "{folder}/order.npy: the file is damaged: prepare the database again",
+            "{folder}/order.npy: the file has 165 bytes instead of 168: " + AGAIN,
         ),
         (
             lambda f: (f / "names.npy").unlink(),
-            "{folder}/names.npy: the file is missing: prepare the database again",
+            "{folder}/names.npy: the file is missing: " + AGAIN,
         ),
         (
             lambda f: damage(f, "database.json", lambda b: b[:40]),
-            "{folder}/database.json: the file is damaged: prepare the database again",
+            "{folder}/database.json: the file is damaged: " + AGAIN,
         ),
         (
             lambda f: (f / "database.json").write_text(
                 json.dumps(json.loads((f / "database.json").read_text()) | {"version": 0})
             ),
-            "{folder}: the database has format version 0, but this bwarp reads version 1: "
-            "prepare it again",
+            "{folder}: the database has format version 0, but this bwarp reads version 2: " + AGAIN,
         ),
         (
             lambda f: (f / "database.json").unlink(),
             "{folder}: not a prepared database (no database.json): make one with "
-            "bwarp search --database D.fa --prepare {folder}",
+            "bwarp search-index D.fa -o {folder}",
         ),
     ],
 )
@@ -111,13 +114,44 @@ def test_damaged_folders_are_refused(database, tmp_path, spoil, message):
     assert str(error.value) == message.format(folder=folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "problem"),
+    [
+        ("codes", {0: 99}, "99 is not the code of a letter"),
+        ("offsets", {2: 90}, "90 is not in 0 to 56"),
+        ("offsets", {2: 0}, "not in rising order from 0 to 56"),
+        ("order", {1: -1}, "-1 is not in 0 to 4"),
+        ("name_offsets", {5: 22}, "22 is not in 0 to 20"),
+    ],
+)
+def test_numbers_that_no_program_wrote_are_refused(database, tmp_path, name, change, problem):
+    arrays = {"codes": database.codes, "offsets": database.offsets, "order": database.order}
+    if name in arrays:
+        changed = arrays[name].copy()
+        for at, value in change.items():
+            changed[at] = value
+        save_database(replace(database, **{name: changed}), AMINO_ACIDS, tmp_path / "d")
+    else:
+        bounds = database.names.bounds.copy()
+        for at, value in change.items():
+            bounds[at - 1, 1] = value
+        named = database.names._replace(bounds=bounds)
+        part = SimpleNamespace(part=lambda *_: named)
+        save_database(replace(database, names=part), AMINO_ACIDS, tmp_path / "d")
+    with pytest.raises(InputError) as error:
+        load_database(tmp_path / "d", AMINO_ACIDS, 2)
+    assert str(error.value) == (
+        f"{tmp_path}/d/{name}.npy: the database is invalid ({problem}): {AGAIN}"
+    )
+
+
 def test_a_database_of_another_alphabet_is_refused(database, tmp_path):
     save_database(database, AMINO_ACIDS, tmp_path / "db")
     with pytest.raises(UsageError) as error:
         load_database(tmp_path / "db", b"ACGTN")
     assert str(error.value) == (
         f"{tmp_path}/db: prepared for the alphabet {AMINO_ACIDS.decode()}, but the scores are "
-        "for ACGTN: use a matrix of the same kind, or prepare it again"
+        "for ACGTN: use a matrix of the same kind, or " + AGAIN
     )
 
 

@@ -27,7 +27,6 @@ from bwarp.database_search.database import (
     load_database,
     read_all,
     read_database,
-    save_database,
 )
 from bwarp.database_search.evalue import karlin_altschul
 from bwarp.database_search.hit_text import COLUMNS, SIGNIFICANCE, blast_lines, hit_lines
@@ -41,7 +40,7 @@ EXAMPLES = """
 bwarp search --queries Q.fa --database D.fa.gz -o hits.tsv
 bwarp search --queries Q.fa --database D.fa -o hits.tsv --evalue --top 50 \\
     --alignments hits.m8
-bwarp search --database D.fa --prepare D.database    then use it as --database
+bwarp search --queries Q.fa --database D.search -o hits.tsv    of bwarp search-index
 bwarp search --queries Q.fa --database contigs.fa -o hits.tsv --match 2 \\
     --mismatch -3 --gap-open 5 --gap-extend 2
 """
@@ -61,38 +60,28 @@ def main(options):
                 "E-values require a protein matrix: omit --evalue and --alignments with --match"
             )
         parameters = karlin_altschul(options.matrix or MATRIX, options.gap_open, options.gap_extend)
-    if not options.prepare and not (options.queries and options.output):
-        raise UsageError(
-            "nothing to do: use --queries and -o to search, or --prepare to prepare a database"
-        )
     inputs = [options.queries, options.database]
-    check_outputs([options.output, options.alignments], inputs, options.prepare)
+    check_outputs([options.output, options.alignments], inputs)
     backend = choose_engine(options.backend, options.gpus)
     check_algorithm(options.algorithm, backend)
     compile_first(backend, options, options.database, options.queries)
     # Queries are few: errors in them are found before a large database is read.
-    table = None
-    if options.queries and options.output:
-        table = read_all(options.queries, scoring.code_of_byte, options.threads)
+    table = read_all(options.queries, scoring.code_of_byte, options.threads)
     database = opened(options, scoring, table, backend)
     say(
         f"database: {counted(database.count, 'sequence')} of "
         f"{counted(int(database.offsets[-1]), 'residue')}"
     )
-    if options.prepare:
-        save_database(database, scoring.letters, options.prepare)
-        say(f"prepared {options.prepare}")
-    if table:
-        search(options, scoring, parameters, table, database, backend)
+    search(options, scoring, parameters, table, database, backend)
 
 
 def opened(options, scoring, table, backend):
     """Return the database; a GPU meanwhile loads the kernels for the queries."""
     if Path(options.database).is_dir():
-        read = partial(load_database, options.database, scoring.letters)
+        read = partial(load_database, options.database, scoring.letters, options.threads)
     else:
         read = partial(read_database, options.database, scoring.code_of_byte, options.threads)
-    if table is None or backend != "cuda" or options.algorithm != "profile":
+    if backend != "cuda" or options.algorithm != "profile":
         return read()
     from bwarp.database_search.search_cuda import load_kernels
 

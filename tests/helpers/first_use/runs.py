@@ -246,8 +246,9 @@ FURTHER = {
             ("", "--xa"),
         ),
     ),
+    "search-index": ("search-index database.fa -o prepared",),
     "search": (
-        "search --database database.fa --prepare prepared",
+        "search-index database.fa -o prepared",
         "search --queries proteins.fa --database prepared -o hits.tsv",
         "search --queries proteins.fa --database database.fa -o hits.tsv --matrix PAM250",
         "search --queries reads.fa --database windows.fa -o hits.tsv --match 2 --mismatch -3"
