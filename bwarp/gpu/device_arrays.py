@@ -6,8 +6,8 @@ to read a number.
 """
 
 import functools
-import inspect
 from collections.abc import Callable
+from typing import get_type_hints
 
 import numpy as np
 
@@ -43,9 +43,14 @@ def columns(table: type[tuple], size: int, allocate: Callable | None = None, **g
 
 
 @functools.cache
+def field_types(table: type[tuple]) -> dict:
+    """Return the annotations of the fields of a named tuple; some modules write them as text."""
+    return get_type_hints(table, localns=vars(types), include_extras=True)
+
+
 def dtypes_of(table: type[tuple]) -> list[tuple[str, np.dtype]]:
     """Return the names and types of the columns of a table; None for a field of another kind."""
-    kinds = inspect.get_annotations(table).items()
+    kinds = field_types(table).items()
     return [
         (name, np.dtype(as_dtype(kind.dtype))) if isinstance(kind, types.Array) else (name, None)
         for name, kind in kinds

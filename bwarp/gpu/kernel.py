@@ -38,11 +38,11 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import get_type_hints
 
 import numpy as np
 
 from bwarp.gpu.cuda import DeviceNDArray, types
+from bwarp.gpu.device_arrays import field_types
 from bwarp.gpu.driver import current_device, launch_kernel
 from bwarp.gpu.launch import compiled_kernel, launch
 
@@ -181,8 +181,7 @@ def _types_of(hint) -> list:
     if hasattr(hint, "__metadata__"):
         return list(hint.__metadata__)
     if hasattr(hint, "_fields"):
-        # Modules that do not import Numba write its types as text.
-        fields = get_type_hints(hint, localns=vars(types), include_extras=True)
+        fields = field_types(hint)
         parts = _variants([fields[name] for name in hint._fields])
         return [types.BaseTuple.from_types(part, hint) for part in parts]
     return [_NUMBERS[hint]]
