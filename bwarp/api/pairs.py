@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from bwarp.alignment.pair_aligner import pair_aligner, side_by_side
+from bwarp.alignment.pair_aligner import pair_aligner
+from bwarp.alignment.pair_files import side_by_side
 from bwarp.alignment.pair_text import TSV_HEADER, tsv_columns
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.sequences import Sequences, sequence_batches

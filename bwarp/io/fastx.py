@@ -13,7 +13,7 @@ sequencer writes it.
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -338,6 +338,15 @@ class SequenceBatch:
     def names(self) -> list[str]:
         """Return the first word of the header of each record."""
         return [self.name(record) for record in range(self.count)]
+
+    def part(self, first: int, stop: int) -> "SequenceBatch":
+        """Return the records in ``[first, stop)``, which share the memory."""
+        return replace(
+            self,
+            offsets=self.offsets[first : stop + 1],
+            headers=self.headers[first:stop],
+            first_record=self.first_record + first,
+        )
 
 
 def _first_word(header: bytes) -> str:

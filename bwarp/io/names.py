@@ -170,6 +170,22 @@ def _keep_first_words(text, bounds):
         bounds[i, 1] = stop
 
 
+@compiled
+def first_bad_name(text, names):
+    """Return the first name that starts with @ or is not printable ASCII, which SAM does not allow,
+    or -1.
+    """
+    for i in range(len(names)):
+        start, stop = np.uint64(names[i, 0]), np.uint64(names[i, 1])
+        bad = start < stop and text[start] == 64
+        # Without an early exit, the loop is vectorised.
+        for at in range(start, stop):
+            bad |= text[at] < 33 or text[at] > 126
+        if bad:
+            return i
+    return -1
+
+
 @compiled(counted=False)
 def put_name(out, at, names, number):
     """Write a name; return where it ends."""

@@ -35,7 +35,7 @@ from bwarp.io.fastx import (
     put_fastq,
 )
 from bwarp.io.line_scan import SLACK, find_blank
-from bwarp.io.names import put_bytes
+from bwarp.io.names import first_bad_name, put_bytes
 from bwarp.reads.record_files import has_pairs, holds_records, read_unaligned
 from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.compiled_code import compiled
@@ -142,21 +142,7 @@ def _name_in(records: RecordText, record: int) -> bytes:
 
 
 # --------------------------------------------------------------------------------------------------
-# Names of reads as bytes: found in headers, checked, and compared between ends of pairs.
-
-
-@compiled
-def first_bad_name(text, names):
-    """Return the first name that starts with @ or is not printable ASCII, or -1."""
-    for i in range(len(names)):
-        start, stop = np.uint64(names[i, 0]), np.uint64(names[i, 1])
-        bad = start < stop and text[start] == 64
-        # Without an early exit, the loop is vectorised.
-        for at in range(start, stop):
-            bad |= text[at] < 33 or text[at] > 126
-        if bad:
-            return i
-    return -1
+# Names of reads as bytes: found in headers, and compared between ends of pairs.
 
 
 @compiled

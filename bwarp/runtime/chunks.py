@@ -1,6 +1,7 @@
 """Pipelines of chunks: chunks of input go through stages, several at a time, and come out in order.
 
     map, allmap     read_ahead -> in_order (find, finish, encode) -> write
+    pairs           read_ahead (parse, in several threads) -> align -> in_order (format) -> write
     map on GPUs     read_ahead_in_lists -> in_order (find) -> in_order (finish, encode) -> write
     offtargets      in_order (find) -> write
     seeds, mems     in_turns (find) -> write
