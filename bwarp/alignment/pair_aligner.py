@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -32,22 +33,25 @@ def is_small(pairs: PairBatch) -> bool:
     return max(cells.sum(), _LANES * cells.max(initial=0)) <= FEW_CELLS
 
 
+#: Imports an engine, and returns its function, which aligns a batch.
+Engine = Callable[[], Callable[[PairBatch], Alignments | GatkAlignments]]
+
+
 @dataclass(frozen=True)
 class PairAligner:
     """Functions that align pairs, and how to read their sequences.
 
     Attributes
     ----------
-    engines : dict of str to function of PairBatch
-        By backend, ``"cpu"`` or ``"cuda"``. A function returns `Alignments`, or `GatkAlignments` in
-        GATK mode. If there are two, the CPU aligns small batches.
+    engines : dict of str to Engine
+        By backend, ``"cpu"`` or ``"cuda"``. If there are two, the CPU aligns small batches.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
         The code of each byte of the sequences.
     scoring : Scoring or None
         None in GATK mode.
     """
 
-    engines: dict[str, Callable[[PairBatch], Alignments | GatkAlignments]]
+    engines: dict[str, Engine]
     code_of_byte: np.ndarray
     scoring: Scoring | None
 
@@ -57,10 +61,15 @@ class PairAligner:
             return next(iter(self.engines))
         return "cpu" if is_small(pairs) else "cuda"
 
+    @on_timeline("load the engine")
+    def load(self) -> None:
+        """Import the modules of the engine, which the first batch does otherwise."""
+        next(iter(self.engines.values()))()
+
     @on_timeline("align pairs")
     def align(self, pairs: PairBatch) -> Alignments | GatkAlignments:
         """Align a batch."""
-        return self.engines[self.backend_for(pairs)](pairs)
+        return self.engines[self.backend_for(pairs)]()(pairs)
 
 
 def pair_aligner(
@@ -127,18 +136,15 @@ def _backends(backend: str, small_on_cpu: bool) -> list[str]:
     return ["cuda", "cpu"] if backend == "cuda" and small_on_cpu else [backend]
 
 
-# The modules of an engine are imported with the first batch, which may be read meanwhile.
-
-
-def _engine(backend: str, threads: int, scoring: Scoring, ends: Mode) -> Callable:
-    def align(pairs: PairBatch) -> Alignments:
+def _engine(backend: str, threads: int, scoring: Scoring, ends: Mode) -> Engine:
+    def engine() -> Callable:
         if backend == "cuda":
             from bwarp.alignment.pair_ends_cuda import pair_alignments
         else:
             from bwarp.alignment.pair_ends_cpu import pair_alignments
-        return pair_alignments(pairs, scoring, ends, threads)
+        return partial(pair_alignments, scoring=scoring, mode=ends, threads=threads)
 
-    return align
+    return engine
 
 
 def _scoring(matrix, match, mismatch, gap_open, gap_extend) -> Scoring:
@@ -182,19 +188,19 @@ def _gatk_parameters(name, match, mismatch, gap_open, gap_extend) -> GatkParamet
 
 def _gatk_engine(
     backend: str, algorithm: str, threads: int, rules: GatkParameters, overhang: str
-) -> Callable:
+) -> Engine:
     if algorithm == "run-lengths" and backend == "cpu":
         raise UsageError(
             "algorithm run-lengths requires a GPU, but the backend is cpu: use --algorithm band"
         )
 
-    def align(pairs: PairBatch) -> GatkAlignments:
+    def engine() -> Callable:
         if algorithm == "run-lengths":
             from bwarp.alignment.gatk_run_lengths_cuda import gatk_alignments
         elif backend == "cuda":
             from bwarp.alignment.gatk_cuda import gatk_alignments
         else:
             from bwarp.alignment.gatk_cpu import gatk_alignments
-        return gatk_alignments(pairs, rules, overhang, threads)
+        return partial(gatk_alignments, parameters=rules, overhang=overhang, threads=threads)
 
-    return align
+    return engine

@@ -74,8 +74,9 @@ def main(options):
     helpers = min(threads, MOST_THREADS)
     pairs = read_pairs(options, code_of_byte, helpers)
     if threads > 1:
-        # Read the first pairs while the GPU starts.
+        # Read the first pairs while the engine is loaded.
         pairs = read_ahead(pairs)
+        aligner.load()
     lines = line_format(options, output_format, scoring)
     count, used = 0, set()
     files = [options.pairs] if options.pairs else [options.references, options.queries]
