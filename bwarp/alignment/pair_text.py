@@ -179,11 +179,11 @@ def tsv_columns(named: NamedPairs, alignments: Alignments | GatkAlignments) -> l
 
     In GATK mode the position is the alignment offset.
     """
-    whole, numbers = _whole(alignments, named), range(named.pairs.count)
+    whole = _whole(alignments, named)
     return [
         range(named.first, named.first + named.pairs.count),
-        [named.reference_names.name(i) for i in numbers],
-        [named.query_names.name(i) for i in numbers],
+        named.reference_names.strings(),
+        named.query_names.strings(),
         whole.scores.tolist(),
         whole.reference_starts.tolist(),
         _clipped_texts(named, whole),

@@ -24,7 +24,7 @@ from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.fastx import read_sequences
-from bwarp.io.names import first_bad_name
+from bwarp.io.names import first_bad_name, query_names
 from bwarp.options.aligning import FREE_ENDS, PAIRS
 from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.progress import progress, say
@@ -154,9 +154,11 @@ def header_of(options, output_format, scoring) -> str:
         raise UsageError(
             "SAM output requires a file of --references: with --pairs or -, write .tsv or .paf"
         )
-    for batch in read_sequences(options.references):
-        for i, name in enumerate(batch.names()):
-            length = int(batch.offsets[i + 1] - batch.offsets[i])
+    threads = min(options.threads, MOST_THREADS)
+    for batch in read_sequences(options.references, threads=threads):
+        of_batch = np.diff(batch.offsets).tolist()
+        names = query_names(batch).strings()
+        for i, (name, length) in enumerate(zip(names, of_batch, strict=True)):
             if not is_contig_name(name):
                 raise InputError(
                     f"{options.references}, record {batch.first_record + i + 1}: SAM does not "
