@@ -12,13 +12,13 @@ import numpy as np
 from bwarp.io.atomic_output import atomic_files, part_folder, real_path
 from bwarp.io.line_scan import SLACK
 from bwarp.io.names import MOST_DIGITS, Names, put_field, put_name, put_number
-from bwarp.offtargets.guide_counts import GuideCounts, HitsByGuide
+from bwarp.io.table_writer import TableWriter
+from bwarp.offtargets.guide_counts import CountedSites, GuideCounts, HitsByGuide
 from bwarp.offtargets.guides import Guides, Pam
-from bwarp.offtargets.hits import SiteHits, SiteOptions
+from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits
 from bwarp.offtargets.site_rows import Features, SiteRows, describe, overlapping
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE, LONGEST_PAM
 from bwarp.reference import Reference
-from bwarp.runtime.chunks import in_order
 from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.seeding.seed_tables import sibling
 
@@ -405,17 +405,22 @@ def open_site_tables(
     text = SiteText(layout, guides, pam, reference.names, features, options.all_alignments)
     with ExitStack() as stack:
         *siblings, file = stack.enter_context(atomic_files(site_tables_at(path)))
-        tables = SiteTables(HitsByGuide(guides.count, stack.enter_context(_folder(path))), counts)
-        yield tables
+        hits = HitsByGuide(guides.count, stack.enter_context(_folder(path)), threads=threads)
+        yield SiteTables(hits, counts)
         file.write(text.header)
+        parts = list(hits)
 
-        def lines_of(hits):
-            rows = describe(hits, guides, pam, reference)
-            return rows, text.lines(rows)
+        def counts_and_lines(number: int, _) -> tuple[CountedSites, np.ndarray]:
+            rows = describe(joined_hits(parts[number]), guides, pam, reference)
+            return counts.of(rows), text.lines(rows)
 
-        for rows, lines in in_order(lines_of, iter(tables._hits), threads):
-            counts.add(rows)
+        def write(made: tuple[CountedSites, np.ndarray]) -> None:
+            counted, lines = made
+            counts.add(counted)
             file.write(lines)
+
+        with TableWriter(write, threads) as writer:
+            writer.add(counts_and_lines, len(parts), at_once=1)
         for table in siblings:
             table.write(counts.table().encode())
 

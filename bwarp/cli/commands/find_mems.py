@@ -27,15 +27,16 @@ from bwarp.index.chunks import ChunkedIndex
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import names_of
+from bwarp.io.table_writer import TableWriter
 from bwarp.mems.find import find_matches, find_table_matches, prepare, queries_at_once
 from bwarp.mems.kmer_table_cpu import build_kmer_table
 from bwarp.mems.match_text import (
     COLUMNS,
     MummerLayout,
-    match_columns,
-    mummer_lines,
-    paf_lines,
-    table_lines,
+    write_columns,
+    write_mummer,
+    write_paf,
+    write_table,
 )
 from bwarp.mems.query_text import STRANDS, make_query_text
 from bwarp.mems.reference_chunks import find_in_chunks
@@ -81,7 +82,7 @@ def main(options):
         search_batch = partial(find_in_batch, options, search)
         for batch, found in in_turns(search_batch, indexes, batches):
             n_queries += batch.count
-            for matches in write(found, batch):
+            for matches in write(found, batch=batch):
                 n_matches += matches.n
                 report(n_queries, counted(n_matches, "match"))
     say(
@@ -172,35 +173,22 @@ def find_in_batch(options, search, index, batch):
 def match_writer(file, output_format, options, reference, strands):
     """Return a function that writes the matches of a batch and passes them on."""
     with ExitStack() as stack:
+        write = file.write
         if output_format == "parquet":
             from bwarp.io.parquet_rows import ParquetRows
 
-            table = stack.enter_context(ParquetRows(file, COLUMNS, "int64", reference.names))
-
-            def write(blocks, batch):
-                for matches in blocks:
-                    table.write(*match_columns(matches, batch, reference, strands))
-                    yield matches
-
-        else:
-            if output_format == "tsv":
-                file.write(COLUMNS)
-            layout = MummerLayout(
-                strands, options.forward_positions, options.four_column, options.show_lengths
-            )
-
-            lines_of = {
-                "tsv": partial(table_lines, strands=strands),
-                "paf": partial(paf_lines, strands=strands),
-                "mummer": partial(mummer_lines, layout=layout),
-            }[output_format]
-
-            def write(blocks, batch):
-                passed = []
-                blocks = (passed.append(matches) or matches for matches in blocks)
-                for text in lines_of(blocks, batch, reference, threads=options.threads):
-                    file.write(memoryview(text))
-                    yield from passed
-                    passed.clear()
-
-        yield write
+            rows = stack.enter_context(ParquetRows(file, COLUMNS, "int64", reference.names))
+            write = rows.write
+        if output_format == "tsv":
+            file.write(COLUMNS)
+        layout = MummerLayout(
+            strands, options.forward_positions, options.four_column, options.show_lengths
+        )
+        write_batch = {
+            "mummer": partial(write_mummer, layout=layout),
+            "paf": partial(write_paf, strands=strands),
+            "parquet": partial(write_columns, strands=strands),
+            "tsv": partial(write_table, strands=strands),
+        }[output_format]
+        writer = stack.enter_context(TableWriter(write, options.threads))
+        yield partial(write_batch, writer, reference=reference)
