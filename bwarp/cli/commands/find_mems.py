@@ -43,7 +43,7 @@ from bwarp.mems.reference_chunks import find_in_chunks
 from bwarp.options.finding import MEMS
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.chunks import in_turns
+from bwarp.runtime.chunks import in_turns, read_ahead
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
@@ -70,7 +70,7 @@ def main(options):
         raise UsageError("no reference is given: use --index or --reference")
     output_format = format_of(options)
     check_outputs([options.output], [options.index, options.reference, options.queries])
-    search, indexes, reference, at_once = searcher(options)
+    search, indexes, reference, queries = searcher(options)
     strands = STRANDS[options.strands]
     n_queries = n_matches = 0
     with (
@@ -78,9 +78,7 @@ def main(options):
         match_writer(file, output_format, options, reference, strands) as write,
         progress("query", files=[options.queries]) as report,
     ):
-        batches = read_sequences(options.queries, chunk_bytes=at_once)
-        search_batch = partial(find_in_batch, options, search)
-        for batch, found in in_turns(search_batch, indexes, batches):
+        for (batch, _), found in in_turns(partial(find_in_batch, search), indexes, queries):
             n_queries += batch.count
             for matches in write(found, batch=batch):
                 n_matches += matches.n
@@ -114,18 +112,21 @@ def format_of(options) -> str:
 
 def searcher(options):
     """Return a function of an index and a query text that finds matches, the indexes, the
-    reference, and the number of bytes of queries to search at a time.
+    reference, and the batches of queries with their texts.
+
+    The first batches are read while the reference is prepared.
     """
     kind, threads = options.kind, options.threads
     searched = {"min_length": options.min_length, "kind": kind, "threads": threads}
     if options.reference or options.chunk_bases:
-        at_once = queries_at_once(bool(options.chunk_bases))
-        return *searcher_for_this_run(options, searched), at_once
+        return searcher_for_this_run(options, searched)
     backend = choose_engine(options.backend, options.gpus)
     stored = open_index(options.index)
     check_spread(options, stored)
     # Compile in parallel before anything compiles on its own.
     compile_first(backend, options, options.queries)
+    in_turn = isinstance(stored, ChunkedIndex) and backend == "cuda" and not options.spread
+    queries = read_ahead(read_queries(options, in_turn), 1)
     backend, indexes = or_on_cpu(
         options.backend,
         backend,
@@ -135,14 +136,11 @@ def searcher(options):
     if backend == "cuda":
         say(str(indexes[0].plan))
     search = partial(find_matches, **searched, backend=backend)
-    in_turn = isinstance(stored, ChunkedIndex) and backend == "cuda" and not options.spread
-    return search, indexes, stored.reference, queries_at_once(in_turn)
+    return search, indexes, stored.reference, queries
 
 
 def searcher_for_this_run(options, searched):
-    """Return a function that finds matches without a stored index, what it searches, and the
-    reference.
-    """
+    """Return what `searcher` does for a search without a stored index."""
     threads = options.threads
     check_spread(options, None)
     if not options.chunk_bases and options.backend == "cuda":
@@ -153,19 +151,34 @@ def searcher_for_this_run(options, searched):
     else:
         reference = open_index(options.index).reference
     compile_first(backend, options, options.queries)
+    queries = read_ahead(read_queries(options, bool(options.chunk_bases)), 1)
     if options.chunk_bases:
         search = partial(find_in_chunks, **searched, chunk_bases=options.chunk_bases)
-        return partial(search, backend=backend), [reference], reference
+        return partial(search, backend=backend), [reference], reference, queries
     table = build_kmer_table(reference, options.min_length, threads)
-    return partial(find_table_matches, **searched), [table], reference
+    return partial(find_table_matches, **searched), [table], reference, queries
 
 
-def find_in_batch(options, search, index, batch):
+def read_queries(options, in_turn):
+    """Yield batches of queries, each with its text to search; see `queries_at_once`."""
+    at_once = queries_at_once(in_turn)
+    for batch in read_sequences(options.queries, chunk_bytes=at_once, threads=options.threads):
+        names_of(options.queries, batch)
+        yield (
+            batch,
+            make_query_text(
+                batch.codes,
+                batch.offsets,
+                STRANDS[options.strands],
+                options.min_length,
+                options.threads,
+            ),
+        )
+
+
+def find_in_batch(search, index, query):
     """Return the matches of a batch of queries."""
-    names_of(options.queries, batch)
-    text = make_query_text(
-        batch.codes, batch.offsets, STRANDS[options.strands], options.min_length, options.threads
-    )
+    _, text = query
     return search(index, text)
 
 
