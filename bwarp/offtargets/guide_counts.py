@@ -187,7 +187,9 @@ class HitsByGuide:
         most = max(HITS_A_RUN, -(-self._n_waiting // self._threads))
         runs = [self._waiting[first:last] for first, last in bounded_ranges(offsets, most)]
         if runs:
-            self._runs += run_together([partial(self._sorted_run, one) for one in runs], self._threads)
+            self._runs += run_together(
+                [partial(self._sorted_run, one) for one in runs], self._threads
+            )
         self._waiting, self._n_waiting = [], 0
 
     @on_timeline("sort sites")

@@ -16,10 +16,11 @@ from bwarp.io.table_writer import TableWriter
 from bwarp.offtargets.guide_counts import CountedSites, GuideCounts, HitsByGuide
 from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits
-from bwarp.offtargets.site_rows import Features, SiteRows, describe, overlapping
+from bwarp.offtargets.site_rows import ROW_BYTES, Features, SiteRows, describe, overlapping
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE, LONGEST_PAM
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled, inner
+from bwarp.runtime.simd import VECTOR_BYTES, load, store
 from bwarp.seeding.seed_tables import sibling
 
 # Sites as lines of text, written by compiled code into arrays of bytes, in one of four layouts.
@@ -151,6 +152,9 @@ class SiteText:
             **{name: getattr(hits, name) for name in _OF_HITS},
             **{name: getattr(rows, name) for name in _OF_ROWS},
         )
+        sites = sites._replace(
+            guide_text=rows.guide_text.reshape(-1), site_text=rows.site_text.reshape(-1)
+        )
         longest = 2 * words.guides.longest + words.contigs.longest
         text = np.empty(hits.count * (_LINE + longest) + extra + SLACK, np.uint8)
         return text[: _write_lines(self._layout, sites, words, text)]
@@ -172,9 +176,27 @@ def _name_bytes(starts, stops, reach, bounds, site_starts, lengths, names_of):
 
 @inner(nogil=True, forceinline=True)
 def _put_row(text, at, source, row, width):
-    for i in range(width):
-        text[at + i] = source[row, i]
+    """Write a row of aligned text; overwrites up to `SLACK` bytes after it."""
+    for i in range(0, width, VECTOR_BYTES):
+        store(text, at + i, load(source, row * ROW_BYTES + i))
     return at + width
+
+
+@inner(nogil=True, forceinline=True)
+def _put_pam(text, at, sites, row):
+    for i in range(sites.pam_lengths[row]):
+        text[at + i] = sites.pams[row, i]
+    return at + sites.pam_lengths[row]
+
+
+@inner(nogil=True, forceinline=True)
+def _put_count(text, at, number):
+    """Write a number, which is usually a single digit, and a tab."""
+    if number < 10:
+        text[at] = _ZERO + number
+        text[at + 1] = _TAB
+        return at + 2
+    return put_field(text, at, np.int64(number), _TAB)
 
 
 @inner(nogil=True, forceinline=True)
@@ -225,106 +247,119 @@ def _ends_with_pam(layout, sites, row):
 
 
 @compiled
-def _put_tsv(text, at, layout, sites, words, row):
-    width = sites.widths[row]
-    at = _put_name(text, at, words.guides, sites.guides[row])
-    at = _put_byte(text, _put_row(text, at, sites.guide_text, row, width), _TAB)
-    at = _put_byte(text, _put_row(text, at, sites.site_text, row, width), _TAB)
-    at = _put_byte(text, _put_row(text, at, sites.pams, row, sites.pam_lengths[row]), _TAB)
-    at = _put_name(text, at, words.contigs, sites.contigs[row])
-    at = put_field(text, at, sites.starts[row], _TAB)
-    at = put_field(text, at, sites.ends[row], _TAB)
-    at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
-    if sites.cuts[row] >= 0:
-        at = put_number(text, at, sites.cuts[row])
-    at = _put_byte(text, at, _TAB)
-    at = put_field(text, at, np.int64(sites.mismatches[row]), _TAB)
-    at = put_field(text, at, np.int64(sites.dna_bulges[row]), _TAB)
-    at = put_field(text, at, np.int64(sites.rna_bulges[row]), _TAB)
-    at = put_field(text, at, np.int64(sites.seed_mismatches[row]), _TAB)
-    at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
-    at = _put_decimals(text, at, sites.mit[row])
-    if layout.with_ranks:
-        at = put_number(text, _put_byte(text, at, _TAB), np.int64(sites.ranks[row]) + 1)
-    if layout.with_features:
-        at = _put_features(text, _put_byte(text, at, _TAB), sites, words, row)
+def _write_tsv(layout, sites, words, text):
+    at = 0
+    for row in range(sites.guides.size):
+        width = sites.widths[row]
+        at = _put_name(text, at, words.guides, sites.guides[row])
+        at = _put_byte(text, _put_row(text, at, sites.guide_text, row, width), _TAB)
+        at = _put_byte(text, _put_row(text, at, sites.site_text, row, width), _TAB)
+        at = _put_byte(text, _put_pam(text, at, sites, row), _TAB)
+        at = _put_name(text, at, words.contigs, sites.contigs[row])
+        at = put_field(text, at, sites.starts[row], _TAB)
+        at = put_field(text, at, sites.ends[row], _TAB)
+        at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
+        if sites.cuts[row] >= 0:
+            at = put_number(text, at, sites.cuts[row])
+        at = _put_byte(text, at, _TAB)
+        at = _put_count(text, at, sites.mismatches[row])
+        at = _put_count(text, at, sites.dna_bulges[row])
+        at = _put_count(text, at, sites.rna_bulges[row])
+        at = _put_count(text, at, sites.seed_mismatches[row])
+        at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
+        at = _put_decimals(text, at, sites.mit[row])
+        if layout.with_ranks:
+            at = put_number(text, _put_byte(text, at, _TAB), np.int64(sites.ranks[row]) + 1)
+        if layout.with_features:
+            at = _put_features(text, _put_byte(text, at, _TAB), sites, words, row)
+        at = _put_byte(text, at, _FEED)
     return at
 
 
 @compiled
-def _put_bed(text, at, sites, words, row):
-    at = _put_name(text, at, words.contigs, sites.contigs[row])
-    at = put_field(text, at, sites.starts[row], _TAB)
-    at = put_field(text, at, sites.ends[row], _TAB)
-    at = _put_name(text, at, words.guides, sites.guides[row])
-    at = put_field(text, at, np.int64(sites.mismatches[row]) + _bulges(sites, row), _TAB)
-    return _put_strand(text, at, sites, row)
+def _write_bed(sites, words, text):
+    at = 0
+    for row in range(sites.guides.size):
+        at = _put_name(text, at, words.contigs, sites.contigs[row])
+        at = put_field(text, at, sites.starts[row], _TAB)
+        at = put_field(text, at, sites.ends[row], _TAB)
+        at = _put_name(text, at, words.guides, sites.guides[row])
+        at = put_field(text, at, np.int64(sites.mismatches[row]) + _bulges(sites, row), _TAB)
+        at = _put_strand(text, at, sites, row)
+        at = _put_byte(text, at, _FEED)
+    return at
 
 
 @compiled
-def _put_cas_offinder(text, at, layout, sites, words, row):
-    width, pam = sites.widths[row], sites.pam_numbers[row]
-    bulges = np.int64(sites.dna_bulges[row] > 0) + 2 * np.int64(sites.rna_bulges[row] > 0)
-    at = _put_name(text, at, words.guides, sites.guides[row])
-    at = _put_name(text, at, words.bulges, bulges)
-    if not layout.pam_is_last:
-        at = put_name(text, at, words.pams, pam)
-    at = _put_row(text, at, sites.guide_text, row, width)
-    if layout.pam_is_last:
-        at = put_name(text, at, words.pams, pam)
-    at = _put_byte(text, at, _TAB)
-    length = sites.pam_lengths[row]
-    if not layout.pam_is_last:
-        at = _put_row(text, at, sites.pams, row, length)
-    at = _put_row(text, at, sites.site_text, row, width)
-    if layout.pam_is_last:
-        at = _put_row(text, at, sites.pams, row, length)
-    at = _put_byte(text, at, _TAB)
-    at = _put_name(text, at, words.contigs, sites.contigs[row])
-    at = put_field(text, at, _ends_with_pam(layout, sites, row)[0], _TAB)
-    at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
-    at = put_field(text, at, np.int64(sites.mismatches[row]), _TAB)
-    return put_number(text, at, _bulges(sites, row))
+def _write_cas_offinder(layout, sites, words, text):
+    at = 0
+    for row in range(sites.guides.size):
+        width, pam = sites.widths[row], sites.pam_numbers[row]
+        bulges = np.int64(sites.dna_bulges[row] > 0) + 2 * np.int64(sites.rna_bulges[row] > 0)
+        at = _put_name(text, at, words.guides, sites.guides[row])
+        at = _put_name(text, at, words.bulges, bulges)
+        if not layout.pam_is_last:
+            at = put_name(text, at, words.pams, pam)
+        at = _put_row(text, at, sites.guide_text, row, width)
+        if layout.pam_is_last:
+            at = put_name(text, at, words.pams, pam)
+        at = _put_byte(text, at, _TAB)
+        if not layout.pam_is_last:
+            at = _put_pam(text, at, sites, row)
+        at = _put_row(text, at, sites.site_text, row, width)
+        if layout.pam_is_last:
+            at = _put_pam(text, at, sites, row)
+        at = _put_byte(text, at, _TAB)
+        at = _put_name(text, at, words.contigs, sites.contigs[row])
+        at = put_field(text, at, _ends_with_pam(layout, sites, row)[0], _TAB)
+        at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
+        at = _put_count(text, at, sites.mismatches[row])
+        at = put_number(text, at, _bulges(sites, row))
+        at = _put_byte(text, at, _FEED)
+    return at
 
 
 @compiled
-def _put_crispor(text, at, layout, sites, words, row):
-    guide, width, pam = sites.guides[row], sites.widths[row], sites.pam_numbers[row]
-    guide_text, site_text = sites.guide_text[row], sites.site_text[row]
-    at = _put_name(text, at, words.guides, guide)
-    if not layout.pam_is_last:
-        at = put_name(text, at, words.pams, pam)
-    at = put_name(text, at, words.sequences, guide)
-    if layout.pam_is_last:
-        at = put_name(text, at, words.pams, pam)
-    at = _put_byte(text, at, _TAB)
-    length = sites.pam_lengths[row]
-    if not layout.pam_is_last:
-        at = _put_row(text, at, sites.pams, row, length)
-    for i in range(width):
-        # Mismatches have a column of their own: no lower-case letters here.
-        letter = site_text[i]
-        at = _put_byte(text, at, letter - 32 if letter >= 97 else letter)
-    if layout.pam_is_last:
-        at = _put_row(text, at, sites.pams, row, length)
-    at = _put_byte(text, at, _TAB)
-    for i in range(width):
-        if guide_text[i] == _MINUS or site_text[i] == _MINUS:
-            mark = _MINUS
-        else:
-            mark = _DOT if guide_text[i] == site_text[i] else _STAR
-        at = _put_byte(text, at, mark)
-    at = _put_byte(text, at, _TAB)
-    at = put_field(text, at, np.int64(sites.mismatches[row]), _TAB)
-    at = _put_byte(text, _put_decimals(text, at, sites.mit[row]), _TAB)
-    at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
-    at = _put_name(text, at, words.contigs, sites.contigs[row])
-    left, right = _ends_with_pam(layout, sites, row)
-    at = put_field(text, at, left + 1, _TAB)
-    at = put_field(text, at, right, _TAB)
-    at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
-    if layout.with_features:
-        at = _put_features(text, at, sites, words, row)
+def _write_crispor(layout, sites, words, text):
+    at = 0
+    for row in range(sites.guides.size):
+        guide, width, pam = sites.guides[row], sites.widths[row], sites.pam_numbers[row]
+        guide_text, site_text = sites.guide_text, sites.site_text
+        first = row * ROW_BYTES
+        at = _put_name(text, at, words.guides, guide)
+        if not layout.pam_is_last:
+            at = put_name(text, at, words.pams, pam)
+        at = put_name(text, at, words.sequences, guide)
+        if layout.pam_is_last:
+            at = put_name(text, at, words.pams, pam)
+        at = _put_byte(text, at, _TAB)
+        if not layout.pam_is_last:
+            at = _put_pam(text, at, sites, row)
+        for i in range(first, first + width):
+            # Mismatches have a column of their own: no lower-case letters here.
+            letter = site_text[i]
+            at = _put_byte(text, at, letter - 32 if letter >= 97 else letter)
+        if layout.pam_is_last:
+            at = _put_pam(text, at, sites, row)
+        at = _put_byte(text, at, _TAB)
+        for i in range(first, first + width):
+            if guide_text[i] == _MINUS or site_text[i] == _MINUS:
+                mark = _MINUS
+            else:
+                mark = _DOT if guide_text[i] == site_text[i] else _STAR
+            at = _put_byte(text, at, mark)
+        at = _put_byte(text, at, _TAB)
+        at = _put_count(text, at, sites.mismatches[row])
+        at = _put_byte(text, _put_decimals(text, at, sites.mit[row]), _TAB)
+        at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
+        at = _put_name(text, at, words.contigs, sites.contigs[row])
+        left, right = _ends_with_pam(layout, sites, row)
+        at = put_field(text, at, left + 1, _TAB)
+        at = put_field(text, at, right, _TAB)
+        at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
+        if layout.with_features:
+            at = _put_features(text, at, sites, words, row)
+        at = _put_byte(text, at, _FEED)
     return at
 
 
@@ -344,18 +379,14 @@ def _put_features(text, at, sites, words, row):
 @compiled
 def _write_lines(layout, sites, words, text):
     """Write one line per row; return where the last line ends."""
-    at = 0
-    for row in range(sites.guides.size):
-        if layout.number == _TSV:
-            at = _put_tsv(text, at, layout, sites, words, row)
-        elif layout.number == _BED:
-            at = _put_bed(text, at, sites, words, row)
-        elif layout.number == _CAS_OFFINDER:
-            at = _put_cas_offinder(text, at, layout, sites, words, row)
-        else:
-            at = _put_crispor(text, at, layout, sites, words, row)
-        at = _put_byte(text, at, _FEED)
-    return at
+    # The loop is in the functions: passing all these arrays takes longer than writing a line.
+    if layout.number == _TSV:
+        return _write_tsv(layout, sites, words, text)
+    if layout.number == _BED:
+        return _write_bed(sites, words, text)
+    if layout.number == _CAS_OFFINDER:
+        return _write_cas_offinder(layout, sites, words, text)
+    return _write_crispor(layout, sites, words, text)
 
 
 def site_tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
@@ -404,7 +435,8 @@ def open_site_tables(
     counts = GuideCounts(guides, pam, options)
     text = SiteText(layout, guides, pam, reference.names, features, options.all_alignments)
     with ExitStack() as stack:
-        *siblings, file = stack.enter_context(atomic_files(site_tables_at(path)))
+        files = atomic_files(site_tables_at(path), threads=threads)
+        *siblings, file = stack.enter_context(files)
         hits = HitsByGuide(guides.count, stack.enter_context(_folder(path)), threads=threads)
         yield SiteTables(hits, counts)
         file.write(text.header)
