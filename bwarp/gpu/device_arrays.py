@@ -13,6 +13,7 @@ import numpy as np
 
 from bwarp.gpu.cuda import as_dtype, cuda, driver, driver_calls, types
 from bwarp.gpu.driver import clear
+from bwarp.runtime.timeline import on_timeline
 
 
 def zeros(size: int, dtype):
@@ -57,6 +58,7 @@ def dtypes_of(table: type[tuple]) -> list[tuple[str, np.dtype]]:
     ]
 
 
+@on_timeline("wait for the GPU")
 def number_at(array, index: int) -> int:
     """Return a number of a 1-d device array of integers; wait until it is computed.
 

@@ -44,7 +44,9 @@ import numpy as np
 from bwarp.gpu.cuda import DeviceNDArray, types
 from bwarp.gpu.device_arrays import field_types
 from bwarp.gpu.driver import current_device, launch_kernel
+from bwarp.gpu.kernel_times import on_gpu_timeline
 from bwarp.gpu.launch import compiled_kernel, launch
+from bwarp.runtime.timeline import is_recording
 
 #: Markers in `extra` of cuLaunchKernel: a buffer of all arguments, its size, the end.
 _BUFFER, _SIZE, _END = 1, 2, 0
@@ -129,6 +131,14 @@ class Kernel:
         return functools.partial(self._launch, configuration)
 
     def _launch(self, configuration: tuple, *arguments) -> None:
+        if not is_recording():
+            self._launch_now(configuration, *arguments)
+            return
+        stream = configuration[2] if len(configuration) > 2 else 0
+        with on_gpu_timeline(self.__name__, stream):
+            self._launch_now(configuration, *arguments)
+
+    def _launch_now(self, configuration: tuple, *arguments) -> None:
         # numba-cuda creates the context of a thread that has none.
         kinds, words = [current_device()], []
         _add_words(arguments, kinds, words)
