@@ -12,7 +12,9 @@ import io
 import os
 import re
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -22,21 +24,25 @@ from deflate import gzip_compress
 from bwarp.errors import NO_ROOM, InputError, UsageError
 from bwarp.io.standard_streams import flush_standard_output, standard_output
 from bwarp.runtime.signals import naming_outputs, not_ended, undone_if_ended
+from bwarp.runtime.timeline import on_timeline
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
+def atomic_file(path: str | os.PathLike, mode: str = "wb", threads: int = 1) -> Iterator[IO]:
     """Open a file for writing; names that end in .gz are compressed, ``-`` is standard output.
 
     The file gets its name when the block ends without an error and is removed otherwise. Pipes and
-    devices are written to directly.
+    devices are written to directly. With several `threads`, they compress while the caller goes on;
+    the bytes do not depend on their number.
     """
-    with atomic_files([path], mode) as (file,):
+    with atomic_files([path], mode, threads) as (file,):
         yield file
 
 
 @contextmanager
-def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterator[list[IO]]:
+def atomic_files(
+    paths: Sequence[str | os.PathLike], mode: str = "wb", threads: int = 1
+) -> Iterator[list[IO]]:
     """Open files as `atomic_file` does; none gets its name before all are written."""
     parts: list[tuple[Path, Path]] = []
 
@@ -47,7 +53,8 @@ def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterat
     with undone_if_ended(remove_parts), _full_disk_named(paths[0] if paths else ""):
         try:
             with ExitStack() as stack:
-                yield [stack.enter_context(_private_file(path, mode, parts)) for path in paths]
+                opened = [_private_file(path, mode, threads, parts) for path in paths]
+                yield [stack.enter_context(file) for file in opened]
             with naming_outputs():
                 for part, path in parts:
                     part.chmod(usual_mode(0o666))
@@ -74,7 +81,7 @@ def _full_disk_named(path: str | os.PathLike, part: Path | None = None) -> Itera
 
 @contextmanager
 def _private_file(
-    path: str | os.PathLike, mode: str, parts: list[tuple[Path, Path]]
+    path: str | os.PathLike, mode: str, threads: int, parts: list[tuple[Path, Path]]
 ) -> Iterator[IO]:
     """Open a file next to its final path, added to `parts`, or a pipe or device directly."""
     if is_standard_output(path):
@@ -85,25 +92,24 @@ def _private_file(
     refuse_folder(path)
     path = real_path(path)
     if path.exists() and not path.is_file():
-        with _open(path, mode, compression) as file:
+        with _open(path, mode, compression, threads) as file:
             yield file
         return
     part = _part_path(path)
     with not_ended():
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         parts.append((part, path))
-    with _open(part, mode, compression) as file:
+    with _open(part, mode, compression, threads) as file:
         yield file
 
 
 @contextmanager
-def _open(path: Path, mode: str, compression: str | None) -> Iterator[IO]:
+def _open(path: Path, mode: str, compression: str | None, threads: int) -> Iterator[IO]:
     if compression is None:
         with open(path, mode) as file:
             yield file
         return
-    with open(path, "wb") as file:
-        members = _GzipMembers(file)
+    with open(path, "wb") as file, _GzipMembers(file, threads) as members:
         writer = members if "b" in mode else io.TextIOWrapper(members)
         yield writer
         writer.flush()
@@ -120,10 +126,17 @@ class _GzipMembers(io.BufferedIOBase):
     MEMBER_BYTES = 1 << 20
     LEVEL = 1
 
-    def __init__(self, file: IO[bytes]):
+    def __init__(self, file: IO[bytes], threads: int):
         self._file = file
         self._waiting = bytearray()
         self._is_empty = True
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._under_way: deque[Future] = deque()
+
+    def __exit__(self, *_) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
     def writable(self) -> bool:
         return True
@@ -142,10 +155,22 @@ class _GzipMembers(io.BufferedIOBase):
         if self._waiting or self._is_empty:
             self._write_member(self._waiting)
         self._waiting = bytearray()
+        while self._under_way:
+            self._file.write(self._under_way.popleft().result())
 
     def _write_member(self, data: bytearray) -> None:
-        self._file.write(gzip_compress(data, self.LEVEL))
         self._is_empty = False
+        if self._pool is None:
+            self._file.write(_compressed(data, self.LEVEL))
+            return
+        self._under_way.append(self._pool.submit(_compressed, data, self.LEVEL))
+        if len(self._under_way) > 2 * self._threads:
+            self._file.write(self._under_way.popleft().result())
+
+
+@on_timeline("compress")
+def _compressed(data: bytearray, level: int) -> bytes:
+    return gzip_compress(data, level)
 
 
 @contextmanager

@@ -444,7 +444,7 @@ def _skipped_lines(kmers: KmerBatch, queries: Names) -> np.ndarray:
 def open_count_table(path: str | os.PathLike, threads: int = 1) -> Iterator[CountTable]:
     """Open a TSV of counts and its table of skipped k-mers, as `open_seed_tables` does."""
     siblings = [] if str(path) == "-" else [sibling(path, "skipped")]
-    with atomic_files([*siblings, path]) as (*siblings, file):
+    with atomic_files([*siblings, path], threads=threads) as (*siblings, file):
         file.write(NUMBER_HEADER)
         (skipped,) = siblings or [None]
         if siblings:
@@ -464,7 +464,7 @@ def open_seed_tables(
     """
     layout = table_format(path)
     with ExitStack() as stack:
-        *siblings, file = stack.enter_context(atomic_files(tables_at(path)))
+        *siblings, file = stack.enter_context(atomic_files(tables_at(path), threads=threads))
         over, skipped = siblings or (None, None)
         if siblings:
             over.write(NUMBER_HEADER)

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -183,9 +184,9 @@ def lines_of(seed, n=150_000):
     return b"".join(b"read%d\t%d\n" % (i, numbers.randrange(10**6)) for i in range(n))
 
 
-def compressed(path, data, sizes):
+def compressed(path, data, sizes, threads=1):
     """Return the content of a file written in pieces of these sizes, repeatedly."""
-    with atomic_file(path) as file:
+    with atomic_file(path, threads=threads) as file:
         at = 0
         for size in itertools.cycle(sizes):
             file.write(data[at : at + size])
@@ -201,7 +202,8 @@ def test_compressed_bytes_do_not_depend_on_how_they_were_written(tmp_path):
     whole = compressed(tmp_path / "whole.gz", data, [len(data)])
     assert gzip.decompress(whole) == data
     for sizes in ([911], [7, 100_000, 3], [1 << 20], [(1 << 20) - 1, 2]):
-        assert compressed(tmp_path / "cut.gz", data, sizes) == whole
+        for threads in (1, 2, 8):
+            assert compressed(tmp_path / "cut.gz", data, sizes, threads) == whole
 
 
 def test_compressed_bytes_do_not_depend_on_other_files(tmp_path):
@@ -220,7 +222,22 @@ def test_compressed_bytes_do_not_depend_on_other_files(tmp_path):
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes((1 << 20) - 1), bytes(1 << 20)])
 def test_compressed_files_of_any_size(tmp_path, data):
-    assert gzip.decompress(compressed(tmp_path / "a.gz", data, [1 << 21])) == data
+    for threads in (1, 3):
+        assert gzip.decompress(compressed(tmp_path / "a.gz", data, [1 << 21], threads)) == data
+
+
+def test_threads_end_with_a_failed_run(tmp_path):
+    before = threading.active_count()
+
+    def write_and_fail():
+        with atomic_file(tmp_path / "a.gz", threads=4) as file:
+            file.write(lines_of(1))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_and_fail()
+    assert threading.active_count() == before
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_compressed_text_is_whole(tmp_path):

@@ -55,10 +55,14 @@ def fail(*_):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(("write", "rows_of"), [(fail, lines_of), (list.append, fail)])
 def test_errors_of_threads_are_raised(threads, write, rows_of):
-    with pytest.raises(OSError, match="no room"), TableWriter(write, threads) as writer:
-        # More than can wait, so that the caller meets the error.
-        for _ in range(20):
-            writer.add(lambda first, last: rows_of("a", first, last), 5, at_once=1)
+    def add():
+        with TableWriter(write, threads) as writer:
+            # More than can wait, so that the caller meets the error.
+            for _ in range(20):
+                writer.add(lambda first, last: rows_of("a", first, last), 5, at_once=1)
+
+    with pytest.raises(OSError, match="no room"):
+        add()
 
 
 def test_nothing_more_is_written_after_an_error_of_the_caller():

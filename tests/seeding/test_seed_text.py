@@ -102,9 +102,7 @@ def test_ranges_of_hits(layout):
     reference = reference_of_lengths({"chr1": 5000, "chr2": 90})
     hits, kmers = random_hits(reference, 200, 3, 1)
     expected = python_lines(layout, hits, kmers, NAMES, reference)
-    lines_of = hit_lines(
-        layout, hits, kmers, Names.of(NAMES), reference, Names.of(reference.names)
-    )
+    lines_of = hit_lines(layout, hits, kmers, Names.of(NAMES), reference, Names.of(reference.names))
     for size in (1, 7, 199):
         parts = [lines_of(first, min(first + size, 200)) for first in range(0, 200, size)]
         assert text_of(parts) == expected

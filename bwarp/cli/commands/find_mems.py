@@ -74,7 +74,7 @@ def main(options):
     strands = STRANDS[options.strands]
     n_queries = n_matches = 0
     with (
-        atomic_file(options.output) as file,
+        atomic_file(options.output, threads=options.threads) as file,
         match_writer(file, output_format, options, reference, strands) as write,
         progress("query", files=[options.queries]) as report,
     ):

@@ -53,9 +53,7 @@ def parse_options():
 
 def main(options):
     pam = parse_pam(options.pam, options.pam_side) if options.pam else None
-    batches = read_queries(
-        options.queries, *kmers_to_cut(options.k, options.step), options.threads
-    )
+    batches = read_queries(options.queries, *kmers_to_cut(options.k, options.step), options.threads)
     output_format = table_format(options.output)
     if options.site_sequence and (output_format != "tsv" or options.count_only):
         raise UsageError("--site-sequence requires a table of hits, .tsv or .tsv.gz")

@@ -86,10 +86,15 @@ def main(options):
     similarity = parse_similarity(options.similarity)
     backend = choose_engine(options.backend)
     compile_first(backend, options, options.reference, options.queries)
-    references = scan_references(options.reference, read_sequences(options.reference))
+    threads = options.threads
+    references = scan_references(
+        options.reference, read_sequences(options.reference, threads=threads)
+    )
     if not references.names:
         raise InputError(f"{options.reference}: the file contains no sequences")
-    names, codes, offsets = scan_queries(options.queries, read_sequences(options.queries))
+    names, codes, offsets = scan_queries(
+        options.queries, read_sequences(options.queries, threads=threads)
+    )
     if not names:
         raise InputError(f"{options.queries}: the file contains no sequences")
     lengths = np.diff(offsets)
@@ -200,7 +205,7 @@ def write_counts(path, output_format, names, lengths, counts):
 def write_rows(options, output_format, names, references, blocks, total) -> int:
     n_rows = 0
     with (
-        atomic_file(options.output) as file,
+        atomic_file(options.output, threads=options.threads) as file,
         row_writer(file, output_format, options, names, references.names) as write,
         progress("region" if options.regions else "hit", total=total) as report,
     ):
@@ -224,7 +229,7 @@ def write_alignments(options, output_format, names, aligner, blocks):
             report(n_windows)
 
     with (
-        atomic_file(path) as file,
+        atomic_file(path, threads=options.threads) as file,
         alignment_writer(
             file, output_format, options.threads, names, aligner.references.names
         ) as write,
