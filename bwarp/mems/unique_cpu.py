@@ -46,6 +46,7 @@ from bwarp.mems.packed_extension import (
 from bwarp.mems.query_text import Matches, QueryText, join_matches, no_matches, take_matches
 from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.threads import bounded_ranges, for_each_range
+from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import kmer_at
 
 #: Samples and windows with at most this many rows are located.
@@ -64,6 +65,7 @@ _SPARE = 3
 _u64 = np.uint64
 
 
+@on_timeline("find matches")
 def unique_matches(
     index: FMIndex, text: QueryText, min_length: int, threads: int = 1
 ) -> Iterator[Matches]:

@@ -22,6 +22,7 @@ from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
 from bwarp.reads.base_bits_cpu import bits_of_packed, shifted, turned
 from bwarp.runtime.chunks import in_order
 from bwarp.runtime.compiled_code import compiled, inner
+from bwarp.runtime.timeline import on_timeline
 
 #: Positions searched at a time; a multiple of 64.
 STRETCH = 1 << 18
@@ -57,6 +58,7 @@ def search_stretches(search: Search, threads: int, stretch: int) -> Iterator[Sit
     return in_order(partial(_hits_of_stretch, search, stretch), firsts, threads)
 
 
+@on_timeline("search a stretch")
 def _hits_of_stretch(search: Search, stretch: int, first: int) -> SiteHits:
     return hits_of_rows(_search_stretch(search, first, min(first + stretch, search.end)), search)
 
