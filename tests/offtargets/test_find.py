@@ -5,7 +5,7 @@ import pytest
 
 from bwarp.offtargets import guide_counts
 from bwarp.offtargets.alignments import NO_BULGES
-from bwarp.offtargets.find import find_sites
+from bwarp.offtargets.find import find_sites, search_one_site
 from bwarp.offtargets.guide_counts import HitsByGuide
 from bwarp.offtargets.guides import guides_of, parse_pam
 from bwarp.offtargets.hits import SiteOptions, joined_hits
@@ -210,3 +210,13 @@ def test_gaps_that_are_not_bulges():
     assert search([genome.encode()], {"g": guide}, "NGG", 3, SiteOptions(0, 1, 0)) == []
     genome = "CGTTGCAAGCTTAGCTGG"
     assert search([genome.encode()], {"g": guide}, "NGG", 3, SiteOptions(0, 0, 1)) == []
+
+
+@pytest.mark.parametrize("pam", ["NGG", "none", "TTTV", "NGG,NG", "RYN,VVVV"])
+@pytest.mark.parametrize("side", [3, 5])
+@pytest.mark.parametrize("limits", [(0, 0, 0), (4, 1, 1)])
+def test_one_site_is_found_with_every_length_of_pam(pam, side, limits):
+    guides = guides_of(["a", "b"], ["ACGTTGCAAGCTTAGCAGGC", "CCCCCCCCCCCCCCCCC"])
+    pam = parse_pam(pam, side)
+    n_hits = search_one_site(guides, pam, SiteOptions(*limits), "cpu")
+    assert n_hits >= len(pam.by_length())

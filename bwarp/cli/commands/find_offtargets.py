@@ -12,12 +12,14 @@ lists its specificity on the scales of both scores: cfd_specificity from 0 to 1,
 from 0 to 100.
 """
 
+from functools import partial
+
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
-from bwarp.offtargets.find import find_sites, stretch_to_search
+from bwarp.offtargets.find import find_sites, search_one_site, stretch_to_search
 from bwarp.offtargets.guides import pam_left_on, parse_pam, read_guides
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.site_rows import read_features
@@ -25,6 +27,7 @@ from bwarp.offtargets.site_tables import open_site_tables, site_tables_at
 from bwarp.options.finding import OFFTARGETS
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress, say
+from bwarp.runtime.threads import run_together
 
 EXAMPLES = """
 bwarp offtargets --index genome.index --guides guides.fa -o sites.tsv
@@ -57,9 +60,19 @@ def main(options):
     limits = SiteOptions(
         options.mismatches, options.dna_bulges, options.rna_bulges, options.all_alignments
     )
-    reference = load_index(options.index).reference
+    stored = load_index(options.index)
+
+    def prepare(engine):
+        stretch = stretch_to_search(engine)
+        if engine == "cuda":
+            search_one_site(guides, pam, limits, engine)
+        return stretch
+
+    # The kernels are loaded while the genome is read.
+    reference, (backend, stretch) = run_together(
+        [lambda: stored.reference, partial(or_on_cpu, options.backend, backend, prepare, say)], 2
+    )
     features = read_features(options.annotation, reference) if options.annotation else None
-    backend, stretch = or_on_cpu(options.backend, backend, stretch_to_search, say)
     with (
         open_site_tables(
             options.output, layout, guides, pam, limits, reference, features, options.threads
