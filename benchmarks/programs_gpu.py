@@ -72,8 +72,7 @@ def time_searches(options, folder: Path, results: Results) -> None:
     prepared, theirs = folder / "prepared", folder / "cudasw4"
     peer = found("cudasw4") and found("cudasw4-makedb")
     theirs.mkdir()
-    prepare = "search_database", "--database", database, "--prepare", prepared
-    made = {"bwarp": partial(run_script, *prepare)}
+    made = {"bwarp": partial(run_script, "index_database", database, "-o", prepared)}
     if peer:
         made["cudasw4"] = partial(run_program, ["cudasw4-makedb", database, theirs / "db"])
     report(results, in_turn(made, 1), part="search", what="prepare the database")
