@@ -14,7 +14,8 @@ are UMIs, the unaligned BAM file has two read groups, and with single reads, a t
 have no mate.
 
 One JSON object per engine and option is printed and appended to --output as soon as it is measured:
-`beside` names the run without it.
+`beside` names the run without it. For sorted BAM, `records` and `records_without` are the numbers
+of records that both write.
 """
 
 import statistics
@@ -50,6 +51,13 @@ class Job(NamedTuple):
     reads: str
     output: str
     options: tuple = ()
+
+
+class Run(NamedTuple):
+    """What a run used, and the number of records it wrote, if known."""
+
+    used: Used
+    records: int | None
 
 
 def parse_options():
@@ -234,13 +242,16 @@ def main():
         reads = Reads(folder / "all", genome, options.pairs)
         few = Reads(folder / "few", genome, min(FEW, options.pairs))
 
-        def run(backend: str, reads: Reads, job: Job) -> Used:
-            return run_program(
+        def run(backend: str, reads: Reads, job: Job) -> Run:
+            out = folder / job.output
+            used = run_program(
                 script(
                     "map_reads", "--index", index, *reads.forms[job.reads], *job.options,
-                    "-o", folder / job.output, "--backend", backend, "--threads", options.threads,
+                    "-o", out, "--backend", backend, "--threads", options.threads,
                 )
             )  # fmt: skip
+            is_sorted_bam = out.suffix == ".bam" and "--sort" in job.options
+            return Run(used, n_records(out) if is_sorted_bam else None)
 
         for backend in backends:
             gpu = {"gpu": gpu_name()} if backend == "cuda" else {}
@@ -258,10 +269,17 @@ def main():
                 add_lines(results, every, in_turn(runs, options.repeats))
 
 
-def add_lines(results: Results, every: dict[str, Job], used: dict[str, list[Used]]) -> None:
+def n_records(path: Path) -> int:
+    """Return the number of records of an indexed BAM file."""
+    lines = pysam.idxstats(str(path)).splitlines()
+    return sum(int(count) for line in lines for count in line.split("\t")[2:])
+
+
+def add_lines(results: Results, every: dict[str, Job], measured: dict[str, list[Run]]) -> None:
     """Add a line per job that was measured in turn."""
-    seconds = {name: statistics.median(run.wall for run in runs) for name, runs in used.items()}
-    for name, runs in used.items():
+    used = {name: [run.used for run in runs] for name, runs in measured.items()}
+    seconds = {name: statistics.median(one.wall for one in some) for name, some in used.items()}
+    for name, some in used.items():
         beside = every[name].beside
         # A run that is itself shown beside another has its line in the turn of that one.
         if beside is None or beside in used:
@@ -270,8 +288,10 @@ def add_lines(results: Results, every: dict[str, Job], used: dict[str, list[Used
                 beside=beside,
                 seconds=seconds[name],
                 seconds_without=seconds.get(beside),
-                cpu_seconds=statistics.median(run.processor for run in runs),
-                all_seconds=[run.wall for run in runs],
+                cpu_seconds=statistics.median(one.processor for one in some),
+                all_seconds=[one.wall for one in some],
+                records=measured[name][0].records,
+                records_without=measured[beside][0].records if beside else None,
             )
 
 
