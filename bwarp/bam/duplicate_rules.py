@@ -59,7 +59,14 @@ from bwarp.bam.fields import (
     UINT32,
     UNMAPPED,
 )
-from bwarp.bam.records import consumes_reference, get_int16, get_int32
+from bwarp.bam.records import (
+    consumes_reference,
+    get_int16,
+    get_int32,
+    put_int16,
+    put_int32,
+    text_operation,
+)
 from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 
@@ -409,23 +416,16 @@ def _own_end(data, start, contig, position, reverse):
 @compiled
 def _mate_end(data, at, contig, position, reverse):
     """Return the 5' end of the mate, from its CIGAR in the text at `at`, which ends with 0."""
-    length, before, span, after = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    before, span, after = np.int64(0), np.int64(0), np.int64(0)
     while data[at] != 0:
-        letter = np.int64(data[at])
-        if 48 <= letter <= 57:
-            length = 10 * length + letter - 48
-        else:
-            if letter == 77 or letter == 68 or letter == 78 or letter == 61 or letter == 88:
-                # M, D, N, = and X.
-                span += length
-            elif letter == 83 or letter == 72:
-                # S and H.
-                if span == 0:
-                    before += length
-                else:
-                    after += length
-            length = np.int64(0)
-        at += 1
+        length, kind, at = text_operation(data, at)
+        if consumes_reference(kind):
+            span += length
+        elif kind == 4 or kind == 5:
+            if span == 0:
+                before += length
+            else:
+                after += length
     return pack_end(contig, position + span + after - 1 if reverse else position - before, reverse)
 
 

@@ -51,7 +51,13 @@ from bwarp.bam.fields import (
     TEXT,
     UNMAPPED,
 )
-from bwarp.bam.records import consumes_reference, get_int16, get_int32
+from bwarp.bam.records import (
+    END_OF_CIGAR,
+    consumes_reference,
+    get_int16,
+    get_int32,
+    text_operation,
+)
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
@@ -244,25 +250,17 @@ def _next_text_stretch(data, at, position):
     """Return the same for a CIGAR as text, which ends with 0."""
     begin = end = position
     while data[at] != 0:
-        length, of_operation = np.int64(0), at
-        while 48 <= data[of_operation] <= 57:
-            length = (10 * length + np.int64(data[of_operation]) - 48) & 0xFFFFFFFF
-            of_operation += 1
-        letter = data[of_operation]
-        if letter == 0:
-            return begin, end, of_operation, position
-        if letter == 77 or letter == 61 or letter == 88:
-            # M, = and X.
+        length, kind, after = text_operation(data, at)
+        if kind == 0 or kind == 7 or kind == 8:
             if begin == end:
                 begin = position
             position += length
             end = position
-        elif letter == 68 or letter == 78:
-            # D and N.
+        elif kind == 2 or kind == 3:
             if begin < end and length > 0:
                 break
             position += length
-        at = of_operation + 1
+        at = after
     return begin, end, at, position
 
 
@@ -270,8 +268,8 @@ def _next_text_stretch(data, at, position):
 def _n_text_operations(data, at):
     count = 0
     while data[at] != 0:
-        count += not 48 <= data[at] <= 57
-        at += 1
+        _, kind, at = text_operation(data, at)
+        count += kind != END_OF_CIGAR
     return count
 
 
