@@ -4,6 +4,13 @@ A file is written next to its final path under a private name and renamed at the
 leaves at most a hidden `.NAME.PID.part`, which the next run with the same output removes once its
 process is gone. Until a file is complete, no other user can read it. Folders are written likewise,
 and names of outputs are checked here.
+
+If a run has several outputs, it writes them in a block of `named_together`, at whose end all get
+their names:
+
+    with named_together():
+        with atomic_file(one): ...          complete as .one.PID.made
+        with atomic_file(other): ...        complete as .other.PID.made
 """
 
 import ctypes
@@ -16,6 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -55,12 +63,98 @@ def atomic_files(
             with ExitStack() as stack:
                 opened = [_private_file(path, mode, threads, parts) for path in paths]
                 yield [stack.enter_context(file) for file in opened]
-            with naming_outputs():
-                for part, path in parts:
-                    part.chmod(usual_mode(0o666))
-                    os.replace(part, path)
+            for part, _ in parts:
+                part.chmod(usual_mode(0o666))
+            name_outputs(parts)
         finally:
             remove_parts()
+
+
+@dataclass
+class _WaitingOutputs:
+    """Complete outputs without their names.
+
+    Attributes
+    ----------
+    files : list of (Path, Path)
+        Each file, and its final name.
+    gone : list of Path
+        Old files to remove.
+    folders : list of Path
+        New folders for outputs.
+    """
+
+    files: list[tuple[Path, Path]] = field(default_factory=list)
+    gone: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+
+    def name(self) -> None:
+        """Give the files their names; if that fails, remove those that already have theirs."""
+        named = []
+        try:
+            with naming_outputs():
+                for part, path in self.files:
+                    os.replace(part, path)
+                    named.append(path)
+                for path in self.gone:
+                    path.unlink(missing_ok=True)
+            self.folders.clear()
+        except OSError:
+            for path in named:
+                path.unlink(missing_ok=True)
+            raise
+
+    def remove(self) -> None:
+        """Remove the files without a name, and new folders that are empty."""
+        for part, _ in self.files:
+            part.unlink(missing_ok=True)
+        for folder in self.folders:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+#: The outputs of the current block of `named_together`.
+_waiting: _WaitingOutputs | None = None
+
+
+@contextmanager
+def named_together() -> Iterator[None]:
+    """Give all outputs of the block their names at its end; none if an error or a signal ends it.
+
+    Only folders (`atomic_folder`), pipes and standard output do not wait.
+    """
+    global _waiting
+    outputs = _waiting = _WaitingOutputs()
+    with undone_if_ended(outputs.remove):
+        try:
+            yield
+            outputs.name()
+        finally:
+            _waiting = None
+            outputs.remove()
+
+
+def name_outputs(files: Sequence[tuple[Path, Path]], gone: Sequence[Path] = ()) -> None:
+    """Give complete files their names, and remove old files: now, or after `named_together`."""
+    if _waiting is None:
+        _WaitingOutputs(list(files), list(gone)).name()
+        return
+    with not_ended():
+        for part, path in files:
+            # The private folder of the file is removed before the block ends.
+            made = _private_name(path, "made")
+            os.replace(part, made)
+            _waiting.files.append((made, path))
+        _waiting.gone += gone
+
+
+def make_folder(path: str | os.PathLike) -> None:
+    """Create a folder for outputs if it does not exist; it is removed if `named_together` fails."""
+    with not_ended():
+        if not Path(path).exists():
+            Path(path).mkdir()
+            if _waiting is not None:
+                _waiting.folders.append(Path(path))
 
 
 @contextmanager
@@ -250,7 +344,11 @@ def _part_path(path: Path) -> Path:
     """Return the private name next to `path`, after checks and removing leftovers."""
     check_writable(path)
     _remove_leftovers(path)
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
+    return _private_name(path, "part")
+
+
+def _private_name(path: Path, kind: str) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{kind}")
 
 
 def _remove_leftovers(path: Path) -> None:
@@ -258,7 +356,7 @@ def _remove_leftovers(path: Path) -> None:
 
     A folder that was moved away to be replaced is restored unless something replaced it.
     """
-    name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|old|gone)")
+    name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|made|old|gone)")
     for entry in path.parent.iterdir():
         match = name.fullmatch(entry.name)
         if not match or _alive_elsewhere(int(match[1])):

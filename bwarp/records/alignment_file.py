@@ -18,7 +18,7 @@ from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
 from bwarp.bam.sorted_file import bam_file, sorted_file
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file, private_folder
+from bwarp.io.atomic_output import atomic_file, name_outputs, private_folder
 from bwarp.io.bed_regions import read_regions
 from bwarp.io.names import Names
 from bwarp.mapping.engine import MapEngine
@@ -49,7 +49,6 @@ from bwarp.records.output_options import (
 from bwarp.records.paf_records import paf_lines
 from bwarp.records.statistics import add_counts, counts_of, empty_statistics
 from bwarp.reference import Reference
-from bwarp.runtime.signals import naming_outputs
 
 ENDINGS = (".sam", ".bam", ".cram", ".paf", ".paf.gz")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
@@ -282,13 +281,10 @@ def bam_header(text: bytes, reference: Reference) -> BamHeader:
 
 def put_in_place(made: Path, final: str) -> None:
     """Give a file and its index their final names; remove the index of an older file."""
-    with naming_outputs():
-        for ending in _INDEX_ENDINGS:
-            if os.path.exists(f"{made}{ending}"):
-                os.replace(f"{made}{ending}", f"{final}{ending}")
-            else:
-                Path(f"{final}{ending}").unlink(missing_ok=True)
-        os.replace(made, final)
+    both = [(Path(f"{made}{ending}"), Path(f"{final}{ending}")) for ending in _INDEX_ENDINGS]
+    new = [(index, path) for index, path in both if index.exists()]
+    gone = [path for index, path in both if not index.exists()]
+    name_outputs([*new, (made, Path(final))], gone)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file, atomic_files, private_folder
+from bwarp.io.atomic_output import (
+    atomic_file,
+    atomic_files,
+    make_folder,
+    name_outputs,
+    named_together,
+    private_folder,
+)
 from tests.helpers.programs.left_behind import dead_process, names
 
 
@@ -268,3 +275,58 @@ def test_if_the_last_of_several_files_fails_none_appears(tmp_path):
     with pytest.raises(OSError, match="No space left"):
         write()
     assert os.listdir(tmp_path) == []
+
+
+def write_some(folder, fail=False):
+    """Write a file, two more in a new folder, and one of a private folder, together."""
+    with named_together():
+        with atomic_file(folder / "a", "w") as file:
+            file.write("new a")
+        make_folder(folder / "in")
+        with atomic_files([folder / "in" / "b", folder / "in" / "c.gz"]):
+            pass
+        with private_folder(folder / "d") as work:
+            (work / "made").write_text("new d")
+            name_outputs([(work / "made", folder / "d")], [folder / "old"])
+        shown = {path.name for path in folder.rglob("*") if path.name[0] != "."}
+        assert shown <= {"in", "a", "old"}
+        if fail:
+            raise KeyError
+
+
+def test_complete_outputs_wait_for_others(tmp_path):
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "old").touch()
+    write_some(tmp_path)
+    assert names(tmp_path) == ["a", "d", "in"]
+    assert names(tmp_path / "in") == ["b", "c.gz"]
+    assert (tmp_path / "a").read_text() + (tmp_path / "d").read_text() == "new anew d"
+    # Afterwards files get their names at once.
+    with atomic_file(tmp_path / "e"):
+        pass
+    assert (tmp_path / "e").exists()
+
+
+def test_after_an_error_complete_outputs_do_not_appear(tmp_path):
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "old").touch()
+    with pytest.raises(KeyError):
+        write_some(tmp_path, fail=True)
+    assert names(tmp_path) == ["a", "old"]
+    assert (tmp_path / "a").read_text() == "old"
+
+
+def test_if_a_name_cannot_be_given_no_output_is_left(tmp_path):
+    (tmp_path / "old").touch()
+
+    def write():
+        with named_together():
+            for name in "ade":
+                with atomic_file(tmp_path / name):
+                    pass
+            # Somebody creates a folder of that name in the meantime.
+            (tmp_path / "d").mkdir()
+
+    with pytest.raises(IsADirectoryError):
+        write()
+    assert names(tmp_path) == ["d", "old"]

@@ -15,7 +15,7 @@ from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file, check_outputs, private_folder
+from bwarp.io.atomic_output import atomic_file, check_outputs, named_together, private_folder
 from bwarp.options.common import INDEX_FOLDER, output
 from bwarp.options.mapping import (
     BARCODE_TAG,
@@ -92,7 +92,7 @@ def main(options):
         )
         for name, files in units.items()
     }
-    with private_folder(output) as folder:
+    with named_together(), private_folder(output) as folder:
         made = folder.absolute() / f"out{output.suffix}"
         if output.suffix == ".cram":
             reference = load_index(options.index).reference
