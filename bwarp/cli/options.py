@@ -104,6 +104,7 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         barcode_tag=options.barcode_tag,
         optical_distance=options.optical_distance,
         duplicate_metrics=options.duplicate_metrics,
+        duplicate_tags=options.duplicate_tags,
         read_group=line,
         read_group_id=group,
         comments=options.comments,
@@ -156,7 +157,7 @@ def with_read_groups(
         raise UsageError("PU:auto requires a single read group: write the platform units")
     return (
         replace(files, groups=tuple(groups)),
-        replace(output, read_group="\n".join(lines.values()), read_group_id=b"", comments=True),
+        replace(output, read_group="\n".join(lines.values()), read_group_id=b""),
     )
 
 

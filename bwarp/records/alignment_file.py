@@ -12,7 +12,7 @@ import numpy as np
 
 from bwarp.bam.compression_engine import WHEN_MAPPED, WHILE_MAPPING
 from bwarp.bam.duplicate_metrics import write_metrics
-from bwarp.bam.duplicates import DuplicateCounts, DuplicateMarker
+from bwarp.bam.duplicates import DuplicateCounts, DuplicateMarker, tags_with_room
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
@@ -34,10 +34,11 @@ from bwarp.records.alignment_records import (
     selected_rows,
 )
 from bwarp.records.bam_records_cpu import bam_records, quality_sums, sam_header, sam_records
-from bwarp.records.comment_tags import comment_tags
+from bwarp.records.comment_tags import comment_tags, tags_of_run
 from bwarp.records.output_options import (
     AlignmentOutput,
     RecordForm,
+    have_tags,
     in_regions,
     is_paf,
     joined_regions,
@@ -203,7 +204,7 @@ def _bam_or_sorted(
             if output.mark_duplicates:
                 duplicates = DuplicateMarker(
                     header, output.barcode_tag, counted_distance(output), threads, folder,
-                    output.sort_bytes,
+                    output.sort_bytes, output.duplicate_tags,
                 )  # fmt: skip
             with _sorter(output, folder, header, threads, stay_there, duplicates) as sorter:
 
@@ -260,13 +261,20 @@ def _text_tables(output, genome, names, chunk, both, records) -> RecordTables:
 def _tags(
     output: AlignmentOutput, is_binary: bool
 ) -> Callable[[ReadChunk], tuple[np.ndarray, np.ndarray]] | None:
-    """Return the function that converts comments of reads to tags of records, if requested."""
-    if not output.comments:
+    """Return the function that converts comments of reads to tags of records, if requested.
+
+    If duplicates get tags, it adds room for these; the records are then binary.
+    """
+    have_comments = have_tags(output)
+    if not have_comments and not output.duplicate_tags:
         return None
 
     def tags(chunk: ReadChunk) -> tuple[np.ndarray, np.ndarray]:
-        found = comment_tags(chunk, bool(output.read_group_id), is_paf(output))
-        return found.binary if is_binary else found.text
+        further = np.empty(0, np.uint8), np.zeros(chunk.n_reads + 1, np.int64)
+        if have_comments:
+            found = comment_tags(chunk, tags_of_run(output), is_paf(output))
+            further = found.binary if is_binary else found.text
+        return tags_with_room(*further) if output.duplicate_tags else further
 
     return tags
 

@@ -17,6 +17,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from dataclasses import replace
 
+from bwarp.bam.fields import RG
 from bwarp.gpu import available_memory
 from bwarp.io.names import Names
 from bwarp.mapping import first_pairs, insert_size, pipeline_cuda
@@ -73,15 +74,15 @@ def encode(genome, form, done) -> EncodedChunk:
 
 
 def binary_tags(chunk):
-    return comment_tags(chunk, has_group=True).binary
+    return comment_tags(chunk, (RG,)).binary
 
 
 def text_tags(chunk):
-    return comment_tags(chunk, has_group=True).text
+    return comment_tags(chunk, (RG,)).text
 
 
 def paf_tags(chunk):
-    return comment_tags(chunk, has_group=True, is_paf=True).text
+    return comment_tags(chunk, (RG,), is_paf=True).text
 
 
 FORMATS = {None: "bam", binary_tags: "bam", text_tags: "sam", paf_tags: "paf"}

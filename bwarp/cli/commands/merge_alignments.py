@@ -22,6 +22,7 @@ from bwarp.options.mapping import (
     CRAM_VERSION,
     CRAM_VERSIONS,
     DUPLICATE_METRICS,
+    DUPLICATE_TAGS,
     MARK_DUPLICATES,
     OPTICAL_DISTANCE,
     QC,
@@ -63,6 +64,7 @@ def parse_options():
         BARCODE_TAG,
         OPTICAL_DISTANCE,
         DUPLICATE_METRICS,
+        DUPLICATE_TAGS,
         QC,
         QC_REGIONS,
     )
@@ -102,7 +104,7 @@ def main(options):
         if options.mark_duplicates:
             duplicates = templates_of_files(
                 files, options.barcode_tag, counted_distance(options), options.threads, folder,
-                default_sort_bytes(options.threads),
+                default_sort_bytes(options.threads), options.duplicate_tags,
             )  # fmt: skip
             first = 0
             for name, parts in units.items():
