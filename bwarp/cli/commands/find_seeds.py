@@ -14,7 +14,7 @@ match too many sequences.
 
 from functools import partial
 
-from bwarp.cli.options import check_spread, prepare_on_gpus
+from bwarp.cli.index_options import check_spread, prepare_on_gpus
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from bwarp.cli.options import MOST_NAMED, warn_of_names_like_alt
+from bwarp.cli.index_options import MOST_NAMED, warn_of_names_like_alt
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError

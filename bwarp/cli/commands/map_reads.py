@@ -5,12 +5,12 @@ from dataclasses import replace
 from functools import partial
 
 from bwarp.bam.compression_engine import compression_for
+from bwarp.cli.index_options import warn_of_names_like_alt
 from bwarp.cli.options import (
     mapping_options,
     output_options,
     read_files,
     say_without_effect,
-    warn_of_names_like_alt,
     warn_of_unmapped_reads,
     warn_of_unnamed_reference,
     with_read_groups,
