@@ -145,8 +145,8 @@ class Marks(NamedTuple):
         lose: the room for it remains behind the record, whose size tells where it ends.
     """
 
-    names: uint64[::1]
-    optical: uint64[::1]
+    names: "uint64[::1]"
+    optical: "uint64[::1]"
     has_tags: int
 
 
