@@ -167,7 +167,7 @@ def _paf(output, reference, genome) -> Iterator[RecordWriter]:
 def _line_writer(output, encode, file, names: Names, format: str) -> RecordWriter:
     """Return the writer of lines to an open file."""
     tags = _tags(output, is_binary=False)
-    form = RecordForm(names, output.read_group_id, False, False, tags, format)
+    form = RecordForm(names, output.read_group_id, False, False, tags, format=format)
     return RecordWriter(encode, lambda parts: file.writelines(part.data for part in parts), form)
 
 
@@ -186,7 +186,8 @@ def _bam_or_sorted(
         return bam_records(mapped_tables(genome, names, reads, records, group, further, sums))
 
     stay_there = stays_on_gpu(output)
-    form = RecordForm(names, output.read_group_id, output.mark_duplicates, stay_there, tags)
+    group, mate_scores = output.read_group_id, output.mark_duplicates
+    form = RecordForm(names, group, mate_scores, stay_there, tags, have_tags(output))
     if not stay_there:
         output.compression.begin(WHILE_MAPPING)
     with private_folder(output.path) as folder, ThreadPoolExecutor(1) as background:

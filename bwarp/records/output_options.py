@@ -43,6 +43,8 @@ class RecordForm(NamedTuple):
     tags : function of ReadChunk, or None
         Returns the further tags of reads in the format of the records, uint8, and their offsets;
         None if there are none.
+    reads_comments : bool
+        Whether `tags` reads the comments of the reads.
     format : str
         bam, sam or paf.
     eqx : bool
@@ -56,9 +58,15 @@ class RecordForm(NamedTuple):
     mate_scores: bool
     stay_there: bool
     tags: Callable[[ReadChunk], tuple[np.ndarray, np.ndarray]] | None = None
+    reads_comments: bool = True
     format: str = "bam"
     eqx: bool = False
     regions: np.ndarray | None = None
+
+    @property
+    def with_comments(self) -> bool:
+        """Whether records need the comments of the reads."""
+        return self.tags is not None and self.reads_comments
 
 
 @dataclass(frozen=True)
