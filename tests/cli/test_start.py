@@ -35,3 +35,12 @@ def test_a_second_run_imports_neither_numba_nor_xopen(tmp_path):
                 text=True, check=True,
             )  # fmt: skip
         assert done.stdout.splitlines()[-1] == "False False", line
+
+
+def test_programs_that_map_no_reads_do_not_import_the_mapper():
+    code = (
+        "import sys; from bwarp.cli.commands import find_mems, find_seeds, index_reference; "
+        "print('bwarp.cli.options' in sys.modules, 'bwarp.mapping.pipeline' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
