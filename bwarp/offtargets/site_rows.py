@@ -128,6 +128,62 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
     )
 
 
+class ReferenceSites(NamedTuple):
+    """The reference at borders of sites: whether a PAM is there, and scores without bulges."""
+
+    has_pam: np.ndarray
+    cfd: np.ndarray
+    mit: np.ndarray
+
+
+def reference_at(
+    borders: np.ndarray,
+    guide_numbers: np.ndarray,
+    strands: np.ndarray,
+    guides: Guides,
+    pam: Pam,
+    reference: Reference,
+) -> ReferenceSites:
+    """Describe the bases of the reference next to borders between PAMs and protospacers.
+
+    Returns
+    -------
+    sites : ReferenceSites
+        Arrays of shape=(n,); scores are NaN where they are not defined, or at ambiguous bases.
+    """
+    n = len(borders)
+    forward = strands == 0
+    pam_after = forward if pam.side == 3 else ~forward
+    numbers, _ = _first_pams(reference, pam, borders, borders, pam_after, forward)
+    cfd, mit = np.full(n, np.nan), np.full(n, np.nan)
+    starts = borders - np.where(pam_after, SCORED_LENGTH, pam.length)
+    whole = SCORED_LENGTH + pam.length
+    segment_starts = reference.segment_genome.astype(np.int64)
+    segment = np.searchsorted(segment_starts, starts, side="right") - 1
+    stops = segment_starts + np.diff(reference.segment_text) - 1
+    rows = np.flatnonzero(
+        (segment >= 0) & (starts + whole <= stops[segment]) & has_scores(guides, pam)[guide_numbers]
+    )
+    if rows.size:
+        lengths = np.full(rows.size, whole)
+        bases = _codes(reference.packed, starts[rows], whole, forward[rows], lengths)
+        its = guides.codes[guide_numbers[rows], :SCORED_LENGTH]
+        sites, pams = bases[:, :SCORED_LENGTH], bases[:, SCORED_LENGTH:]
+        cfd[rows], mit[rows] = cfd_scores(its, sites, pams), mit_scores(its, sites, pams)
+    return ReferenceSites(numbers >= 0, cfd, mit)
+
+
+def pam_lengths_of(hits: SiteHits, pam: Pam, reference: Reference) -> np.ndarray:
+    """Return the length of the first PAM that matches at each site, dtype int64."""
+    if (pam.lengths == pam.length).all():
+        return np.full(hits.count, pam.length)
+    forward = hits.strands == 0
+    pam_after = forward if pam.side == 3 else ~forward
+    stops = hits.starts + hits.lengths
+    numbers, _ = _first_pams(reference, pam, hits.starts, stops, pam_after, forward)
+    return pam.lengths[numbers]
+
+
 def _codes(
     packed: np.ndarray, starts: np.ndarray, n: int, forward: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:

@@ -55,6 +55,7 @@ class _Layout(NamedTuple):
     number: int
     with_features: bool
     with_ranks: bool
+    with_variants: bool
     pam_is_last: bool
 
 
@@ -98,6 +99,7 @@ class _Words(NamedTuple):
     bulges: Names
     features: Names
     feature_stops: np.ndarray
+    variants: Names
 
 
 class SiteText:
@@ -111,12 +113,13 @@ class SiteText:
 
     def __init__(
         self, layout: str, guides: Guides, pam: Pam, contigs, features: Features | None,
-        with_ranks: bool,
+        with_ranks: bool, of_variants: tuple[str, ...] = (),
     ):  # fmt: skip
         with_features = features is not None
         self._layout = _Layout(
-            _LAYOUTS.index(layout), with_features, with_ranks, pam_is_last=pam.side == 3
-        )
+            _LAYOUTS.index(layout), with_features, with_ranks, bool(of_variants),
+            pam_is_last=pam.side == 3,
+        )  # fmt: skip
         self._features = features
         nothing = Names.of([""])
         self._words = _Words(
@@ -127,22 +130,27 @@ class SiteText:
             bulges=Names.of(["X", "DNA", "RNA", "DNA+RNA"]),
             features=nothing,
             feature_stops=np.zeros(1, np.int64),
+            variants=nothing,
         )
         columns = _HEADERS[layout].split()
         if layout == "tsv":
             columns += ["alignment"] * with_ranks + ["annotation"] * with_features
+            columns += of_variants
         line = "\t".join(columns).replace("Bulge_", "Bulge ")
         self.header = f"{line}\n".encode() if columns else b""
 
-    def lines(self, rows: SiteRows) -> np.ndarray:
-        """Return the lines of rows, dtype uint8."""
+    def lines(self, rows: SiteRows, variants: Names | None = None) -> np.ndarray:
+        """Return the lines of rows, dtype uint8; `variants` has the last columns of each."""
         hits, features = rows.hits, self._features
         words = self._words
         names_of = np.zeros((hits.count, 2), np.int64)
         extra = 0
+        if variants is not None:
+            words = words._replace(variants=variants)
+            extra = int(np.diff(variants.bounds).sum()) + hits.count
         if features is not None:
             words = words._replace(features=features.names, feature_stops=features.stops)
-            extra = _name_bytes(
+            extra += _name_bytes(
                 features.starts, features.stops, features.reach, features.names.bounds, hits.starts,
                 hits.lengths, names_of,
             )  # fmt: skip
@@ -272,6 +280,8 @@ def _write_tsv(layout, sites, words, text):
             at = put_number(text, _put_byte(text, at, _TAB), np.int64(sites.ranks[row]) + 1)
         if layout.with_features:
             at = _put_features(text, _put_byte(text, at, _TAB), sites, words, row)
+        if layout.with_variants:
+            at = put_name(text, _put_byte(text, at, _TAB), words.variants, row)
         at = _put_byte(text, at, _FEED)
     return at
 
