@@ -64,11 +64,11 @@ def taken_edits(edits: Edits, rows) -> Edits:
 def in_order_of_edits(edits: Edits) -> Edits:
     """Sort edits, and leave each phased edit only the haplotypes to which it is applied."""
     order = np.lexsort((edits.alleles, edits.records, edits.stops, edits.starts))
+    # The rows are copies.
     edits = taken_edits(edits, order)
-    carriers = edits.carriers.copy()
-    carriers[edits.free] = 0
-    _remove_overlapping(edits.starts, edits.stops, carriers)
-    return edits._replace(carriers=carriers)
+    edits.carriers[edits.free] = 0
+    _remove_overlapping(edits.starts, edits.stops, edits.carriers)
+    return edits
 
 
 @compiled

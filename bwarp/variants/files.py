@@ -14,6 +14,7 @@ from bwarp.io.compressed_files import read_blocks
 from bwarp.io.line_scan import count_byte
 from bwarp.reference import Reference
 from bwarp.runtime.chunks import in_order
+from bwarp.runtime.compiled_code import read_only
 from bwarp.sequence import CODE_OF_BYTE
 from bwarp.variants import lines
 from bwarp.variants.edits import LONGEST_EDIT, Edits, in_order_of_edits, joined_edits, taken_edits
@@ -162,27 +163,26 @@ class VariantFile:
             "the variants"
         )
 
-    def _numbered(self) -> Iterator[tuple[int, bytes]]:
-        """Yield whole lines, with the number of lines before them."""
+    def _numbered(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield the number of earlier lines, that of the next lines, and these."""
         number = self._n_header
         for piece in itertools.chain([self._rest], self._pieces):
             if piece:
-                yield number, piece
                 data = np.frombuffer(piece, np.uint8)
-                number += int(count_byte(data, 0, data.size, 10))
+                count = int(count_byte(data, 0, data.size, 10))
+                yield number, count, piece
+                number += count
 
-    def _parsed(self, numbered: tuple[int, bytes]) -> list[Stretch]:
+    def _parsed(self, numbered: tuple[int, int, bytes]) -> list[Stretch]:
         """Parse whole lines; return the variants of each contig in turn."""
-        before, text = numbered
+        before, count, text = numbered
         data = np.frombuffer(text, np.uint8)
-        columns = np.empty((int(count_byte(data, 0, data.size, 10)) + 1, lines.FIXED + 2), np.int64)
+        columns = np.empty((count + 1, lines.FIXED + 2), np.int64)
         n_lines, bad = lines.split_lines(data, columns)
         columns = columns[:n_lines]
         if bad >= 0:
-            raise InputError(
-                f"{self._line(before, text, columns[bad])}: a variant must have at least 8 columns, "
-                "separated by tabs"
-            )
+            where = self._line(before, text, columns[bad])
+            raise InputError(f"{where}: a variant must have at least 8 columns, separated by tabs")
         positions = lines.positions_of(data, columns, n_lines)
         if n_lines and positions.min() < 0:
             row = columns[int(np.argmin(positions))]
@@ -354,10 +354,12 @@ def _bcf_blocks(path: str | os.PathLike) -> Iterator[bytes]:
 def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
     rest = b""
     for block in blocks:
-        text = rest + bytes(block)
-        end = text.rfind(b"\n") + 1
-        rest = text[end:]
+        end = lines.after_last_line(read_only(np.frombuffer(block, np.uint8)))
         if end:
-            yield text[:end]
+            # One copy, of blocks that may be views.
+            yield b"".join([rest, block[:end]])
+            rest = bytes(block[end:])
+        else:
+            rest += bytes(block)
     if rest:
         yield rest

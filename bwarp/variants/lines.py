@@ -21,7 +21,7 @@ SEARCHED, SYMBOLIC, TOO_LONG, WRONG_REF, AMBIGUOUS, BEYOND = range(6)
 #: Problems of genotypes.
 WELL, SAMPLE_COUNT, BAD_GENOTYPE, PLOIDY, NO_SUCH_ALLELE = range(5)
 
-_TAB, _COLON, _COMMA, _DOT, _SLASH, _BAR = 9, 58, 44, 46, 47, 124
+_TAB, _FEED, _COLON, _COMMA, _DOT, _SLASH, _BAR = 9, 10, 58, 44, 46, 47, 124
 _ZERO, _NINE = 48, 57
 _MISSING = -1
 
@@ -38,6 +38,15 @@ class Bases(NamedTuple):
     packed: np.ndarray
     segment_starts: np.ndarray
     segment_stops: np.ndarray
+
+
+@compiled
+def after_last_line(data):
+    """Return the position after the last line feed, or 0."""
+    at = data.size
+    while at > 0 and data[at - 1] != _FEED:
+        at -= 1
+    return at
 
 
 @compiled

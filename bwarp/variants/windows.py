@@ -8,8 +8,8 @@ right of it, the edits that a haplotype with the anchor carries, as far as a sit
                   |-reach-1| |  |-reach-1-|
 
 Every site whose first edit is the anchor is in such a window. Haplotypes with the same edits to the
-right share a window, so there are as many windows as there are observed sequences. A haplotype
-may have another edit on the left; `bwarp.offtargets.alternative_sites` compares the edits under each
+right share a window, so there are as many windows as there are observed sequences. A haplotype may
+have another edit on the left: `bwarp.offtargets.alternative_sites` compares the edits under each
 site with those of the haplotypes.
 """
 
