@@ -240,7 +240,9 @@ class VariantFile:
                 )
             if problem == lines.PLOIDY:
                 raise InputError(f"{where}: a genotype has more than 2 alleles")
-            raise InputError(f"{where}: a genotype has other characters than numbers of alleles, bars and slashes")
+            raise InputError(
+                f"{where}: a genotype has other characters than numbers of alleles, bars and slashes"
+            )
         sizes = alleles[:, 5] - alleles[:, 4]
         ends = np.cumsum(sizes)
         offsets = np.arange(sizes.sum()) + np.repeat(alleles[:, 4] - (ends - sizes), sizes)

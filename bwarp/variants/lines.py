@@ -2,12 +2,11 @@
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.io.line_scan import find_byte, line_end
 from bwarp.reference import interval_at
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import VECTOR_BYTES, equal, load, mask_bits
 from bwarp.sequence import CODE_OF_BYTE
 from bwarp.variants.edits import LONGEST_EDIT
@@ -318,7 +317,7 @@ def read_genotypes(data, columns, found, n_samples, carriers, free):
     return -1, WELL
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _is_plain(data, at, stop):
     """Return whether a genotype is two phased digits, and nothing else follows."""
     return (
@@ -330,7 +329,7 @@ def _is_plain(data, at, stop):
     )
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _set_allele(found, first, last, digit, haplotype, carriers):
     """Note that a haplotype has the allele of a digit."""
     if digit == _ZERO:
