@@ -241,7 +241,8 @@ class VariantFile:
             if problem == lines.PLOIDY:
                 raise InputError(f"{where}: a genotype has more than 2 alleles")
             raise InputError(
-                f"{where}: a genotype has other characters than numbers of alleles, bars and slashes"
+                f"{where}: a genotype has other characters than numbers of alleles, bars "
+                "and slashes"
             )
         sizes = alleles[:, 5] - alleles[:, 4]
         ends = np.cumsum(sizes)
