@@ -171,7 +171,7 @@ FURTHER = {
         f"map --index index {_SINGLE} -o o.bam --soft-clip",
         "map --index index -1 comments.1.fq -2 comments.2.fq -o o.bam --sort --comments",
         "map --index index -1 comments.1.fq -2 comments.2.fq -o o.bam --sort --comments"
-        " --mark-duplicates --barcode-tag RX",
+        " --mark-duplicates --barcode-tag RX --duplicate-tags",
         f"map --index index {_SINGLE} -o o.bam --sort --mark-duplicates",
         "map --index rare.index -1 1.fq -2 2.fq -o o.sam",
         "map --index all.index -1 1.fq -2 2.fq -o o.sam",
