@@ -171,13 +171,8 @@ def tiles(options, results):
 
 def worth_timing(search_cuda, length, targets):
     """Return the tiles that take up to a third more work than the best."""
-    every = [
-        tile._replace(words=words)
-        for tile in search_cuda.TILES[targets]
-        for words in {True, targets == 1}
-    ]
-    work = [search_cuda._work(tile, length) for tile in every]
-    return [tile for tile, own in zip(every, work, strict=True) if 3 * own <= 4 * min(work)]
+    work = {tile: search_cuda._work(tile, length) for tile in search_cuda.TILES[targets]}
+    return [tile for tile in work if 3 * work[tile] <= 4 * min(work.values())]
 
 
 def peer_texts(scoring, database: Database, sample):

@@ -12,17 +12,14 @@ The two 16-bit lanes of a register hold two alignments, either of
     targets = 2    the same query against two targets
 
 Scores are looked up in a profile in shared memory: for every code of the alphabet, its score
-against every row of the strip. Two queries share a word per row, which is read as needed:
+against every row of the strip, a word per row that is read as needed. The word has the scores of
+two queries in its halves; of one query, in the low half, and those of the second target are
+multiplied into the high half, on a pipe that is idle otherwise:
 
     byte  code * 32 * rows  +  row // 4 * 128  +  thread * 16  +  row % 4 * 4  +  query * 2
 
-One query has a byte per row, and one byte permutation takes a row from the words of both targets:
-
-    byte  (code * parts  +  row // 16) * 128  +  thread * 16  +  row % 16      parts of 16 rows
-
 where `thread` is the position among 8 threads: of one group, or of two groups of 4, each of which
-has its own copy. In both layouts, the 16-byte reads of 8 threads always access different banks, for
-any codes.
+has its own copy. The 16-byte reads of 8 threads always access different banks, for any codes.
 
 The kernel is limited by register reads: there are two banks, even and odd registers, each read once
 per cycle. Therefore gap costs are compile-time constants, which need no reads, and combined
@@ -47,7 +44,6 @@ from bwarp.gpu.ptx import (
     max_lanes,
     multiply_add,
     opaque,
-    permute_bytes,
     shared_address,
 )
 
@@ -55,8 +51,8 @@ from bwarp.gpu.ptx import (
 GROUPS = (4, 8)
 #: Threads that share a profile, and columns without residues between targets: the largest group.
 GROUP = max(GROUPS)
-#: Maximum rows per thread by the number of targets in the lanes; always a multiple of 4.
-MOST_ROWS = {1: 36, 2: 36}
+#: Maximum rows per thread; always a multiple of 4.
+MOST_ROWS = 36
 #: Codes that fit a profile; the last stands for no residue and has the lowest score.
 ALPHABET = 32
 NO_RESIDUE = ALPHABET - 1
@@ -73,19 +69,16 @@ class Tile(NamedTuple):
     Attributes
     ----------
     rows : int
-        Query residues per thread, a multiple of 4, at most ``MOST_ROWS[targets]``.
+        Query residues per thread, a multiple of 4, at most `MOST_ROWS`.
     group : int
         Threads per group, one of `GROUPS`.
     targets : int
         Targets in the lanes, 1 or 2.
-    words : bool
-        Whether a score takes a word of the profile, not a byte; always with one target.
     """
 
     rows: int
     group: int
     targets: int
-    words: bool = True
 
     @property
     def residues(self) -> int:
@@ -96,14 +89,14 @@ class Tile(NamedTuple):
         return -(-query_length // self.residues)
 
 
-def query_pair_profile(
+def query_profile(
     queries: Sequence[np.ndarray], matrix: np.ndarray, shift: int, tile: Tile
 ) -> np.ndarray:
-    """Return the profile of two queries, strip by strip, as the kernel keeps it in shared memory.
+    """Return the profile of one or two queries, by strips, as the kernel keeps it in shared memory.
 
     Parameters
     ----------
-    queries : two of ndarray, shape=(m,), dtype=uint8
+    queries : one or two of ndarray, shape=(m,), dtype=uint8
     matrix : ndarray, shape=(k, k), k < 32
     shift : int
         Added to every score so that none is below 0; without a residue the sum is 0.
@@ -112,42 +105,16 @@ def query_pair_profile(
     Returns
     -------
     profile : ndarray, shape=(strips, 256 * rows), dtype=int32
-        Both queries are at the bottom of the last strip; the first is in the low lanes.
+        All queries are at the bottom of the last strip; the first is in the low halves.
     """
-    rows, group = tile.rows, tile.group
+    rows, group, _ = tile
     strips = tile.strips(max(query.size for query in queries))
-    scores = np.stack([_row_scores(q, matrix, shift, strips * tile.residues) for q in queries], -1)
-    threads = scores.astype(np.uint16).reshape(ALPHABET, strips, group, rows // 4, 4, 2)
+    scores = np.zeros((ALPHABET, strips * tile.residues, 2), np.uint16)
+    for half, query in enumerate(queries):
+        scores[: len(matrix), scores.shape[1] - query.size :, half] = matrix[query].T + shift
+    threads = scores.reshape(ALPHABET, strips, group, rows // 4, 4, 2)
     layout = np.tile(threads.transpose(1, 0, 3, 2, 4, 5), (1, 1, 1, GROUP // group, 1, 1))
     return np.ascontiguousarray(layout).view(np.int32).reshape(strips, ALPHABET * GROUP * rows)
-
-
-def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, tile: Tile) -> np.ndarray:
-    """Return the profile of one query, like `query_pair_profile`: words with nothing in the high
-    lanes, or bytes, shape=(strips, 1024 * parts).
-    """
-    if tile.words:
-        return query_pair_profile([query, query[:0]], matrix, shift, tile)
-    rows, group = tile.rows, tile.group
-    strips, parts = tile.strips(query.size), _parts(rows)
-    scores = _row_scores(query, matrix, shift, strips * tile.residues)
-    padded = np.zeros((ALPHABET, strips, group, 16 * parts), np.uint8)
-    padded[..., :rows] = scores.reshape(ALPHABET, strips, group, rows)
-    threads = padded.reshape(ALPHABET, strips, group, parts, 16).transpose(1, 0, 3, 2, 4)
-    layout = np.tile(threads, (1, 1, 1, GROUP // group, 1))
-    return np.ascontiguousarray(layout).view(np.int32).reshape(strips, -1)
-
-
-def _parts(rows: int) -> int:
-    """Return the number of 16-byte reads for the scores of a column and one target."""
-    return -(-rows // 16)
-
-
-def _row_scores(query, matrix, shift, length):
-    """Return the score of each residue against each row of all strips, 0 if either is missing."""
-    scores = np.zeros((ALPHABET, length), np.uint8)
-    scores[: len(matrix), length - query.size :] = matrix[query].T + shift
-    return scores
 
 
 @kernel
@@ -199,12 +166,9 @@ def strip_kernel(tile, first, extend):
     queries, or the targets 2w and 2w + 1. `edge` holds the last row of the strip above for every
     byte of `codes`, of which there are fewer than 2^32: H in the low and I in the high half.
     """
-    rows, group, targets, words = tile
+    rows, group, targets = tile
     quads = rows // 4
-    parts = _parts(rows)
-    # The third part is read later, because registers would not suffice.
-    first_parts, byte_words = min(parts, 2), 4 * parts
-    table_words = ALPHABET * GROUP * (rows if words else 4 * parts)
+    table_words = ALPHABET * GROUP * rows
     code_bytes = table_words // ALPHABET * 4
     # As few as possible without spilling on compute capability 9; with more, the compiler holds
     # more values at a time and reads them from one bank more often.
@@ -252,8 +216,6 @@ def strip_kernel(tile, first, extend):
         deletion = cuda.local.array(rows, int32)
         score = cuda.local.array(8, int32)
         high = cuda.local.array(4, int32)
-        bytes_a = cuda.local.array(byte_words, int32)
-        bytes_b = cuda.local.array(byte_words, int32)
         for row in range(rows):
             stored[row] = int32(0)
             deletion[row] = int32(floor_lanes)
@@ -304,35 +266,18 @@ def strip_kernel(tile, first, extend):
             )
             # Before the first column and after the last there are no residues: rows are at the
             # floor before and raise nothing after, so no thread has to wait.
-            if words:
-                score[0], score[1], score[2], score[3] = load_shared_int32x4(table_a)
-                if targets == 2:
-                    high[0], high[1], high[2], high[3] = load_shared_int32x4(table_b)
-                    for i in range(4):
-                        score[i] = multiply_add(high[i], int32(UPPER), score[i])
-            else:
-                for h in range(first_parts):
-                    (
-                        bytes_a[4 * h],
-                        bytes_a[4 * h + 1],
-                        bytes_a[4 * h + 2],
-                        bytes_a[4 * h + 3],
-                    ) = load_shared_int32x4(int32(table_a + int32(128 * h)))
-                    (
-                        bytes_b[4 * h],
-                        bytes_b[4 * h + 1],
-                        bytes_b[4 * h + 2],
-                        bytes_b[4 * h + 3],
-                    ) = load_shared_int32x4(int32(table_b + int32(128 * h)))
+            score[0], score[1], score[2], score[3] = load_shared_int32x4(table_a)
+            if targets == 2:
+                high[0], high[1], high[2], high[3] = load_shared_int32x4(table_b)
                 for i in range(4):
-                    score[i] = permute_bytes(bytes_a[0], bytes_b[0], int32(0xC480 + 0x1111 * i))
+                    score[i] = multiply_add(high[i], int32(UPPER), score[i])
             # The diagonal and D of a row are read before the row that they depend on is
             # overwritten, which saves a copy.
             above = add_max_lanes(diagonal, score[0], deletion[0])
             before = int32(0)
             for quad in range(quads):
                 # Scores of the next rows, loaded before use.
-                if words and quad + 1 < quads:
+                if quad + 1 < quads:
                     score[4], score[5], score[6], score[7] = load_shared_int32x4(
                         int32(table_a + int32(128 * (quad + 1)))
                     )
@@ -342,18 +287,6 @@ def strip_kernel(tile, first, extend):
                         )
                         for i in range(4):
                             score[4 + i] = multiply_add(high[i], int32(UPPER), score[4 + i])
-                if not words and parts == 3 and quad == 6:
-                    bytes_a[8], bytes_a[9], bytes_a[10], bytes_a[11] = load_shared_int32x4(
-                        int32(table_a + int32(256))
-                    )
-                    bytes_b[8], bytes_b[9], bytes_b[10], bytes_b[11] = load_shared_int32x4(
-                        int32(table_b + int32(256))
-                    )
-                if not words and quad + 1 < quads:
-                    for i in range(4):
-                        score[4 + i] = permute_bytes(
-                            bytes_a[quad + 1], bytes_b[quad + 1], int32(0xC480 + 0x1111 * i)
-                        )
                 for i in range(4):
                     row = 4 * quad + i
                     here = max3_lanes(above, insertion, int32(floor_lanes))
@@ -388,8 +321,8 @@ LOWEST_ARCHITECTURE = (9, 0)
 #: Some of the kernels in use.
 MADE_KERNELS = tuple(
     strip_kernel(Tile(rows, group, targets), 12, 1)
-    for targets, most in MOST_ROWS.items()
-    for group, rows in ((8, 16), (8, most), (4, most))
-) + (strip_kernel(Tile(32, 8, 2, words=False), 12, 1),)
+    for targets in (1, 2)
+    for group, rows in ((8, 16), (8, MOST_ROWS), (4, MOST_ROWS))
+)
 # With the maximum number of rows, compute capability 12 spills a few registers.
 LOCAL_MEMORY = dict.fromkeys(MADE_KERNELS, 68)

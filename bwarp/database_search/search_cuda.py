@@ -33,7 +33,6 @@ from bwarp.database_search.profile_kernel_cuda import (
     GROUPS,
     MOST_ROWS,
     Tile,
-    query_pair_profile,
     query_profile,
     spread_targets,
     strip_kernel,
@@ -48,12 +47,12 @@ LIMIT = 32_767
 #: The tiles of the kernels in use, by the targets in the lanes; of equal ones, the first is best.
 TILES = {
     targets: tuple(
-        Tile(rows, group, targets, words=targets == 1)
-        for group in (8, 4)
-        for rows in range(16, most + 1, 4)
+        Tile(rows, group, targets) for group in (8, 4) for rows in range(16, MOST_ROWS + 1, 4)
     )
-    for targets, most in MOST_ROWS.items()
+    for targets in (1, 2)
 }
+#: The least residues of a strip that is not the only one: shorter ones wait for memory.
+LEAST_OF_SEVERAL = 128
 #: Threads that keep a large GPU busy.
 MANY_THREADS = 1 << 17
 #: The cost of a step besides the rows of a thread, in rows.
@@ -61,7 +60,7 @@ STEP_COST = 4
 #: The cost of a strip per column, because its last row passes through memory, in rows.
 STRIP_COST = 16
 #: The cost of a query searched alone, relative to two of its length searched together.
-ALONE = 0.62
+ALONE = 0.56
 #: Queries among which pairs of similar length are formed, and that a part of the database is
 #: compared with before the next part is copied to the GPU; fewer if their scores take this many
 #: bytes.
@@ -264,7 +263,15 @@ def best_tile(query_length: int, targets: int, count: int) -> Tile:
     tiles = TILES[targets]
     if count // targets * min(GROUPS) < MANY_THREADS:
         tiles = [tile for tile in tiles if tile.group == GROUP]
-    return min(tiles, key=lambda tile: _work(tile, query_length))
+    return min(
+        (tile for tile in tiles if query_length <= tile.residues or _may_be_one_of_several(tile)),
+        key=lambda tile: _work(tile, query_length),
+    )
+
+
+def _may_be_one_of_several(tile: Tile) -> bool:
+    """Return whether the strips of a tile are long enough for queries of several strips."""
+    return tile.residues >= LEAST_OF_SEVERAL
 
 
 def load_kernels(queries: Sequence[np.ndarray], scoring: Scoring) -> None:
@@ -308,7 +315,7 @@ def _scores_in_turn(queries, part, scoring, threads):
             if profile:
                 best = _start(profile, part, scoring)
             # Two 16-bit lanes per word, the low one first.
-            found = lanes.view("<i2").reshape(-1, len(batch))[:count].T.astype(np.int32)
+            found = lanes.view("<i2").reshape(-1, len(batch))[:count].T
             for i, scores in zip(batch, found, strict=True):
                 waiting[i] = _exact(queries[i], scores, part, scoring)
         yield waiting.pop(query)
@@ -329,9 +336,7 @@ def _profile(queries, scoring, count):
     """Return the profile of one or two queries against `count` targets, and its tile."""
     tile = best_tile(max(query.size for query in queries), 2 // len(queries), count)
     first = scoring.gap_open + scoring.gap_extend
-    if tile.targets == 1:
-        return query_pair_profile(queries, scoring.matrix, first, tile), tile
-    return query_profile(*queries, scoring.matrix, first, tile), tile
+    return query_profile(queries, scoring.matrix, first, tile), tile
 
 
 def _start(prepared, part: _Part, scoring: Scoring):
@@ -358,11 +363,12 @@ def _start(prepared, part: _Part, scoring: Scoring):
     return best
 
 
-def _exact(query, scores, part: _Part, scoring: Scoring) -> np.ndarray:
-    """Unpack scores from the lanes, recomputing those that may have exceeded 16 bits."""
-    over = np.flatnonzero(scores > LIMIT - int(scoring.matrix.max())).astype(np.int32)
-    scores -= scoring.gap_open + scoring.gap_extend
-    if over.size:
+def _exact(query, lanes, part: _Part, scoring: Scoring) -> np.ndarray:
+    """Return the scores in lanes, recomputing those that may have exceeded 16 bits."""
+    most = LIMIT - int(scoring.matrix.max())
+    scores = np.subtract(lanes, scoring.gap_open + scoring.gap_extend, dtype=np.int32)
+    if lanes.max() > most:
+        over = np.flatnonzero(lanes > most).astype(np.int32)
         scores[over] = _scores_in_32_bits(query, part, scoring, over)
     return scores
 

@@ -5,7 +5,7 @@
     codes      A R N D  W U                  of each text, which is then dropped
     names      b a
 
-The codes of the texts are copied to their final places in all threads: end to end, or in another
+The codes of the texts are copied to their final positions in all threads: end to end, or in another
 order, such as by length.
 """
 

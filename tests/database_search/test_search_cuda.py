@@ -8,16 +8,22 @@ import pytest
 from bwarp.alignment.scoring import LOCAL, matrix_scoring, nucleotide_scoring
 from bwarp.database_search import prefix_scan_cuda, search_cpu, search_cuda
 from bwarp.database_search.database import sorted_database
-from bwarp.database_search.profile_kernel_cuda import Tile, query_pair_profile, query_profile
+from bwarp.database_search.profile_kernel_cuda import Tile, query_profile
 from bwarp.errors import InputError
 from bwarp.runtime.threads import bounded_ranges
 from tests.helpers.gpu.emulated_alignment import pretend
 from tests.helpers.oracles.alignment_oracle import matrices
 
 #: Strips of 32 and 16 rows, so that short queries take several.
-SHORT_STRIPS = {1: (Tile(4, 8, 1),), 2: (Tile(4, 8, 2, words=False),)}
-OF_FOUR = {1: (Tile(4, 4, 1),), 2: (Tile(4, 4, 2, words=False),)}
-IN_WORDS = {1: (Tile(4, 4, 1),), 2: (Tile(8, 4, 2),)}
+SHORT_STRIPS = {1: (Tile(4, 8, 1),), 2: (Tile(4, 8, 2),)}
+OF_FOUR = {1: (Tile(4, 4, 1),), 2: (Tile(8, 4, 2),)}
+
+
+@pytest.fixture(autouse=True)
+def strips_of_any_length(monkeypatch):
+    monkeypatch.setattr(search_cuda, "_may_be_one_of_several", lambda tile: True)
+
+
 ENGINES = {"profile": search_cuda, "prefix scan": prefix_scan_cuda}
 
 
@@ -224,10 +230,9 @@ def test_queries_of_similar_length_are_combined():
         assert sorted(taken) == list(range(count))
 
 
-@pytest.mark.parametrize("tiles", [OF_FOUR, IN_WORDS], ids=["groups of four", "in words"])
-def test_other_tiles_give_the_same_scores(monkeypatch, tiles):
+def test_groups_of_four_threads_give_the_same_scores(monkeypatch):
     pretend(monkeypatch)
-    monkeypatch.setattr(search_cuda, "TILES", tiles)
+    monkeypatch.setattr(search_cuda, "TILES", OF_FOUR)
     monkeypatch.setattr(search_cuda, "MANY_THREADS", 0)
     rng = np.random.default_rng(57)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
@@ -271,40 +276,31 @@ def test_kernels_are_loaded_before_the_database_is_read(monkeypatch, gap_open):
     search_cuda.load_kernels([], scoring)
 
 
-def test_tiles_suit_the_query():
+def test_tiles_suit_the_query(monkeypatch):
     many = 10**6
     for length, targets, group, rows in (
         (144, 2, 4, 36), (144, 1, 4, 36), (128, 2, 4, 32), (60, 1, 4, 16), (5478, 1, 8, 32),
     ):  # fmt: skip
         tile = search_cuda.best_tile(length, targets, many)
         assert (tile.group, tile.rows, tile.targets) == (group, rows, targets)
+    # Two strips of 4 x 28 residues would wait for memory.
+    monkeypatch.undo()
+    assert search_cuda.best_tile(330, 1, many).residues >= search_cuda.LEAST_OF_SEVERAL
     # Few targets need all threads.
     for length, targets, rows in ((144, 2, 20), (128, 2, 16), (222, 2, 28), (128, 1, 16)):
         assert search_cuda.best_tile(length, targets, 100)[:2] == (rows, 8)
 
 
 @pytest.mark.parametrize("group", [4, 8])
-@pytest.mark.parametrize("rows", [16, 20, 36])
-def test_the_profile_stands_at_the_bottom_of_its_strips(group, rows):
-    scoring = matrix_scoring("BLOSUM62", 11, 1)
-    query = np.arange(20, dtype=np.uint8)
-    profile = query_profile(query, scoring.matrix, 12, Tile(rows, group, 2, words=False))
-    parts, residues = -(-rows // 16), group * rows
-    profile = profile.view(np.uint8).reshape(1, 32, parts, 8 // group, group, 16)
-    for copy in range(8 // group):
-        by_thread = profile[0, :, :, copy].transpose(0, 2, 1, 3).reshape(32, group, 16 * parts)
-        found = by_thread[:, :, :rows].reshape(32, residues)
-        assert (found[: len(scoring.matrix), residues - 20 :] == scoring.matrix[query].T + 12).all()
-        assert not found[:, : residues - 20].any()
-        assert not found[len(scoring.matrix) :].any()
-
-
-@pytest.mark.parametrize("group", [4, 8])
-def test_the_profile_of_two_queries_contains_both(group):
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_profile_contains_all_queries_at_the_bottom(group, count):
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     queries = [np.arange(20, dtype=np.uint8), np.arange(3, 15, dtype=np.uint8)]
     residues = 8 * group
-    profile = query_pair_profile(queries, scoring.matrix, 12, Tile(8, group, 1)).view(np.uint16)
+    tile = Tile(8, group, 1)
+    profile = query_profile(queries[:count], scoring.matrix, 12, tile).view(np.uint16)
+    if count == 1:
+        queries[1] = queries[1][:0]
     profile = profile.reshape(32, 2, 8 // group, group, 4, 2)
     for copy in range(8 // group):
         found = profile[:, :, copy].transpose(4, 0, 2, 1, 3).reshape(2, 32, residues)
@@ -346,10 +342,9 @@ def test_every_tile_gives_the_same_scores(monkeypatch):
     expected = np.array(list(search_cpu.search_scores(queries, database, scoring, 4)))
     loaded = search_cuda.DatabaseOnGpus(database)
     monkeypatch.setattr(search_cuda, "MANY_THREADS", 0)
-    for i, tile in enumerate(search_cuda.TILES[1]):
-        alone = search_cuda.TILES[2][i]
-        for words in {alone.words, True}:
-            tiles = {1: (tile,), 2: (alone._replace(words=words),)}
-            monkeypatch.setattr(search_cuda, "TILES", tiles)
-            found = np.array(list(loaded.search_scores(queries, scoring)))
-            np.testing.assert_array_equal(found, expected, str(tiles))
+    # Few, because each is compiled.
+    for rows, group in ((16, 8), (36, 8), (16, 4), (36, 4)):
+        tiles = {targets: (Tile(rows, group, targets),) for targets in (1, 2)}
+        monkeypatch.setattr(search_cuda, "TILES", tiles)
+        found = np.array(list(loaded.search_scores(queries, scoring)))
+        np.testing.assert_array_equal(found, expected, str(tiles))
