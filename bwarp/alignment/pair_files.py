@@ -22,15 +22,12 @@ from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.compressed_files import CHUNK_BYTES, read_blocks, take_blocks
-from bwarp.io.fastx import SequenceBatch, read_sequences
+from bwarp.io.fastx import RecordText, SequenceBatch, of_records, parse_records
 from bwarp.io.line_scan import SLACK, encode_line, find_byte, letter_table
 from bwarp.io.names import MOST_DIGITS, Names, names_of, put_bytes, put_number
 from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.timeline import on_timeline
-
-#: A file, or another source of sequences for error messages, and the sequences.
-Side = tuple[str | os.PathLike, Iterator[SequenceBatch]]
 
 #: The maximum matrix cells of a pair; that many take over an hour on a CPU.
 MOST_CELLS = 10**12
@@ -57,17 +54,62 @@ class NamedPairs:
     first: int
 
 
-def _named(where: str | os.PathLike, named: NamedPairs) -> NamedPairs:
-    """Return the same pairs; raise an error if one would take hours to align."""
-    pairs = named.pairs
-    lengths = pairs.queries.lengths.astype(np.int64), pairs.references.lengths.astype(np.int64)
-    for i in np.flatnonzero(lengths[0] * lengths[1] > MOST_CELLS)[:1]:
+def _refuse_huge(where: str | os.PathLike, named: NamedPairs) -> None:
+    """Raise an error if a pair would take hours to align."""
+    queries, references = named.pairs.queries.lengths, named.pairs.references.lengths
+    if int(queries.max(initial=0)) * int(references.max(initial=0)) <= MOST_CELLS:
+        return
+    cells = queries.astype(np.int64) * references
+    for i in np.flatnonzero(cells > MOST_CELLS)[:1]:
         raise InputError(
             f"{where}, pair {named.first + i + 1:,} ({named.query_names.name(i)}): the product of "
-            f"the lengths {lengths[0][i]:,} and {lengths[1][i]:,} exceeds {MOST_CELLS:,}: use a "
+            f"the lengths {queries[i]:,} and {references[i]:,} exceeds {MOST_CELLS:,}: use a "
             "program for long sequences, such as minimap2"
         )
-    return named
+
+
+@dataclass(frozen=True)
+class NamedSequences:
+    """Consecutive records of one file; see `NamedPairs`."""
+
+    sequences: Sequences
+    names: Names
+    qualities: np.ndarray | None
+    first: int
+
+    @property
+    def count(self) -> int:
+        return self.sequences.count
+
+    def part(self, first: int, stop: int) -> "NamedSequences":
+        """Return the records in ``[first, stop)``, which share the memory."""
+        codes, starts, lengths = (
+            self.sequences.codes, self.sequences.starts, self.sequences.lengths,
+        )  # fmt: skip
+        return NamedSequences(
+            Sequences(codes, starts[first:stop], lengths[first:stop]),
+            Names(self.names.text, self.names.bounds[first:stop]),
+            self.qualities,
+            self.first + first,
+        )
+
+
+#: A file, or another source of sequences for error messages, and the sequences.
+Side = tuple[str | os.PathLike, Iterator[NamedSequences]]
+
+
+def named_sequences(where: str | os.PathLike, batch: SequenceBatch) -> NamedSequences:
+    """Return the records of a batch; raise an error that names `where` if a record has no sequence
+    or no name.
+    """
+    lengths = np.diff(batch.offsets).astype(np.int32)
+    for record in np.flatnonzero(lengths == 0)[:1]:
+        raise InputError(
+            f"{where}, record {batch.first_record + record + 1} ({batch.name(record)}) has no "
+            "sequence: remove it and its partner"
+        )
+    sequences = Sequences(batch.codes, batch.offsets[:-1], lengths)
+    return NamedSequences(sequences, names_of(where, batch), batch.qualities, batch.first_record)
 
 
 def read_paired_files(
@@ -75,6 +117,7 @@ def read_paired_files(
     references: str | os.PathLike,
     code_of_byte: np.ndarray,
     threads: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
 ) -> Iterator[NamedPairs]:
     """Read record i of one file with record i of the other.
 
@@ -83,29 +126,35 @@ def read_paired_files(
     code_of_byte : ndarray, shape=(256,), dtype=uint8
     threads : int
         The threads that parse each file; with more than one, both files are read ahead.
+    chunk_bytes : int
+        Approximate number of bytes of a file that are parsed at a time.
     """
-    sides = []
-    for path in (queries, references):
-        batches = read_sequences(path, code_of_byte, threads=threads)
-        sides.append((path, batches if threads == 1 else read_ahead(batches)))
-    return side_by_side(*sides)
+
+    def side(path) -> Side:
+        def parsed(records: RecordText) -> NamedSequences:
+            return named_sequences(path, parse_records(path, records, code_of_byte))
+
+        batches = of_records(parsed, path, chunk_bytes, threads)
+        return path, batches if threads == 1 else read_ahead(batches)
+
+    return side_by_side(side(queries), side(references))
 
 
 def side_by_side(queries: Side, references: Side) -> Iterator[NamedPairs]:
     """Do what `read_paired_files` does for sequences already read."""
     (queries, left), (references, right) = queries, references
     q, r = next(left, None), next(right, None)
-    first = at_q = at_r = 0
+    first = 0
     while q is not None and r is not None:
-        count = min(q.count - at_q, r.count - at_r)
-        yield _paired(
-            queries, references, q.part(at_q, at_q + count), r.part(at_r, at_r + count), first
-        )
-        first, at_q, at_r = first + count, at_q + count, at_r + count
-        if at_q == q.count:
-            q, at_q = next(left, None), 0
-        if at_r == r.count:
-            r, at_r = next(right, None), 0
+        count = min(q.count, r.count)
+        one, other = q.part(0, count), r.part(0, count)
+        pairs = PairBatch(one.sequences, other.sequences)
+        named = NamedPairs(pairs, one.names, other.names, one.qualities, first)
+        _refuse_huge(queries, named)
+        yield named
+        first += count
+        q = q.part(count, q.count) if count < q.count else next(left, None)
+        r = r.part(count, r.count) if count < r.count else next(right, None)
     if q is not None or r is not None:
         n_queries = first if q is None else _count(q, left)
         n_references = first if r is None else _count(r, right)
@@ -115,32 +164,10 @@ def side_by_side(queries: Side, references: Side) -> Iterator[NamedPairs]:
         )
 
 
-@on_timeline("pair sequences")
-def _paired(queries, references, q: SequenceBatch, r: SequenceBatch, first: int) -> NamedPairs:
-    _refuse_empty(queries, q)
-    _refuse_empty(references, r)
-    query_names, reference_names = names_of(queries, q), names_of(references, r)
-    pairs = PairBatch(_sequences(q), _sequences(r))
-    return _named(queries, NamedPairs(pairs, query_names, reference_names, q.qualities, first))
-
-
-def _sequences(batch: SequenceBatch) -> Sequences:
-    return Sequences(batch.codes, batch.offsets[:-1], np.diff(batch.offsets).astype(np.int32))
-
-
-def _refuse_empty(path, batch: SequenceBatch) -> None:
-    for record in np.flatnonzero(np.diff(batch.offsets) == 0)[:1]:
-        raise InputError(
-            f"{path}, record {batch.first_record + record + 1} ({batch.name(record)}) has no "
-            "sequence: remove it and its partner"
-        )
-
-
-def _count(batch, rest) -> int:
-    count = batch.first_record + batch.count
+def _count(batch: NamedSequences, rest: Iterator[NamedSequences]) -> int:
     for later in rest:
-        count = later.first_record + later.count
-    return count
+        batch = later
+    return batch.first + batch.count
 
 
 # --------------------------------------------------------------------------------------------------
@@ -227,8 +254,9 @@ def _parse_table(path, code_of_byte: np.ndarray, table: _TableText) -> NamedPair
     )
     text = read_only(names[:used])
     query_names, reference_names = Names(text, bounds[0]), Names(text, bounds[1])
-    pairs = PairBatch(*sides)
-    return _named(path, NamedPairs(pairs, query_names, reference_names, None, table.first))
+    named = NamedPairs(PairBatch(*sides), query_names, reference_names, None, table.first)
+    _refuse_huge(path, named)
+    return named
 
 
 def _bad_row(path, table: _TableText, at: int, code_of_byte: np.ndarray) -> InputError:

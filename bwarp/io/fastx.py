@@ -13,7 +13,7 @@ sequencer writes it.
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -157,7 +157,7 @@ def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[Re
         if at_end:
             # End the last line if nothing does; otherwise this adds a blank line.
             data = _joined(rest, _LINE_FEED)
-        elif is_fasta or len(more) > 1:
+        elif len(more) > 1:
             data = _joined(rest, *more)
         else:
             # Copying whole blocks is slower than cutting them.
@@ -339,15 +339,6 @@ class SequenceBatch:
         """Return the first word of the header of each record."""
         return [self.name(record) for record in range(self.count)]
 
-    def part(self, first: int, stop: int) -> "SequenceBatch":
-        """Return the records in ``[first, stop)``, which share the memory."""
-        return replace(
-            self,
-            offsets=self.offsets[first : stop + 1],
-            headers=self.headers[first:stop],
-            first_record=self.first_record + first,
-        )
-
 
 def _first_word(header: bytes) -> str:
     words = header.split(maxsplit=1)
@@ -371,7 +362,7 @@ def read_sequences(
     chunk_bytes : int
         Approximate number of bytes of the file per batch.
     threads : int
-        Threads that parse; with more than one, another thread reads and cuts the file.
+        Threads that parse; with more than one, two others read the file and cut it.
 
     Yields
     ------
@@ -398,8 +389,9 @@ def of_records(
     Functions run in several threads, results are in the order of the file. Of several errors, the
     first in the file is raised.
     """
-    texts = cut_records(path, read_blocks(path, chunk_bytes, threads))
-    return in_order(function, texts if threads == 1 else read_ahead(texts), threads)
+    ahead = read_ahead if threads > 1 else iter
+    texts = cut_records(path, ahead(read_blocks(path, chunk_bytes, threads)))
+    return in_order(function, ahead(texts), threads)
 
 
 @on_timeline("parse sequences")

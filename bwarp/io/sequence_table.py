@@ -102,7 +102,7 @@ def read_table(
     code_of_byte : ndarray, shape=(256,), dtype=uint8
         The code of each letter; 255 for a byte that is not allowed in a sequence.
     threads : int
-        Threads that parse; with more than one, another thread reads and cuts the file.
+        Threads that parse; with more than one, two others read the file and cut it.
     text_bytes : int
         Approximate number of bytes that a thread parses at a time.
     """
