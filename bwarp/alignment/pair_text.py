@@ -12,7 +12,6 @@ from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, Alignmen
 from bwarp.alignment.scoring import Scoring
 from bwarp.io.names import MOST_DIGITS, Names, put_bytes, put_field, put_name, put_number
 from bwarp.runtime.compiled_code import compiled, read_only
-from bwarp.runtime.timeline import on_timeline
 
 TSV_HEADER = "pair\treference\tquery\tscore\tposition\tcigar\n"
 
@@ -190,7 +189,6 @@ def tsv_columns(named: NamedPairs, alignments: Alignments | GatkAlignments) -> l
     ]
 
 
-@on_timeline("format lines")
 def tsv_lines(named: NamedPairs, alignments: Alignments | GatkAlignments) -> np.ndarray:
     """Format one line of `tsv_columns` per pair."""
     text = np.empty(_room(named, alignments.cigar), np.uint8)
@@ -214,7 +212,6 @@ def _write_tsv(pairs, alignments, out):
     return at
 
 
-@on_timeline("format lines")
 def paf_lines(named: NamedPairs, alignments: Alignments) -> np.ndarray:
     """Format PAF with AS, NM and cg; a pair without an alignment has no line."""
     text = np.empty(_room(named, alignments.cigar), np.uint8)
@@ -257,7 +254,6 @@ def _write_paf(pairs, alignments, out):
     return at
 
 
-@on_timeline("format lines")
 def sam_records(named: NamedPairs, alignments: Alignments, scoring: Scoring) -> np.ndarray:
     """Format SAM records with AS, NM and MD; a pair without an alignment is an unmapped record."""
     count, n_bases = named.pairs.count, int(named.pairs.queries.lengths.sum())

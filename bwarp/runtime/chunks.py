@@ -1,7 +1,7 @@
 """Pipelines of chunks: chunks of input go through stages, several at a time, and come out in order.
 
     map, allmap     read_ahead -> in_order (find, finish, encode) -> write
-    pairs           read_ahead (parse, in several threads) -> align -> in_order (format) -> write
+    pairs           read_ahead (parse, in several threads) -> align -> write
     map on GPUs     read_ahead_in_lists -> in_order (find) -> in_order (finish, encode) -> write
     offtargets      in_order (find) -> TableWriter (describe, format -> write)
     seeds, mems     read_ahead (parse, cut) -> in_turns (find) -> TableWriter (format -> write)

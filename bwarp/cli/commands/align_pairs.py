@@ -11,13 +11,13 @@ gap-extend.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
-from bwarp.alignment.pair_aligner import PairAligner, pair_aligner
+from bwarp.alignment.pair_aligner import pair_aligner
 from bwarp.alignment.pair_files import NamedPairs, read_pair_table, read_paired_files
 from bwarp.alignment.pair_text import TSV_HEADER, paf_lines, sam_records, tsv_lines
-from bwarp.alignment.pairs import Alignments
 from bwarp.bam.header import LONGEST_READ_NAME, is_contig_name, program_record
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
@@ -25,10 +25,10 @@ from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import first_bad_name, query_names
+from bwarp.io.table_writer import TableWriter
 from bwarp.options.aligning import FREE_ENDS, PAIRS
-from bwarp.runtime.chunks import in_order, read_ahead
+from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.progress import progress, say
-from bwarp.runtime.timeline import span
 from bwarp.sequence import CODE_OF_BYTE
 
 EXAMPLES = """
@@ -82,36 +82,24 @@ def main(options):
     files = [options.pairs] if options.pairs else [options.references, options.queries]
     with atomic_file(options.output) as output, progress("pair", files=files) as report:
         output.write(header.encode())
-        for of_chunk, text in in_order(lines, aligned(aligner, pairs, used), helpers):
-            with span("write"):
-                output.write(text)
-            count += of_chunk
-            report(count)
+        with TableWriter(output.write, helpers) as writer:
+            for named in pairs:
+                used.add(aligner.backend_for(named.pairs))
+                writer.add(partial(lines, named, aligner.align(named.pairs)), 1)
+                count += named.pairs.count
+                report(count)
     say(f"aligned {counted(count, 'pair')} on {' and '.join(sorted(used) or [backend])}")
 
 
-def aligned(
-    aligner: PairAligner, pairs: Iterator[NamedPairs], used: set[str]
-) -> Iterator[tuple[NamedPairs, Alignments]]:
-    """Yield pairs with their alignments; add the backends that align them to `used`."""
-    for named in pairs:
-        used.add(aligner.backend_for(named.pairs))
-        yield named, aligner.align(named.pairs)
-
-
 def line_format(options, output_format: str, scoring) -> Callable:
-    """Return the function that returns the number of aligned pairs and their lines."""
+    """Return the function that formats the lines of a batch of pairs."""
 
-    def lines(aligned_pairs) -> tuple[int, np.ndarray]:
-        named, alignments = aligned_pairs
+    def lines(named: NamedPairs, alignments, _first: int, _last: int) -> np.ndarray:
+        # A batch is formatted as a whole, as one row of the writer.
         if output_format == "sam":
             refuse_read_names(options.queries, named)
-            text = sam_records(named, alignments, scoring)
-        elif output_format == "paf":
-            text = paf_lines(named, alignments)
-        else:
-            text = tsv_lines(named, alignments)
-        return named.pairs.count, text
+            return sam_records(named, alignments, scoring)
+        return (paf_lines if output_format == "paf" else tsv_lines)(named, alignments)
 
     return lines
 
