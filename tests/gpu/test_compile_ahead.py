@@ -8,7 +8,7 @@ import pytest
 
 from bwarp.cli.first_use import compiling
 from bwarp.cli.subcommands import SUBCOMMANDS
-from bwarp.gpu.compile_ahead import SECONDS, kernels_of, sorts_pairs, stated_types
+from bwarp.gpu.compile_ahead import SECONDS, kernels_of, stated_types
 from tests.conftest import CHECKOUT
 from tests.helpers.gpu.cuda_compiler import missing_compiler
 
@@ -67,15 +67,6 @@ def test_a_program_needs_the_kernels_of_its_imports():
     assert "bwarp.mapping.seed_selection_cuda" in modules_of("map")
     assert "bwarp.allmap.hits_cuda" in modules_of("allmap") - modules_of("map")
     assert "bwarp.database_search.profile_kernel_cuda" in modules_of("search")
-
-
-def test_programs_that_use_an_index_compile_the_sort():
-    sorting = [name for name in ("index", "map", "pairs", "search", "seeds") if sorts(name)]
-    assert sorting == ["index", "map", "seeds"]
-
-
-def sorts(program) -> bool:
-    return sorts_pairs([compiling._source_of(program)])
 
 
 def test_kernels_for_newer_gpus_are_left_out_on_older_ones():

@@ -26,13 +26,7 @@ from bwarp.cli.first_use.listed_functions import ListedFunction, functions_of_ki
 from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.counted import counted
 from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
-from bwarp.gpu.compile_ahead import (
-    SORT_SECONDS,
-    compile_kernel,
-    kernels_of,
-    pretend_to_have,
-    sorts_pairs,
-)
+from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
 from bwarp.runtime.compiled_code import code_folder, keep, kept, package_state, remove_unused
 from bwarp.runtime.lazy_function import LazyFunction
 from bwarp.runtime.progress import duration, say, status_line
@@ -87,8 +81,6 @@ def compile_missing(
             for module, number in kernels_of([_source_of(program)], capability):
                 job = ["kernel", module, number, capability]
                 jobs.append((KERNEL_SECONDS.get(module, 0), job))
-            if sorts_pairs([_source_of(program)]):
-                jobs.append((SORT_SECONDS, ["sort", capability]))
         if jobs and (notes or sum(seconds for seconds, _ in jobs) >= worth):
             # Start with the slowest, so that it does not delay the end.
             _compile(sorted(jobs, key=lambda job: -job[0]), processes)
@@ -206,7 +198,7 @@ def _work(lines: Iterable[str]) -> None:
     from bwarp.runtime.machine_code import leave_inner_functions_to_callers
 
     leave_inner_functions_to_callers()
-    compilers = {"function": _compile_function, "kernel": _compile_kernel, "sort": _compile_sort}
+    compilers = {"function": _compile_function, "kernel": _compile_kernel}
     for line in lines:
         what, *words = json.loads(line)
         start = time.process_time()
@@ -225,12 +217,6 @@ def _compile_function(function: str, text: str) -> None:
 def _compile_kernel(module: str, number: int, capability: list[int]) -> None:
     pretend_to_have(tuple(capability))
     compile_kernel(module, number)
-
-
-def _compile_sort(capability: list[int]) -> None:
-    from bwarp.gpu.sums_and_sorts import compiled_sort  # needs numba-cuda
-
-    compiled_sort(tuple(capability))
 
 
 if __name__ == "__main__":
