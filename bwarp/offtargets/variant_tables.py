@@ -16,6 +16,7 @@ from bwarp.counted import counted
 from bwarp.errors import InputError
 from bwarp.io.atomic_output import atomic_files
 from bwarp.io.names import Names
+from bwarp.io.table_writer import TableWriter
 from bwarp.offtargets.alternative_sites import (
     AlternativeSites,
     Sought,
@@ -23,7 +24,7 @@ from bwarp.offtargets.alternative_sites import (
     taken_origins,
     taken_rows,
 )
-from bwarp.offtargets.guide_counts import GuideCounts
+from bwarp.offtargets.guide_counts import CountedSites, GuideCounts
 from bwarp.offtargets.hits import SiteHits, joined_hits, taken_hits
 from bwarp.offtargets.site_rows import Features, SiteRows, describe
 from bwarp.offtargets.site_tables import SiteText, site_tables_at
@@ -35,7 +36,6 @@ from bwarp.offtargets.variant_columns import (
     touched_sites,
     unchanged_columns,
 )
-from bwarp.runtime.chunks import in_order
 from bwarp.seeding.seed_tables import sibling
 from bwarp.variants.files import Stretch, Unsearched, VariantFile
 
@@ -267,7 +267,7 @@ def open_variant_tables(
 
     Rows are sorted by guide, then by contig, start, end, strand, and origin, reference first.
     """
-    with atomic_files(variant_tables_at(path, with_samples)) as files:
+    with atomic_files(variant_tables_at(path, with_samples), threads=sought.threads) as files:
         tables = VariantTables(sought, with_samples)
         yield tables
         *siblings, file = files
@@ -277,15 +277,18 @@ def open_variant_tables(
             sought.options.all_alignments, VARIANT_COLUMNS,
         )  # fmt: skip
         file.write(text.header)
-        blocks = (order[at : at + _ROWS_AT_ONCE] for at in range(0, order.size, _ROWS_AT_ONCE))
 
-        def lines_of(numbers: np.ndarray) -> tuple[SiteRows, np.ndarray]:
-            known, rows, columns = tables.block(numbers)
-            return known, text.lines(rows, Names.of(columns))
+        def counts_and_lines(first: int, last: int) -> tuple[CountedSites, np.ndarray]:
+            known, rows, columns = tables.block(order[first:last])
+            return tables.counts.of(known), text.lines(rows, Names.of(columns))
 
-        for known, lines in in_order(lines_of, blocks, sought.threads):
-            tables.counts.add(known)
+        def write(made: tuple[CountedSites, np.ndarray]) -> None:
+            counted_sites, lines = made
+            tables.counts.add(counted_sites)
             file.write(lines)
+
+        with TableWriter(write, sought.threads) as writer:
+            writer.add(counts_and_lines, order.size, _ROWS_AT_ONCE)
         if siblings:
             unsearched, *samples, guides = siblings
             unsearched.write(_unsearched_text(tables.unsearched))
