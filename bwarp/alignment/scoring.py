@@ -125,9 +125,10 @@ class Scoring:
 def _two_scores(matrix: np.ndarray, ambiguous: int) -> tuple[int, int] | None:
     plain = np.arange(len(matrix)) != ambiguous
     same = np.eye(len(matrix), dtype=bool) & plain
-    match, mismatch = np.unique(matrix[same]), np.unique(matrix[~same])
-    if match.size == 1 and mismatch.size == 1:
-        return int(match[0]), int(mismatch[0])
+    # numpy.unique would import numpy.ma, which takes 20 ms.
+    match, mismatch = set(matrix[same].tolist()), set(matrix[~same].tolist())
+    if len(match) == 1 and len(mismatch) == 1:
+        return match.pop(), mismatch.pop()
     return None
 
 
