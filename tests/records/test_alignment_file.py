@@ -208,7 +208,7 @@ def test_comments_are_in_every_form(write):
 def test_the_form_for_gpus(run, tmp_path, name, changes, format):
     reference, genome, _ = run
     output = AlignmentOutput(str(tmp_path / name), default_sort_bytes(1), **changes)
-    with alignment_file(output, PROGRAM, reference, genome, 1, int) as writer:
+    with alignment_file(output, PROGRAM, reference, genome, 1, lambda _: None) as writer:
         assert writer.form.format == format
         assert not writer.form.stay_there
         assert (writer.form.tags is not None) == (output.comments or output.duplicate_tags)
