@@ -18,7 +18,6 @@ from typing import NamedTuple
 from bwarp.gpu.cuda import cuda
 from bwarp.runtime.timeline import Span, add_later, start_of_recording
 
-
 #: Events of which one relates the clocks.
 _TRIES = 5
 
