@@ -9,8 +9,9 @@ although both are clipped to the same raw score.
 
 Another hit is near if it scores less by at most one difference. Near hits indicate a repeat whose
 copies differ by one difference, here or in a copy that was not found: each counts `NEAR_RIVALS`
-times, and `FEW_NEAR_RIVALS` times in a repeat of two or three copies that were all found. Short
-reads have too many of them for that.
+times. In a repeat of two copies that were both found, it counts less if the read has few
+differences, because another error at the base that differs is then less likely. Short reads have
+too many near hits for that.
 
 Unlocated hits have a bound (Candidates.unlocated) instead of a score. They are copies of a repeat
 of which other copies were located; one of them is assumed to score `UNLOCATED_LOSS` below its
@@ -97,12 +98,17 @@ HIDDEN_ONCE_IN = 10_000
 #: If hits are not located, the number of rivals is multiplied by this.
 UNLOCATED_RIVALS = 4
 
-#: Weights of a near hit of a read that is not short, in most repeats and in those of few copies.
-NEAR_RIVALS, FEW_NEAR_RIVALS = 64, 4
+#: Weight of a near hit of a read that is not short.
+NEAR_RIVALS = 64
+
+#: Its weight in a repeat of few copies, for a read without differences; for a read with n
+#: differences, n + 1 times as much. Chosen so that a read with two differences, whose other copy is
+#: correct in one of 130 cases if 3 % of the bases differ, has a quality below 10.
+FEW_NEAR_RIVALS = 12
 
 #: A repeat has few copies if its near hits are at most as likely as this number of hits with one
 #: mismatch.
-FEW_COPIES = 2
+FEW_COPIES = 1
 
 #: A read that scores as much as the bound of unlocated hits has another hit once in 1,100 times, as
 #: if that scored 25 / 4 matches less; for every 4 matches more, one match less.
@@ -362,8 +368,11 @@ def others_beside(score, near, others, unlocated, length, match, mismatch):
         others += likelihood(SCORE_UNITS * (score - unlocated + loss), match)
         others *= UNLOCATED_RIVALS
     above = above_unlocated(score, unlocated, length, match)
-    is_few = has_few_copies(near, FEW_COPIES, above, match, mismatch)
-    others += near * (FEW_NEAR_RIVALS if is_few else NEAR_RIVALS)
+    weight = int64(NEAR_RIVALS)
+    if has_few_copies(near, FEW_COPIES, above, match, mismatch):
+        differences = (match * length - score) // (match - mismatch)
+        weight = min(weight, FEW_NEAR_RIVALS * (differences + 1))
+    others += weight * near
     if unlocated and length >= SHORT_READ:
         others += likelihood(SCORE_UNITS * (above + BOUND_ROOM * match) // BOUND_SLOPE, match)
     if length < SHORT_READ:

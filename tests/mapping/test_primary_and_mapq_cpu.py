@@ -60,7 +60,8 @@ def single_end_mapq(score, others, length, unlocated=0):
         rivals = UNLOCATED_RIVALS * (rivals + odds(score - unlocated + loss))
     # It probably loses twice the minimum.
     bound = unlocated if is_short or not unlocated else (length + unlocated) // 2
-    rivals += weight_of(near, FEW_COPIES, score - bound, FEW_NEAR_RIVALS) * sum(map(odds, near))
+    of_few = min(FEW_NEAR_RIVALS * ((length - score) // 5 + 1), NEAR_RIVALS)
+    rivals += weight_of(near, FEW_COPIES, score - bound, of_few) * sum(map(odds, near))
     if unlocated and not is_short:
         rivals += odds((score - bound + BOUND_ROOM) / BOUND_SLOPE)
     if is_short:
@@ -126,12 +127,15 @@ def test_another_part_of_the_read_is_no_rival():
     assert primary.qualities[0] == single_end_mapq(60, [], 60)
 
 
-@pytest.mark.parametrize("copies", [1, 2, 3, 6])
+@pytest.mark.parametrize("copies", [1, 2, 6])
 @pytest.mark.parametrize("unlocated", [0, 140, 148])
-def test_one_mismatch_between_few_copies_suffices(copies, unlocated):
-    primary = single([150, *[145] * copies], 150, unlocated)
-    # The bound of the unlocated hits is 145 or 149.
-    is_sure = copies <= 2 and unlocated <= 140
+@pytest.mark.parametrize("mismatches", [0, 1, 2, 6])
+def test_one_mismatch_between_two_copies_suffices(copies, unlocated, mismatches):
+    score = 150 - 5 * mismatches
+    primary = single([score, *[score - 5] * copies], 150, unlocated)
+    # The bound of the unlocated hits is 145 or 149; a read with more mismatches is less sure.
+    is_sure = copies == 1 and mismatches <= 1
+    is_sure &= not unlocated or score - (150 + unlocated) // 2 >= 5
     assert (primary.qualities[0] >= 10) == is_sure
 
 

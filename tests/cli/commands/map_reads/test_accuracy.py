@@ -75,8 +75,8 @@ def test_single_reads_map_to_their_origins(map_reads, folder, tmp_path):
     )
     assert outcome(output) == {
         ("random", False): 21,
-        ("correct", False): 75,
-        ("correct", True): 827,
+        ("correct", False): 88,
+        ("correct", True): 814,
         ("incorrect", False): 77,
     }
     assert {record.flag & ~0x14 for record in records(output)} == {0}
