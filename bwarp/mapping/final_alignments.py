@@ -45,7 +45,7 @@ from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import AMBIGUOUS, LETTERS
 
 # --------------------------------------------------------------------------------------------------
-# Check whether a gap near an end may improve a stretch of a diagonal.
+# Check whether gaps may improve a stretch of a diagonal: one near an end, or two inside.
 #
 # The outer 64 bases of the read are compared with the genome on the diagonal of the stretch, and on
 # those near it:
@@ -63,6 +63,16 @@ from bwarp.sequence import AMBIGUOUS, LETTERS
 # to reach the end, as one population count shows, and too few matches in a row to pay for a gap and
 # a clipped end. Every split is evaluated only on the others.
 #
+# Inside, an insertion and a deletion of one length leave both ends of the read on one diagonal,
+# where seeds find them. The bases between are mostly mismatches there, and match on another one:
+#
+#     read        |=============|~~~~~~~~|--|=============|
+#     genome      |=============|--|~~~~~~~~|=============|
+#                      near         far          near
+#
+# Every part of the 64 bases from a mismatch that is followed closely by others is compared with all
+# diagonals up to the longest gap away.
+#
 # Both engines use these rules: the functions of the CPU are made here, those of the GPU in
 # final_alignments_cuda.
 
@@ -71,6 +81,9 @@ from bwarp.sequence import AMBIGUOUS, LETTERS
 _BASES = 64
 
 _ALL = 0xFFFFFFFFFFFFFFFF
+
+#: Mismatches that two gaps avoid follow each other closely: on average, within this many bases.
+_CLOSE = 4
 
 
 class EndCosts(NamedTuple):
@@ -283,6 +296,92 @@ def end_gap_functions(
                 return True
         return False
 
+    @jit
+    def first_set(bits):
+        """Return the index of the lowest set bit, 64 if there is none."""
+        return int64(population_count(~bits & (bits - uint64(1))))
+
+    @jit
+    def price_of_two(size, costs):
+        """Return the cost of a deletion and an insertion of this size, which has no matches."""
+        return 2 * (costs.gap_open + size * costs.gap_extend) + costs.match * size
+
+    @jit
+    def are_close(bits, n):
+        """Return whether n set bits follow each other closely; the first is the lowest bit."""
+        for _ in range(n - 1):
+            bits &= bits - uint64(1)
+        return first_set(bits) < _CLOSE * n
+
+    @jit_call
+    def part_gains(near, far, n, size, is_ahead, costs):
+        """Return whether any part of n bases scores more on the far diagonal, which lies ahead of
+        the near one or behind it by the size of the gaps."""
+        price = price_of_two(size, costs)
+        before, after = (int64(0), size) if is_ahead else (size, int64(0))
+        # Mismatches saved before the part begins, fewer the better.
+        least = int64(_BASES)
+        for base in range(n + 1):
+            lost = int64(population_count(far & outermost(base, False)))
+            if base + after <= n:
+                saved = int64(population_count(near & outermost(base + after, False)))
+                if costs.loss * (saved - lost - least) > price:
+                    return True
+            if base >= before:
+                saved = int64(population_count(near & outermost(base - before, False)))
+                least = min(least, saved - lost)
+        return False
+
+    @jit_call
+    def any_part_gains(blocks, read, at, near, n, low, high, costs):
+        """Return whether any part of n bases scores more on another diagonal; `read` has their
+        bits, and the first is at position `at` on their own diagonal, in a contig from `low` to
+        `high`."""
+        most = costs.loss * int64(population_count(near))
+        for size in range(1, min(n, costs.largest_gap + 1)):
+            if price_of_two(size, costs) >= most:
+                break
+            if at - size < low or at + n + size > high:
+                return True
+            for side in range(2):
+                is_ahead = side == 1
+                there = bits_at(blocks, at + size if is_ahead else at - size)
+                far = differing(read, there, n, False)
+                if part_gains(near, far, n, size, is_ahead, costs):
+                    return True
+        return False
+
+    @jit_call
+    def two_inside_may_gain(blocks, both, read, begin, end, score, costs):
+        """Return whether an insertion and a deletion of one size score more than the mismatches
+        inside a stretch. Parts of more than 64 bases, and those with few mismatches, may be missed.
+
+        The mismatches are visited one by one: per mismatch, 64 bases of the read and the genome are
+        compared once.
+        """
+        first, _, diagonal, low, high = read
+        fewest = price_of_two(int64(1), costs) // costs.loss + 1
+        if costs.match * (end - begin) - score < costs.loss * fewest:
+            return False
+        at = int64(begin)
+        while at < end:
+            n = min(end - at, int64(_BASES))
+            bits = bits_of_codes(both, first + at, n)
+            near = differing(bits, bits_at(blocks, diagonal + at), n, False)
+            is_worth = near & uint64(1) and are_close(near, fewest)
+            if is_worth and any_part_gains(blocks, bits, diagonal + at, near, n, low, high, costs):
+                return True
+            at += min(first_set(near & ~uint64(1)), int64(_BASES))
+        return False
+
+    @jit_call
+    def gaps_may_gain(blocks, both, read, begin, end, score, costs):
+        """Return whether gaps may improve a stretch of a diagonal with this score."""
+        clipped = max(begin, read.length - end)
+        if two_gaps_may_gain(clipped, costs) or gap_may_gain(blocks, both, read, begin, end, costs):
+            return True
+        return two_inside_may_gain(blocks, both, read, begin, end, score, costs)
+
     return SimpleNamespace(**locals())
 
 
@@ -291,7 +390,8 @@ _called = numba.njit(nogil=True)
 _functions = end_gap_functions(
     _inlined, _called, bits_at, bits_of_codes, shifted, turned, population_count
 )
-gap_may_gain = _functions.gap_may_gain
+gap_may_gain, two_inside_may_gain = _functions.gap_may_gain, _functions.two_inside_may_gain
+gaps_may_gain = _functions.gaps_may_gain
 
 
 #: Number of alignments by which the genome is prefetched ahead.
@@ -394,7 +494,7 @@ def _as_scored(hits, selected, mapped):
 
 @compiled(counted=False)
 def _rows_with_gaps(genome, both, offsets, hits, selected, costs, rows):
-    """List the rows whose alignments have gaps, or may have gaps near an end; return their
+    """List the rows whose alignments have gaps, or may score more with gaps; return their
     number."""
     blocks, contig_starts = genome.blocks, genome.contig_starts
     n_losing = _rows_that_lose(offsets, hits, selected, costs, rows)
@@ -412,11 +512,9 @@ def _rows_with_gaps(genome, both, offsets, hits, selected, costs, rows):
             length = offsets[hits.reads[hit] + 1] - first
             first += both.size // 2 if hits.strands[hit] else 0
             begin, end = np.int64(hits.read_starts[hit]), np.int64(hits.read_ends[hit])
-            start, clipped = hits.starts[hit], max(begin, length - end)
+            start, score = hits.starts[hit], np.int64(hits.scores[hit])
             read = on_diagonal(contig_starts, start, first, length, start - begin)
-            if not two_gaps_may_gain(clipped, costs) and not gap_may_gain(
-                blocks, both, read, begin, end, costs
-            ):
+            if not gaps_may_gain(blocks, both, read, begin, end, score, costs):
                 continue
         rows[n] = rows[i]
         n += 1

@@ -4,7 +4,7 @@
     may have gaps      x        x                 listed: a few per hundred
     aligned            0        1        ...      adjacent copies of reads and windows
 
-Few rows have gaps, or may have gaps near an end. Only their alignments are copied to the host, as
+Few rows have gaps, or may have gaps. Only their alignments are copied to the host, as
 short numbers and CIGARs, and are copied back in genome coordinates.
 
 Reads that clip more than necessary are marked: the host searches for a long gap before the clipped
@@ -41,7 +41,6 @@ from bwarp.mapping.final_alignments import (
     is_another_part,
     loses_more_than_a_gap,
     scoring_with_sentinels,
-    two_gaps_may_gain,
     window_of,
 )
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
@@ -63,7 +62,7 @@ from bwarp.reads.base_bits_cuda import base_at, bits_at, shifted_64
 from bwarp.reads.device_reads_cuda import DeviceReads
 
 # --------------------------------------------------------------------------------------------------
-# Check on the GPU whether a gap near an end may improve a stretch of a diagonal.
+# Check on the GPU whether gaps may improve a stretch of a diagonal.
 #
 # The rules are in `bwarp.mapping.final_alignments`. Reads are in blocks of bits, as the genome is.
 
@@ -86,7 +85,8 @@ def count_bits(word):
 
 _jit = partial(cuda.jit, device=True)
 _functions = end_gap_functions(_jit, _jit, bits_at, bits_of_read, shifted_64, turned, count_bits)
-gap_may_gain = _functions.gap_may_gain
+gap_may_gain, two_inside_may_gain = _functions.gap_may_gain, _functions.two_inside_may_gain
+gaps_may_gain = _functions.gaps_may_gain
 
 
 # --------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class DeviceAlignments(NamedTuple):
 
 
 class ListedRows(NamedTuple):
-    """Number of rows before each that have gaps, or may have gaps near an end; and a list of rows
+    """Number of rows before each that have gaps, or may have gaps; and a list of rows
     for which this is unknown, in any order."""
 
     before: uint32[::1]
@@ -284,7 +284,7 @@ def align_hits(
         before = device_array(n + 1, np.uint32)
         listed = ListedRows(before, device_array(n, np.int32), zeros(1, np.int32))
         put_scored(rows, reads, hits, costs, aligned, listed)
-        mark_gaps_near_ends(rows, reads, genome, hits, costs, listed)
+        mark_gaps(rows, reads, genome, hits, costs, listed)
         exclusive_sum(before)
         n_listed = number_at(before, n)
         found, ends_on = NOTHING, np.empty(0, np.int64)
@@ -373,12 +373,12 @@ def put_scored(
 
 
 @kernel(over="rows.hit")
-def mark_gaps_near_ends(
+def mark_gaps(
     rows: ChosenHits, reads: DeviceReads, genome: DeviceGenome, hits: DeviceScoredHits,
     costs: EndCosts, listed: ListedRows,
 ):  # fmt: skip
-    """Mark unsure rows that a gap near an end may improve. One thread per row; some sectors of the
-    read and the genome at each end, and a few integer steps per possible gap."""
+    """Mark unsure rows that gaps may improve. One thread per row; some sectors of the read and the
+    genome at each end and at each mismatch, and a few integer steps per possible gap."""
     contig_starts, scored = genome.contig_starts, hits.scored
     slot = cuda.grid(1)
     if slot >= listed.n_unsure[0]:
@@ -391,13 +391,11 @@ def mark_gaps_near_ends(
         first += reads.n_bases
     start, begin, end = scored[at + START], scored[at + READ_START], scored[at + READ_END]
     contig = contig_at(contig_starts, start)
-    gains = two_gaps_may_gain(max(begin, length - end), costs)
-    if not gains:
-        read_there = OnDiagonal(
-            first, length, start - begin, contig_starts[contig], contig_starts[contig + 1]
-        )
-        gains = gap_may_gain(genome.blocks, reads.blocks, read_there, begin, end, costs)
-    if gains:
+    read_there = OnDiagonal(
+        first, length, start - begin, contig_starts[contig], contig_starts[contig + 1]
+    )
+    score = int64(scored[at + SCORE])
+    if gaps_may_gain(genome.blocks, reads.blocks, read_there, begin, end, score, costs):
         listed.before[row] = uint32(1)
 
 

@@ -1,13 +1,18 @@
-"""Gaps near ends, against trying every gap at every place."""
+"""Gaps near ends, and pairs of gaps inside, against trying every gap at every place."""
 
 import numpy as np
 import pytest
 
 from bwarp.mapping import final_alignments
 from bwarp.mapping.extension_cpu import OnDiagonal, both_strands, extend
-from bwarp.mapping.final_alignments import align_hits, end_costs, gap_may_gain
+from bwarp.mapping.final_alignments import (
+    align_hits,
+    end_costs,
+    gap_may_gain,
+    two_inside_may_gain,
+)
 from bwarp.mapping.parameters import END_TO_END, MappingParameters
-from tests.helpers.oracles.mapping_oracle import candidates_at, flat, genome_with
+from tests.helpers.oracles.mapping_oracle import candidates_at, codes_in, flat, genome_with
 
 #: A base outside the contig.
 NEVER = -(10**6)
@@ -278,3 +283,86 @@ def test_alignments_are_made_only_where_a_gap_may_gain(monkeypatch):
     gapped = np.diff(mapped.cigar_offsets) > 1
     assert gapped.reshape(20, 10)[:, 0].all()
     assert gapped.sum() <= sum(counts) < 24
+
+
+def best_with_two_inside(read, bases, diagonal, begin, end, parameters):
+    """Return the most that an insertion and a deletion of one size gain inside a stretch."""
+    near = np.concatenate([[0], np.cumsum(scores_on(read, bases, diagonal, parameters))])
+    best = NEVER
+    for shift in range(-parameters.largest_gap, parameters.largest_gap + 1):
+        size = abs(shift)
+        if size == 0 or end - begin <= size:
+            continue
+        far = np.concatenate([[0], np.cumsum(scores_on(read, bases, diagonal + shift, parameters))])
+        # The inserted bases follow the part on the other diagonal if that lies ahead.
+        if shift > 0:
+            ends = far[begin : end - size + 1] - near[begin + size : end + 1]
+            begins = far[begin : end - size + 1] - near[begin : end - size + 1]
+        else:
+            ends = far[begin + size : end + 1] - near[begin + size : end + 1]
+            begins = far[begin + size : end + 1] - near[begin : end - size + 1]
+        gain = (ends - np.minimum.accumulate(begins)).max()
+        best = max(best, int(gain) - 2 * (parameters.gap_open + parameters.gap_extend * size))
+    return best
+
+
+def found_inside(genome, read, diagonal, begin, end, parameters):
+    score = int(scores_on(read, codes_in(genome), diagonal, parameters)[begin:end].sum())
+    both = np.concatenate([np.full(7, 1, np.uint8), read, np.full(70, 2, np.uint8)])
+    read_there = OnDiagonal(7, len(read), diagonal, *genome.contig_starts[:2])
+    return two_inside_may_gain(
+        genome.blocks, both, read_there, begin, end, score, end_costs(parameters)
+    )
+
+
+def with_two_gaps(rng, bases, start, length, size, apart):
+    """Return a read with an insertion and a deletion `apart` bases from each other."""
+    at = int(rng.integers(25, length - 25 - apart - size))
+    inserted = rng.integers(0, 4, size).astype(np.uint8)
+    part = bases[start : start + length]
+    if rng.random() < 0.5:
+        return np.concatenate([
+            part[:at], inserted, part[at : at + apart], part[at + apart + size :]
+        ])  # fmt: skip
+    return np.concatenate([
+        part[:at], part[at + size : at + size + apart], inserted, part[at + size + apart :]
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_two_gaps_inside_are_found_only_where_they_gain(name):
+    parameters = PARAMETERS[name]
+    rng = np.random.default_rng(40 + list(PARAMETERS).index(name))
+    bases = random_genome(rng, 1500)
+    genome = genome_with(bases, [0, len(bases)])
+    n_found = n_gains = 0
+    for _ in range(60):
+        start, size, apart = int(rng.integers(200, 1100)), *rng.integers(1, [8, 50])
+        read = with_two_gaps(rng, bases, start, 150, size, apart)
+        flips = rng.random(150) < rng.choice([0, 0.02])
+        read[flips] = rng.integers(0, 5, flips.sum())
+        gain = best_with_two_inside(read, bases, start, 0, 150, parameters)
+        found = found_inside(genome, read, start, 0, 150, parameters)
+        assert gain > 0 or not found
+        n_found += found
+        n_gains += gain > 0
+    assert n_gains > 5
+    # Parts with few mismatches, and long ones, may be missed.
+    assert n_found >= 0.9 * n_gains
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 20])
+def test_two_gaps_inside_are_aligned(size):
+    rng = np.random.default_rng(size)
+    bases = rng.integers(0, 4, 20_000).astype(np.uint8)
+    genome = genome_with(bases, [0, 20_000])
+    starts = np.arange(200, 16_000, 400)
+    reads = [with_two_gaps(rng, bases, start, 150, size, 20 + 2 * size) for start in starts]
+    codes, offsets = flat(reads)
+    both = both_strands(codes, offsets)
+    found = candidates_at(range(len(reads)), [0] * len(reads), starts, len(reads))
+    parameters = MappingParameters()
+    hits = extend(genome, both, offsets, found, parameters)
+    mapped = align_hits(genome, both, offsets, hits, np.arange(len(reads)), parameters)
+    assert (np.diff(mapped.cigar_offsets) == 5).all()
+    assert (mapped.scores == 150 - size - 2 * (6 + size)).mean() > 0.5
