@@ -3,6 +3,7 @@
 
     python benchmarks/calls.py                                    a simulated genome
     python benchmarks/calls.py --reference chr20.fa --mappers 'bwa mem' bwarp
+    python benchmarks/calls.py --structural                       deletions of 200 bases and more
 
 Reads are drawn from a simulated person: two haplotypes with substitutions, insertions and
 deletions, and sequencing errors. Each mapper writes records, samtools sorts them, and bcftools and
@@ -11,12 +12,17 @@ at least 20 and the true variants are normalized and split into alleles by bcfto
 correct if the person has the allele; genotypes are not compared. Repeats of the genome make some
 reads ambiguous, so that no mapper reaches 100 %.
 
+With --structural, one haplotype has deletions, tandem duplications and inversions of 200 to 5,000
+bases, and delly and lumpy call them, where they are on PATH. A call is correct if the person has a
+variant of its kind, with both ends within 50 bases.
+
 One JSON object for each mapper and caller is printed and appended to --output: for SNVs and indels,
-the numbers of true alleles, correct calls and incorrect calls.
+or for each kind of structural variant, the numbers of true ones, correct calls and incorrect calls.
 """
 
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import pysam
 from frame.options import add_folder, add_threads, new_parser, read_options, skip
@@ -25,6 +31,7 @@ from frame.results import Results
 from frame.simulated import make_genome, run_script
 from frame.timing import run_program
 from parts.mappers import commands, make_indexes, mapper_version
+from parts.structural_variants import correct_calls, variants_in, write_haplotype
 
 READ_LENGTH, LEAST_QUALITY = 150, 20
 
@@ -35,23 +42,52 @@ def parse_options():
     parser.add_argument("--bases", type=int, default=5_000_000, help="of the simulated genome")
     parser.add_argument("--depth", type=float, default=30, help="reads per base (default: 30)")
     parser.add_argument("--mappers", nargs="+", help="only these (default: all there are)")
+    parser.add_argument("--structural", action="store_true", help="call structural variants")
     parser.add_argument("--seed", type=int, default=1)
     add_folder(parser)
     add_threads(parser)
     return read_options(parser, "calls.jsonl", bases=100_000, depth=8, mappers=["bwarp"])
 
 
-def callers(fasta: Path, bam: Path) -> dict[str, list[list]]:
-    """Return, for each caller on PATH, its commands, the last of which writes VCF."""
-    piled = bam.with_suffix(".bcf")
-    every = {
-        "bcftools": [
-            ["bcftools", "mpileup", "-Ou", "-o", piled, "-f", fasta, bam],
-            ["bcftools", "call", "-mv", "-Ov", piled],
-        ],
-        "freebayes": [["freebayes", "-f", fasta, bam]],
-    }
-    return {caller: commands for caller, commands in every.items() if found(caller)}
+class Caller(NamedTuple):
+    """Commands that call variants; the last one writes VCF on standard output unless `written`."""
+
+    commands: list[list]
+    written: Path | None = None
+
+
+def callers(fasta: Path, bam: Path, structural: bool) -> dict[str, Caller]:
+    """Return the callers on PATH by name."""
+    called = bam.with_suffix(".called.bcf")
+    if structural:
+        vcf = bam.with_suffix(".lumpy.vcf")
+        every = {
+            "delly": Caller([["delly", "call", "-g", fasta, "-o", called, bam]], called),
+            "lumpyexpress": Caller([["lumpyexpress", "-B", bam, "-o", vcf]], vcf),
+        }
+    else:
+        every = {
+            "bcftools": Caller([
+                ["bcftools", "mpileup", "-Ou", "-o", called, "-f", fasta, bam],
+                ["bcftools", "call", "-mv", "-Ov", called],
+            ]),
+            "freebayes": Caller([["freebayes", "-f", fasta, bam]]),
+        }  # fmt: skip
+    return {name: caller for name, caller in every.items() if found(name)}
+
+
+def called_by(name: str, caller: Caller, bam: Path) -> Path:
+    """Run a caller; return its VCF or BCF file."""
+    *before, last = caller.commands
+    for command in before:
+        run_program(command)
+    if caller.written:
+        run_program(last)
+        return caller.written
+    vcf = bam.with_suffix(f".{name}.vcf")
+    with open(vcf, "wb") as file:
+        run_program(last, stdout=file)
+    return vcf
 
 
 def alleles(fasta: Path, vcf: Path) -> dict[str, set]:
@@ -101,19 +137,39 @@ def sorted_records(command: list, bam: Path) -> None:
     grouped.unlink()
 
 
+def simulate(options, fasta: Path, reads: list[Path], pairs: int):
+    """Write reads of a person; return a function that counts the calls of a file."""
+    ends = ["-1", reads[0], "-2", reads[1], "--read-length", READ_LENGTH]
+    if not options.structural:
+        truth = fasta.with_name("truth.vcf")
+        run_script(
+            "simulate_reads", "--reference", fasta, *ends, "--pairs", pairs, "--vcf", truth,
+            "--seed", options.seed,
+        )  # fmt: skip
+        true = alleles(fasta, truth)
+        return lambda vcf: counted(true, alleles(fasta, vcf))
+    haplotype = fasta.with_name("haplotype.fa")
+    variants = write_haplotype(fasta, haplotype, options.seed)
+    both = [b"", b""]
+    for number, source in enumerate((fasta, haplotype)):
+        run_script(
+            "simulate_reads", "--reference", source, *ends, "--pairs", pairs // 2,
+            "--seed", 2 * options.seed + number,
+        )  # fmt: skip
+        both = [text + read.read_bytes() for text, read in zip(both, reads, strict=True)]
+    for text, read in zip(both, reads, strict=True):
+        read.write_bytes(text)
+    return lambda vcf: correct_calls(variants, variants_in(vcf))
+
+
 def measure(options, folder: Path):
     fasta = folder / "genome.fa"
     given = options.reference or make_genome(folder, options.bases)
     fasta.write_bytes(given.read_bytes())
     pysam.faidx(str(fasta))
-    reads, truth = [folder / "1.fq", folder / "2.fq"], folder / "truth.vcf"
+    reads = [folder / "1.fq", folder / "2.fq"]
     bases = sum(pysam.FastaFile(str(fasta)).lengths)
-    pairs = int(options.depth * bases / (2 * READ_LENGTH))
-    run_script(
-        "simulate_reads", "--reference", fasta, "-1", reads[0], "-2", reads[1], "--pairs", pairs,
-        "--read-length", READ_LENGTH, "--vcf", truth, "--seed", options.seed,
-    )  # fmt: skip
-    true = alleles(fasta, truth)
+    count = simulate(options, fasta, reads, int(options.depth * bases / (2 * READ_LENGTH)))
     mappers = commands(fasta, reads, options.threads, READ_LENGTH)
     if options.mappers:
         mappers = {mapper: mappers[mapper] for mapper in options.mappers}
@@ -121,28 +177,23 @@ def measure(options, folder: Path):
     for mapper, (_, command) in mappers.items():
         bam = folder / f"{mapper.replace(' ', '-')}.bam"
         sorted_records(command, bam)
-        for caller, (*before, last) in callers(fasta, bam).items():
-            vcf = bam.with_suffix(f".{caller}.vcf")
-            for preparing in before:
-                run_program(preparing)
-            with open(vcf, "wb") as file:
-                run_program(last, stdout=file)
+        for name, caller in callers(fasta, bam, options.structural).items():
             yield {
-                "what": "calls",
+                "what": "structural calls" if options.structural else "calls",
                 "reference": given.name,
                 "depth": options.depth,
                 "seed": options.seed,
                 "mapper": mapper,
                 "version": mapper_version(mapper),
-                "caller": caller,
-                "caller_version": version_of(caller),
-                **counted(true, alleles(fasta, vcf)),
+                "caller": name,
+                "caller_version": version_of(name),
+                **count(called_by(name, caller, bam)),
             }
 
 
 def main():
     options = parse_options()
-    if not found("bcftools"):
+    if not options.structural and not found("bcftools"):
         skip("bcftools is not on PATH (apt install bcftools)")
     results = Results(options.output)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:

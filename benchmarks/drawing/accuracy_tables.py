@@ -176,11 +176,23 @@ def breakpoints(lines: Lines) -> Table:
 
 
 def calls(lines: Lines) -> Table:
-    """Draw the correct and incorrect calls of variants, by mapper and caller."""
-    used, rows = lines("calls.jsonl"), []
+    """Draw the correct and incorrect calls of SNVs and indels, by mapper and caller."""
+    kinds = {"SNVs": "SNVs", "indels": "indels"}
+    return _calls([line for line in lines("calls.jsonl") if line["what"] == "calls"], kinds)
+
+
+def structural_calls(lines: Lines) -> Table:
+    """Draw the correct and incorrect calls of structural variants, by mapper and caller."""
+    kinds = {"DEL": "deletions", "DUP": "duplications", "INV": "inversions"}
+    used = [line for line in lines("calls.jsonl") if line["what"] == "structural calls"]
+    return _calls(used, kinds)
+
+
+def _calls(used: list[dict], kinds: dict[str, str]) -> Table:
+    rows = []
     for line in used:
         cells = []
-        for kind in ("SNVs", "indels"):
+        for kind in kinds:
             true, correct, incorrect = (
                 line[kind][part] for part in ("true", "correct", "incorrect")
             )
@@ -188,8 +200,8 @@ def calls(lines: Lines) -> Table:
             cells += [f"{100 * correct / max(1, true):.2f}", f"{incorrect:,}", f"{score:.2f}"]
         rows.append((line["mapper"], line["caller"], *cells))
     heads = ["mapper", "caller"]
-    for kind in ("SNVs", "indels"):
-        heads += [f"{kind} found, %", "incorrect", f"F1 of {kind}"]
+    for name in kinds.values():
+        heads += [f"{name} found, %", "incorrect", f"F1 of {name}"]
     return Table(heads, rows, used, "calls.jsonl")
 
 
@@ -202,4 +214,5 @@ TABLES = {
     "real reads": real,
     "breakpoints": breakpoints,
     "calls of variants": calls,
+    "calls of structural variants": structural_calls,
 }

@@ -33,6 +33,8 @@ PEERS = {
     "samtools": Peer("apt install samtools", ("samtools", "--version")),
     "bcftools": Peer("apt install bcftools", ("bcftools", "--version")),
     "freebayes": Peer("apt install freebayes", ("freebayes", "--version")),
+    "delly": Peer("apt install delly", ("delly", "--version")),
+    "lumpyexpress": Peer("apt install lumpy-sv", ("lumpy",)),
     "yara_mapper": Peer("apt install seqan-apps", ("yara_mapper", "--version")),
     "razers3": Peer("apt install seqan-apps", ("razers3", "--version")),
     "rabema_evaluate": Peer("apt install seqan-apps", ("rabema_evaluate", "--version")),
