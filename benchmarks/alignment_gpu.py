@@ -37,6 +37,7 @@ from bwarp.alignment.pairs import PairBatch, Sequences
 from bwarp.alignment.scoring import FITTING, matrix_scoring, nucleotide_scoring
 from bwarp.database_search.database import Database, sorted_database
 from bwarp.gpu.cuda import cuda
+from bwarp.io.names import Names
 from bwarp.runtime.backend import choose_backend
 from bwarp.runtime.threads import available_threads
 
@@ -254,7 +255,7 @@ def repeated_database(codes, lengths, residues):
     pieces = [np.tile(codes[offsets[i] : offsets[i + 1]], copies) for i in range(lengths.size)]
     all_offsets = np.concatenate([[0], np.cumsum(np.repeat(lengths, copies))])
     count = all_offsets.size - 1
-    return Database(np.concatenate(pieces), all_offsets, np.arange(count), [])
+    return Database(np.concatenate(pieces), all_offsets, np.arange(count), Names.of([""] * count))
 
 
 def main():

@@ -3,18 +3,24 @@
 
     python benchmarks/map_options.py -o benchmarks/results/map_options.jsonl
     python benchmarks/map_options.py --backends cuda --pairs 3000000 --reference genome.fa
+    python benchmarks/map_options.py --options qc,--all,CRAM
 
 The same simulated pairs of 2 x 150 are mapped with and without each option, on the CPUs and on a
-GPU if there is one. All runs of an engine alternate, after one run of each that is not counted;
-seconds are medians of whole programs. The genome is simulated or given; a copy of 2 % of it with
-1 % of differences is added, which --alt names as ALT contig. Comments of the reads are UMIs, the
-unaligned BAM file has two read groups, and with single reads, a tenth of the pairs have no mate.
+GPU if there is one. The run without options alternates with every four options, so that a machine
+that becomes faster or slower favours none. Each job first runs once on few reads, which compiles
+what it calls. Seconds are medians of whole programs. The genome is simulated or given; a copy of
+2 % of it with 1 % of differences is added, which --alt names as ALT contig. Comments of the reads
+are UMIs, the unaligned BAM file has two read groups, and with single reads, a tenth of the pairs
+have no mate.
 
-One JSON object per engine and option is appended to --output: `beside` names the run without it.
+One JSON object per engine and option is printed and appended to --output as soon as it is measured:
+`beside` names the run without it. For sorted BAM, `records` and `records_without` are the numbers
+of records that both write.
 """
 
 import statistics
 import tempfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +35,12 @@ from frame.timing import Used, in_turn, run_program
 
 from bwarp.runtime.backend import gpu_problem
 
+#: Jobs that alternate with the run without options.
+JOBS_A_TURN = 4
+
+#: Pairs for the runs that only compile.
+FEW = 5_000
+
 PLAIN, UNSORTED, SAM, UNALIGNED = "sorted BAM", "BAM", "SAM", "unaligned BAM, one read group"
 
 
@@ -41,6 +53,13 @@ class Job(NamedTuple):
     options: tuple = ()
 
 
+class Run(NamedTuple):
+    """What a run used, and the number of records it wrote, if known."""
+
+    used: Used
+    records: int | None
+
+
 def parse_options():
     parser = new_parser(__doc__)
     parser.add_argument("--reference", type=Path, help="FASTA file, plain (default: simulated)")
@@ -48,6 +67,10 @@ def parse_options():
     parser.add_argument("--pairs", type=int, default=150_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--backends", nargs="+", help="cpu and cuda (default: those there are)")
+    parser.add_argument(
+        "--options", type=lambda text: text.split(","), default=[""],
+        help="words, with commas; only runs whose names contain one of them (default: all)",
+    )  # fmt: skip
     add_threads(parser)
     return read_options(parser, "map_options.jsonl", bases=200_000, pairs=500, repeats=1)
 
@@ -63,6 +86,7 @@ def jobs(folder: Path) -> dict[str, Job]:
             "--mark-duplicates", "--comments", "--barcode-tag", "RX",
         ),
         "`--alt`": ("--alt", "alternate"),
+        "`--qc`": ("--qc", folder / "checks"),
         "`--all`": ("--all",),
         "`--soft-clip`": ("--soft-clip",),
         "`--eqx`": ("--eqx",),
@@ -90,6 +114,18 @@ def jobs(folder: Path) -> dict[str, Job]:
     }
 
 
+def turns(every: dict[str, Job], words: list[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the names of jobs that alternate: those whose names contain one of the words, with the
+    run beside which they are shown."""
+    for beside in dict.fromkeys(job.beside for job in every.values() if job.beside):
+        chosen = [
+            name for name, job in every.items()
+            if job.beside == beside and any(word in name for word in words)
+        ]  # fmt: skip
+        for first in range(0, len(chosen), JOBS_A_TURN):
+            yield beside, *chosen[first : first + JOBS_A_TURN]
+
+
 def add_alternate(genome: Path, folder: Path) -> Path:
     """Copy a genome with a contig that is like the first bases of the first one."""
     text = genome.read_bytes()
@@ -115,6 +151,7 @@ class Reads:
     """The same pairs in several forms, as arguments of bwarp map."""
 
     def __init__(self, folder: Path, genome: Path, pairs: int):
+        folder.mkdir()
         self._folder = folder
         self._ends = [self._with_umis(path) for path in make_reads(folder, genome, pairs)]
         first, second = self._ends
@@ -194,19 +231,27 @@ def main():
     backends = options.backends or (["cpu"] if gpu_problem() else ["cpu", "cuda"])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        every = jobs(folder)
+        names_of_turns = list(turns(every, options.options))
+        if not names_of_turns:
+            raise SystemExit(f"no run's name contains {' or '.join(options.options)}")
         source = options.reference or make_genome(folder, options.bases)
         genome = add_alternate(source, folder)
         write_half(genome)
-        index, reads = make_index(folder, genome), Reads(folder, genome, options.pairs)
-        every = jobs(folder)
+        index = make_index(folder, genome)
+        reads = Reads(folder / "all", genome, options.pairs)
+        few = Reads(folder / "few", genome, min(FEW, options.pairs))
 
-        def run(backend: str, job: Job) -> Used:
-            return run_program(
+        def run(backend: str, reads: Reads, job: Job) -> Run:
+            out = folder / job.output
+            used = run_program(
                 script(
                     "map_reads", "--index", index, *reads.forms[job.reads], *job.options,
-                    "-o", folder / job.output, "--backend", backend, "--threads", options.threads,
+                    "-o", out, "--backend", backend, "--threads", options.threads,
                 )
             )  # fmt: skip
+            is_sorted_bam = out.suffix == ".bam" and "--sort" in job.options
+            return Run(used, n_records(out) if is_sorted_bam else None)
 
         for backend in backends:
             gpu = {"gpu": gpu_name()} if backend == "cuda" else {}
@@ -214,21 +259,40 @@ def main():
                 options.output, **gpu, backend=backend, reference=source.name,
                 reads=2 * options.pairs, threads=options.threads,
             )  # fmt: skip
-            runs = {name: partial(run, backend, job) for name, job in every.items()}
-            in_turn(runs, 1)
-            used = in_turn(runs, options.repeats)
-            seconds = {
-                name: statistics.median(one.wall for one in some) for name, some in used.items()
-            }
-            for name, job in every.items():
-                results.add(
-                    option=name,
-                    beside=job.beside,
-                    seconds=seconds[name],
-                    seconds_without=seconds.get(job.beside),
-                    cpu_seconds=statistics.median(one.processor for one in used[name]),
-                    all_seconds=[one.wall for one in used[name]],
-                )
+            compiled = set()
+            for names in names_of_turns:
+                for name in names:
+                    if name not in compiled:
+                        run(backend, few, every[name])
+                        compiled.add(name)
+                runs = {name: partial(run, backend, reads, every[name]) for name in names}
+                add_lines(results, every, in_turn(runs, options.repeats))
+
+
+def n_records(path: Path) -> int:
+    """Return the number of records of an indexed BAM file."""
+    lines = pysam.idxstats(str(path)).splitlines()
+    return sum(int(count) for line in lines for count in line.split("\t")[2:])
+
+
+def add_lines(results: Results, every: dict[str, Job], measured: dict[str, list[Run]]) -> None:
+    """Add a line per job that was measured in turn."""
+    used = {name: [run.used for run in runs] for name, runs in measured.items()}
+    seconds = {name: statistics.median(one.wall for one in some) for name, some in used.items()}
+    for name, some in used.items():
+        beside = every[name].beside
+        # A run that is itself shown beside another has its line in the turn of that one.
+        if beside is None or beside in used:
+            results.add(
+                option=name,
+                beside=beside,
+                seconds=seconds[name],
+                seconds_without=seconds.get(beside),
+                cpu_seconds=statistics.median(one.processor for one in some),
+                all_seconds=[one.wall for one in some],
+                records=measured[name][0].records,
+                records_without=measured[beside][0].records if beside else None,
+            )
 
 
 if __name__ == "__main__":

@@ -2,12 +2,16 @@
 
     python benchmarks/offtargets.py --check
     python benchmarks/offtargets.py --reference chr20.fa --guides guides.fa --threads 2
+    python benchmarks/offtargets.py --reference chr20.fa --variants 64_000_000
 
 61 guides are taken next to PAMs in the reference (or from --guides). Parts, for several limits:
     search   the search alone, from the packed genome to all sites in memory; in turn with Sassy if
              its module (PyPI sassy-rs) can be imported: it allows as many edits as bwarp allows
              mismatches, with the PAM as part of its pattern
     whole    the program from an index to a table on disk
+    variants with --variants: the program with phased variants simulated on the first bases of the
+             reference, one in 35 bases, of 5,000 haplotypes with frequencies as in a population of
+             constant size: nine in ten substitutions, the others insertions and deletions
     check    with --check: the first 5 Mb by plain dynamic programming at every site
 
 One JSON object per line is appended to --output.
@@ -21,6 +25,7 @@ from pathlib import Path
 
 import numba
 import numpy as np
+import pysam
 from frame.options import add_threads, large_file, new_parser, read_options
 from frame.peers import found
 from frame.results import Results
@@ -44,9 +49,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--checked", type=int, default=5_000_000, help="bases of --check")
+    parser.add_argument("--variants", type=int, default=0, help="bases with variants; 0: no part")
+    parser.add_argument("--samples", type=int, default=2_500, help="samples of the variants")
     add_threads(parser)
     options = read_options(
-        parser, "offtargets.jsonl", rounds=1, reference="random", check=True, checked=40_000
+        parser,
+        "offtargets.jsonl",
+        rounds=1,
+        reference="random",
+        check=True,
+        checked=40_000,
+        variants=50_000,
+        samples=20,
     )
     results = Results(options.output, benchmark="offtargets")
     reference, named = the_reference(options)
@@ -58,6 +72,8 @@ def main():
     for limits in LIMITS:
         search(results, reference, named, guides, pam, SiteOptions(*limits), sassy, options)
     whole(results, options, reference, named, guides)
+    if options.variants:
+        variants(results, options, reference, named, guides)
 
 
 def the_reference(options):
@@ -137,19 +153,26 @@ def add(results, part, seconds, **values):
 # --- The program ---------------------------------------------------------------------------------
 
 
+def write_inputs(folder, reference, guides, n_bases=None):
+    """Write an index of the reference, or of its first bases, and the guides; return both paths."""
+    genome, listed, index = folder / "genome.fa", folder / "guides.fa", folder / "index"
+    codes = codes_of(reference)
+    starts = reference.contig_starts
+    with genome.open("wb") as file:
+        for name, start, stop in zip(reference.names, starts, starts[1:], strict=False):
+            last = stop if n_bases is None else min(stop, n_bases)
+            if start < last:
+                file.write(b">%s\n%s\n" % (name.encode(), decode(codes[start:last])))
+    listed.write_text(
+        "".join(f">{a}\n{b}\n" for a, b in zip(guides.names, guides.sequences, strict=True))
+    )
+    run_program([*script("index_reference"), genome, "-o", index, "--backend", "cpu"])
+    return index, listed
+
+
 def whole(results, options, reference, named, guides):
     with tempfile.TemporaryDirectory() as folder:
-        genome, listed = Path(folder, "genome.fa"), Path(folder, "guides.fa")
-        with genome.open("wb") as file:
-            codes = codes_of(reference)
-            starts = reference.contig_starts
-            for name, start, stop in zip(reference.names, starts, starts[1:], strict=False):
-                file.write(b">%s\n%s\n" % (name.encode(), decode(codes[start:stop])))
-        listed.write_text(
-            "".join(f">{a}\n{b}\n" for a, b in zip(guides.names, guides.sequences, strict=True))
-        )
-        index = Path(folder, "index")
-        run_program([*script("index_reference"), genome, "-o", index, "--backend", "cpu"])
+        index, listed = write_inputs(Path(folder), reference, guides)
         for m, dna, rna in LIMITS:
             command = [
                 *script("find_offtargets"), "--index", index, "--guides", listed,
@@ -163,6 +186,72 @@ def whole(results, options, reference, named, guides):
                 guides=guides.count, mismatches=m, dna_bulge=dna, rna_bulge=rna,
                 threads=options.threads, peak_mb=max(one.peak for one in used) >> 20,
             )  # fmt: skip
+
+
+def variants(results, options, reference, named, guides):
+    """Time the program with simulated variants, and without, on the first bases."""
+    m, dna, rna = LIMITS[-1]
+    with tempfile.TemporaryDirectory() as folder:
+        index, listed = write_inputs(Path(folder), reference, guides, options.variants)
+        path = Path(folder, "variants.vcf.gz")
+        n_variants = write_variants(path, reference, options.variants, options.samples)
+        command = [
+            *script("find_offtargets"), "--index", index, "--guides", listed,
+            "-o", Path(folder, "sites.tsv"), "--mismatches", m, "--dna-bulges", dna,
+            "--rna-bulges", rna, "--threads", options.threads,
+        ]  # fmt: skip
+        jobs = {
+            False: lambda: run_program(command),
+            True: lambda: run_program([*command, "--variants", path]),
+        }
+        for job in jobs.values():
+            job()  # compiles
+        for with_variants, used in in_turn(jobs, options.rounds).items():
+            add(
+                results, "variants", [one.wall for one in used], program="bwarp", reference=named,
+                bases=min(options.variants, reference.n_bases), guides=guides.count, mismatches=m,
+                dna_bulge=dna, rna_bulge=rna, threads=options.threads,
+                variants=n_variants if with_variants else 0, haplotypes=2 * options.samples,
+                peak_mb=max(one.peak for one in used) >> 20,
+            )  # fmt: skip
+
+
+def write_variants(path, reference, n_bases, n_samples):
+    """Write phased variants of the first contig; return their number."""
+    rng = np.random.default_rng(11)
+    n_haplotypes = 2 * n_samples
+    codes = codes_of(reference)[: min(n_bases, int(reference.contig_starts[1]))]
+    letters = np.frombuffer(b"ACGTN", np.uint8)[codes].tobytes().decode()
+    counts = np.arange(1, n_haplotypes)
+    shares = 1 / counts / (1 / counts).sum()
+    starts = np.sort(rng.choice(codes.size - 10, codes.size // 35, replace=False))
+    plain = np.frombuffer(b"0|0\t" * n_samples, np.uint8)
+    n_variants = 0
+    with pysam.BGZFile(str(path), "wb") as file:
+        samples = "\t".join(f"s{i}" for i in range(n_samples))
+        file.write(
+            b"##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\t"
+            + f"{samples}\n".encode()
+        )
+        for start in starts.tolist():
+            kind, size = rng.random(), int(rng.integers(1, 6))
+            ref = letters[start : start + (1 + size if kind > 0.95 else 1)]
+            if "N" in ref:
+                continue
+            alt = ref[0]
+            if 0.9 < kind <= 0.95:
+                alt += "".join(rng.choice(list("ACGT"), size))
+            elif kind <= 0.9:
+                alt = "ACGT"[(int(codes[start]) + int(rng.integers(1, 4))) % 4]
+            count = int(rng.choice(counts, p=shares))
+            carriers = rng.choice(n_haplotypes, count, replace=False, shuffle=False)
+            line = plain.copy()
+            line[carriers // 2 * 4 + carriers % 2 * 2] = ord("1")
+            line[-1] = ord("\n")
+            head = f"{reference.names[0]}\t{start + 1}\t.\t{ref}\t{alt}\t.\tPASS\t."
+            file.write(f"{head}\tGT\t".encode() + line.tobytes())
+            n_variants += 1
+    return n_variants
 
 
 # --- The proof -----------------------------------------------------------------------------------

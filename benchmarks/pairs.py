@@ -3,6 +3,7 @@
     python benchmarks/pairs.py --parts dna edits ren --output benchmarks/results/pairs.jsonl
     python benchmarks/pairs.py --parts check
     python benchmarks/pairs.py --parts dna ren --backend cuda
+    python benchmarks/pairs.py --parts program --backend cuda --threads 16
 
 Parts:
     dna      150 bases against 200, affine gaps: score and CIGAR in every mode, and parasail's
@@ -15,6 +16,9 @@ Parts:
              64 to 576 in batches of 25, 100 and 1000 (Figures 8, 9 and 12), and Table 3: situation
              2, reads of 40 to 120 against haplotypes of 40 to 350 in batches of 25 to 125;
              situation 3, haplotypes of 300 to 520 against references in batches of 1 to 8
+    program  bwarp pairs as a whole, on files of --program-pairs pairs with the sizes of GASAL2's
+             own set: 150 bases against 152 to 277. From two FASTA files to TSV in two modes, from
+             FASTQ and FASTA to SAM, and from a table to TSV; the first round is not counted
     check    parasail's scores for 100,000 pairs in every mode, and an independent translation of
              GATK's aligner for a million pairs
 
@@ -23,13 +27,15 @@ length) per second.
 """
 
 import sys
+import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import numpy as np
-from frame.options import CHECKOUT, new_parser, read_options
+from frame.options import CHECKOUT, add_folder, new_parser, read_options
 from frame.peers import found
 from frame.results import Results
-from frame.timing import median_seconds
+from frame.timing import in_turn, median_seconds, run_program
 
 from bwarp.alignment.gatk_cpu import GATK_PARAMETERS, OVERHANGS
 from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
@@ -236,6 +242,66 @@ def join(batches):
     return PairBatch(*sides)
 
 
+#: The runs of the part program: input, output and mode.
+RUNS = (
+    ("fasta", "tsv", "semiglobal"),
+    ("fasta", "tsv", "local"),
+    ("fastq", "sam", "local"),
+    ("table", "tsv", "semiglobal"),
+)
+
+
+def program(options, results):
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        write_pairs(Path(folder), options.program_pairs)
+        sources = {
+            "fasta": ("--queries", "q.fa", "--references", "r.fa"),
+            "fastq": ("--queries", "q.fq", "--references", "r.fa"),
+            "table": ("--pairs", "pairs.tsv"),
+        }
+
+        def run(source, output, mode):
+            command = [sys.executable, "-m", "bwarp", "pairs", *sources[source], "--mode", mode]
+            command += ["--backend", options.backend, "--threads", options.threads]
+            return run_program([*command, "-o", f"out.{output}"], cwd=folder)
+
+        used = in_turn({one: lambda one=one: run(*one) for one in RUNS}, 1 + options.rounds)
+        for (source, output, mode), (_, *later) in used.items():
+            results.add(
+                part="program", source=source, format=output, mode=mode,
+                pairs=options.program_pairs,
+                seconds=[one.wall for one in later],
+                processor_seconds=round(float(np.median([one.processor for one in later])), 3),
+                memory_mb=max(one.peak for one in later) >> 20,
+            )  # fmt: skip
+
+
+def write_pairs(folder, count):
+    """Write reads of 150 bases, and references of 152 to 277 that contain them with 3 % of errors,
+    as FASTA, FASTQ and a table.
+    """
+    rng = np.random.default_rng(106)
+    with (
+        open(folder / "q.fa", "wb") as fasta,
+        open(folder / "q.fq", "wb") as fastq,
+        open(folder / "r.fa", "wb") as references,
+        open(folder / "pairs.tsv", "wb") as table,
+    ):
+        for first in range(0, count, 10_000):
+            size = min(10_000, count - first)
+            queries, whole = mutated_reads(rng, size, 150, 277, 0.03)
+            lengths = rng.integers(152, 278, size)
+            # Cut around the read, which is in the middle.
+            begins = (277 - lengths) // 2
+            for i, (query, reference) in enumerate(zip(BASES[queries], BASES[whole], strict=True)):
+                number, query = first + i, query.tobytes()
+                reference = reference[begins[i] : begins[i] + lengths[i]].tobytes()
+                fasta.write(b">query_%d\n%s\n" % (number, query))
+                fastq.write(b"@query_%d\n%s\n+\n%s\n" % (number, query, b"I" * 150))
+                references.write(b">target_%d\n%s\n" % (number, reference))
+                table.write(b"query_%d\t%s\ttarget_%d\t%s\n" % (number, query, number, reference))
+
+
 def check(options, results):
     check_parasail(options, results)
     sys.path.insert(0, str(CHECKOUT))
@@ -297,7 +363,7 @@ def check_gatk(job):
     return different
 
 
-PARTS = {"dna": dna, "edits": edits, "ren": ren, "check": check}
+PARTS = {"dna": dna, "edits": edits, "ren": ren, "program": program, "check": check}
 
 
 def main():
@@ -306,11 +372,15 @@ def main():
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=50_000, help="pairs of the part dna")
+    parser.add_argument("--program-pairs", type=int, default=500_000, help="pairs of its files")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of the program that count")
+    add_folder(parser)
     parser.add_argument("--gatk-pairs", type=int, default=1_000_000, help="pairs to check")
     parser.add_argument("--seed", type=int, default=0, help="of the pairs to check")
     options = read_options(
-        parser, "pairs_cpu.jsonl", pairs=200, gatk_pairs=1000, parts=["dna", "edits"]
-    )
+        parser, "pairs_cpu.jsonl", pairs=200, gatk_pairs=1000, program_pairs=500, rounds=1,
+        parts=["dna", "edits", "program"],
+    )  # fmt: skip
     results = Results(
         options.output,
         benchmark="pairs",

@@ -3,12 +3,16 @@
     python benchmarks/search.py --queries queries.fasta --database swissprot.fasta.gz
     python benchmarks/search.py --parts chang
     python benchmarks/search.py --backend cuda --repeat 30 --queries ... --database ...
+    python benchmarks/search.py --parts tiles --query-lengths 144,375,1000 --residues 187.7e6
 
 Parts:
     proteins   each query against the database with BLOSUM62, gaps 10 + n, on one core (or
                --threads, or the GPU), and parasail's fastest striped profile on every --every-th
                sequence in the same run; the scores must be equal. The cost of calling parasail from
                Python is subtracted from its time
+    tiles      on a GPU: queries of --query-lengths against simulated proteins, alone and with
+               another of the same length, by every tile that takes little more work than the best
+               one; the kernels alone, the search of a database on the GPU, and with its copy
     chang      a query of 128 against 100 sequences of 128 to 8192 (Chang & Chen, Table III; linear
                gaps of 4), next to the published times of a Tesla C1060
 
@@ -79,7 +83,7 @@ def repeated(database, times):
     if times == 1:
         return database
     sequences = [database.sequence(i) for i in range(database.count)] * times
-    return sorted_database(sequences, database.names * times)
+    return sorted_database(sequences, database.names.listed(range(database.count)) * times)
 
 
 def proteins(options, results):
@@ -91,7 +95,7 @@ def proteins(options, results):
     sample = np.arange(0, database.count, options.every * options.repeat)
     texts = peer_texts(scoring, database, sample)
     every = [queries.sequence(i) for i in range(queries.count)]
-    for name, query in zip(queries.names, every, strict=True):
+    for name, query in zip(queries.names.listed(range(queries.count)), every, strict=True):
         seconds, (scores,) = timed(
             lambda query=query: list(search_scores([query], database, scoring, options.threads)),
             options.runs,
@@ -115,6 +119,60 @@ def proteins(options, results):
     cells = sum(query.size for query in every) * residues
     results.add(part="proteins", query="all", length=sum(q.size for q in every), residues=residues,
                gcups=round(cells / seconds / 1e9, 2))  # fmt: skip
+
+
+def tiles(options, results):
+    from frame.gpu_timing import KernelClock
+
+    from bwarp.database_search import search_cuda
+
+    scoring = matrix_scoring("BLOSUM62", 11, 1)
+    rng = np.random.default_rng(113)
+    proteins = make_proteins(options.residues, 114)
+    database = sorted_database(proteins, [""] * len(proteins))
+    residues = int(database.offsets[-1])
+    loaded = search_cuda.DatabaseOnGpus(database, options.threads)
+    chosen = search_cuda.TILES
+
+    def report(queries, seconds, **what):
+        cells = sum(query.size for query in queries) * residues
+        results.add(part="tiles", queries=len(queries), length=queries[0].size, residues=residues,
+                    tcups=round(cells / seconds / 1e12, 3), **what)  # fmt: skip
+
+    for length in options.query_lengths:
+        query = rng.integers(0, 20, length).astype(np.uint8)
+        for queries in ([query], [query, query[::-1].copy()]):
+            expected = list(loaded.search_scores(queries, scoring))
+            targets = 2 // len(queries)
+            for tile in worth_timing(search_cuda, length, targets):
+                search_cuda.TILES = chosen | {targets: (tile,)}
+                found = list(loaded.search_scores(queries, scoring))
+                if not np.array_equal(found, expected):
+                    raise SystemExit(f"scores differ with {tile}")
+                seconds = []
+                for _ in range(options.runs):
+                    with KernelClock() as clock:
+                        list(loaded.search_scores(queries, scoring))
+                    seconds.append(clock.total)
+                report(queries, statistics.median(seconds), what="kernels", **tile._asdict())
+            search_cuda.TILES = chosen
+            seconds = median_seconds(
+                lambda queries=queries: list(loaded.search_scores(queries, scoring)), options.runs
+            )
+            report(queries, seconds, what="search")
+            seconds = median_seconds(
+                lambda queries=queries: list(
+                    search_cuda.search_scores(queries, database, scoring, options.threads)
+                ),
+                options.runs,
+            )
+            report(queries, seconds, what="copy and search")
+
+
+def worth_timing(search_cuda, length, targets):
+    """Return the tiles that take up to a third more work than the best."""
+    work = {tile: search_cuda._work(tile, length) for tile in search_cuda.TILES[targets]}
+    return [tile for tile in work if 3 * work[tile] <= 4 * min(work.values())]
 
 
 def peer_texts(scoring, database: Database, sample):
@@ -174,17 +232,24 @@ def chang(options, results):
         )  # fmt: skip
 
 
-PARTS = {"proteins": proteins, "chang": chang}
+PARTS = {"proteins": proteins, "tiles": tiles, "chang": chang}
 
 
 def main():
     parser = new_parser(__doc__)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["proteins", "chang"])
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--queries", help="FASTA")
     parser.add_argument("--database", help="FASTA")
-    parser.add_argument("--residues", type=int, default=8_000_000, help="of the simulated database")
+    parser.add_argument(
+        "--residues", type=lambda text: int(float(text)), default=8_000_000,
+        help="of the simulated database",
+    )  # fmt: skip
+    parser.add_argument(
+        "--query-lengths", type=lambda text: [int(word) for word in text.split(",")],
+        default=[144, 375, 1000], help="of the queries of tiles",
+    )  # fmt: skip
     parser.add_argument("--repeat", type=int, default=1, help="the database so many times over")
     parser.add_argument("--every", type=int, default=20, help="parasail takes every n-th sequence")
     parser.add_argument("--runs", type=int, default=3)

@@ -12,6 +12,9 @@ DATA, USAGE, MEMORY, DISK = 1, 2, 3, 4
 #: Numbers of the system errors of writing that more room would prevent.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+#: What to do if a package cannot be imported; Numba, for example, refuses a NumPy that is too new.
+INSTALL_AGAIN = "install bwarp again with its dependencies; in its checkout, type make doctor"
+
 
 class BwarpError(Exception):
     """A problem that the user can correct; never a bug in bwarp."""

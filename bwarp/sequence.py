@@ -8,10 +8,9 @@ extracts any k-mer as a number whose numerical order is the alphabetical order:
     base     0   |   1   | ... | 31          32   | ...
 """
 
-import numba
 import numpy as np
 
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.threads import for_each_range
 
 AMBIGUOUS = 4
@@ -133,7 +132,7 @@ def _unpack(words, start, codes):
         codes[i] = (words[at >> 5] >> np.uint64(62 - 2 * (at & 31))) & np.uint64(3)
 
 
-@numba.jit
+@inner
 def kmer_at(words, position, k):
     """Return the k-mer (k from 1 to 32) at a position of a packed sequence, as a number.
 
@@ -147,7 +146,7 @@ def kmer_at(words, position, k):
     return bits >> np.uint64(64 - 2 * k)
 
 
-@numba.jit
+@inner
 def reverse_complement_kmer(kmer, k):
     """Return the reverse complement of a k-mer (k from 1 to 32) held as a number.
 

@@ -100,7 +100,7 @@ def scaling(lines: Lines) -> Table:
 
 def options_of_mapping(lines: Lines) -> Table:
     """Draw a row per option of map_options.py: the seconds of each engine, and how many times those
-    of the run without the option they are."""
+    of the run without the option they are; likewise the records, if there are many more."""
     results = "map_options.jsonl"
     # Later lines replace earlier ones.
     latest = {(line["option"], machine_of(line)): line for line in lines(results)}
@@ -111,6 +111,10 @@ def options_of_mapping(lines: Lines) -> Table:
             return ""
         without = line["seconds_without"]
         times = f", {line['seconds'] / without:.2f} x" if without else ""
+        # Older lines do not have them.
+        records, without = line.get("records"), line.get("records_without")
+        if records and without and records > 1.05 * without:
+            times += f" for {records / without:.2f} x the records"
         return f"{line['seconds']:.2f}{times}"
 
     def rows():

@@ -24,12 +24,11 @@ beyond the end of a pair are computed but not used.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.scoring import Scoring
-from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.compiler import overload, types
+from bwarp.runtime import compiler
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     add,
@@ -147,9 +146,8 @@ def substitution(scheme, codes, at, residues, like):
     raise NotImplementedError("substitution runs in compiled code only")
 
 
-@overload(substitution, jit_options={"forceinline": True})
 def _substitution(scheme, codes, at, residues, like):
-    kind = scheme.instance_class if isinstance(scheme, types.BaseNamedTuple) else None
+    kind = scheme.instance_class if isinstance(scheme, compiler.types.BaseNamedTuple) else None
     return _WAYS.get(kind)
 
 
@@ -171,7 +169,7 @@ def _large_matrix(scheme, codes, at, residues, like):
     return extend(_one_of_seven(scheme.large, four, low), like)
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def _one_of_seven(table, piece, low):
     """Return table[128 * piece + low] by looking up `low` in all seven pieces."""
     scores = lookup(table, 0, 128, low)
@@ -251,14 +249,20 @@ def floored(vector, floor):
     raise NotImplementedError("floored runs in compiled code only")
 
 
-@overload(floored, jit_options={"forceinline": True})
 def _floored(vector, floor):
     if vector.element.bitwidth > 16:
         return lambda vector, floor: maximum(vector, floor)
     return lambda vector, floor: vector
 
 
-@numba.njit(forceinline=True)
+@compiler.when_compiling
+def _compile_by_type() -> None:
+    """Choose code by the types of arguments."""
+    for function, choose in ((substitution, _substitution), (floored, _floored)):
+        compiler.overload(function, jit_options={"forceinline": True})(choose)
+
+
+@inner(forceinline=True)
 def next_cell(diagonal, score, deletion, insertion, first, more, floor):
     """Return H of a cell, D of its right neighbour and I of the one below it; all are vectors.
 
@@ -275,7 +279,7 @@ def next_cell(diagonal, score, deletion, insertion, first, more, floor):
     )
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def next_rows(diagonal, scores, h, d, insertion, first, more, floor):
     """Return H and D of ROWS cells of a column, a vector per row, and I of the cell below them."""
     h0, d0, insertion = next_cell(diagonal, scores[0], d[0], insertion, first, more, floor)
@@ -285,7 +289,7 @@ def next_rows(diagonal, scores, h, d, insertion, first, more, floor):
     return (h0, h1, h2, h3), (d0, d1, d2, d3), insertion
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def load_rows(array, at, lanes):
     """Load the vectors of ROWS rows."""
     return (
@@ -294,7 +298,7 @@ def load_rows(array, at, lanes):
     )  # fmt: skip
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def store_rows(array, at, lanes, rows):
     """Store the vectors of ROWS rows."""
     store(array, at, rows[0])
@@ -303,7 +307,7 @@ def store_rows(array, at, lanes, rows):
     store(array, at + 3 * lanes, rows[3])
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def select_rows(mask, rows, others):
     """Apply `select` to the vectors of ROWS rows."""
     return (

@@ -25,6 +25,7 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.memory_pool import cut, device_array, work_space
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 from bwarp.gpu.transfers import to_gpu, to_host
+from bwarp.runtime.timeline import on_timeline
 
 #: Threads per block of every alignment kernel.
 BLOCK = 128
@@ -89,6 +90,7 @@ class DeviceBatch:
         return self.queries.count
 
 
+@on_timeline("copy pairs to the GPU")
 def device_batch(pairs: PairBatch, threads: int = 1) -> DeviceBatch:
     """Copy a batch to the GPU."""
     sides = [in_use(side) for side in (pairs.queries, pairs.references)]

@@ -1,8 +1,8 @@
-"""Choose scores, ends and engine from user options, and read pairs of sequences from files."""
+"""Choose scores, ends and engine from user options."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -12,14 +12,11 @@ from bwarp.alignment.gatk_cpu import (
     GatkAlignments,
     GatkParameters,
 )
-from bwarp.alignment.pairs import Alignments, PairBatch, Sequences, sequences_of
+from bwarp.alignment.pairs import Alignments, PairBatch
 from bwarp.alignment.scoring import MODES, Mode, Scoring, matrix_scoring, nucleotide_scoring
-from bwarp.counted import counted
-from bwarp.errors import InputError, UsageError
-from bwarp.io.compressed_files import read_blocks
-from bwarp.io.fastx import SequenceBatch, read_sequences
-from bwarp.io.names import refuse_nameless
+from bwarp.errors import UsageError
 from bwarp.options.aligning import FREE_ENDS, PAIRS
+from bwarp.runtime.timeline import on_timeline
 
 #: With a GPU, a batch with at most this number of cells is aligned on the CPU if the backend is
 #: auto. A call takes 0.7 to 1 ms on an H100, however few the pairs, and one core takes about 1 ms
@@ -36,22 +33,25 @@ def is_small(pairs: PairBatch) -> bool:
     return max(cells.sum(), _LANES * cells.max(initial=0)) <= FEW_CELLS
 
 
+#: Imports an engine, and returns its function, which aligns a batch.
+Engine = Callable[[], Callable[[PairBatch], Alignments | GatkAlignments]]
+
+
 @dataclass(frozen=True)
 class PairAligner:
     """Functions that align pairs, and how to read their sequences.
 
     Attributes
     ----------
-    engines : dict of str to function of PairBatch
-        By backend, ``"cpu"`` or ``"cuda"``. A function returns `Alignments`, or `GatkAlignments` in
-        GATK mode. If there are two, the CPU aligns small batches.
+    engines : dict of str to Engine
+        By backend, ``"cpu"`` or ``"cuda"``. If there are two, the CPU aligns small batches.
     code_of_byte : ndarray, shape=(256,), dtype=uint8
         The code of each byte of the sequences.
     scoring : Scoring or None
         None in GATK mode.
     """
 
-    engines: dict[str, Callable[[PairBatch], Alignments | GatkAlignments]]
+    engines: dict[str, Engine]
     code_of_byte: np.ndarray
     scoring: Scoring | None
 
@@ -61,9 +61,15 @@ class PairAligner:
             return next(iter(self.engines))
         return "cpu" if is_small(pairs) else "cuda"
 
+    @on_timeline("load the engine")
+    def load(self) -> None:
+        """Import the modules of the engine, which the first batch does otherwise."""
+        next(iter(self.engines.values()))()
+
+    @on_timeline("align pairs")
     def align(self, pairs: PairBatch) -> Alignments | GatkAlignments:
         """Align a batch."""
-        return self.engines[self.backend_for(pairs)](pairs)
+        return self.engines[self.backend_for(pairs)]()(pairs)
 
 
 def pair_aligner(
@@ -130,12 +136,15 @@ def _backends(backend: str, small_on_cpu: bool) -> list[str]:
     return ["cuda", "cpu"] if backend == "cuda" and small_on_cpu else [backend]
 
 
-def _engine(backend: str, threads: int, scoring: Scoring, ends: Mode) -> Callable:
-    if backend == "cuda":
-        from bwarp.alignment.pair_ends_cuda import pair_alignments
-    else:
-        from bwarp.alignment.pair_ends_cpu import pair_alignments
-    return lambda pairs: pair_alignments(pairs, scoring, ends, threads)
+def _engine(backend: str, threads: int, scoring: Scoring, ends: Mode) -> Engine:
+    def engine() -> Callable:
+        if backend == "cuda":
+            from bwarp.alignment.pair_ends_cuda import pair_alignments
+        else:
+            from bwarp.alignment.pair_ends_cpu import pair_alignments
+        return partial(pair_alignments, scoring=scoring, mode=ends, threads=threads)
+
+    return engine
 
 
 def _scoring(matrix, match, mismatch, gap_open, gap_extend) -> Scoring:
@@ -179,226 +188,19 @@ def _gatk_parameters(name, match, mismatch, gap_open, gap_extend) -> GatkParamet
 
 def _gatk_engine(
     backend: str, algorithm: str, threads: int, rules: GatkParameters, overhang: str
-) -> Callable:
-    if algorithm == "run-lengths":
-        if backend == "cpu":
-            raise UsageError(
-                "algorithm run-lengths requires a GPU, but the backend is cpu: use --algorithm band"
-            )
-        from bwarp.alignment.gatk_run_lengths_cuda import gatk_alignments
-    elif backend == "cuda":
-        from bwarp.alignment.gatk_cuda import gatk_alignments
-    else:
-        from bwarp.alignment.gatk_cpu import gatk_alignments
-    return lambda pairs: gatk_alignments(pairs, rules, overhang, threads)
-
-
-# Pairs from files: two FASTA or FASTQ files read in parallel, or a table of sequences.
-#
-# Record i of one file is paired with record i of the other. Nothing is copied: a batch of pairs is
-# a view of the current batches of both readers.
-#
-#     queries      batch 0 ............ | batch 1 ......
-#     references   batch 0 .... | batch 1 ............ |
-#     pairs        ------------ | ----- | ------------ |
-
-
-#: Pairs of a table that are aligned at once.
-_TABLE_PAIRS = 1 << 16
-
-
-_Side = tuple[str | os.PathLike, Iterator[SequenceBatch]]
-
-
-#: The maximum matrix cells of a pair; that many take over an hour on a CPU.
-MOST_CELLS = 10**12
-
-
-@dataclass(frozen=True)
-class NamedPairs:
-    """Consecutive pairs of an input.
-
-    Attributes
-    ----------
-    pairs : PairBatch
-    query_names, reference_names : list of str
-    qualities : list of bytes, or None
-        Qualities of the queries, if these came from FASTQ.
-    first : int
-        The number of the first pair in the input, from 0.
-    """
-
-    pairs: PairBatch
-    query_names: list[str]
-    reference_names: list[str]
-    qualities: list[bytes] | None
-    first: int
-
-
-def read_paired_files(
-    queries: str | os.PathLike, references: str | os.PathLike, code_of_byte: np.ndarray
-) -> Iterator[NamedPairs]:
-    """Read record i of one file with record i of the other."""
-    return side_by_side(
-        (queries, read_sequences(queries, code_of_byte)),
-        (references, read_sequences(references, code_of_byte)),
-    )
-
-
-def side_by_side(queries: _Side, references: _Side) -> Iterator[NamedPairs]:
-    """Do what `read_paired_files` does for sequences already read.
-
-    Parameters
-    ----------
-    queries, references : (path or str, iterator of SequenceBatch)
-        The source of the sequences, for error messages, and the sequences.
-    """
-    (queries, left), (references, right) = queries, references
-    q, r = next(left, None), next(right, None)
-    first = at_q = at_r = 0
-    while q is not None and r is not None:
-        count = min(q.count - at_q, r.count - at_r)
-        _refuse_empty(queries, q, at_q, count)
-        _refuse_empty(references, r, at_r, count)
-        qualities = None
-        if q.qualities is not None:
-            qualities = [
-                q.qualities[q.offsets[i] : q.offsets[i + 1]].tobytes()
-                for i in range(at_q, at_q + count)
-            ]
-        query_names = [q.name(i) for i in range(at_q, at_q + count)]
-        reference_names = [r.name(i) for i in range(at_r, at_r + count)]
-        refuse_nameless(queries, query_names, q.first_record + at_q)
-        refuse_nameless(references, reference_names, r.first_record + at_r)
-        yield _named(
-            queries,
-            PairBatch(_part(q, at_q, count), _part(r, at_r, count)),
-            query_names,
-            reference_names,
-            qualities,
-            first,
-        )
-        first, at_q, at_r = first + count, at_q + count, at_r + count
-        if at_q == q.count:
-            q, at_q = next(left, None), 0
-        if at_r == r.count:
-            r, at_r = next(right, None), 0
-    if q is not None or r is not None:
-        n_queries = first if q is None else _count(q, left)
-        n_references = first if r is None else _count(r, right)
-        raise InputError(
-            f"{queries} has {counted(n_queries, 'record')} but {references} has {n_references:,}: "
-            "query i is aligned to reference i, so their numbers must be equal"
+) -> Engine:
+    if algorithm == "run-lengths" and backend == "cpu":
+        raise UsageError(
+            "algorithm run-lengths requires a GPU, but the backend is cpu: use --algorithm band"
         )
 
+    def engine() -> Callable:
+        if algorithm == "run-lengths":
+            from bwarp.alignment.gatk_run_lengths_cuda import gatk_alignments
+        elif backend == "cuda":
+            from bwarp.alignment.gatk_cuda import gatk_alignments
+        else:
+            from bwarp.alignment.gatk_cpu import gatk_alignments
+        return partial(gatk_alignments, parameters=rules, overhang=overhang, threads=threads)
 
-def _named(
-    where: str | os.PathLike,
-    pairs: PairBatch,
-    query_names: list[str],
-    reference_names: list[str],
-    qualities: list[bytes] | None,
-    first: int,
-) -> NamedPairs:
-    """Make pairs, rejecting any that would take hours to align."""
-    lengths = pairs.queries.lengths.astype(np.int64), pairs.references.lengths.astype(np.int64)
-    for i in np.flatnonzero(lengths[0] * lengths[1] > MOST_CELLS)[:1]:
-        raise InputError(
-            f"{where}, pair {first + i + 1:,} ({query_names[i]}): the product of the lengths "
-            f"{lengths[0][i]:,} and {lengths[1][i]:,} exceeds {MOST_CELLS:,}: use a program for "
-            "long sequences, such as minimap2"
-        )
-    return NamedPairs(pairs, query_names, reference_names, qualities, first)
-
-
-def _part(batch, begin: int, count: int) -> Sequences:
-    offsets = batch.offsets[begin : begin + count + 1]
-    return Sequences(batch.codes, offsets[:-1], np.diff(offsets).astype(np.int32))
-
-
-def _refuse_empty(path, batch, begin: int, count: int) -> None:
-    empty = np.flatnonzero(np.diff(batch.offsets[begin : begin + count + 1]) == 0)
-    if empty.size:
-        record = begin + int(empty[0])
-        raise InputError(
-            f"{path}, record {batch.first_record + record + 1} ({batch.name(record)}) has no "
-            "sequence: remove it and its partner"
-        )
-
-
-def _count(batch, rest) -> int:
-    count = batch.first_record + batch.count
-    for later in rest:
-        count = later.first_record + later.count
-    return count
-
-
-def read_pair_table(path: str | os.PathLike, code_of_byte: np.ndarray) -> Iterator[NamedPairs]:
-    """Read a tab-separated table: query, reference; or name, query, name, reference.
-
-    Without names, both sequences of line i (from 0) are named i. Lines that begin with # are
-    skipped.
-    """
-    rows: list[tuple[str, np.ndarray, str, np.ndarray]] = []
-    first = 0
-    for number, line in _lines(path):
-        fields = line.split(b"\t")
-        if len(fields) == 2:
-            name = str(first + len(rows))
-            fields = [name.encode(), fields[0], name.encode(), fields[1]]
-        if len(fields) != 4:
-            raise InputError(
-                f"{path}, line {number}: found {counted(len(fields), 'column')}: write query and "
-                "reference, or query name, query, reference name and reference, separated by tabs"
-            )
-        rows.append(
-            (
-                fields[0].decode("utf-8", "replace"),
-                _encode(path, number, "query", fields[1], code_of_byte),
-                fields[2].decode("utf-8", "replace"),
-                _encode(path, number, "reference", fields[3], code_of_byte),
-            )
-        )
-        if len(rows) == _TABLE_PAIRS:
-            yield _named_rows(path, rows, first)
-            first += len(rows)
-            rows = []
-    if rows:
-        yield _named_rows(path, rows, first)
-
-
-def _lines(path) -> Iterator[tuple[int, bytes]]:
-    number, carried = 0, b""
-    for block in read_blocks(path):
-        *whole, carried = (carried + block).split(b"\n")
-        for line in whole:
-            number += 1
-            if line.strip() and not line.startswith(b"#"):
-                yield number, line.rstrip(b"\r")
-    if carried.strip() and not carried.startswith(b"#"):
-        yield number + 1, carried.rstrip(b"\r")
-
-
-def _encode(path, number, side, letters, code_of_byte) -> np.ndarray:
-    codes = code_of_byte[np.frombuffer(letters, np.uint8)]
-    if codes.size == 0:
-        raise InputError(f"{path}, line {number}: the {side} is empty: remove the line")
-    if codes.max() == 255:
-        letter = letters[int(np.argmax(codes == 255))]
-        raise InputError(
-            f"{path}, line {number}: {chr(letter)!r} in the {side} is not in the alphabet of the "
-            "scores"
-        )
-    return codes
-
-
-def _named_rows(path, rows, first: int) -> NamedPairs:
-    query_names, queries, reference_names, references = zip(*rows, strict=True)
-    return _named(
-        path,
-        PairBatch(sequences_of(queries), sequences_of(references)),
-        list(query_names),
-        list(reference_names),
-        None,
-        first,
-    )
+    return engine

@@ -31,6 +31,7 @@ from bwarp.gpu.available_memory import affordable
 from bwarp.gpu.cuda import cuda
 from bwarp.gpu.memory_pool import device_array, work_space
 from bwarp.gpu.transfers import to_gpu, to_host
+from bwarp.runtime.timeline import on_timeline
 
 #: (threads, rows) of the tiles of the packed kernel, smallest first, for many pairs.
 MANY_TILES = ((8, 8), (8, 13), (8, 16), (8, 19), (16, 13), (16, 16))
@@ -94,6 +95,7 @@ def _many_alignments(batch, scoring, mode, threads) -> Alignments:
     return trace_alignments(batch, pair_costs(scoring, mode), ends, threads)
 
 
+@on_timeline("find ends on the GPU")
 def find_ends(
     batch: DeviceBatch, scoring: Scoring, mode: Mode, with_ends: bool = True
 ) -> EndArrays:

@@ -15,7 +15,6 @@
 from functools import partial
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.batches_cpu import (
@@ -33,8 +32,8 @@ from bwarp.alignment.batches_cpu import (
 )
 from bwarp.alignment.cells_cpu import NEVER, ROWS, Last, fill_directions, fill_rows
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MISMATCH, Alignments, Ends, PairBatch
-from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.compiler import overload
+from bwarp.runtime import compiler
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import VECTOR_BYTES, stand_alone
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
@@ -42,7 +41,7 @@ from bwarp.runtime.uncounted import uncounted
 # Writing CIGARs: run by run into arrays, finally in the order of the pairs.
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def push(runs, count, run):
     """Append a run, ``length << 4 | operation``, to a CIGAR of `count` runs; return the count."""
     if count > 0 and runs[count - 1] & 15 == run & 15:
@@ -301,10 +300,12 @@ def _no_lane_bits(kind):
     return np.empty(0, _type_of_lane_bits(8 * kind.itemsize))
 
 
-@overload(_no_lane_bits, inline="always")
-def _compiled_no_lane_bits(kind):
-    lane_bits = _type_of_lane_bits(kind.dtype.bitwidth)
-    return lambda kind: np.empty(0, lane_bits)
+@compiler.when_compiling
+def _compile_no_lane_bits() -> None:
+    @compiler.overload(_no_lane_bits, inline="always")
+    def no_lane_bits(kind):
+        lane_bits = _type_of_lane_bits(kind.dtype.bitwidth)
+        return lambda kind: np.empty(0, lane_bits)
 
 
 def _type_of_lane_bits(bits_a_lane: int) -> np.dtype:

@@ -49,6 +49,7 @@ from bwarp.gpu.kernel import kernel
 from bwarp.gpu.memory_pool import cut, device_array, work_space
 from bwarp.gpu.sums_and_sorts import exclusive_sum
 from bwarp.gpu.transfers import to_host
+from bwarp.runtime.timeline import on_timeline
 
 # The directions of the band of each pair on the GPU, preceded by its traceback buffer.
 #
@@ -131,6 +132,7 @@ BAND_THREADS = 4
 MOST_WORDS = 2**32 - 1
 
 
+@on_timeline("find CIGARs on the GPU")
 def trace_alignments(
     batch: DeviceBatch, costs: Costs, ends: EndArrays, threads: int = 1
 ) -> Alignments:

@@ -14,7 +14,6 @@ bases 64 at a time and consults the rows only where a base differs.
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.pair_ends_cpu import pair_alignments
@@ -33,7 +32,7 @@ from bwarp.allmap.options import Extension, FoundLoci, LocusOptions
 from bwarp.allmap.verify_cpu import LEFT, NOWHERE, RIGHT, Compared, agreeing, furthest
 from bwarp.errors import InputError
 from bwarp.reads.base_bits_cpu import copy_bases
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.threads import bounded_ranges
 from bwarp.runtime.uncounted import uncounted
 
@@ -196,13 +195,13 @@ def _align(genome, blocks, reads, gaps, cigar_offsets, cigar):
     return used
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _row_of(edits, most, letters, s):
     """Return the offset of diagonal 0 in the rows with `letters` gap letters and `s` edits."""
     return (letters * (edits + 1) + s) * (2 * most + 3) + most + 1
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def _reach_end(genome, blocks, compared, edits, most, reach):
     """Fill the furthest rows until one covers the whole read and ends at the end of its stretch.
 
@@ -238,7 +237,7 @@ def _reach_end(genome, blocks, compared, edits, most, reach):
     return -1
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def _trace(genome, blocks, compared, all_edits, most, letters, reach, cigar):
     """Trace back from the last base, write the operations in forward order, and return how many."""
     start, size, begin, length = compared

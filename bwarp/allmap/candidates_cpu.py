@@ -6,14 +6,13 @@ each hit. There are two bounds: by 4-mers, here, and by base counts (`histogram_
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.allmap.histogram_cpu import base_sums, count_pieces, least_unmatched
 from bwarp.index.locate_cpu import check_hit
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes
 from bwarp.reference import interval_at
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.uncounted import uncounted
 
@@ -40,7 +39,7 @@ _FIRST_BASES = 0x1111111111111111
 #: The number of hits by which the genome is prefetched ahead.
 AHEAD = 8
 
-_inlined = numba.njit(nogil=True, forceinline=True)
+_inlined = inner(nogil=True, forceinline=True)
 
 
 @_inlined
@@ -102,7 +101,7 @@ class ItemLimits(NamedTuple):
     gaps: int
 
 
-@numba.njit(nogil=True, inline="always")
+@inner(nogil=True, inline="always")
 def bound_exceeded(bounds, genome, diagonal, reads, item, pieces):
     """Return the first bound by which an item has more edits than allowed in every alignment with a
     seed on this diagonal: HISTOGRAM or KMERS; 0 if none.
@@ -197,7 +196,7 @@ def segment_at(segment_text, of_blocks, position):
     return segment
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def list_hits(first_part, last_part, hits, positions, segments, keys):
     """Write the hits of the parts of an item as numbers to `keys`, in their order."""
     _, part_starts, part_ends, row_offsets = hits
@@ -257,7 +256,7 @@ def _bound(genome, reads, items, hits, positions, segments, bounds, by):
             )
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def prefetch_window(genome, bounds, diagonal):
     """Prefetch the part of the genome that is read on a diagonal."""
     block = max(diagonal, 0) >> 6

@@ -29,11 +29,10 @@ In a sum, the four counts carry over into each other. In the difference of two s
 because each count of a window is less than 256.
 """
 
-import numba
 import numpy as np
 
 from bwarp.reads.base_bits_cpu import bits_at
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import population_count
 
 _BASES, _WORDS = 64, 3
@@ -61,7 +60,7 @@ def base_sums(blocks):
     return sums
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _counts(low, high, known):
     """Return the four counts of up to 64 bases as one number; `known` marks those to count."""
     t = population_count(low & high & known)
@@ -76,7 +75,7 @@ def _counts(low, high, known):
     )
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _sum_before(blocks, sums, at):
     """Return the sum before any base, modulo 2**32; higher bits are to be ignored."""
     block = np.uint64(at) >> np.uint64(6)
@@ -86,7 +85,7 @@ def _sum_before(blocks, sums, at):
     return np.uint64(sums[block]) + _counts(blocks[first], blocks[first + np.uint64(1)], known)
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _common(one, other):
     """Return the maximum number of bases that two stretches can share."""
     n = np.int64(0)
@@ -97,7 +96,7 @@ def _common(one, other):
     return n
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def count_pieces(reads, first, length, gaps, pieces):
     """Return the counts of the pieces of a read, in `pieces` (uint64) if it is long enough."""
     n = -(-length // piece_length(gaps))

@@ -16,12 +16,11 @@ edits more than their best loci together.
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.allmap.options import FoundLoci
 from bwarp.allmap.pairs_cpu import MOST_EDITS, LocusPairs
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.uncounted import uncounted
 
 #: The maximum mapping quality, as in bwa mem.
@@ -96,13 +95,13 @@ def _no_pairs() -> tuple[np.ndarray, ...]:
     return integers, integers, np.empty(0, np.float64), integers
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _is_paired(loci, first, last):
     """Return whether the loci of a read are listed pair by pair."""
     return first < last and loci.numbers.size > 0 and loci.numbers[first] > 0
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _edits(loci, locus, is_paired):
     """Return the edits of a locus, or of both loci of its pair."""
     edits = np.int64(loci.distances[locus])
@@ -140,7 +139,7 @@ def _choose(loci, first_read, ranks):
         primary[read] = first + np.int64(_hash(np.uint64(number)) % np.uint64(equal))
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def _by_edits(loci, first, last, n_with, order):
     """Order loci by edits, start and strand; they are ordered by strand and start before."""
     n_with[:] = 0
@@ -162,7 +161,7 @@ def _by_edits(loci, first, last, n_with, order):
         n_with[edits] += 1
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _hash(number):
     """Return a pseudo-random hash of a number (the finalizer of splitmix64)."""
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -200,7 +199,7 @@ def _weigh(loci, weights, ranks):
         qualities[read] = np.uint8(quality)
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _not_searched(loci, weights, ranks, read, is_paired, least):
     """Return the weight of loci beyond the search, and of ends that are not a pair."""
     if not is_paired:

@@ -11,7 +11,6 @@ template without them, by the loci of its ends. Pairs are compared by the total 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.allmap.options import FoundLoci
@@ -22,7 +21,7 @@ from bwarp.mapping.insert_size import (
     mate_lies,
 )
 from bwarp.options.mapping import ALL
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.uncounted import uncounted
 
 #: The maximum edits of both ends together.
@@ -204,7 +203,7 @@ class _Ends(NamedTuple):
     lengths: np.ndarray
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _mates_begin(loci, insert, i, read):
     """Return the first locus of `read` that may be the mate of a locus of end 1, its strand, and
     the minimum and maximum position of its first base; loci are sorted by strand and start.
@@ -227,7 +226,7 @@ def _mates_begin(loci, insert, i, read):
     return first, strand, low, high
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _is_mate(loci, i, j, low, high):
     base = five_prime(loci.strands[j], loci.starts[j], loci.ends[j], 0, 0, 0)
     return low <= base <= high and loci.contigs[i] == loci.contigs[j]

@@ -11,7 +11,6 @@ from functools import partial
 from math import comb
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.allmap.options import LocusOptions, parts_needed
@@ -19,7 +18,7 @@ from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank import block_start, extend_left
 from bwarp.index.store import require_reverse
 from bwarp.options.finding import LONGEST_KMER, MOST_MISMATCHES, SHORTEST_KMER
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.uncounted import uncounted
 from bwarp.seeding.kmers import kmer_words
@@ -207,7 +206,7 @@ def item_parts(n_parts: np.ndarray) -> np.ndarray:
 #: Searches that are interleaved so that their cache misses overlap.
 TOGETHER = 64
 
-_inlined = numba.njit(nogil=True, forceinline=True)
+_inlined = inner(nogil=True, forceinline=True)
 
 
 @_inlined

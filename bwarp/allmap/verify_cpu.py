@@ -23,7 +23,6 @@ part is the first one without edits, each earlier part has at least one.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.allmap.candidates_cpu import (
@@ -40,7 +39,7 @@ from bwarp.allmap.candidates_cpu import (
 )
 from bwarp.allmap.candidates_cpu import mismatches as count_mismatches
 from bwarp.allmap.histogram_cpu import count_pieces
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import leading_zeros, population_count
 from bwarp.runtime.uncounted import uncounted
 
@@ -70,7 +69,7 @@ NOWHERE = -(1 << 30)
 
 
 #: Inlined by LLVM; Numba's inlining takes longer.
-_inlined = numba.njit(nogil=True, forceinline=True)
+_inlined = inner(nogil=True, forceinline=True)
 
 
 class Compared(NamedTuple):
@@ -208,7 +207,7 @@ def distances_with_few_gaps(genome, reads, compared, edits, gaps, reach, distanc
         before, now = now, before
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def room_to_work(gaps):
     """Return the size of `reach` that suffices for every function here."""
     return 2 * (gaps + 1) * (2 * gaps + 3)
@@ -347,7 +346,7 @@ def find_loci(genome, reads, items, hits, positions, segments, bounds, counts):
     return found[:n_found]
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def _keep_hits(genome, reads, limits, bounds, pieces, keys, counts):
     """Move the hits that no bound drops to the front, and return their number.
 
@@ -368,7 +367,7 @@ def _keep_hits(genome, reads, limits, bounds, pieces, keys, counts):
     return n_kept
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def _with_room(rows, count, room):
     """Copy the first rows to an array with room for more; slices take two seconds to compile."""
     more = np.empty((room, rows.shape[1]), rows.dtype)
@@ -378,7 +377,7 @@ def _with_room(rows, count, room):
     return more
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def _put_loci(item, length, gaps, distances, low, high, found, n_found):
     """Write the loci among the stretches that start from `low` to `high`."""
     for row in range(high - low):
@@ -401,7 +400,7 @@ def _value(distance, k):
     return (np.int64(distance) << 16) + (abs(k) << 1) + (1 if k > 0 else 0)
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def _best_end(distances, gaps):
     """Return the length, minus the read's, of the best stretch from a start; gaps + 1 if none."""
     best, best_value = gaps + 1, np.int64(NO_DISTANCE) << 16
@@ -412,7 +411,7 @@ def _best_end(distances, gaps):
     return best
 
 
-@numba.njit(nogil=True)
+@inner(nogil=True)
 def _is_best_start(distances, n_starts, row, k, gaps):
     """Return whether no other start has a better stretch to the end of that k bases longer."""
     value = _value(distances[row, gaps + k], k)

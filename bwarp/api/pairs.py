@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from bwarp.alignment.pair_aligner import pair_aligner, side_by_side
+from bwarp.alignment.pair_aligner import pair_aligner
+from bwarp.alignment.pair_files import Side, named_sequences, side_by_side
 from bwarp.alignment.pair_text import TSV_HEADER, tsv_columns
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.sequences import Sequences, sequence_batches
@@ -80,9 +81,10 @@ def align_pairs(
             **costs,
         ),
     )
-    code_of_byte = aligner.code_of_byte
-    pairs = side_by_side(
-        sequence_batches(queries, "queries", code_of_byte),
-        sequence_batches(references, "references", code_of_byte),
-    )
+
+    def side(given: Sequences, what: str) -> Side:
+        where, batches = sequence_batches(given, what, aligner.code_of_byte)
+        return where, (named_sequences(where, batch) for batch in batches)
+
+    pairs = side_by_side(side(queries, "queries"), side(references, "references"))
     return frame(ALIGNMENTS, (tsv_columns(part, aligner.align(part.pairs)) for part in pairs))

@@ -2,12 +2,13 @@
 
 import os
 
+import numpy as np
 import pandas as pd
 
 from bwarp.alignment.scoring import Scoring
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.sequences import Sequences, is_file, refuse_nothing, sequence_batches
-from bwarp.api.tables import frame, named
+from bwarp.api.tables import frame
 from bwarp.database_search.best_hits import (
     MATRIX,
     end_hits,
@@ -19,10 +20,10 @@ from bwarp.database_search.best_hits import (
 )
 from bwarp.database_search.database import (
     Database,
+    database_of,
     gather_sequences,
     load_database,
     read_database,
-    sorted_database,
 )
 from bwarp.database_search.evalue import karlin_altschul
 from bwarp.database_search.hit_text import COLUMNS, SIGNIFICANCE
@@ -52,7 +53,7 @@ def search(
     ----------
     queries : path, or sequences in memory
     database : path, or sequences in memory
-        A FASTA file, a folder that bwarp search --prepare wrote, or sequences.
+        A FASTA file, a folder that bwarp search-index wrote, or sequences.
     matrix : str, optional
         Substitution matrix.
     match, mismatch : int, optional
@@ -98,8 +99,10 @@ def search(
             )
         parameters = karlin_altschul(matrix or MATRIX, gap_open, gap_extend)
     # Read queries first, so that errors in them are found before a large database is read.
-    names, sequences = gather_sequences(*sequence_batches(queries, "queries", scoring.code_of_byte))
-    targets = _database(database, scoring)
+    batches = sequence_batches(queries, "queries", scoring.code_of_byte, threads=threads)
+    table = gather_sequences(*batches)
+    sequences = table.listed()
+    targets = _database(database, scoring, threads)
 
     def find(engine: str):
         search_scores = scores_function(algorithm, engine)
@@ -109,8 +112,8 @@ def search(
 
     _, (hits, ends) = prepared(backend, find)
     columns = [
-        named(names, hits.queries),
-        named(targets.names, hits.targets),
+        np.array(table.names.listed(hits.queries), object),
+        np.array(targets.names.listed(hits.targets), object),
         *(hits.scores, ends.query_ends, ends.reference_ends),
     ]
     if evalue:
@@ -118,14 +121,13 @@ def search(
     return frame([*COLUMNS, *(SIGNIFICANCE if evalue else ())], [columns])
 
 
-def _database(given: Sequences, scoring: Scoring) -> Database:
+def _database(given: Sequences, scoring: Scoring, threads: int) -> Database:
     if isinstance(given, Database):
         return given
     if is_file(given, "database"):
         if os.path.isdir(given):
-            return load_database(given, scoring.letters)
-        return read_database(given, scoring.code_of_byte)
-    where, batches = sequence_batches(given, "database", scoring.code_of_byte)
-    names, sequences = gather_sequences(where, batches)
-    refuse_nothing(names, "database")
-    return sorted_database(sequences, names)
+            return load_database(given, scoring.letters, threads)
+        return read_database(given, scoring.code_of_byte, threads)
+    table = gather_sequences(*sequence_batches(given, "database", scoring.code_of_byte))
+    refuse_nothing(table.names.bounds, "database")
+    return database_of(table, threads)

@@ -65,6 +65,7 @@ def sequence_batches(
     what: str,
     code_of_byte: np.ndarray = CODE_OF_BYTE,
     chunk_bytes: int = CHUNK_BYTES,
+    threads: int = 1,
 ) -> tuple[str, Iterator[SequenceBatch]]:
     """Return the source of sequences, for error messages, and their batches.
 
@@ -77,9 +78,11 @@ def sequence_batches(
         Code of each byte; 255 for bytes that are not letters.
     chunk_bytes : int
         Bytes of a file per batch.
+    threads : int
+        Threads that parse a file.
     """
     if is_file(given, what):
-        return os.fspath(given), read_sequences(given, code_of_byte, chunk_bytes)
+        return os.fspath(given), read_sequences(given, code_of_byte, chunk_bytes, threads)
     return what, _batches(given_sequences(given, what), code_of_byte)
 
 

@@ -11,16 +11,16 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
 from typing import IO
 
-import numba
 import numpy as np
 from deflate import _deflate, deflate_compress
 from isal import igzip_lib, isal_zlib
 
 from bwarp.errors import InputError
-from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.compiler import intrinsic, ir, types
+from bwarp.runtime.compiled_code import compiled, inner
+from bwarp.runtime.lazy_function import CompilerFunction
 from bwarp.runtime.timeline import on_timeline
 
 #: Bytes that fit into 64 kB even if they cannot be compressed, as in htslib.
@@ -246,30 +246,16 @@ def _addresses(library, *names: str) -> list[int]:
     return [ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in names]
 
 
-def _caller(count: int):
-    """Return a function that calls C code at an address with `count` 64-bit numbers or pointers."""
-    integer = ir.IntType(64)
+def _intrinsics() -> ModuleType:
+    from bwarp.runtime import intrinsics
 
-    def codegen(_context, builder, _signature, arguments):
-        function = ir.FunctionType(integer, [integer] * count).as_pointer()
-        return builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
-
-    return types.int64(*[types.int64] * (count + 1)), codegen
+    return intrinsics
 
 
-@intrinsic
-def _call_3(_context, address, a, b, c):
-    return _caller(3)
-
-
-@intrinsic
-def _call_5(_context, address, a, b, c, d, e):
-    return _caller(5)
-
-
-@intrinsic
-def _call_6(_context, address, a, b, c, d, e, f):
-    return _caller(6)
+#: Calls of C code at an address with 3, 5 or 6 numbers or pointers.
+_call_3 = CompilerFunction(_intrinsics, "call_3")
+_call_5 = CompilerFunction(_intrinsics, "call_5")
+_call_6 = CompilerFunction(_intrinsics, "call_6")
 
 
 @compiled
@@ -298,13 +284,13 @@ def _sums_of_blocks(data, checksum, sums):
         sums[number] = _call_3(np.int64(checksum), np.int64(0), source + first, size)
 
 
-@numba.njit(inline="always")
+@inner(inline="always")
 def is_stored(packed):
     """Return whether a block of `packed` compressed bytes is stored; 0 means that it is too big."""
     return packed == 0 or packed > BLOCK_BYTES
 
 
-@numba.njit(inline="always")
+@inner(inline="always")
 def finish_block(out, begin, packed, data, first, size, checksum):
     """Write head and foot around the `packed` bytes of the block at `begin`; return its end.
 
@@ -328,7 +314,7 @@ def finish_block(out, begin, packed, data, first, size, checksum):
     return at
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def _put(out, at, number, count):
     for byte in range(count):
         out[at + byte] = number >> 8 * byte & 255
@@ -380,7 +366,7 @@ def _inflate_blocks(packed, inflate, checksum, decompressor, out):
     return used == out.size
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def _get(data, at, count):
     number = np.int64(0)
     for byte in range(count):

@@ -18,7 +18,9 @@ import numpy as np
 
 from bwarp.bam.bgzf import BLOCK_BYTES
 from bwarp.bam.compression_engine import ON_HOST, Compression, filled
+from bwarp.bam.fields import SIZE_BYTES
 from bwarp.bam.index import IndexBuilder, RecordLoci, record_loci
+from bwarp.bam.records import get_int32
 from bwarp.checks.checker import Checker
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.threads import for_each_range
@@ -90,7 +92,8 @@ class BlockWriter:
     def write(self, data: np.ndarray, starts: np.ndarray, order: np.ndarray | None = None) -> None:
         """Write the records at `starts` (n + 1) of `data`, in their own order or in `order`.
 
-        The caller must not change the arrays before `finish`.
+        A record may end before the next one starts, because its tag was removed. The caller must
+        not change the arrays before `finish`.
         """
         # Records from samtools are read-only already; our own are not.
         data = read_only(data)
@@ -98,7 +101,7 @@ class BlockWriter:
             order = np.arange(starts.size - 1, dtype=np.uint32)
         bounds = np.zeros(order.size + 1, np.int64)
         for_each_range(
-            lambda first, stop: _list_lengths(starts, order, first, stop, bounds[1:]),
+            lambda first, stop: _list_lengths(data, starts, order, first, stop, bounds[1:]),
             order.size, self._threads, _LEAST,
         )  # fmt: skip
         np.cumsum(bounds, out=bounds)
@@ -217,11 +220,10 @@ class BlockWriter:
 
 
 @compiled
-def _list_lengths(starts, order, first, stop, lengths):
+def _list_lengths(data, starts, order, first, stop, lengths):
     """Write the lengths of some records in order."""
     for row in range(first, stop):
-        record = order[row]
-        lengths[row] = starts[record + 1] - starts[record]
+        lengths[row] = SIZE_BYTES + get_int32(data, starts[order[row]])
 
 
 def _copy(data: np.ndarray, out: np.ndarray) -> None:

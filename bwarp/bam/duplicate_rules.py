@@ -21,7 +21,7 @@ The functions run on both engines: they neither allocate memory nor raise except
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint64
+from numpy import int64, uint64
 
 from bwarp.bam.fields import (
     ARRAY,
@@ -59,7 +59,14 @@ from bwarp.bam.fields import (
     UINT32,
     UNMAPPED,
 )
-from bwarp.bam.records import consumes_reference, get_int16, get_int32
+from bwarp.bam.records import (
+    consumes_reference,
+    get_int16,
+    get_int32,
+    put_int16,
+    put_int32,
+    text_operation,
+)
 from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled
 
@@ -96,6 +103,12 @@ _MOST_READ_GROUPS = (1 << _FIELD_BITS - 1) - 1
 #: The duplicate flag in the higher byte of the flags.
 _DUPLICATE_BIT = DUPLICATE >> 8
 
+#: The tag DT of a library duplicate as in BAM, and the value of an optical duplicate, as Picard has
+#: them. To get tags, all records must end with the former (see `Marks`).
+LIBRARY_TAG = np.frombuffer(b"DTZLB\0", np.uint8)
+_SEQUENCING = int.from_bytes(b"SQ", "little")
+_TAG_BYTES, _VALUE_AT = LIBRARY_TAG.size, 3
+
 
 class Grouping(NamedTuple):
     """How templates are grouped.
@@ -112,10 +125,29 @@ class Grouping(NamedTuple):
         Templates with different values of this tag are not duplicates; 0 for no tag.
     """
 
-    read_groups: uint64[::1]
-    libraries: int64[::1]
+    read_groups: "uint64[::1]"
+    libraries: "int64[::1]"
     unknown_library: int
     barcode_tag: int
+
+
+class Marks(NamedTuple):
+    """Which records get flags and tags.
+
+    Attributes
+    ----------
+    names : ndarray, dtype=uint64
+        Hash table of the names of duplicates (see `bwarp.bam.duplicates.name_table`).
+    optical : ndarray, dtype=uint64
+        The same of optical duplicates only; used for tags.
+    has_tags : int
+        Whether duplicates get the tag DT. All records must end with `LIBRARY_TAG`, which others
+        lose: the room for it remains behind the record, whose size tells where it ends.
+    """
+
+    names: "uint64[::1]"
+    optical: "uint64[::1]"
+    has_tags: int
 
 
 class Template(NamedTuple):
@@ -274,7 +306,7 @@ def _read_tags(data, at, stop, barcode_tag):
 
 
 @compiled
-def _tags_begin(data, start):
+def tags_begin(data, start):
     """Return where the tags of the record at `start` begin; maybe beyond its end if damaged."""
     at = start + SIZE_BYTES
     length = get_int32(data, at + LENGTH_AT)
@@ -321,7 +353,7 @@ def record_name(data, start, grouping):
     read_group = np.uint64(0)
     if grouping.read_groups.size > 1:
         stop = start + SIZE_BYTES + get_int32(data, start)
-        tags = _read_tags(data, _tags_begin(data, start), stop, np.int64(0))
+        tags = _read_tags(data, tags_begin(data, start), stop, np.int64(0))
         read_group = tags.read_group
     return _name_hash(data, start, read_group, grouping)
 
@@ -409,23 +441,16 @@ def _own_end(data, start, contig, position, reverse):
 @compiled
 def _mate_end(data, at, contig, position, reverse):
     """Return the 5' end of the mate, from its CIGAR in the text at `at`, which ends with 0."""
-    length, before, span, after = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    before, span, after = np.int64(0), np.int64(0), np.int64(0)
     while data[at] != 0:
-        letter = np.int64(data[at])
-        if 48 <= letter <= 57:
-            length = 10 * length + letter - 48
-        else:
-            if letter == 77 or letter == 68 or letter == 78 or letter == 61 or letter == 88:
-                # M, D, N, = and X.
-                span += length
-            elif letter == 83 or letter == 72:
-                # S and H.
-                if span == 0:
-                    before += length
-                else:
-                    after += length
-            length = np.int64(0)
-        at += 1
+        length, kind, at = text_operation(data, at)
+        if consumes_reference(kind):
+            span += length
+        elif kind == 4 or kind == 5:
+            if span == 0:
+                before += length
+            else:
+                after += length
     return pack_end(contig, position + span + after - 1 if reverse else position - before, reverse)
 
 
@@ -483,7 +508,7 @@ def read_template(data, start, grouping):
             differs = mate_reverse - reverse
         if differs < 0 or (differs == 0 and flag & FIRST == 0):
             return _without_template(NOTHING, none)
-    tags_at = _tags_begin(data, start)
+    tags_at = tags_begin(data, start)
     tags = _read_tags(data, tags_at, stop, np.int64(grouping.barcode_tag))
     if tags_at > stop or tags.end > stop:
         return _without_template(DAMAGED, none)
@@ -515,7 +540,7 @@ def read_template(data, start, grouping):
 
 
 # --------------------------------------------------------------------------------------------------
-# Flags.
+# Flags and tags.
 
 
 @compiled
@@ -538,12 +563,21 @@ def is_listed(names, name):
 
 
 @compiled
-def flag_duplicate(data, start, grouping, names):
+def mark_record(data, start, grouping, marks):
     """Set the duplicate flag of the record at `start` if it is mapped and its name is in the table
-    `names`; else clear it."""
+    ``marks.names``; else clear it. With tags, call it once only."""
     at = start + SIZE_BYTES + FLAG_AT
     flag = get_int16(data, at)
-    is_duplicate = flag & UNMAPPED == 0 and is_listed(names, record_name(data, start, grouping))
+    is_duplicate, name = False, np.uint64(0)
+    if flag & UNMAPPED == 0:
+        name = record_name(data, start, grouping)
+        is_duplicate = is_listed(marks.names, name)
     # In NumPy's types, so that the byte keeps its type.
     others = np.int64(data[at + 1]) & ~_DUPLICATE_BIT
     data[at + 1] = others | (_DUPLICATE_BIT if is_duplicate else 0)
+    if marks.has_tags:
+        size = get_int32(data, start)
+        if not is_duplicate:
+            put_int32(data, start, size - _TAG_BYTES)
+        elif is_listed(marks.optical, name):
+            put_int16(data, start + SIZE_BYTES + size - _TAG_BYTES + _VALUE_AT, _SEQUENCING)

@@ -1,7 +1,7 @@
 """Finding and flagging duplicate reads: all but the best of templates with the same ends.
 
     records -> templates, one row each -> duplicates -> table of their names
-    records -----------------------------------------------> the same records with flags
+    records -----------------------------------------------> the same records with flags and tags
 
 `bwarp.bam.duplicate_rules` has the rules over single records. Among templates with the same group
 and ends, the one with the highest score is the best. Among equal scores, it is the one with the
@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numba import boolean, uint64
+from numpy import bool_, uint64
 
 from bwarp.bam.duplicate_rules import (
     DAMAGED,
+    LIBRARY_TAG,
     LOCATION_BITS,
     NO_TILE,
     NOT_PRIMARY,
@@ -34,18 +35,22 @@ from bwarp.bam.duplicate_rules import (
     UNMAPPED_READ,
     WITHOUT_MATE,
     Grouping,
-    flag_duplicate,
+    Marks,
     hash_bytes,
     is_listed,
+    mark_record,
     read_template,
     slot_of,
+    tag_end,
+    tags_begin,
 )
-from bwarp.bam.fields import tag
+from bwarp.bam.fields import DT, SIZE_BYTES, tag
 from bwarp.bam.header import BamHeader
-from bwarp.bam.records import Records
+from bwarp.bam.records import Records, get_int16, put_int32
 from bwarp.bam.sort_keys import sorted_order
 from bwarp.bam.templates import Templates, TemplateStore, empty_templates, hash_keys, key_hash
 from bwarp.errors import InputError
+from bwarp.io.names import put_bytes
 from bwarp.options.mapping import DEFAULT_OPTICAL_DISTANCE
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.threads import for_each_range
@@ -141,8 +146,8 @@ class _Singles(NamedTuple):
     Two different ends have the same hash with a probability of 2^-64.
     """
 
-    table: uint64[::1]
-    has_pair: boolean[::1]
+    table: "uint64[::1]"
+    has_pair: "bool_[::1]"
 
 
 def find_duplicates(
@@ -387,6 +392,89 @@ def _is_before(templates, one, other):
 
 
 # --------------------------------------------------------------------------------------------------
+# Room for the tags of duplicates.
+#
+# All records get the tag DT of a library duplicate before they are sorted. When duplicates are
+# marked, it stays, or changes its value, or is removed in place: the record then ends before its
+# room does.
+
+
+def tags_with_room(tags: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return further tags of reads in BAM format with the tag DT, and their new offsets.
+
+    Parameters
+    ----------
+    tags : ndarray, dtype=uint8
+    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    """
+    out = np.empty(tags.size + LIBRARY_TAG.size * (offsets.size - 1), np.uint8)
+    _add_tags(read_only(tags), offsets, out)
+    return out, offsets + LIBRARY_TAG.size * np.arange(offsets.size)
+
+
+@compiled
+def _add_tags(tags, offsets, out):
+    at = np.int64(0)
+    for read in range(offsets.size - 1):
+        at = put_bytes(out, at, tags, offsets[read], offsets[read + 1])
+        at = put_bytes(out, at, LIBRARY_TAG, np.int64(0), np.int64(LIBRARY_TAG.size))
+
+
+def records_with_room(records: Records, with_room: bool, path="") -> Records:
+    """Return records without the tags DT of an earlier run, and with a new one if requested.
+
+    Raises
+    ------
+    InputError
+        If a record is damaged.
+    """
+    data = read_only(records.data)
+    if not with_room and not _has_tags(data, records.starts):
+        return records
+    out = np.empty(data.size + LIBRARY_TAG.size * records.count, np.uint8)
+    starts = np.zeros(records.starts.size, np.int64)
+    if not _copy_records(data, records.starts, with_room, out, starts):
+        raise _damaged(path)
+    return Records(out[: starts[-1]], starts, records.keys)
+
+
+@compiled
+def _has_tags(data, starts):
+    """Return whether a record has the tag DT."""
+    for i in range(starts.size - 1):
+        at, stop = tags_begin(data, starts[i]), starts[i + 1]
+        while at + 3 < stop:
+            if get_int16(data, at) == DT:
+                return True
+            at = tag_end(data, at, stop)
+    return False
+
+
+@compiled
+def _copy_records(data, starts, with_room, out, out_starts):
+    """Copy records for `records_with_room`; return whether they are complete."""
+    at = np.int64(0)
+    for i in range(starts.size - 1):
+        source, stop, begin = tags_begin(data, starts[i]), starts[i + 1], at
+        if source > stop:
+            return False
+        at = put_bytes(out, at, data, starts[i], source)
+        while source + 3 < stop:
+            end = tag_end(data, source, stop)
+            if end > stop:
+                return False
+            if get_int16(data, source) != DT:
+                at = put_bytes(out, at, data, source, end)
+            source = end
+        at = put_bytes(out, at, data, source, stop)
+        if with_room:
+            at = put_bytes(out, at, LIBRARY_TAG, np.int64(0), np.int64(LIBRARY_TAG.size))
+        put_int32(out, begin, at - begin - SIZE_BYTES)
+        out_starts[i + 1] = at
+    return True
+
+
+# --------------------------------------------------------------------------------------------------
 # Duplicates to flags.
 
 
@@ -415,10 +503,10 @@ def _count_listed(names, table):
 
 
 @compiled
-def _flag_records(data, starts, first, stop, grouping, names):
-    data, starts, grouping, names = uncounted((data, starts, grouping, names))
+def _mark_records(data, starts, first, stop, grouping, marks):
+    data, starts, grouping, marks = uncounted((data, starts, grouping, marks))
     for i in range(first, stop):
-        flag_duplicate(data, starts[i], grouping, names)
+        mark_record(data, starts[i], grouping, marks)
 
 
 class DuplicateCounts(NamedTuple):
@@ -452,8 +540,12 @@ class DuplicateCounts(NamedTuple):
         return int(self.duplicate_singles.sum() + 2 * self.duplicate_pairs.sum())
 
 
+def _damaged(path) -> InputError:
+    return InputError(f"{path}: a record is damaged: write the file again")
+
+
 class DuplicateMarker:
-    """Collects the templates of records, finds the duplicates, and flags records.
+    """Collects the templates of records, finds the duplicates, and marks records.
 
     Parameters
     ----------
@@ -468,18 +560,22 @@ class DuplicateMarker:
         Folder for templates that exceed the memory; None keeps all of them in memory.
     sort_bytes : int
         Memory for sorting records; templates may take an eighth of it.
+    with_tags : bool
+        Duplicates get the tag DT. All records must have room for it (see `records_with_room`).
 
     Attributes
     ----------
     grouping : Grouping
-    names : ndarray, dtype=uint64
-        Hash table of the names of duplicates (see `name_table`), after `find`.
+    with_tags : bool
+    marks : Marks
+        Names of the duplicates, after `find`.
     counts : DuplicateCounts
         Counts of all records, after `find`.
     """
 
     grouping: Grouping
-    names: np.ndarray
+    with_tags: bool
+    marks: Marks
     counts: DuplicateCounts
 
     def __init__(
@@ -490,7 +586,9 @@ class DuplicateMarker:
         threads: int,
         folder: Path | None = None,
         sort_bytes: int = 0,
+        with_tags: bool = False,
     ):
+        self.with_tags = with_tags
         self.grouping, self._libraries = grouping_of(header, barcode_tag)
         self._distance = DEFAULT_OPTICAL_DISTANCE if optical_distance is None else optical_distance
         self._others = np.zeros((len(self._libraries), 2), np.int64)
@@ -520,7 +618,7 @@ class DuplicateMarker:
 
         for templates, others, problem in for_each_range(run, records.count, self._threads, _LEAST):
             if problem == DAMAGED:
-                raise InputError(f"{path}: a record is damaged: write the file again")
+                raise _damaged(path)
             if problem == WITHOUT_MATE:
                 raise InputError(
                     f"{path}: a pair has no tags MC and ms: write the file with bwarp map "
@@ -548,12 +646,18 @@ class DuplicateMarker:
         InputError
             If a duplicate has the name of another template, which would be flagged as well.
         """
-        names, counts = [], self._no_counts()
+        names, optical, counts = [], [], self._no_counts()
         for templates, kinds in find_duplicates(self._store, self._distance, self._threads):
             names.append(templates.names[kinds != BEST])
+            if self.with_tags:
+                optical.append(templates.names[kinds == OPTICAL])
             counts += self._count(templates, kinds)
         duplicates = np.concatenate(names)
-        self.names = name_table(duplicates)
+        self.marks = Marks(
+            name_table(duplicates),
+            name_table(np.concatenate([*optical, np.empty(0, np.uint64)])),
+            int(self.with_tags),
+        )
         self.counts = DuplicateCounts(self._libraries, *self._others.T, *counts.T)
         listed = sum(self._listed(templates.names) for templates in self._store.tables())
         self._store.clear()
@@ -566,17 +670,21 @@ class DuplicateMarker:
     def _listed(self, names: np.ndarray) -> int:
         """Return how many of some names are in the table."""
         listed = for_each_range(
-            lambda first, stop: _count_listed(names[first:stop], self.names),
+            lambda first, stop: _count_listed(names[first:stop], self.marks.names),
             names.size, self._threads, _LEAST,
         )  # fmt: skip
         return sum(listed)
 
-    @on_timeline("flag duplicates")
-    def flag(self, records: Records) -> None:
-        """Set or clear the duplicate flag of each record, after `find`."""
+    @on_timeline("mark duplicates")
+    def mark(self, records: Records) -> None:
+        """Set or clear the duplicate flag of each record, after `find`.
+
+        With tags, the sizes of records change, so that they may end before the next one starts;
+        mark each record only once.
+        """
         for_each_range(
-            lambda first, stop: _flag_records(
-                records.data, records.starts, first, stop, self.grouping, self.names
+            lambda first, stop: _mark_records(
+                records.data, records.starts, first, stop, self.grouping, self.marks
             ),
             records.count, self._threads, _LEAST,
         )  # fmt: skip

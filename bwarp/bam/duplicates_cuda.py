@@ -1,6 +1,6 @@
 """Listing templates on the GPU, from which the host finds duplicates (`bwarp.bam.duplicates`).
 
-    GPU     map group 1 | list 1 | map group 2 | list 2 | ... | sort       | flag | compress
+    GPU     map group 1 | list 1 | map group 2 | list 2 | ... | sort       | mark | compress
     host                         | copy 1      | copy 2 | ... | find       |
 
 A thread of the host copies the templates of a group while the next group is mapped, and finds the
@@ -17,6 +17,7 @@ from bwarp.bam.duplicate_rules import (
     SINGLE,
     UNMAPPED_READ,
     Grouping,
+    Marks,
     read_template,
 )
 from bwarp.bam.duplicates import DuplicateMarker
@@ -76,9 +77,11 @@ class DeviceDuplicates:
             self._grouping = own._replace(read_groups=there[0], libraries=there[1])
         return self._grouping
 
-    def names(self):
-        """Return the table of the names of duplicates on the GPU, after they are found."""
-        return with_memory(lambda _: to_gpu([self._marker.names], self._threads)[0])
+    def marks(self) -> Marks:
+        """Return the names of duplicates on the GPU, after they are found."""
+        own = self._marker.marks
+        names, optical = with_memory(lambda _: to_gpu([own.names, own.optical], self._threads))
+        return own._replace(names=names, optical=optical)
 
     @on_timeline("list templates")
     def _list(self, records: DeviceRecords) -> None:

@@ -9,7 +9,7 @@ which take the other third until the run is written.
 
 Merging takes a window of each stream, and emits records up to the last key known in all of them.
 
-To mark duplicates, templates are listed before a run is written, and records are flagged when all
+To mark duplicates, templates are listed before a run is written, and records are marked when all
 templates are known: in memory, or when runs are merged.
 """
 
@@ -248,7 +248,7 @@ class RecordSorter:
         if self._duplicates is not None:
             self._duplicates.add(records)
             self._duplicates.find()
-            self._duplicates.flag(records)
+            self._duplicates.mark(records)
         self._write_to(writer, records)
 
     def _stored(self) -> Records:
@@ -310,7 +310,7 @@ def merge_runs(
     most_bytes : int
         Memory for the input buffers.
     duplicates : DuplicateMarker, optional
-        Has the templates of all runs; the records are flagged.
+        Has the templates of all runs; the records are marked.
     """
     if duplicates is not None:
         duplicates.find()
@@ -326,5 +326,5 @@ def merge_runs(
     ]
     for records, order in read_ahead(merged(runs, threads)):
         if duplicates is not None:
-            duplicates.flag(records)
+            duplicates.mark(records)
         writer.write(records.data, records.starts, order)

@@ -27,6 +27,8 @@ RG, SA, NH, HI = tag("RG"), tag("SA"), tag("NH"), tag("HI")
 XS, XA, PA, X0, X1 = tag("XS"), tag("XA"), tag("pa"), tag("X0"), tag("X1")
 # A tag of samtools: the mate's sum of qualities.
 MS = tag("ms")
+# A tag of Picard: the kind of a duplicate.
+DT = tag("DT")
 # Tags of minimap2 in PAF: ambiguous bases, the type of the alignment, its divergence, its CIGAR.
 NN, TP, DE, CG = tag("nn"), tag("tp"), tag("de"), tag("cg")
 # Tags of bwarp allmap: edits of the locus, maximum edits of the search, whether there are more loci

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.bam.duplicate_rules import Grouping, flag_duplicate
+from bwarp.bam.fields import SIZE_BYTES
 from bwarp.bam.index import read_locus
-from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32, uint64
+from bwarp.bam.records import get_int32
+from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.sums_and_sorts import exclusive_sum
@@ -54,14 +55,20 @@ class SortedRecords:
     Parameters
     ----------
     data, words : device arrays, dtype=uint8 and uint32
-        Concatenated records: the same memory as bytes and as words.
+        Concatenated records: the same memory as bytes and as words. A record may end before the
+        next one starts.
     starts : device array, shape=(>= count + 1,), dtype=int64
         Start of each record, and the end of the last.
     order : device array, shape=(>= count,), dtype=uint32
         Numbers of the records in sorted order.
-    count, n_bytes : int
+    count : int
     make_array : function of a size and a type, optional
         Allocates the device arrays, 24 bytes per record.
+
+    Attributes
+    ----------
+    n_bytes : int
+        Total size of the records.
     """
 
     def __init__(
@@ -71,26 +78,16 @@ class SortedRecords:
         starts,
         order,
         count: int,
-        n_bytes: int,
         make_array: Callable | None = None,
     ):
         make_array = make_array or cuda.device_array
         self._data, self._words = data, words
-        self.count, self.n_bytes = count, n_bytes
+        self.count = count
         self._sources = make_array(count + 1, np.int64)
-        # Sums modulo 2^32, and the number of overflows before each.
-        low = make_array(count + 1, np.uint32)
-        arrange[launch(count + 1)](order, starts, count, self._sources, low)
-        exclusive_sum(low)
-        high = make_array(count + 1, np.uint32)
-        count_overflows[launch(count + 1)](low, high)
-        exclusive_sum(high)
-        self._bounds = make_array(count + 1, np.int64)
-        join_sums[launch(count + 1)](low, high, self._bounds)
-
-    def flag_duplicates(self, grouping: Grouping, names) -> None:
-        """Set or clear the duplicate flags by a table of names (see `bwarp.bam.duplicates`)."""
-        flag_records[launch(self.count)](self._data, self._sources, self.count, grouping, names)
+        lengths = make_array(count + 1, np.uint32)
+        arrange[launch(count + 1)](data, order, starts, count, self._sources, lengths)
+        self._bounds = bounds_of(lengths, make_array)
+        self.n_bytes = int(self._bounds[count:].copy_to_host()[0])
 
     def rows_of_windows(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Split the stream into windows of `step` bytes. Return the first row that begins in each
@@ -127,17 +124,32 @@ class SortedRecords:
             find_loci[blocks, threads, stream](self._data, self._sources, *rows, *loci)
 
 
+def bounds_of(lengths, make_array: Callable):
+    """Return the sums of the lengths before each row, int64; they replace the lengths (uint32), the
+    last of which is 0."""
+    # Sums modulo 2^32, and the number of overflows before each.
+    low, n = lengths, lengths.size
+    exclusive_sum(low)
+    high = make_array(n, np.uint32)
+    count_overflows[launch(n)](low, high)
+    exclusive_sum(high)
+    bounds = make_array(n, np.int64)
+    join_sums[launch(n)](low, high, bounds)
+    return bounds
+
+
 @kernel
 def arrange(
-    order: uint32[::1], starts: int64[::1], count: int, sources: int64[::1], lengths: uint32[::1]
-):
+    data: uint8[::1], order: uint32[::1], starts: int64[::1], count: int, sources: int64[::1],
+    lengths: uint32[::1],
+):  # fmt: skip
     """Find the sources and lengths of the records in order. One thread per record, and one for the
-    final end."""
+    final end. It reads the size of its record."""
     row = int64(cuda.grid(1))
     if row < count:
         record = int64(order[row])
         sources[row] = starts[record]
-        lengths[row] = starts[record + 1] - starts[record]
+        lengths[row] = SIZE_BYTES + get_int32(data, starts[record])
     elif row == count:
         sources[row] = starts[count]
         lengths[row] = 0
@@ -226,17 +238,6 @@ def copy_records(stream: SortedStream, part: StreamPart, out: uint8[::1], out_wo
             if first_word <= stop_word and i < end_out:
                 out[i] = words[(i + shift) >> 2] >> uint32(8 * ((i + shift) & 3)) & 255
         row += WARP
-
-
-@kernel
-def flag_records(
-    data: uint8[::1], sources: int64[::1], count: int, grouping: Grouping, names: uint64[::1]
-):
-    """Set or clear the duplicate flag of each record. One thread per record; it reads flags and
-    name, and the tags if there are several read groups, and looks up the name's hash."""
-    i = int64(cuda.grid(1))
-    if i < count:
-        flag_duplicate(data, sources[i], grouping, names)
 
 
 @kernel

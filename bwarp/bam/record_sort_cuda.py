@@ -5,7 +5,7 @@
     of others                 '-> runs on disk ---------------------'  merged by the host
 
 The file is the same as that of `bwarp.bam.external_sort`, which also merges the runs on disk. To
-mark duplicates, the templates of each group are listed when it arrives, and records are flagged in
+mark duplicates, the templates of each group are listed when it arrives, and records are marked in
 the store after sorting, or when runs are merged.
 
 The store is a single allocation; all arrays for sorting the records are cut out of it:
@@ -26,6 +26,7 @@ import numpy as np
 
 from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.compression_engine import ON_HOST, Compression
+from bwarp.bam.duplicate_rules import Grouping, Marks, mark_record
 from bwarp.bam.duplicates import DuplicateMarker
 from bwarp.bam.duplicates_cuda import DeviceDuplicates
 from bwarp.bam.external_sort import merge_runs, run_file
@@ -40,7 +41,7 @@ from bwarp.bam.sorted_blocks_cuda import (
     write_sorted,
 )
 from bwarp.gpu.available_memory import attempt
-from bwarp.gpu.cuda import cuda, driver, int64, uint32, uint64
+from bwarp.gpu.cuda import cuda, driver, int64, uint8, uint32, uint64
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import launch
 from bwarp.gpu.memory_pool import ALIGNMENT, cut, room_for
@@ -175,18 +176,18 @@ class DeviceRecordSorter:
             self._write_to(writer)
 
     def _write_to(self, writer: BlockWriter, found: Future | None = None) -> None:
-        """Write the store and empty it; if duplicates are found in the meantime, flag them."""
-        records = None
-        if self._store is not None and self._store.count:
-            records = self._store.in_order(max(1, self._last_key.bit_length()))
+        """Write the store and empty it; if duplicates are found in the meantime, mark them."""
+        store = self._store if self._store is not None and self._store.count else None
+        if store is not None:
+            store.sort(max(1, self._last_key.bit_length()))
         if found is not None:
             with span("wait for duplicates"):
                 found.result()
-        if records is not None:
+        if store is not None:
             if found is not None:
-                records.flag_duplicates(self._templates.grouping, self._templates.names())
-            write_sorted(records, writer, self._threads, self._most_blocks)
-            self._store.empty()
+                store.mark_duplicates(self._templates.grouping, self._templates.marks())
+            write_sorted(store.in_order(), writer, self._threads, self._most_blocks)
+            store.empty()
 
 
 class _Store:
@@ -205,6 +206,7 @@ class _Store:
         self._words = cut(self._data, 0, self.size // 4, np.uint32)
         self._table = cut(self._data, 0, self.size // 8, np.uint64)
         self.count = self._used = 0
+        self._order: tuple | None = None
 
     def has_room(self, count: int, n_bytes: int) -> bool:
         """Return whether more records fit, including the memory to sort them all."""
@@ -223,15 +225,24 @@ class _Store:
         self.count += records.count
 
     @on_timeline("sort records")
-    def in_order(self, key_bits: int) -> SortedRecords:
+    def sort(self, key_bits: int) -> None:
         """Sort all records by keys of `key_bits` bits; append nothing more before `empty`."""
-        # In sequence: the second step overwrites the input of the first.
-        starts, order, end = with_memory(lambda _: self._sorted(key_bits))
-        common = self._data, self._words, starts, order, self.count, self._used
+        self._order = with_memory(lambda _: self._sorted(key_bits))
+
+    def mark_duplicates(self, grouping: Grouping, marks: Marks) -> None:
+        """Set or clear the duplicate flag of each record, after `sort`, and set its tag."""
+        starts, _, _ = self._order
+        mark_records[launch(self.count)](self._data, starts, self.count, grouping, marks)
+
+    def in_order(self) -> SortedRecords:
+        """Return the records in order, after `sort`; this overwrites its input."""
+        starts, order, end = self._order
+        common = self._data, self._words, starts, order, self.count
         return with_memory(lambda _: SortedRecords(*common, _Arrays(self._data, end).make))
 
     def empty(self) -> None:
         self.count = self._used = 0
+        self._order = None
 
     def _sorted(self, key_bits: int) -> tuple:
         """Return the starts of the records, their sorted order, and the end of both in memory."""
@@ -278,6 +289,18 @@ def append_records(
         row = table.size - 2 * (first + i + 1)
         table[row] = min(group_keys[i], uint64(last_key))
         table[row + 1] = uint64(offset + int64(group_starts[i]))
+
+
+@kernel
+def mark_records(
+    data: uint8[::1], starts: int64[::1], count: int, grouping: Grouping, marks: Marks
+):
+    """Set or clear the duplicate flag of each record, and set its tag. One thread per record; it
+    reads flags and name, and the tags if there are several read groups, and looks up the name's
+    hash."""
+    i = int64(cuda.grid(1))
+    if i < count:
+        mark_record(data, starts[i], grouping, marks)
 
 
 @kernel

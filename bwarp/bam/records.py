@@ -11,6 +11,12 @@ import numpy as np
 from bwarp.bam.fields import FIXED_BYTES, SIZE_BYTES
 from bwarp.runtime.compiled_code import compiled
 
+#: Letters of the operations of a CIGAR, in the order of their numbers in BAM.
+_OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
+
+#: What stands for the number of an operation where there is none.
+OTHER_LETTER, END_OF_CIGAR = 10, 11
+
 
 @dataclass(frozen=True)
 class Records:
@@ -89,6 +95,27 @@ def get_int32(data, at):
 def consumes_reference(kind):
     """Return whether an operation of a CIGAR, its number in MIDNSHP=X, consumes reference bases."""
     return kind == 0 or kind == 2 or kind == 3 or kind == 7 or kind == 8
+
+
+@compiled
+def text_operation(data, at):
+    """Return an operation of a CIGAR as text, which ends with 0: its length, its kind (see
+    `consumes_reference`; `OTHER_LETTER`, or `END_OF_CIGAR` at the end), and the offset after it.
+
+    Lengths have 32 bits.
+    """
+    length = np.int64(0)
+    while 48 <= data[at] <= 57:
+        length = (10 * length + np.int64(data[at]) - 48) & 0xFFFFFFFF
+        at += 1
+    letter = data[at]
+    if letter == 0:
+        return np.int64(0), np.int64(END_OF_CIGAR), at
+    kind = np.int64(OTHER_LETTER)
+    for i in range(_OPERATIONS.size):
+        if _OPERATIONS[i] == letter:
+            kind = np.int64(i)
+    return length, kind, at + 1
 
 
 @compiled

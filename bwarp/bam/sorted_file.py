@@ -7,6 +7,7 @@ sorted records -+-> our BAM
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -14,7 +15,7 @@ from bwarp.bam.bgzf import END_OF_FILE, read_bgzf
 from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.compression_engine import ON_HOST, STORED, STORED_BLOCKS, Compression
 from bwarp.bam.cram import CramWriter, cram_file
-from bwarp.bam.duplicates import DuplicateMarker
+from bwarp.bam.duplicates import DuplicateMarker, records_with_room
 from bwarp.bam.external_sort import merged, whole_records
 from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
 from bwarp.bam.index import IndexBuilder, index_ending
@@ -150,7 +151,7 @@ def merge_files(
     change_header : function
         Maps the merged header to the header that is written.
     duplicates : DuplicateMarker, optional
-        Has found the duplicates of all files (see `templates_of_files`); records are flagged.
+        Has found the duplicates of all files (see `templates_of_files`); records are marked.
     """
     with ExitStack() as files:
         headers, runs = [], []
@@ -158,12 +159,19 @@ def merge_files(
             file = files.enter_context(open(path, "rb"))
             header, blocks = split_header(path, read_bgzf(file, path, 1 + threads // len(paths)))
             headers.append(header)
-            runs.append(read_ahead(whole_records(path, blocks, header.contig_starts)))
+            run = whole_records(path, blocks, header.contig_starts)
+            if duplicates is not None:
+                # Without the tags of duplicates within a file.
+                with_room = partial(
+                    records_with_room, with_room=duplicates.with_tags, path=os.fspath(path)
+                )
+                run = map(with_room, run)
+            runs.append(read_ahead(run))
         header = change_header(merged_header(list(paths), headers))
         with open_file(made, header, threads, output) as writer:
             for records, order in read_ahead(merged(runs, threads)):
                 if duplicates is not None:
-                    duplicates.flag(records)
+                    duplicates.mark(records)
                 writer.write(records.data, records.starts, order)
 
 
@@ -174,6 +182,7 @@ def templates_of_files(
     threads: int,
     folder: Path,
     sort_bytes: int,
+    with_tags: bool = False,
 ) -> DuplicateMarker:
     """Return a marker with the templates of sorted BAM files, which have the numbers 0, 1, ...
 
@@ -184,7 +193,9 @@ def templates_of_files(
         with open(path, "rb") as file:
             headers.append(split_header(path, read_bgzf(file, path))[0])
     header = merged_header(list(paths), headers)
-    marker = DuplicateMarker(header, barcode_tag, optical_distance, threads, folder, sort_bytes)
+    marker = DuplicateMarker(
+        header, barcode_tag, optical_distance, threads, folder, sort_bytes, with_tags
+    )
     for number, path in enumerate(paths):
         with open(path, "rb") as file:
             header, blocks = split_header(path, read_bgzf(file, path, threads))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
-from numba import int32, uint64
+from numpy import int32, uint64
 
 from bwarp.bam.duplicate_rules import mixed
 from bwarp.bam.sort_keys import sorted_order
@@ -34,13 +34,13 @@ class Templates(NamedTuple):
     positions, locations : ndarray, shape=(n,), dtype=uint64
     """
 
-    names: uint64[::1]
-    groups: uint64[::1]
-    first: uint64[::1]
-    second: uint64[::1]
-    scores: int32[::1]
-    positions: uint64[::1]
-    locations: uint64[::1]
+    names: "uint64[::1]"
+    groups: "uint64[::1]"
+    first: "uint64[::1]"
+    second: "uint64[::1]"
+    scores: "int32[::1]"
+    positions: "uint64[::1]"
+    locations: "uint64[::1]"
 
 
 _TYPES = (*[np.uint64] * 4, np.int32, *[np.uint64] * 2)

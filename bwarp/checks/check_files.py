@@ -19,7 +19,7 @@ from pathlib import Path
 from bwarp.bam.header import BamHeader, contig_name
 from bwarp.checks import mosdepth_texts, samtools_texts
 from bwarp.checks.checker import Checker
-from bwarp.io.atomic_output import atomic_files
+from bwarp.io.atomic_output import atomic_files, make_folder
 from bwarp.io.bed_regions import Region, read_named_regions
 
 _ENDINGS = (
@@ -86,7 +86,7 @@ class CheckFiles:
                 mosdepth_texts.distribution(header, checked, of_regions=True),
                 mosdepth_texts.region_means(header, regions, checked.region_sums),
             ]
-        Path(self.folder).mkdir(exist_ok=True)
+        make_folder(self.folder)
         with atomic_files(self.paths) as files:
             for file, text in zip(files, texts, strict=True):
                 file.write(text.encode(errors="surrogateescape"))

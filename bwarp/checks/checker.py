@@ -8,6 +8,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +28,10 @@ from bwarp.checks.record_counts import (
 )
 from bwarp.errors import InputError
 from bwarp.runtime.compiled_code import read_only
-from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 
-#: Records that `add` counts at a time, and the minimum number per thread.
-_RECORDS_A_STEP, _LEAST = 1 << 18, 1 << 12
+#: Records of a group of `add`.
+_RECORDS_A_GROUP = 1 << 13
 
 #: Tables have room for a multiple of this many bases per read: 7 kB of memory per base and thread.
 _CYCLES = 256
@@ -159,12 +160,12 @@ class Checker:
     def add(self, data: np.ndarray, starts: np.ndarray, order: np.ndarray | None = None) -> None:
         """Count the records at `starts` (n + 1) of `data`, in their own order or in `order`."""
         starts = starts[:-1] if order is None else starts[order]
-        for at in range(0, starts.size, _RECORDS_A_STEP):
-            step = starts[at : at + _RECORDS_A_STEP]
-            for group in for_each_range(
-                lambda first, stop, step=step: self.count(data, step[first:stop]),
-                step.size, self._threads, _LEAST,
-            ):  # fmt: skip
+        groups = [
+            starts[at : at + _RECORDS_A_GROUP] for at in range(0, starts.size, _RECORDS_A_GROUP)
+        ]
+        with ThreadPoolExecutor(self._threads) as pool:
+            # Groups are taken while the threads count others.
+            for group in pool.map(partial(self.count, data), groups):
                 self.take(group)
 
     def finish(self) -> CheckedRecords:

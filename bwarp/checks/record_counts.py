@@ -51,7 +51,13 @@ from bwarp.bam.fields import (
     TEXT,
     UNMAPPED,
 )
-from bwarp.bam.records import consumes_reference, get_int16, get_int32
+from bwarp.bam.records import (
+    END_OF_CIGAR,
+    consumes_reference,
+    get_int16,
+    get_int32,
+    text_operation,
+)
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.uncounted import uncounted
 
@@ -102,8 +108,9 @@ class Counts(NamedTuple):
     bases : ndarray, shape=(6, cycles, 16)
         Bases by their code in BAM, per cycle; forward records of the first reads, reverse ones of
         the first reads, then those of the last and of other reads.
-    qualities : ndarray, shape=(3, cycles, 256)
-        Qualities per cycle of first, last and other reads.
+    qualities : ndarray, shape=(3, 256, cycles)
+        Qualities per cycle of first, last and other reads. The cycles of a quality are next to each
+        other, because rows of 2,048 bytes per cycle would compete for few lines of the cache.
     gc : ndarray, shape=(3, GC_BINS)
         Reads by their share of G and C.
     insert_sizes : ndarray, shape=(3, MOST_INSERT_SIZE + 1)
@@ -130,7 +137,7 @@ class Counts(NamedTuple):
 def empty_counts(n_contigs: int, cycles: int) -> Counts:
     """Return tables of zeros for reads of up to `cycles` bases."""
     shapes = (
-        (2, 16), (n_contigs + 1, 2), (21,), (6, cycles, 16), (3, cycles, 256), (3, GC_BINS),
+        (2, 16), (n_contigs + 1, 2), (21,), (6, cycles, 16), (3, 256, cycles), (3, GC_BINS),
         (3, MOST_INSERT_SIZE + 1), (256,), (2, MOST_INDEL + 1), (2, 3, cycles + 1),
     )  # fmt: skip
     return Counts(*(np.zeros(shape, np.int64) for shape in shapes))
@@ -243,25 +250,17 @@ def _next_text_stretch(data, at, position):
     """Return the same for a CIGAR as text, which ends with 0."""
     begin = end = position
     while data[at] != 0:
-        length, of_operation = np.int64(0), at
-        while 48 <= data[of_operation] <= 57:
-            length = (10 * length + np.int64(data[of_operation]) - 48) & 0xFFFFFFFF
-            of_operation += 1
-        letter = data[of_operation]
-        if letter == 0:
-            return begin, end, of_operation, position
-        if letter == 77 or letter == 61 or letter == 88:
-            # M, = and X.
+        length, kind, after = text_operation(data, at)
+        if kind == 0 or kind == 7 or kind == 8:
             if begin == end:
                 begin = position
             position += length
             end = position
-        elif letter == 68 or letter == 78:
-            # D and N.
+        elif kind == 2 or kind == 3:
             if begin < end and length > 0:
                 break
             position += length
-        at = of_operation + 1
+        at = after
     return begin, end, at, position
 
 
@@ -269,8 +268,8 @@ def _next_text_stretch(data, at, position):
 def _n_text_operations(data, at):
     count = 0
     while data[at] != 0:
-        count += not 48 <= data[at] <= 57
-        at += 1
+        _, kind, at = text_operation(data, at)
+        count += kind != END_OF_CIGAR
     return count
 
 
@@ -385,22 +384,46 @@ def _count_flags(record, counts):
 
 
 @compiled
+def _cycles(length, is_reverse):
+    """Return the cycle of the first base of a record, and the step to that of the next base.
+
+    Both are unsigned, so that indexes need no test for negative numbers; steps of -1 wrap around.
+    """
+    if is_reverse:
+        return np.uint64(length - 1), np.uint64(-1)
+    return np.uint64(0), np.uint64(1)
+
+
+@compiled
 def _count_bases(data, at, length, is_reverse, table):
     """Add the bases at `at` to a table (cycles, 16); return how many are G or C."""
     gc = np.int64(0)
-    for i in range(length):
-        code = np.int64(data[at + (i >> 1)]) >> (4 if i & 1 == 0 else 0) & 15
-        table[length - 1 - i if is_reverse else i, code] += 1
-        # The codes of C and G.
-        gc += np.int64(code == 2) + np.int64(code == 4)
+    cycle, step = _cycles(length, is_reverse)
+    for i in range(np.uint64(at), np.uint64(at + length // 2)):
+        first, second = np.uint64(data[i] >> 4), np.uint64(data[i] & 15)
+        table[cycle, first] += 1
+        table[cycle + step, second] += 1
+        gc += _is_gc(first) + _is_gc(second)
+        cycle += step + step
+    if length & 1:
+        last = np.uint64(data[at + length // 2] >> 4)
+        table[cycle, last] += 1
+        gc += _is_gc(last)
     return gc
 
 
 @compiled
+def _is_gc(code):
+    return np.int64(code == 2) + np.int64(code == 4)
+
+
+@compiled
 def _count_qualities(data, at, length, is_reverse, table):
-    """Add the qualities at `at` to a table (cycles, 256)."""
-    for i in range(length):
-        table[length - 1 - i if is_reverse else i, data[at + i]] += 1
+    """Add the qualities at `at` to a table (256, cycles)."""
+    cycle, step = _cycles(length, is_reverse)
+    for i in range(np.uint64(at), np.uint64(at + length)):
+        table[np.uint64(data[i]), cycle] += 1
+        cycle += step
 
 
 @compiled

@@ -163,7 +163,7 @@ def _summary(
     lengths = numbers[rows.FIRST_LENGTH : rows.OTHER_LENGTH + 1]
     reads, length = sum(fragments), sum(lengths)
     edits, aligned = numbers[rows.EDITS], numbers[rows.ALIGNED_BASES]
-    of_pairs = counts.qualities[:OTHER_READ].sum(axis=(0, 1))
+    of_pairs = counts.qualities[:OTHER_READ].sum(axis=(0, 2))
     qualities = int(of_pairs @ np.arange(256))
     inward, outward, other = sizes.sum(axis=1).tolist()
     for name, value, note in (
@@ -223,7 +223,7 @@ def _summary(
 
 
 def _quality_lines(counts: Counts, longest: Sequence[int]) -> Iterator[str]:
-    found = np.flatnonzero(counts.qualities[:OTHER_READ].any(axis=(0, 1)))
+    found = np.flatnonzero(counts.qualities[:OTHER_READ].any(axis=(0, 2)))
     columns = min(int(found[-1]) if found.size else 0, 254) + 2
     for name, section, read in (("First", "FFQ", FIRST_READ), ("Last", "LFQ", LAST_READ)):
         yield _title(f"{name} Fragment Qualities", section)
@@ -231,7 +231,7 @@ def _quality_lines(counts: Counts, longest: Sequence[int]) -> Iterator[str]:
             "# Columns correspond to qualities and rows to cycles. First column is the cycle "
             "number."
         )
-        table = counts.qualities[read, :, :columns]
+        table = counts.qualities[read, :columns].T
         for cycle in range(longest[read]):
             # Hard-clipped bases have no quality.
             row = table[cycle].tolist() if cycle < len(table) else [0] * columns

@@ -2,7 +2,7 @@
 
 import errno
 
-from bwarp.errors import DATA, DISK, MEMORY, NO_ROOM, BwarpError
+from bwarp.errors import DATA, DISK, INSTALL_AGAIN, MEMORY, NO_ROOM, USAGE, BwarpError
 from bwarp.runtime.backend import is_gpu_memory_error
 
 _FULL = "the disk is full: free some space, or write elsewhere, and run again"
@@ -32,7 +32,7 @@ def explanation(error: BaseException) -> tuple[str, int] | None:
     """Return a sentence and the exit code for an error, or None if it is a bug of bwarp."""
     if isinstance(error, BwarpError):
         return str(error), error.exit_code
-    for kind, code in ((_memory_sentence, MEMORY), (_sentence, DATA)):
+    for kind, code in ((_memory_sentence, MEMORY), (_package_sentence, USAGE), (_sentence, DATA)):
         sentence = kind(error)
         if sentence is not None:
             return sentence, DISK if getattr(error, "errno", None) in NO_ROOM else code
@@ -40,13 +40,20 @@ def explanation(error: BaseException) -> tuple[str, int] | None:
 
 
 def _memory_sentence(error: BaseException) -> str | None:
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+    no_room = isinstance(error, ImportError) and "failed to map segment" in str(error)
+    if no_room or isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM:
         return "out of memory: give the job more memory, or use a smaller input"
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":
         return "cannot start another thread: give the job more memory, or use fewer --threads"
     if is_gpu_memory_error(error):
         return "the GPU is out of memory: stop other programs that use it, or use --backend cpu"
     return None
+
+
+def _package_sentence(error: BaseException) -> str | None:
+    """Return a sentence about a package whose import failed, perhaps Numba, imported to compile."""
+    is_there = isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)
+    return f"{error}: {INSTALL_AGAIN}" if is_there else None
 
 
 def _sentence(error: BaseException) -> str | None:

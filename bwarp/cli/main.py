@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from bwarp import __version__
 from bwarp.cli.starting import guard
 from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS, Subcommand
-from bwarp.errors import UsageError
+from bwarp.errors import INSTALL_AGAIN, UsageError
 from bwarp.io.standard_streams import drop_standard_output
 
 
@@ -38,9 +38,7 @@ def main() -> None:
     except ImportError as error:
         if "failed to map segment" in str(error):
             raise
-        # Numba refuses a NumPy version that is too new.
-        says = "install bwarp again with its dependencies; in its checkout, type make doctor"
-        print(f"{sys.argv[0]}: error: {error}: {says}", file=sys.stderr)
+        print(f"{sys.argv[0]}: error: {error}: {INSTALL_AGAIN}", file=sys.stderr)
         sys.exit(2)
     run_program(program.parse_options(), program.main)
 

@@ -2,16 +2,12 @@
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from bwarp.checks.check_files import CheckFiles
 from bwarp.counted import counted
 from bwarp.errors import UsageError
-from bwarp.index.alt_contigs import named_like_alt
-from bwarp.index.chunks import ChunkedIndex
-from bwarp.index.store import StoredIndex
 from bwarp.mapping.parameters import MappingParameters, mapping_parameters, secondary_records
 from bwarp.options.mapping import ALIGNMENT
 from bwarp.options.option import Option
@@ -25,14 +21,7 @@ from bwarp.records.output_options import (
     parse_read_group,
 )
 from bwarp.records.statistics import few_mapped
-from bwarp.reference import Reference
-from bwarp.runtime.chunks import on_each_gpu
 from bwarp.runtime.progress import say
-
-Prepared = TypeVar("Prepared")
-
-#: Maximum number of contigs named in a warning.
-MOST_NAMED = 5
 
 
 def mapping_options(options: argparse.Namespace) -> MappingParameters:
@@ -74,19 +63,6 @@ def warn_of_unnamed_reference(path: str, fasta: str | None) -> None:
         )
 
 
-def warn_of_names_like_alt(reference: Reference) -> None:
-    """Warn if contigs are named like ALT contigs but none is listed as one."""
-    names = named_like_alt(reference.names)
-    if names and not reference.alt:
-        shown = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
-        say(
-            f"warning: {counted(len(names), 'contig looks', 'contigs look')} like ALT contigs "
-            f"({shown}), but none is listed as one, so reads that align to them get low mapping "
-            "qualities: list them in REF.fa.alt next to the reference and index again, or use "
-            "--alt when mapping"
-        )
-
-
 def sort_bytes(options: argparse.Namespace) -> int:
     """Return the typed memory for sorting in bytes, or a default that suits the machine."""
     in_memory = options.sort_memory
@@ -104,6 +80,7 @@ def output_options(options: argparse.Namespace) -> AlignmentOutput:
         barcode_tag=options.barcode_tag,
         optical_distance=options.optical_distance,
         duplicate_metrics=options.duplicate_metrics,
+        duplicate_tags=options.duplicate_tags,
         read_group=line,
         read_group_id=group,
         comments=options.comments,
@@ -156,7 +133,7 @@ def with_read_groups(
         raise UsageError("PU:auto requires a single read group: write the platform units")
     return (
         replace(files, groups=tuple(groups)),
-        replace(output, read_group="\n".join(lines.values()), read_group_id=b"", comments=True),
+        replace(output, read_group="\n".join(lines.values()), read_group_id=b""),
     )
 
 
@@ -174,21 +151,3 @@ def check_files(options: argparse.Namespace) -> CheckFiles | None:
             raise UsageError("--qc-regions requires --qc")
         return None
     return CheckFiles(options.qc, options.output, options.qc_regions)
-
-
-def check_spread(options: argparse.Namespace, index: StoredIndex | ChunkedIndex | None) -> None:
-    """Raise an error if --spread is given, but not an index in chunks."""
-    if options.spread and not isinstance(index, ChunkedIndex):
-        raise UsageError(
-            "--spread requires an index in chunks: build one with bwarp index REF.fa -o INDEX "
-            "--chunk-bases N"
-        )
-
-
-def prepare_on_gpus(
-    prepare: Callable[..., Prepared], backend: str, options: argparse.Namespace
-) -> list[Prepared]:
-    """Return ``prepare()`` on each GPU; with --spread, ``prepare(gpus=N)``, one for all GPUs."""
-    if options.spread:
-        return [prepare(gpus=options.gpus)]
-    return on_each_gpu(prepare, backend, options.gpus)

@@ -28,8 +28,8 @@ from bwarp.io.standard_streams import (
 )
 from bwarp.options.common import OVERALL, THREADS
 from bwarp.options.option import CONFIGURATION, QUOTED_OPTIONS, Option, Task
+from bwarp.runtime import compiler
 from bwarp.runtime.backend import choose_backend, gpu_capability, gpu_problem
-from bwarp.runtime.compiler import event
 from bwarp.runtime.progress import announce_compilation, quietly, say, write_line
 from bwarp.runtime.signals import ended_by_signals
 from bwarp.runtime.threads import available_threads
@@ -160,6 +160,10 @@ def compile_first(backend: str, options: argparse.Namespace, *inputs: str | None
         compile_once(kind_of(name, options), available_threads(), capability)
 
 
+def _announce_compilation() -> None:
+    announce_compilation(compiler.event)
+
+
 def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
     try:
         return parser.parse_args(arguments)
@@ -180,7 +184,7 @@ def run_program(
     """Parse the command line, run `main`, and exit with the appropriate code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     fill_closed_streams()
-    announce_compilation(event)
+    compiler.when_compiling(_announce_compilation)
     try:
         with ended_by_signals(parser.prog):
             options = _parsed(parser, arguments)

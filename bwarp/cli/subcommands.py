@@ -53,6 +53,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "search": Subcommand(
             "commands.search_database", "find the best hits of queries in a database"
         ),
+        "search-index": Subcommand(
+            "commands.index_database", "write a database to a folder that search maps"
+        ),
     },
     "Simulate data": {
         "simulate-genome": Subcommand(

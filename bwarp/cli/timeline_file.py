@@ -1,4 +1,4 @@
-"""Write --timeline: a JSON file of what ran when, per thread.
+"""Write --timeline: a JSON file of what ran when, per thread and GPU.
 
 The format is Chrome's trace format; ui.perfetto.dev and chrome://tracing open it.
 """
@@ -32,9 +32,10 @@ def timeline_to(path: str | None) -> Iterator[None]:
     if not path.endswith(".json"):
         raise UsageError(f"--timeline {path}: the name must end in .json")
     _refuse_other_file(path)
-    with atomic_file(path) as file, record() as spans:
-        main = threading.get_native_id()
-        yield
+    with atomic_file(path) as file:
+        with record() as spans:
+            main = threading.get_native_id()
+            yield
         # The run itself may have written it.
         _refuse_other_file(path)
         file.write(_text(spans, main).encode())
@@ -51,7 +52,7 @@ def _refuse_other_file(path: str) -> None:
 
 
 def _text(spans: list[Span], main: int) -> str:
-    """Return one event per line, the main thread first, then the others by their work."""
+    """Return one event per line: the main thread first, then the others by their work."""
     process = os.getpid()
     threads = sorted(
         {one.thread for one in spans},
@@ -64,7 +65,7 @@ def _text(spans: list[Span], main: int) -> str:
     events = [
         {
             "name": "thread_name", "ph": "M", "pid": process, "tid": number,
-            "args": {"name": "main" if thread == main else f"thread {number}"},
+            "args": {"name": _thread_name(thread, number, main)},
         }
         for thread, number in numbers.items()
     ]  # fmt: skip
@@ -77,3 +78,9 @@ def _text(spans: list[Span], main: int) -> str:
     ]  # fmt: skip
     lines = ",\n".join(map(json.dumps, events))
     return f"{_BEGINNING}\n{lines}\n]}}\n"
+
+
+def _thread_name(thread: int, number: int, main: int) -> str:
+    if thread < 0:
+        return f"kernels on GPU {-1 - thread}"
+    return "main" if thread == main else f"thread {number}"

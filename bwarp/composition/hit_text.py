@@ -7,7 +7,7 @@
 Positions are 0-based, ends exclusive; a joined row has the distance of its nearest window.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,6 @@ from bwarp.composition.histogram import format_similarity
 from bwarp.composition.references import HitBlock
 from bwarp.io.names import MOST_DIGITS, Names, put_field, put_name
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import for_each_range
 
 # Hits as rows of a table: a query, a reference, a position, and a distance.
 
@@ -126,34 +125,34 @@ def tsv_header(joined: bool) -> bytes:
     return b"query\treference\tposition\tdistance\tsimilarity\n"
 
 
-def tsv_lines(rows: HitRows, queries: Names, references: Names, threads: int):
-    """Return the rows as TSV: a list of uint8 arrays to be written consecutively."""
+def tsv_lines(rows: HitRows, queries: Names, references: Names) -> Callable[[int, int], np.ndarray]:
+    """Return a function that formats a range of the rows as TSV: an array of bytes."""
     tails = [
         f"{distance}\t{format_similarity(distance, rows.length)}\n"
         for distance in range(int(rows.distances.max(initial=0)) + 1)
     ]
-    return _lines(rows, queries, references, tails, _REGIONS if rows.joined else _HITS, threads)
+    return _lines(rows, queries, references, tails, _REGIONS if rows.joined else _HITS)
 
 
-def bed_lines(rows: HitRows, queries: Names, references: Names, threads: int):
-    """Return the rows as BED6: a list of uint8 arrays to be written consecutively."""
+def bed_lines(rows: HitRows, queries: Names, references: Names) -> Callable[[int, int], np.ndarray]:
+    """Return a function that formats a range of the rows as BED6: an array of bytes."""
     tails = [
         f"{1000 * (rows.length - distance) // rows.length}\t.\n"
         for distance in range(int(rows.distances.max(initial=0)) + 1)
     ]
-    return _lines(rows, queries, references, tails, _BED, threads)
+    return _lines(rows, queries, references, tails, _BED)
 
 
-def _lines(rows, queries, references, tails, layout, threads):
+def _lines(rows, queries, references, tails, layout):
     tail = Names.of(tails)
     room = queries.longest + references.longest + tail.longest + 3 * (MOST_DIGITS + 1) + 2
 
-    def work(first, last):
+    def lines_of(first: int, last: int) -> np.ndarray:
         text = np.empty((last - first) * room, np.uint8)
         used = _write_lines(rows, queries, references, tail, layout, first, last, text)
         return text[:used]
 
-    return for_each_range(work, rows.queries.size, threads, smallest=1 << 14)
+    return lines_of
 
 
 @compiled

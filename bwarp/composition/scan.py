@@ -36,6 +36,7 @@ from bwarp.io.fastx import SequenceBatch, not_fasta_error
 from bwarp.io.names import refuse_nameless
 from bwarp.options.finding import SCAN
 from bwarp.runtime.threads import bounded_ranges
+from bwarp.runtime.timeline import on_timeline
 
 # One length of a scan with an engine that processes windows tile by tile (tiles or gather).
 #
@@ -111,9 +112,11 @@ class TileScan:
         tile_windows = _SMALLEST_TILE * -(-tiles // _MOST_TILES)
         return TileQueries(self.length, counts, largest, first, stop, tile_windows)
 
+    @on_timeline("count hits")
     def _count(self, queries: TileQueries):
         return self.engine.count_tile_hits(self.prepared, queries, self.threads)
 
+    @on_timeline("find hits")
     def _find(self, counts, largest, first, stop):
         queries = self._queries(counts, largest, first, stop)
         hits = self._count(queries)

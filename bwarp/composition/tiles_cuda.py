@@ -28,6 +28,7 @@ from bwarp.gpu.cuda import cuda, int32, int64, uint8, uint16, uint32
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import WARP
 from bwarp.gpu.ptx import add_byte_differences
+from bwarp.gpu.transfers import to_host
 from bwarp.runtime.compiled_code import compiled
 
 #: The maximum length of windows whose counts fit in bytes.
@@ -146,7 +147,7 @@ def find_tile_hits(prepared, queries, hits, threads):
         prepared, uint32(length), queries_on_gpu(counts, largest), Tiles(first, stop, tile_windows),
         cursors, positions, distances,
     )  # fmt: skip
-    return positions.copy_to_host(), distances.copy_to_host()
+    return tuple(to_host([positions, distances], threads))
 
 
 def queries_on_gpu(counts, largest) -> DeviceQueries:

@@ -17,6 +17,11 @@ from bwarp.database_search.database import Database
 from bwarp.database_search.evalue import KarlinAltschul, bit_scores, evalues
 from bwarp.errors import UsageError
 from bwarp.options.aligning import SEARCH
+from bwarp.runtime.compiled_code import read_only
+from bwarp.runtime.threads import joined_stretches
+
+#: Targets per block, the highest scores of which bound the scores of the best targets.
+BLOCK = 64
 
 
 @dataclass(frozen=True)
@@ -50,18 +55,29 @@ def top_hits(scores: np.ndarray, order: np.ndarray, top: int, least: int) -> np.
     -------
     targets : ndarray, dtype=int64
     """
-    # Combine score and file position into one number, for a single partial sort.
-    keys = (-scores.astype(np.int64) << 32) + order
+    blocks = scores.size // BLOCK
+    if blocks > top:
+        # Each of the `top` best blocks has a target with at least the score of the worst of them.
+        highest = scores[: blocks * BLOCK].reshape(blocks, BLOCK).max(axis=1)
+        least = max(least, int(np.partition(highest, -top)[-top]))
     candidates = np.flatnonzero(scores >= least)
+    # Combine score and file position into one number, for a single partial sort.
+    keys = (-scores[candidates].astype(np.int64) << 32) + order[candidates]
     if candidates.size > top:
-        candidates = candidates[np.argpartition(keys[candidates], top - 1)[:top]]
-    return candidates[np.argsort(keys[candidates], kind="stable")]
+        best = np.argpartition(keys, top - 1)[:top]
+        candidates, keys = candidates[best], keys[best]
+    return candidates[np.argsort(keys, kind="stable")]
 
 
 def hit_pairs(hits: Hits, queries: list[np.ndarray], database: Database) -> PairBatch:
-    """Return the pairs of query and target of all hits, as views."""
+    """Return the pairs of query and target of all hits, with the residues of each target once."""
     lengths = np.array([query.size for query in queries], np.int64)
     starts = np.cumsum(lengths) - lengths
+    # A GPU gets all residues of a batch, which may be few of the database's.
+    targets, numbers = np.unique(hits.targets, return_inverse=True)
+    target_lengths = (database.offsets[targets + 1] - database.offsets[targets]).astype(np.int64)
+    edges = np.zeros(targets.size + 1, np.int64)
+    np.cumsum(target_lengths, out=edges[1:])
     return PairBatch(
         Sequences(
             np.concatenate([*queries, np.empty(0, np.uint8)]),
@@ -69,9 +85,9 @@ def hit_pairs(hits: Hits, queries: list[np.ndarray], database: Database) -> Pair
             lengths[hits.queries].astype(np.int32),
         ),
         Sequences(
-            database.codes,
-            database.offsets[hits.targets],
-            np.diff(database.offsets)[hits.targets].astype(np.int32),
+            joined_stretches(read_only(database.codes), database.offsets[targets], edges),
+            edges[numbers],
+            target_lengths[numbers].astype(np.int32),
         ),
     )
 

@@ -1,9 +1,10 @@
 """Compute local scores of a query strip against many targets, two alignments per register.
 
-The query runs down the rows, the target along the columns. A group of 8 threads holds a *strip* of
-`8 * rows` query residues and moves along a target, thread l one column behind thread l - 1 (as in
-packed_int16_kernel_cuda). A query of several strips takes as many launches; the last row of each is
-passed to the next through global memory, 8 bytes per column.
+The query runs down the rows, the target along the columns. A group of 4 or 8 threads holds a
+*strip* of `group * rows` query residues and moves along a target, thread l one column behind thread
+l - 1 (as in packed_int16_kernel_cuda). A query of several strips takes as many launches; the last
+row of each is passed to the next through global memory, 8 bytes per column. Besides its rows, a
+step takes a thread a fixed time, so a short query is faster in 4 threads with many rows each.
 
 The two 16-bit lanes of a register hold two alignments, either of
 
@@ -11,15 +12,14 @@ The two 16-bit lanes of a register hold two alignments, either of
     targets = 2    the same query against two targets
 
 Scores are looked up in a profile in shared memory: for every code of the alphabet, its score
-against every row of the strip. Two queries share a word per row, which is read as needed:
+against every row of the strip, a word per row that is read as needed. The word has the scores of
+two queries in its halves; of one query, in the low half, and those of the second target are
+multiplied into the high half, on a pipe that is idle otherwise:
 
     byte  code * 32 * rows  +  row // 4 * 128  +  thread * 16  +  row % 4 * 4  +  query * 2
 
-One query has a byte per row, and one byte permutation takes a row from the words of both targets:
-
-    byte  code * 256  +  row // 16 * 128  +  thread * 16  +  row % 16
-
-In both layouts, the 16-byte reads of 8 threads always access different banks, for any codes.
+where `thread` is the position among 8 threads: of one group, or of two groups of 4, each of which
+has its own copy. The 16-byte reads of 8 threads always access different banks, for any codes.
 
 The kernel is limited by register reads: there are two banks, even and odd registers, each read once
 per cycle. Therefore gap costs are compile-time constants, which need no reads, and combined
@@ -31,6 +31,7 @@ to 2^15 may have overflowed: such targets are computed in 32 bits (`search_cuda`
 
 import functools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,64 +44,77 @@ from bwarp.gpu.ptx import (
     max_lanes,
     multiply_add,
     opaque,
-    permute_bytes,
     shared_address,
 )
 
-#: Threads per group.
-GROUP = 8
-#: Maximum rows per thread by the number of targets in the lanes; always a multiple of 4.
-MOST_ROWS = {1: 36, 2: 32}
+#: Possible numbers of threads per group.
+GROUPS = (4, 8)
+#: Threads that share a profile, and columns without residues between targets: the largest group.
+GROUP = max(GROUPS)
+#: Maximum rows per thread; always a multiple of 4.
+MOST_ROWS = 36
 #: Codes that fit a profile; the last stands for no residue and has the lowest score.
 ALPHABET = 32
 NO_RESIDUE = ALPHABET - 1
 
 ALL = 0xFFFFFFFF
 BLOCK = 128
+#: Multiplies a number into the high lane.
+UPPER = 1 << 16
 
 
-def query_pair_profile(
-    queries: Sequence[np.ndarray], matrix: np.ndarray, shift: int, rows: int
+class Tile(NamedTuple):
+    """What a group of threads computes at a time.
+
+    Attributes
+    ----------
+    rows : int
+        Query residues per thread, a multiple of 4, at most `MOST_ROWS`.
+    group : int
+        Threads per group, one of `GROUPS`.
+    targets : int
+        Targets in the lanes, 1 or 2.
+    """
+
+    rows: int
+    group: int
+    targets: int
+
+    @property
+    def residues(self) -> int:
+        """The query residues of a strip."""
+        return self.group * self.rows
+
+    def strips(self, query_length: int) -> int:
+        return -(-query_length // self.residues)
+
+
+def query_profile(
+    queries: Sequence[np.ndarray], matrix: np.ndarray, shift: int, tile: Tile
 ) -> np.ndarray:
-    """Return the profile of two queries, strip by strip, as the kernel keeps it in shared memory.
+    """Return the profile of one or two queries, by strips, as the kernel keeps it in shared memory.
 
     Parameters
     ----------
-    queries : two of ndarray, shape=(m,), dtype=uint8
+    queries : one or two of ndarray, shape=(m,), dtype=uint8
     matrix : ndarray, shape=(k, k), k < 32
     shift : int
         Added to every score so that none is below 0; without a residue the sum is 0.
-    rows : int
-        Rows per thread.
+    tile : Tile
 
     Returns
     -------
     profile : ndarray, shape=(strips, 256 * rows), dtype=int32
-        Both queries are at the bottom of the last strip; the first is in the low lanes.
+        All queries are at the bottom of the last strip; the first is in the low halves.
     """
-    strips = -(-max(query.size for query in queries) // (GROUP * rows))
-    scores = np.stack([_row_scores(q, matrix, shift, strips * GROUP * rows) for q in queries], -1)
-    threads = scores.astype(np.uint16).reshape(ALPHABET, strips, GROUP, rows // 4, 4, 2)
-    layout = np.ascontiguousarray(threads.transpose(1, 0, 3, 2, 4, 5))
-    return layout.view(np.int32).reshape(strips, ALPHABET * GROUP * rows)
-
-
-def query_profile(query: np.ndarray, matrix: np.ndarray, shift: int, rows: int) -> np.ndarray:
-    """Return the profile of one query, like `query_pair_profile`; shape=(strips, 2048)."""
-    strips = -(-query.size // (GROUP * rows))
-    scores = _row_scores(query, matrix, shift, strips * GROUP * rows)
-    threads = scores.reshape(ALPHABET, strips, GROUP, rows)
-    layout = np.zeros((strips, ALPHABET, 2, GROUP, 16), np.uint8)
-    layout[:, :, 0, :, : min(rows, 16)] = threads[..., :16].transpose(1, 0, 2, 3)
-    layout[:, :, 1, :, : max(rows - 16, 0)] = threads[..., 16:].transpose(1, 0, 2, 3)
-    return layout.view(np.int32).reshape(strips, 64 * ALPHABET)
-
-
-def _row_scores(query, matrix, shift, length):
-    """Return the score of each residue against each row of all strips, 0 if either is missing."""
-    scores = np.zeros((ALPHABET, length), np.uint8)
-    scores[: len(matrix), length - query.size :] = matrix[query].T + shift
-    return scores
+    rows, group, _ = tile
+    strips = tile.strips(max(query.size for query in queries))
+    scores = np.zeros((ALPHABET, strips * tile.residues, 2), np.uint16)
+    for half, query in enumerate(queries):
+        scores[: len(matrix), scores.shape[1] - query.size :, half] = matrix[query].T + shift
+    threads = scores.reshape(ALPHABET, strips, group, rows // 4, 4, 2)
+    layout = np.tile(threads.transpose(1, 0, 3, 2, 4, 5), (1, 1, 1, GROUP // group, 1, 1))
+    return np.ascontiguousarray(layout).view(np.int32).reshape(strips, ALPHABET * GROUP * rows)
 
 
 @kernel
@@ -134,15 +148,12 @@ def both_lanes(number: int) -> int:
 
 
 @functools.cache
-def strip_kernel(rows, targets, first, extend):
-    """Make a kernel for one strip of `8 * rows` residues against all targets.
+def strip_kernel(tile, first, extend):
+    """Make a kernel for one strip of the query against all targets.
 
     Parameters
     ----------
-    rows : int
-        Rows per thread, a multiple of 4, at most MOST_ROWS[targets].
-    targets : int
-        Targets in the lanes, 1 or 2.
+    tile : Tile
     first, extend : int
         The costs of the first and of further positions of a gap. `first` is also the bias of the
         lanes and the shift of the profile.
@@ -155,9 +166,9 @@ def strip_kernel(rows, targets, first, extend):
     queries, or the targets 2w and 2w + 1. `edge` holds the last row of the strip above for every
     byte of `codes`, of which there are fewer than 2^32: H in the low and I in the high half.
     """
+    rows, group, targets = tile
     quads = rows // 4
-    halves = 1 if rows <= 16 else 2
-    table_words = ALPHABET * (GROUP * rows if targets == 1 else 64)
+    table_words = ALPHABET * GROUP * rows
     code_bytes = table_words // ALPHABET * 4
     # As few as possible without spilling on compute capability 9; with more, the compiler holds
     # more values at a time and reads them from one bank more often.
@@ -176,14 +187,14 @@ def strip_kernel(rows, targets, first, extend):
             table[word] = profile[word]
         cuda.syncthreads()
 
-        lane = int32(cuda.laneid) & int32(GROUP - 1)
-        groups = cuda.blockDim.x // GROUP
+        lane = int32(cuda.laneid) & int32(group - 1)
+        groups = cuda.blockDim.x // group
         count = offsets.size - 1
         first_word = (cuda.gridDim.x - 1 - cuda.blockIdx.x) * groups
-        word = first_word + cuda.threadIdx.x // GROUP
+        word = first_word + cuda.threadIdx.x // group
         # All threads of a block take the same steps, up to the end of its last target.
         longest = min(targets * (first_word + groups), count) - 1
-        steps = int32(offsets[longest + 1] - offsets[longest] + GROUP - 1)
+        steps = int32(offsets[longest + 1] - offsets[longest] + group - 1)
         # A surplus group, or half of one, works on the columns before the first target.
         start, columns = uint32(GROUP - 1), int32(0)
         start_b, columns_b = uint32(GROUP - 1), int32(0)
@@ -199,12 +210,12 @@ def strip_kernel(rows, targets, first, extend):
         if columns_b > 0:
             edge_start, edge_columns = start_b, columns_b
 
-        thread_table = int32(shared_address(table) + lane * int32(16))
+        position = int32(cuda.laneid) & int32(GROUP - 1)
+        thread_table = int32(shared_address(table) + position * int32(16))
         stored = cuda.local.array(rows, int32)
         deletion = cuda.local.array(rows, int32)
         score = cuda.local.array(8, int32)
-        bytes_a = cuda.local.array(8, int32)
-        bytes_b = cuda.local.array(8, int32)
+        high = cuda.local.array(4, int32)
         for row in range(rows):
             stored[row] = int32(0)
             deletion[row] = int32(floor_lanes)
@@ -229,7 +240,7 @@ def strip_kernel(rows, targets, first, extend):
                 upper = edge[edge_start]
         # The last thread writes its row, column by column; the others store nothing.
         stored_columns = int32(0)
-        if lane == GROUP - 1 and not is_last:
+        if lane == group - 1 and not is_last:
             stored_columns = edge_columns
         # Opaque, or the conditions it depends on are re-evaluated at every step.
         stored_columns, reads = opaque(stored_columns), opaque(reads)
@@ -255,39 +266,27 @@ def strip_kernel(rows, targets, first, extend):
             )
             # Before the first column and after the last there are no residues: rows are at the
             # floor before and raise nothing after, so no thread has to wait.
-            if targets == 1:
-                score[0], score[1], score[2], score[3] = load_shared_int32x4(table_a)
-            else:
-                for h in range(halves):
-                    (
-                        bytes_a[4 * h],
-                        bytes_a[4 * h + 1],
-                        bytes_a[4 * h + 2],
-                        bytes_a[4 * h + 3],
-                    ) = load_shared_int32x4(int32(table_a + int32(128 * h)))
-                    (
-                        bytes_b[4 * h],
-                        bytes_b[4 * h + 1],
-                        bytes_b[4 * h + 2],
-                        bytes_b[4 * h + 3],
-                    ) = load_shared_int32x4(int32(table_b + int32(128 * h)))
+            score[0], score[1], score[2], score[3] = load_shared_int32x4(table_a)
+            if targets == 2:
+                high[0], high[1], high[2], high[3] = load_shared_int32x4(table_b)
                 for i in range(4):
-                    score[i] = permute_bytes(bytes_a[0], bytes_b[0], int32(0xC480 + 0x1111 * i))
+                    score[i] = multiply_add(high[i], int32(UPPER), score[i])
             # The diagonal and D of a row are read before the row that they depend on is
             # overwritten, which saves a copy.
             above = add_max_lanes(diagonal, score[0], deletion[0])
             before = int32(0)
             for quad in range(quads):
                 # Scores of the next rows, loaded before use.
-                if targets == 1 and quad + 1 < quads:
+                if quad + 1 < quads:
                     score[4], score[5], score[6], score[7] = load_shared_int32x4(
                         int32(table_a + int32(128 * (quad + 1)))
                     )
-                if targets == 2 and quad + 1 < quads:
-                    for i in range(4):
-                        score[4 + i] = permute_bytes(
-                            bytes_a[quad + 1], bytes_b[quad + 1], int32(0xC480 + 0x1111 * i)
+                    if targets == 2:
+                        high[0], high[1], high[2], high[3] = load_shared_int32x4(
+                            int32(table_b + int32(128 * (quad + 1)))
                         )
+                        for i in range(4):
+                            score[4 + i] = multiply_add(high[i], int32(UPPER), score[4 + i])
                 for i in range(4):
                     row = 4 * quad + i
                     here = max3_lanes(above, insertion, int32(floor_lanes))
@@ -305,7 +304,7 @@ def strip_kernel(rows, targets, first, extend):
             diagonal = next_diagonal
             column = next_column
 
-        distance = GROUP >> 1
+        distance = group >> 1
         while distance > 0:
             highest = max_lanes(highest, cuda.shfl_xor_sync(ALL, highest, distance))
             distance >>= 1
@@ -321,8 +320,9 @@ LOWEST_ARCHITECTURE = (9, 0)
 
 #: Some of the kernels in use.
 MADE_KERNELS = tuple(
-    strip_kernel(rows, targets, 12, 1)
-    for rows, targets in ((16, 1), (MOST_ROWS[1], 1), (16, 2), (MOST_ROWS[2], 2))
+    strip_kernel(Tile(rows, group, targets), 12, 1)
+    for targets in (1, 2)
+    for group, rows in ((8, 16), (8, MOST_ROWS), (4, MOST_ROWS))
 )
 # With the maximum number of rows, compute capability 12 spills a few registers.
-LOCAL_MEMORY = {strip_kernel(rows, targets, 12, 1): 68 for targets, rows in MOST_ROWS.items()}
+LOCAL_MEMORY = dict.fromkeys(MADE_KERNELS, 68)

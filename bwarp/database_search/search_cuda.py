@@ -26,11 +26,13 @@ from bwarp.alignment.device_batch_cuda import (
 from bwarp.alignment.pair_tables_cuda import EndArrays
 from bwarp.alignment.scoring import LOCAL, Scoring
 from bwarp.database_search import profile_kernel_cuda
-from bwarp.database_search.database import Database, check_search
+from bwarp.database_search.database import Database, check_search, sorted_database
 from bwarp.database_search.profile_kernel_cuda import (
     ALPHABET,
     GROUP,
-    query_pair_profile,
+    GROUPS,
+    MOST_ROWS,
+    Tile,
     query_profile,
     spread_targets,
     strip_kernel,
@@ -42,12 +44,23 @@ from bwarp.runtime.threads import bounded_ranges
 
 #: The maximum of a 16-bit lane.
 LIMIT = 32_767
-#: Rows per thread of the kernels in use, by the targets in the lanes.
-STRIP_ROWS = {1: (16, 20, 24, 28, 32, 36), 2: (16, 20, 24, 28, 32)}
+#: The tiles of the kernels in use, by the targets in the lanes; of equal ones, the first is best.
+TILES = {
+    targets: tuple(
+        Tile(rows, group, targets) for group in (8, 4) for rows in range(16, MOST_ROWS + 1, 4)
+    )
+    for targets in (1, 2)
+}
+#: The least residues of a strip that is not the only one: shorter ones wait for memory.
+LEAST_OF_SEVERAL = 128
+#: Threads that keep a large GPU busy.
+MANY_THREADS = 1 << 17
 #: The cost of a step besides the rows of a thread, in rows.
 STEP_COST = 4
+#: The cost of a strip per column, because its last row passes through memory, in rows.
+STRIP_COST = 16
 #: The cost of a query searched alone, relative to two of its length searched together.
-ALONE = 0.62
+ALONE = 0.56
 #: Queries among which pairs of similar length are formed, and that a part of the database is
 #: compared with before the next part is copied to the GPU; fewer if their scores take this many
 #: bytes.
@@ -84,12 +97,54 @@ def search_scores(
     gpus : int
         The number of GPUs visible to CUDA that share the database.
     """
-    check_search(queries, database, scoring)
-    shares = _shares(database.offsets, min(gpus, len(cuda.gpus)) if gpus > 1 else 1)
-    if len(shares) == 1:
-        yield from _scores_of_share(queries, database, scoring, threads, *shares[0])
-    elif shares:
-        yield from _scores_of_gpus(queries, database, scoring, threads, shares)
+    return DatabaseOnGpus(database, threads, gpus).search_scores(queries, scoring)
+
+
+class DatabaseOnGpus:
+    """A database that stays on GPUs from its first search on, if it fits; for several searches.
+
+    Parameters
+    ----------
+    threads, gpus : int
+        As for `search_scores`.
+    """
+
+    def __init__(self, database: Database, threads: int = 1, gpus: int = 1):
+        self._database = database
+        shares = _shares(database.offsets, min(gpus, len(cuda.gpus)) if gpus > 1 else 1)
+        self._shares = [_Share(database, threads, *share) for share in shares]
+
+    def search_scores(
+        self, queries: Sequence[np.ndarray], scoring: Scoring
+    ) -> Iterator[np.ndarray]:
+        """Yield the scores of each query against all sequences, int32."""
+        check_search(queries, self._database, scoring)
+        if len(self._shares) == 1:
+            yield from self._shares[0].scores(queries, scoring)
+        elif self._shares:
+            yield from self._scores_of_gpus(queries, scoring)
+
+    def _scores_of_gpus(self, queries, scoring):
+        """Run each GPU on its share in a separate thread, as CUDA state is per thread."""
+        pools = [ThreadPoolExecutor(1) for _ in self._shares]
+        searches = [
+            _scores_of_gpu(gpu, share, queries, scoring) for gpu, share in enumerate(self._shares)
+        ]
+        try:
+            for _ in queries:
+                found = [
+                    pool.submit(next, search) for pool, search in zip(pools, searches, strict=True)
+                ]
+                yield np.concatenate([scores.result() for scores in found])
+        finally:
+            for pool, search in zip(pools, searches, strict=True):
+                pool.submit(search.close).result()
+                pool.shutdown()
+
+
+def _scores_of_gpu(gpu, share, queries, scoring):
+    with cuda.gpus[gpu]:
+        yield from share.scores(queries, scoring)
 
 
 def _shares(offsets: np.ndarray, gpus: int) -> list[tuple[int, int]]:
@@ -100,51 +155,48 @@ def _shares(offsets: np.ndarray, gpus: int) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def _scores_of_gpus(queries, database, scoring, threads, shares):
-    """Run each GPU on its share in a separate thread, as CUDA state is per thread."""
-    pools = [ThreadPoolExecutor(1) for _ in shares]
-    searches = [
-        _scores_of_gpu(gpu, queries, database, scoring, threads, *share)
-        for gpu, share in enumerate(shares)
-    ]
-    try:
-        for _ in queries:
-            found = [
-                pool.submit(next, search) for pool, search in zip(pools, searches, strict=True)
-            ]
-            yield np.concatenate([scores.result() for scores in found])
-    finally:
-        for pool, search in zip(pools, searches, strict=True):
-            pool.submit(search.close).result()
-            pool.shutdown()
+class _Share:
+    """The sequences `first` to `last` of a database, for one GPU."""
 
+    def __init__(self, database: Database, threads: int, first: int, last: int):
+        self._database, self._threads = database, threads
+        self._first, self._last = first, last
+        self._parts: list[tuple[int, int]] = []
+        self._resident: _Part | None = None
 
-def _scores_of_gpu(gpu, *arguments):
-    with cuda.gpus[gpu]:
-        yield from _scores_of_share(*arguments)
+    def scores(self, queries, scoring):
+        """Yield scores of each query, on the current GPU."""
+        first, last, threads = self._first, self._last, self._threads
+        self._divide()
+        together = max(2, min(QUERY_GROUP, GROUP_BYTES // (4 * (last - first))))
+        for begin in range(0, len(queries), together):
+            group = queries[begin : begin + together]
+            if self._resident is not None:
+                yield from _scores_in_turn(group, self._resident, scoring, threads)
+                continue
+            scores = np.zeros((len(group), last - first), np.int32)
+            for part_first, part_last in self._parts:
+                part = _load_part(self._database, threads, part_first, part_last)
+                found = _scores_in_turn(group, part, scoring, threads)
+                for row, part_scores in zip(scores, found, strict=True):
+                    row[part_first - first : part_last - first] = part_scores
+                del part, found
+            yield from scores
 
+    def _divide(self) -> None:
+        """Divide the share into parts that fit in the memory of the GPU; load it if there is one.
 
-def _scores_of_share(queries, database, scoring, threads, first, last):
-    """Yield scores of each query against sequences `first` to `last`, on the current GPU."""
-    starts = database.offsets + GROUP * np.arange(database.offsets.size)
-    most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_RESIDUES)
-    ranges = bounded_ranges(starts[first : last + 1], most)
-    parts = [(first + start, first + stop) for start, stop in ranges]
-    resident = _load_part(database, threads, *parts[0]) if len(parts) == 1 else None
-    together = max(2, min(QUERY_GROUP, GROUP_BYTES // (4 * (last - first))))
-    for begin in range(0, len(queries), together):
-        group = queries[begin : begin + together]
-        if resident is not None:
-            yield from _scores_in_turn(group, resident, scoring, threads)
-            continue
-        scores = np.zeros((len(group), last - first), np.int32)
-        for part_first, part_last in parts:
-            part = _load_part(database, threads, part_first, part_last)
-            found = _scores_in_turn(group, part, scoring, threads)
-            for row, part_scores in zip(scores, found, strict=True):
-                row[part_first - first : part_last - first] = part_scores
-            del part, found
-        yield from scores
+        Does nothing in later searches.
+        """
+        if self._parts:
+            return
+        offsets = self._database.offsets
+        starts = offsets + GROUP * np.arange(offsets.size)
+        most = min(int(0.8 * free_bytes()) // BYTES_A_RESIDUE, MOST_RESIDUES)
+        ranges = bounded_ranges(starts[self._first : self._last + 1], most)
+        self._parts = [(self._first + start, self._first + stop) for start, stop in ranges]
+        if len(self._parts) == 1:
+            self._resident = _load_part(self._database, self._threads, *self._parts[0])
 
 
 def _load_part(database: Database, threads: int, first: int, last: int) -> _Part:
@@ -162,12 +214,14 @@ def _load_part(database: Database, threads: int, first: int, last: int) -> _Part
     return _Part(targets, device_offsets, edge)
 
 
-def query_batches(lengths: Sequence[int]) -> list[tuple[int, ...]]:
+def query_batches(lengths: Sequence[int], count: int) -> list[tuple[int, ...]]:
     """Return which queries are searched in pairs and which alone, for the least work.
 
     Parameters
     ----------
     lengths : sequence of int
+    count : int
+        The number of targets.
 
     Returns
     -------
@@ -178,7 +232,7 @@ def query_batches(lengths: Sequence[int]) -> list[tuple[int, ...]]:
     # The least work for each number of shortest queries, and the batch that it ends with.
     work, ends = [0.0], [()]
     for done, query in enumerate(order):
-        together = _strip_work(lengths[query], 1)
+        together = _work(best_tile(lengths[query], 1, count), lengths[query])
         work.append(work[done] + ALONE * together)
         ends.append((query,))
         if done and work[done - 1] + together < work[-1]:
@@ -191,17 +245,50 @@ def query_batches(lengths: Sequence[int]) -> list[tuple[int, ...]]:
     return batches
 
 
-def _strip_work(query_length: int, targets: int) -> int:
-    rows = best_rows(query_length, targets)
-    return -(-query_length // (GROUP * rows)) * (rows + STEP_COST)
+def _work(tile: Tile, query_length: int) -> int:
+    """Return the work for a column of a target, in rows of a thread."""
+    return tile.strips(query_length) * (tile.group * (tile.rows + STEP_COST) + STRIP_COST)
 
 
-def best_rows(query_length: int, targets: int) -> int:
-    """Return the rows per thread that leave the least of the strips empty."""
+def best_tile(query_length: int, targets: int, count: int) -> Tile:
+    """Return the tile that takes the least work for a query and a number of targets.
+
+    Parameters
+    ----------
+    targets : int
+        Targets in the lanes, 1 or 2.
+    count : int
+        Few targets are searched by large groups, to use as many threads as possible.
+    """
+    tiles = TILES[targets]
+    if count // targets * min(GROUPS) < MANY_THREADS:
+        tiles = [tile for tile in tiles if tile.group == GROUP]
     return min(
-        STRIP_ROWS[targets],
-        key=lambda rows: -(-query_length // (GROUP * rows)) * (rows + STEP_COST),
+        (tile for tile in tiles if query_length <= tile.residues or _may_be_one_of_several(tile)),
+        key=lambda tile: _work(tile, query_length),
     )
+
+
+def _may_be_one_of_several(tile: Tile) -> bool:
+    """Return whether the strips of a tile are long enough for queries of several strips."""
+    return tile.residues >= LEAST_OF_SEVERAL
+
+
+def load_kernels(queries: Sequence[np.ndarray], scoring: Scoring) -> None:
+    """Load the kernels that search these queries in a large database, while it is read.
+
+    They are compiled first if they have not been used with these gap costs.
+    """
+    if not queries or not _fits(scoring):
+        return
+    part = _load_part(sorted_database([np.zeros(1, np.uint8)], [""]), 1, 0, 1)
+    loaded = set()
+    queries = queries[:QUERY_GROUP]
+    for batch in query_batches([query.size for query in queries], MANY_THREADS):
+        prepared = _profile([queries[i] for i in batch], scoring, MANY_THREADS)
+        if prepared[1] not in loaded:
+            loaded.add(prepared[1])
+            _start(prepared, part, scoring)
 
 
 def _scores_in_turn(queries, part, scoring, threads):
@@ -215,8 +302,8 @@ def _scores_in_turn(queries, part, scoring, threads):
         for query in queries:
             yield _scores_in_32_bits(query, part, scoring, np.arange(count))
         return
-    batches = sorted(query_batches([query.size for query in queries]))
-    profiles = (_profile([queries[i] for i in batch], scoring) for batch in batches)
+    batches = sorted(query_batches([query.size for query in queries], count))
+    profiles = (_profile([queries[i] for i in batch], scoring, count) for batch in batches)
     best = _start(next(profiles), part, scoring)
     waiting, done = {}, 0
     for query in range(len(queries)):
@@ -228,7 +315,7 @@ def _scores_in_turn(queries, part, scoring, threads):
             if profile:
                 best = _start(profile, part, scoring)
             # Two 16-bit lanes per word, the low one first.
-            found = lanes.view("<i2").reshape(-1, len(batch))[:count].T.astype(np.int32)
+            found = lanes.view("<i2").reshape(-1, len(batch))[:count].T
             for i, scores in zip(batch, found, strict=True):
                 waiting[i] = _exact(queries[i], scores, part, scoring)
         yield waiting.pop(query)
@@ -245,28 +332,23 @@ def _fits(scoring: Scoring) -> bool:
     )
 
 
-def _profile(queries, scoring):
-    """Return the profile of one or two queries, its rows per thread, and the targets that share
-    lanes.
-    """
-    targets = 2 // len(queries)
-    rows = best_rows(max(query.size for query in queries), targets)
+def _profile(queries, scoring, count):
+    """Return the profile of one or two queries against `count` targets, and its tile."""
+    tile = best_tile(max(query.size for query in queries), 2 // len(queries), count)
     first = scoring.gap_open + scoring.gap_extend
-    if targets == 1:
-        return query_pair_profile(queries, scoring.matrix, first, rows), rows, targets
-    return query_profile(*queries, scoring.matrix, first, rows), rows, targets
+    return query_profile(queries, scoring.matrix, first, tile), tile
 
 
 def _start(prepared, part: _Part, scoring: Scoring):
     """Launch the search of a profile; its results are complete when the GPU is done."""
-    profile, rows, targets = prepared
+    profile, tile = prepared
     strips = len(profile)
     profile = cuda.to_device(profile)
-    words = -(-part.targets.count // targets)
+    words = -(-part.targets.count // tile.targets)
     best = cuda.device_array(words, np.int32)
     first = scoring.gap_open + scoring.gap_extend
-    kernel = strip_kernel(rows, targets, first, scoring.gap_extend)
-    kernel = kernel[blocks(words, GROUP), profile_kernel_cuda.BLOCK]
+    kernel = strip_kernel(tile, first, scoring.gap_extend)
+    kernel = kernel[blocks(words, tile.group), profile_kernel_cuda.BLOCK]
     for strip in range(strips):
         kernel(
             profile[strip],
@@ -281,11 +363,12 @@ def _start(prepared, part: _Part, scoring: Scoring):
     return best
 
 
-def _exact(query, scores, part: _Part, scoring: Scoring) -> np.ndarray:
-    """Unpack scores from the lanes, recomputing those that may have exceeded 16 bits."""
-    over = np.flatnonzero(scores > LIMIT - int(scoring.matrix.max())).astype(np.int32)
-    scores -= scoring.gap_open + scoring.gap_extend
-    if over.size:
+def _exact(query, lanes, part: _Part, scoring: Scoring) -> np.ndarray:
+    """Return the scores in lanes, recomputing those that may have exceeded 16 bits."""
+    most = LIMIT - int(scoring.matrix.max())
+    scores = np.subtract(lanes, scoring.gap_open + scoring.gap_extend, dtype=np.int32)
+    if lanes.max() > most:
+        over = np.flatnonzero(lanes > most).astype(np.int32)
         scores[over] = _scores_in_32_bits(query, part, scoring, over)
     return scores
 

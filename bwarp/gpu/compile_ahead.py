@@ -22,10 +22,15 @@ SECONDS = {
     "bwarp.allmap.verify_cuda": 4,
     "bwarp.bam.duplicates_cuda": 3,
     "bwarp.records.bam_records_cuda": 6,
+    "bwarp.records.paf_records_cuda": 3,
+    "bwarp.records.sam_records_cuda": 5,
     "bwarp.mapping.primary_hits_cuda": 3,
     "bwarp.mapping.candidates_cuda": 2,
     "bwarp.seeding.search_schemes_cuda": 2,
 }
+
+#: Compile time in seconds of the sort of pairs (`bwarp.gpu.sums_and_sorts`).
+SORT_SECONDS = 8
 
 #: Kernels built by factories in addition to `MADE_KERNELS`: those that `map` launches for reads of
 #: 150 bases, for many and for few pairs at once.
@@ -47,15 +52,24 @@ def kernels_of(programs: Iterable[Path], capability: tuple[int, int]) -> list[tu
     programs : iterable of Path
         Source files; their imports are followed, including those inside functions.
     """
-    sources = {source for program in programs for source in imported_sources(program, _PACKAGE)}
     listed = []
-    for source in sorted(sources):
+    for source in _sources(programs):
         if b"@kernel" in source.read_bytes():
             parts = source.relative_to(_PACKAGE.parent).with_suffix("").parts
             module = importlib.import_module(".".join(parts))
             if capability >= getattr(module, "LOWEST_ARCHITECTURE", capability):
                 listed += [(module.__name__, number) for number in range(len(stated_types(module)))]
     return listed
+
+
+def sorts_pairs(programs: Iterable[Path]) -> bool:
+    """Return whether programs sort pairs on a GPU, with a sort that must be compiled as well."""
+    of_gpu = [source for source in _sources(programs) if source.stem.endswith("_cuda")]
+    return any(b"pair_sorter()" in source.read_bytes() for source in of_gpu)
+
+
+def _sources(programs: Iterable[Path]) -> list[Path]:
+    return sorted({source for one in programs for source in imported_sources(one, _PACKAGE)})
 
 
 def stated_types(module) -> list[tuple]:

@@ -38,13 +38,16 @@ from numba.cuda.cudadrv.driver import (
     device_pointer,
 )
 from numba.cuda.cudadrv.driver import driver as driver_calls
+from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.dispatcher import _Kernel as CompiledKernel
-from numba.cuda.extending import intrinsic
+from numba.cuda.extending import intrinsic, typeof_impl
 from numba.cuda.np.numpy_support import as_dtype, from_dtype
 from numba.cuda.serialize import dumps
 from numba.cuda.typing import signature
 from numba_cuda import __version__ as version
+
+from bwarp.runtime.lazy_function import LazyFunction
 
 __all__ = [
     "ArgHint", "AutoFreePointer", "CUDACodeLibrary", "CUDADispatcher", "CompiledKernel",
@@ -56,3 +59,9 @@ __all__ = [
     "require_context", "signature", "types", "uint8", "uint16", "uint32", "uint64",
     "version",
 ]  # fmt: skip
+
+
+@typeof_impl.register(LazyFunction)
+def _type_of_function(function: LazyFunction, _):
+    """Return the type of a function of the CPU that kernels call; it is compiled for the GPU."""
+    return cuda_target.typing_context.resolve_value_type(function.dispatcher)

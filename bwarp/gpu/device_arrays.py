@@ -6,13 +6,14 @@ to read a number.
 """
 
 import functools
-import inspect
 from collections.abc import Callable
+from typing import get_type_hints
 
 import numpy as np
 
 from bwarp.gpu.cuda import as_dtype, cuda, driver, driver_calls, types
 from bwarp.gpu.driver import clear
+from bwarp.runtime.timeline import on_timeline
 
 
 def zeros(size: int, dtype):
@@ -43,15 +44,21 @@ def columns(table: type[tuple], size: int, allocate: Callable | None = None, **g
 
 
 @functools.cache
+def field_types(table: type[tuple]) -> dict:
+    """Return the annotations of the fields of a named tuple; some modules write them as text."""
+    return get_type_hints(table, localns=vars(types), include_extras=True)
+
+
 def dtypes_of(table: type[tuple]) -> list[tuple[str, np.dtype]]:
     """Return the names and types of the columns of a table; None for a field of another kind."""
-    kinds = inspect.get_annotations(table).items()
+    kinds = field_types(table).items()
     return [
         (name, np.dtype(as_dtype(kind.dtype))) if isinstance(kind, types.Array) else (name, None)
         for name, kind in kinds
     ]
 
 
+@on_timeline("wait for the GPU")
 def number_at(array, index: int) -> int:
     """Return a number of a 1-d device array of integers; wait until it is computed.
 

@@ -42,8 +42,11 @@ from types import ModuleType
 import numpy as np
 
 from bwarp.gpu.cuda import DeviceNDArray, types
+from bwarp.gpu.device_arrays import field_types
 from bwarp.gpu.driver import current_device, launch_kernel
+from bwarp.gpu.kernel_times import on_gpu_timeline
 from bwarp.gpu.launch import compiled_kernel, launch
+from bwarp.runtime.timeline import is_recording
 
 #: Markers in `extra` of cuLaunchKernel: a buffer of all arguments, its size, the end.
 _BUFFER, _SIZE, _END = 1, 2, 0
@@ -128,6 +131,14 @@ class Kernel:
         return functools.partial(self._launch, configuration)
 
     def _launch(self, configuration: tuple, *arguments) -> None:
+        if not is_recording():
+            self._launch_now(configuration, *arguments)
+            return
+        stream = configuration[2] if len(configuration) > 2 else 0
+        with on_gpu_timeline(self.__name__, stream):
+            self._launch_now(configuration, *arguments)
+
+    def _launch_now(self, configuration: tuple, *arguments) -> None:
         # numba-cuda creates the context of a thread that has none.
         kinds, words = [current_device()], []
         _add_words(arguments, kinds, words)
@@ -180,7 +191,7 @@ def _types_of(hint) -> list:
     if hasattr(hint, "__metadata__"):
         return list(hint.__metadata__)
     if hasattr(hint, "_fields"):
-        fields = inspect.get_annotations(hint)
+        fields = field_types(hint)
         parts = _variants([fields[name] for name in hint._fields])
         return [types.BaseTuple.from_types(part, hint) for part in parts]
     return [_NUMBERS[hint]]

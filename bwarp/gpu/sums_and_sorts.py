@@ -11,15 +11,11 @@ A warp processes PART elements per lane at a time. Memory latency dominates, so 
 array are short as well: there are about as many tiles as elements per tile.
 """
 
-import contextlib
 import functools
-import os
 from collections.abc import Callable
 from importlib.metadata import version
 from math import isqrt
-from pathlib import Path
 
-import numba
 import numpy as np
 
 from bwarp.errors import UsageError
@@ -28,6 +24,7 @@ from bwarp.gpu.device_arrays import number_at
 from bwarp.gpu.kernel import kernel
 from bwarp.gpu.launch import ALL_LANES, WARP, launch
 from bwarp.gpu.memory_pool import device_array
+from bwarp.runtime.compiled_code import keep, kept
 
 #: Maximum number of elements per warp, and of an array summed by one warp; a multiple of 32.
 TILE = 2048
@@ -260,19 +257,20 @@ def pair_sorter() -> Callable:
 
 @functools.cache
 def compiled_sort(capability: tuple[int, int]) -> bytes:
-    """Return the sort compiled for this GPU. Compiling takes seconds, so it is stored with Numba's
-    compiled functions; if that is not possible, every process compiles it."""
-    folder = Path(numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__")
-    architecture = "sm_{}{}".format(*capability)
-    path = folder / f"radix_sort.{architecture}.cuda-cccl-{version('cuda-cccl')}.bin"
-    with contextlib.suppress(OSError):
-        return path.read_bytes()
+    """Return the sort compiled for GPUs of a compute capability.
 
-    from cuda.compute import DoubleBuffer, SortOrder, make_radix_sort, serialize
+    Compiling takes seconds but no GPU. The code is stored; if that is not possible, every process
+    compiles it.
+    """
+    words = "radix_sort", version("cuda-cccl"), "{}.{}".format(*capability)
+    stored = kept(*words)
+    if stored is not None:
+        return stored
+
+    from cuda.compute import DoubleBuffer, ProxyArray, SortOrder, make_radix_sort, serialize
 
     keys, values = (
-        DoubleBuffer(cuda.device_array(1, dtype), cuda.device_array(1, dtype))
-        for dtype in (np.uint64, np.uint32)
+        DoubleBuffer(ProxyArray(dtype), ProxyArray(dtype)) for dtype in (np.uint64, np.uint32)
     )
     sort = make_radix_sort(
         d_in_keys=keys,
@@ -280,13 +278,10 @@ def compiled_sort(capability: tuple[int, int]) -> bytes:
         d_in_values=values,
         d_out_values=None,
         order=SortOrder.ASCENDING,
+        compute_capability=tuple(capability),
     )
     compiled = serialize(sort)
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}")
-        part.write_bytes(compiled)
-        part.replace(path)
+    keep(compiled, *words)
     return compiled
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from bwarp.gpu.cuda import cuda, driver
 from bwarp.gpu.device_arrays import dtypes_of
 from bwarp.gpu.memory_pool import are_neighbours, cut, device_array, room_for
+from bwarp.runtime.timeline import on_timeline
 
 #: Bytes per slot; with smaller slots the overhead per copy dominates.
 SLOT = 4 << 20
@@ -40,6 +41,7 @@ class _Workers(NamedTuple):
     lock: threading.Lock
 
 
+@on_timeline("copy to the GPU")
 def to_gpu(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
     """Copy contiguous 1-d arrays to adjacent memory on the current GPU."""
     begins, n_bytes = _side_by_side(arrays)
@@ -66,6 +68,7 @@ def to_gpu(arrays: Sequence[np.ndarray], threads: int = 1) -> list:
     return copies
 
 
+@on_timeline("wait for the GPU and copy from it")
 def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
     """Copy 1-d device arrays to one piece of host memory, which is faster for large arrays.
 
@@ -91,6 +94,7 @@ def to_host(arrays: Sequence, threads: int = 1) -> list[np.ndarray]:
     return copies
 
 
+@on_timeline("wait for the GPU and copy from it")
 def into_host(target: np.ndarray, array, threads: int = 1) -> None:
     """Copy a 1-d device array to a contiguous host array of the same size and type."""
     if threads > 1 and array.nbytes > LEAST_A_THREAD:

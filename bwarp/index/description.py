@@ -6,7 +6,7 @@ array, a loop or a name in an output before its type and range are checked.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -175,7 +175,7 @@ def _impossible_key(description: dict) -> str | None:
         return "reverse_text_start"
     if not _are_contigs(get("contigs")):
         return "contigs"
-    return None if _are_sums(get("files"), array_types(description)) else "files"
+    return None if has_sums_of(get("files"), array_types(description)) else "files"
 
 
 def _impossible_key_of_chunks(description: dict) -> str | None:
@@ -195,7 +195,7 @@ def _impossible_key_of_chunks(description: dict) -> str | None:
     if not _are_chunks(get("chunks"), n_bases):
         return "chunks"
     types = reference_types(get("contigs"), get("segments"))
-    return None if _are_sums(get("files"), types) else "files"
+    return None if has_sums_of(get("files"), types) else "files"
 
 
 def _are_chunks(value: object, n_bases: int) -> bool:
@@ -249,8 +249,9 @@ def _is_contig(value: object) -> bool:
     )
 
 
-def _are_sums(value: object, types: dict[str, tuple]) -> bool:
-    return isinstance(value, dict) and all(_has_sums(value.get(name)) for name in types)
+def has_sums_of(value: object, names: Iterable[str]) -> bool:
+    """Return whether the size and checksums of files with these names are given."""
+    return isinstance(value, dict) and all(_has_sums(value.get(name)) for name in names)
 
 
 def _has_sums(value: object) -> bool:

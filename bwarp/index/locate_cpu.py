@@ -5,13 +5,12 @@ The two steps of Liu & Schmidt (III.C) are separate, as either engine may do the
 rate p; `look_up` returns SA[i] = RSA[j / p] + t. With p = 1 every row is sampled.
 """
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.rank import block_start, lf_step
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.uncounted import uncounted
@@ -72,7 +71,7 @@ def look_up(index: FMIndex, sampled: np.ndarray, steps: np.ndarray, threads: int
 # checks prevent a wrong one from leading outside the genome or into an endless loop.
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def check_hit(position, length, next_segment):
     """Reject a hit that is not within its segment, which a separator follows."""
     if position + length >= next_segment:
@@ -81,7 +80,7 @@ def check_hit(position, length, next_segment):
         )
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def check_steps(row, first_row):
     """Reject LF steps that return to their start before reaching a sampled row."""
     if row == first_row:

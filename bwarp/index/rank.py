@@ -10,9 +10,9 @@ Every function reads one block (see `bwarp.index.fm_index`). Common arguments:
 from collections.abc import Callable
 from types import SimpleNamespace
 
-import numba
-from numba import uint64
+from numpy import uint64
 
+from bwarp.runtime.compiled_code import inner
 from bwarp.runtime.simd import population_count
 
 #: The result of `base_at` for a separator.
@@ -197,7 +197,7 @@ def rank_functions(
 
 
 #: Inlined by LLVM. Numba's inlining takes several times as long: callers inline dozens of these.
-_inlined = numba.njit(nogil=True, forceinline=True)
+_inlined = inner(nogil=True, forceinline=True)
 
 
 @_inlined

@@ -4,6 +4,13 @@ A file is written next to its final path under a private name and renamed at the
 leaves at most a hidden `.NAME.PID.part`, which the next run with the same output removes once its
 process is gone. Until a file is complete, no other user can read it. Folders are written likewise,
 and names of outputs are checked here.
+
+If a run has several outputs, it writes them in a block of `named_together`, at whose end all get
+their names:
+
+    with named_together():
+        with atomic_file(one): ...          complete as .one.PID.made
+        with atomic_file(other): ...        complete as .other.PID.made
 """
 
 import ctypes
@@ -12,8 +19,11 @@ import io
 import os
 import re
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -22,21 +32,25 @@ from deflate import gzip_compress
 from bwarp.errors import NO_ROOM, InputError, UsageError
 from bwarp.io.standard_streams import flush_standard_output, standard_output
 from bwarp.runtime.signals import naming_outputs, not_ended, undone_if_ended
+from bwarp.runtime.timeline import on_timeline
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
+def atomic_file(path: str | os.PathLike, mode: str = "wb", threads: int = 1) -> Iterator[IO]:
     """Open a file for writing; names that end in .gz are compressed, ``-`` is standard output.
 
     The file gets its name when the block ends without an error and is removed otherwise. Pipes and
-    devices are written to directly.
+    devices are written to directly. With several `threads`, they compress while the caller goes on;
+    the bytes do not depend on their number.
     """
-    with atomic_files([path], mode) as (file,):
+    with atomic_files([path], mode, threads) as (file,):
         yield file
 
 
 @contextmanager
-def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterator[list[IO]]:
+def atomic_files(
+    paths: Sequence[str | os.PathLike], mode: str = "wb", threads: int = 1
+) -> Iterator[list[IO]]:
     """Open files as `atomic_file` does; none gets its name before all are written."""
     parts: list[tuple[Path, Path]] = []
 
@@ -47,13 +61,100 @@ def atomic_files(paths: Sequence[str | os.PathLike], mode: str = "wb") -> Iterat
     with undone_if_ended(remove_parts), _full_disk_named(paths[0] if paths else ""):
         try:
             with ExitStack() as stack:
-                yield [stack.enter_context(_private_file(path, mode, parts)) for path in paths]
-            with naming_outputs():
-                for part, path in parts:
-                    part.chmod(usual_mode(0o666))
-                    os.replace(part, path)
+                opened = [_private_file(path, mode, threads, parts) for path in paths]
+                yield [stack.enter_context(file) for file in opened]
+            for part, _ in parts:
+                part.chmod(usual_mode(0o666))
+            name_outputs(parts)
         finally:
             remove_parts()
+
+
+@dataclass
+class _WaitingOutputs:
+    """Complete outputs without their names.
+
+    Attributes
+    ----------
+    files : list of (Path, Path)
+        Each file, and its final name.
+    gone : list of Path
+        Old files to remove.
+    folders : list of Path
+        New folders for outputs.
+    """
+
+    files: list[tuple[Path, Path]] = field(default_factory=list)
+    gone: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+
+    def name(self) -> None:
+        """Give the files their names; if that fails, remove those that already have theirs."""
+        named = []
+        try:
+            with naming_outputs():
+                for part, path in self.files:
+                    os.replace(part, path)
+                    named.append(path)
+                for path in self.gone:
+                    path.unlink(missing_ok=True)
+            self.folders.clear()
+        except OSError:
+            for path in named:
+                path.unlink(missing_ok=True)
+            raise
+
+    def remove(self) -> None:
+        """Remove the files without a name, and new folders that are empty."""
+        for part, _ in self.files:
+            part.unlink(missing_ok=True)
+        for folder in self.folders:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+#: The outputs of the current block of `named_together`.
+_waiting: _WaitingOutputs | None = None
+
+
+@contextmanager
+def named_together() -> Iterator[None]:
+    """Give all outputs of the block their names at its end; none if an error or a signal ends it.
+
+    Only folders (`atomic_folder`), pipes and standard output do not wait.
+    """
+    global _waiting
+    outputs = _waiting = _WaitingOutputs()
+    with undone_if_ended(outputs.remove):
+        try:
+            yield
+            outputs.name()
+        finally:
+            _waiting = None
+            outputs.remove()
+
+
+def name_outputs(files: Sequence[tuple[Path, Path]], gone: Sequence[Path] = ()) -> None:
+    """Give complete files their names, and remove old files: now, or after `named_together`."""
+    if _waiting is None:
+        _WaitingOutputs(list(files), list(gone)).name()
+        return
+    with not_ended():
+        for part, path in files:
+            # The private folder of the file is removed before the block ends.
+            made = _private_name(path, "made")
+            os.replace(part, made)
+            _waiting.files.append((made, path))
+        _waiting.gone += gone
+
+
+def make_folder(path: str | os.PathLike) -> None:
+    """Create a folder for outputs if it does not exist; it is removed if `named_together` fails."""
+    with not_ended():
+        if not Path(path).exists():
+            Path(path).mkdir()
+            if _waiting is not None:
+                _waiting.folders.append(Path(path))
 
 
 @contextmanager
@@ -74,7 +175,7 @@ def _full_disk_named(path: str | os.PathLike, part: Path | None = None) -> Itera
 
 @contextmanager
 def _private_file(
-    path: str | os.PathLike, mode: str, parts: list[tuple[Path, Path]]
+    path: str | os.PathLike, mode: str, threads: int, parts: list[tuple[Path, Path]]
 ) -> Iterator[IO]:
     """Open a file next to its final path, added to `parts`, or a pipe or device directly."""
     if is_standard_output(path):
@@ -85,25 +186,24 @@ def _private_file(
     refuse_folder(path)
     path = real_path(path)
     if path.exists() and not path.is_file():
-        with _open(path, mode, compression) as file:
+        with _open(path, mode, compression, threads) as file:
             yield file
         return
     part = _part_path(path)
     with not_ended():
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         parts.append((part, path))
-    with _open(part, mode, compression) as file:
+    with _open(part, mode, compression, threads) as file:
         yield file
 
 
 @contextmanager
-def _open(path: Path, mode: str, compression: str | None) -> Iterator[IO]:
+def _open(path: Path, mode: str, compression: str | None, threads: int) -> Iterator[IO]:
     if compression is None:
         with open(path, mode) as file:
             yield file
         return
-    with open(path, "wb") as file:
-        members = _GzipMembers(file)
+    with open(path, "wb") as file, _GzipMembers(file, threads) as members:
         writer = members if "b" in mode else io.TextIOWrapper(members)
         yield writer
         writer.flush()
@@ -120,10 +220,17 @@ class _GzipMembers(io.BufferedIOBase):
     MEMBER_BYTES = 1 << 20
     LEVEL = 1
 
-    def __init__(self, file: IO[bytes]):
+    def __init__(self, file: IO[bytes], threads: int):
         self._file = file
         self._waiting = bytearray()
         self._is_empty = True
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._under_way: deque[Future] = deque()
+
+    def __exit__(self, *_) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
     def writable(self) -> bool:
         return True
@@ -142,10 +249,22 @@ class _GzipMembers(io.BufferedIOBase):
         if self._waiting or self._is_empty:
             self._write_member(self._waiting)
         self._waiting = bytearray()
+        while self._under_way:
+            self._file.write(self._under_way.popleft().result())
 
     def _write_member(self, data: bytearray) -> None:
-        self._file.write(gzip_compress(data, self.LEVEL))
         self._is_empty = False
+        if self._pool is None:
+            self._file.write(_compressed(data, self.LEVEL))
+            return
+        self._under_way.append(self._pool.submit(_compressed, data, self.LEVEL))
+        if len(self._under_way) > 2 * self._threads:
+            self._file.write(self._under_way.popleft().result())
+
+
+@on_timeline("compress")
+def _compressed(data: bytearray, level: int) -> bytes:
+    return gzip_compress(data, level)
 
 
 @contextmanager
@@ -225,7 +344,11 @@ def _part_path(path: Path) -> Path:
     """Return the private name next to `path`, after checks and removing leftovers."""
     check_writable(path)
     _remove_leftovers(path)
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
+    return _private_name(path, "part")
+
+
+def _private_name(path: Path, kind: str) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.{kind}")
 
 
 def _remove_leftovers(path: Path) -> None:
@@ -233,7 +356,7 @@ def _remove_leftovers(path: Path) -> None:
 
     A folder that was moved away to be replaced is restored unless something replaced it.
     """
-    name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|old|gone)")
+    name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|made|old|gone)")
     for entry in path.parent.iterdir():
         match = name.fullmatch(entry.name)
         if not match or _alive_elsewhere(int(match[1])):

@@ -103,12 +103,12 @@ def checked_array(
     recorded: dict,
     dtype: np.dtype,
     shape: tuple[int, ...],
+    remedy: str = "build the index again",
 ) -> np.ndarray:
     """Return the array in a file mapped by `map_file`, after verifying all checksums.
 
-    It must have the given type and shape.
+    It must have the given type and shape. Errors end with `remedy`.
     """
-    remedy = "build the index again"
     if data is None:
         raise InputError(f"{path}: the file is missing: {remedy}")
     if not data.size:

@@ -28,7 +28,6 @@ from contextlib import closing, contextmanager
 from typing import BinaryIO
 
 import numpy as np
-from xopen import xopen
 
 from bwarp.bam.bgzf import END_OF_FILE, inflated_blocks, whole_blocks
 from bwarp.errors import InputError
@@ -233,6 +232,8 @@ def _blocks_of(path, file: BinaryIO, block_bytes: int, threads: int) -> Iterator
                 if n_read is None:
                     return
             file = io.BufferedReader(_BehindABlock(file))
+        from xopen import xopen  # imported here because it is slow, and plain text does not need it
+
         with xopen(file, "rb", threads=0, format=kind) as inflated:
             blocks = iter(lambda: inflated.read(block_bytes), b"")
             yield from _behind(n_read, blocks)

@@ -12,8 +12,10 @@ sequencer writes it.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,9 +31,13 @@ from bwarp.io.line_scan import (
     letter_table,
     line_end,
 )
+from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.simd import load, store
+from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import CODE_OF_BYTE
+
+Result = TypeVar("Result")
 
 # --------------------------------------------------------------------------------------------------
 # FASTA and FASTQ as text, cut into whole records.
@@ -151,7 +157,7 @@ def cut_records(path: str | os.PathLike, blocks: Iterator[bytes]) -> Iterator[Re
         if at_end:
             # End the last line if nothing does; otherwise this adds a blank line.
             data = _joined(rest, _LINE_FEED)
-        elif is_fasta or len(more) > 1:
+        elif len(more) > 1:
             data = _joined(rest, *more)
         else:
             # Copying whole blocks is slower than cutting them.
@@ -239,23 +245,21 @@ def lone_return_error(start: str) -> InputError:
 def _cut_fasta(data, at_end, starts):
     """Find the starts of complete FASTA records and of the rest; return their count and lines.
 
-    A record is complete when the next one has begun, or at the end of the file.
+    A record is complete when the next one has begun, or at the end of the file. `data` begins with
+    a record.
     """
     count = 0
-    lines = 0
-    lines_of_records = 0
-    at = 0
+    at = find_byte(data, 0, data.size, 62)
     while at < data.size:
-        if data[at] == 62:
+        if at == 0 or data[at - 1] == 10:
             starts[count] = at
             count += 1
-            lines_of_records = lines
-        at = find_byte(data, at, data.size, 10) + 1
-        lines += 1
+        at = find_byte(data, at + 1, data.size, 62)
     if at_end:
         starts[count] = data.size
-        return count, lines
-    return count - 1, lines_of_records
+    else:
+        count -= 1
+    return count, count_byte(data, 0, starts[count], 10)
 
 
 @compiled
@@ -345,6 +349,7 @@ def read_sequences(
     path: str | os.PathLike,
     code_of_byte: np.ndarray = CODE_OF_BYTE,
     chunk_bytes: int = CHUNK_BYTES,
+    threads: int = 1,
 ) -> Iterator[SequenceBatch]:
     """Stream the records of a FASTA or FASTQ file.
 
@@ -356,6 +361,8 @@ def read_sequences(
         The code of each letter; 255 for a byte that is not allowed in a sequence.
     chunk_bytes : int
         Approximate number of bytes of the file per batch.
+    threads : int
+        Threads that parse; with more than one, two others read the file and cut it.
 
     Yields
     ------
@@ -367,10 +374,27 @@ def read_sequences(
     InputError
         With the line number, for anything that is not a record.
     """
-    for records in cut_records(path, read_blocks(path, chunk_bytes)):
-        yield parse_records(path, records, code_of_byte)
+    parse = partial(parse_records, path, code_of_byte=code_of_byte)
+    return of_records(parse, path, chunk_bytes, threads)
 
 
+def of_records(
+    function: Callable[[RecordText], Result],
+    path: str | os.PathLike,
+    chunk_bytes: int = CHUNK_BYTES,
+    threads: int = 1,
+) -> Iterator[Result]:
+    """Yield ``function(records)`` for the records of a file, about `chunk_bytes` at a time.
+
+    Functions run in several threads, results are in the order of the file. Of several errors, the
+    first in the file is raised.
+    """
+    ahead = read_ahead if threads > 1 else iter
+    texts = cut_records(path, ahead(read_blocks(path, chunk_bytes, threads)))
+    return in_order(function, ahead(texts), threads)
+
+
+@on_timeline("parse sequences")
 def parse_records(
     path: str | os.PathLike, records: RecordText, code_of_byte: np.ndarray = CODE_OF_BYTE
 ) -> SequenceBatch:

@@ -5,10 +5,9 @@ bottleneck of the whole program. All functions work on a range of one uint8 arra
 single bytes at its end, where a vector would reach past the array.
 """
 
-import numba
 import numpy as np
 
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     equal,
@@ -39,7 +38,7 @@ def letter_table(code_of_byte: np.ndarray) -> np.ndarray:
     return table
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def _first_lane(bits):
     """Return the index of the lowest set bit."""
     word = np.uint64(bits)

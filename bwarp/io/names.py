@@ -1,7 +1,7 @@
 """Names of queries and contigs as arrays, for compiled code that writes lines."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from bwarp.errors import InputError
 from bwarp.io.fastx import SequenceBatch
 from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.threads import joined_stretches
 
 # --------------------------------------------------------------------------------------------------
 # Writing numbers and bytes into an array of text, in compiled code.
@@ -93,13 +94,22 @@ class Names(NamedTuple):
         start, stop = self.bounds[number]
         return self.text[start:stop].tobytes().decode("utf-8", "replace")
 
+    def listed(self, numbers: Iterable[int]) -> list[str]:
+        """Return the names with these numbers."""
+        return [self.name(number) for number in numbers]
+
+    def strings(self) -> list[str]:
+        """Return all names, as `name` does, in a fifth of the time."""
+        text = self.text.tobytes()
+        return [text[start:stop].decode("utf-8", "replace") for start, stop in self.bounds.tolist()]
+
     def part(self, start: int, stop: int) -> "Names":
         """Return the names in ``[start, stop)``, without other bytes."""
-        firsts, lasts = self.bounds[start:stop].T
-        lengths = lasts - firsts
-        edges = np.concatenate([[0], np.cumsum(lengths)])
-        indices = np.repeat(firsts - edges[:-1], lengths) + np.arange(edges[-1])
-        return Names(read_only(self.text[indices]), np.column_stack([edges[:-1], edges[1:]]))
+        bounds = self.bounds[start:stop]
+        edges = np.zeros(len(bounds) + 1, np.int64)
+        np.cumsum(bounds[:, 1] - bounds[:, 0], out=edges[1:])
+        text = joined_stretches(read_only(self.text), np.ascontiguousarray(bounds[:, 0]), edges)
+        return Names(read_only(text), np.column_stack([edges[:-1], edges[1:]]))
 
     def first_empty(self) -> int | None:
         """Return the number of the first empty name, or None."""
@@ -122,10 +132,15 @@ def query_names(sequences: SequenceBatch) -> Names:
 def names_of(where: str | os.PathLike, sequences: SequenceBatch) -> Names:
     """Return `query_names`; raise an error that names `where` if one is empty."""
     names = query_names(sequences)
+    refuse_empty_names(where, names, sequences.first_record)
+    return names
+
+
+def refuse_empty_names(where: str | os.PathLike, names: Names, first_record: int = 0) -> None:
+    """Raise an error if a name is empty; the first one is that of record `first_record`."""
     nameless = names.first_empty()
     if nameless is not None:
-        raise _nameless(where, sequences.first_record + nameless)
-    return names
+        raise _nameless(where, first_record + nameless)
 
 
 def refuse_nameless(where: str | os.PathLike, names: Sequence[str], first_record: int = 0) -> None:
@@ -158,6 +173,22 @@ def _keep_first_words(text, bounds):
             stop += 1
         bounds[i, 0] = start
         bounds[i, 1] = stop
+
+
+@compiled
+def first_bad_name(text, names):
+    """Return the first name that starts with @ or is not printable ASCII, which SAM does not allow,
+    or -1.
+    """
+    for i in range(len(names)):
+        start, stop = np.uint64(names[i, 0]), np.uint64(names[i, 1])
+        bad = start < stop and text[start] == 64
+        # Without an early exit, the loop is vectorised.
+        for at in range(start, stop):
+            bad |= text[at] < 33 or text[at] > 126
+        if bad:
+            return i
+    return -1
 
 
 @compiled(counted=False)

@@ -40,8 +40,9 @@ class ParquetRows(AbstractContextManager):
             self._write_groups(1)
         self._writer.close()
 
-    def write(self, names, queries, starts, strands, contigs, positions, values) -> None:
-        """Add rows, with numbers instead of names: those of `HitColumns` or `MatchColumns`."""
+    def write(self, rows: Sequence) -> None:
+        """Add rows, with numbers instead of names: `HitColumns` or `MatchColumns`."""
+        names, queries, starts, strands, contigs, positions, values = rows
         columns = [
             pa.array(names, pa.string()).take(pa.array(queries)),
             starts,

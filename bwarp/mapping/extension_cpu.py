@@ -21,7 +21,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint64
+from numpy import int64, uint64
 
 from bwarp.alignment.pair_ends_cpu import pair_ends
 from bwarp.alignment.pairs import PairBatch, Sequences

@@ -15,9 +15,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba import int64, uint64
+from numpy import int64, uint64
 
 from bwarp.alignment.pair_ends_cpu import pair_alignments as pair_alignments_cpu
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, Alignments, PairBatch, Sequences
@@ -38,7 +37,7 @@ from bwarp.mapping.parameters import END_TO_END, MappingParameters
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.reads.base_bits_cpu import bits_at, bits_of_codes, prefetch_bases, shifted, turned
 from bwarp.reference import interval_at
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import population_count, prefetch
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
@@ -385,8 +384,8 @@ def end_gap_functions(
     return SimpleNamespace(**locals())
 
 
-_inlined = numba.njit(nogil=True, forceinline=True)
-_called = numba.njit(nogil=True)
+_inlined = inner(nogil=True, forceinline=True)
+_called = inner(nogil=True)
 _functions = end_gap_functions(
     _inlined, _called, bits_at, bits_of_codes, shifted, turned, population_count
 )

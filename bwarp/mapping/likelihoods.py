@@ -7,7 +7,7 @@ do not depend on the order of addition.
 import math
 
 import numpy as np
-from numba import int64
+from numpy import int64
 
 from bwarp.mapping.insert_size import SCORE_UNITS
 from bwarp.runtime.compiled_code import compiled

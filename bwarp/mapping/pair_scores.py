@@ -1,6 +1,6 @@
 """Scores, likelihoods and mapping qualities of pairs of hits; both engines use these functions."""
 
-from numba import int64
+from numpy import int64
 
 from bwarp.mapping.insert_size import SCORE_UNITS
 from bwarp.mapping.likelihoods import likelihood, mapping_quality

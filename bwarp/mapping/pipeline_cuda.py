@@ -171,7 +171,7 @@ class _Run:
         self._engine, self._encoder = engine, encoder
         form = None if encoder is None else encoder.form
         self._gpu_finishes = form is not None
-        self._with_comments = self._gpu_finishes and form.tags is not None
+        self._with_comments = self._gpu_finishes and form.with_comments
         scorers = [
             _Scorer(device, engine.parameters, form, engine.threads) for device in engine.devices
         ]
@@ -386,7 +386,7 @@ class _Scorer:
             with span("join chunks"):
                 codes, qualities = pinned_reads.arrays(_room_for(parts, size), [np.uint8] * 2)
                 arrays = codes[:size], qualities[:size]
-                chunk = joined_chunks(parts, *arrays, with_comments=self._form.tags is not None)
+                chunk = joined_chunks(parts, *arrays, with_comments=self._form.with_comments)
             tags = self._tags(chunk)
             with self._on_gpu():
                 scored = score_reads(self._device, chunk.codes, chunk.offsets, parameters)

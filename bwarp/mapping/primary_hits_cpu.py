@@ -26,7 +26,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint64
+from numpy import int64, uint64
 
 from bwarp.mapping.insert_size import SCORE_UNITS
 from bwarp.mapping.likelihoods import (

@@ -13,7 +13,7 @@ located.
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint8, uint64
+from numpy import int64, uint8, uint64
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import check_hit, locate

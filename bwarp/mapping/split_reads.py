@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64
+from numpy import int64
 
 from bwarp.index.fm_index import FMIndex
 from bwarp.mapping.extension_cpu import (

@@ -14,7 +14,7 @@ Each of these loci lowers the mapping quality like `UNLOCATED_RIVALS` other hits
 """
 
 import numpy as np
-from numba import int64
+from numpy import int64
 
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.insert_size import SCORE_UNITS

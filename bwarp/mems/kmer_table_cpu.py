@@ -18,6 +18,7 @@ from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import bounded_ranges, for_each_range, run_together
+from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import kmer_at
 
 #: A table of more k-mers does not pay off; each takes 4 bytes.
@@ -76,6 +77,7 @@ def build_kmer_table(reference: Reference, min_length: int, threads: int = 1) ->
     return KmerTable(reference, k, starts, positions)
 
 
+@on_timeline("find matches")
 def table_matches(
     table: KmerTable, text: QueryText, min_length: int, threads: int = 1
 ) -> Iterator[Matches]:

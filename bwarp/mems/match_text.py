@@ -8,23 +8,27 @@ PAF       query length start end strand contig length start end matches bases 25
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
 from bwarp.io.names import MOST_DIGITS, Names, put_field, put_name, put_number, query_names
+from bwarp.io.table_writer import TableWriter
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE, Matches, no_matches, take_matches
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import for_each_range
 
 # Common to all formats: threads write one line per match.
 
 
 #: Matches that a thread formats at a time.
 RANGE = 1 << 15
+
+#: Matches whose columns a thread makes at a time.
+COLUMN_RANGE = 1 << 18
 
 
 class Named(NamedTuple):
@@ -61,10 +65,10 @@ def names_for(
     )
 
 
-def match_rows(
-    write_rows: Callable, room: int, blocks: Iterator[Matches], named: Named, threads: int
-) -> Iterator[np.ndarray]:
-    """Yield the lines of the matches of a batch, in order.
+def _add_lines(
+    writer: TableWriter, write_rows: Callable, room: int, named: Named, blocks: Iterator[Matches]
+) -> Iterator[Matches]:
+    """Write a line per match of a batch, in order, and pass the matches on.
 
     Parameters
     ----------
@@ -72,20 +76,16 @@ def match_rows(
         Writes the lines of some matches into its last argument, and returns the number of bytes.
     room : int
         The maximum bytes of a line without the names of its query and contig.
-
-    Yields
-    ------
-    lines : ndarray, dtype=uint8
-        To be written consecutively.
     """
     room += named.queries.longest + named.contigs.longest
+
+    def lines_of(matches: Matches, first: int, last: int) -> np.ndarray:
+        lines = np.empty((last - first) * room, np.uint8)
+        return lines[: write_rows(take_matches(matches, slice(first, last)), named, lines)]
+
     for matches in blocks:
-
-        def write(first: int, last: int, matches=matches):
-            lines = np.empty((last - first) * room, np.uint8)
-            return lines[: write_rows(take_matches(matches, slice(first, last)), named, lines)]
-
-        yield from for_each_range(write, matches.n, threads, smallest=RANGE)
+        writer.add(partial(lines_of, matches), matches.n, RANGE)
+        yield matches
 
 
 @compiled
@@ -131,25 +131,19 @@ class MummerLayout:
     lengths: bool = False
 
 
-def mummer_lines(
+def write_mummer(
+    writer: TableWriter,
     blocks: Iterator[Matches],
     batch: SequenceBatch,
     reference: Reference,
     layout: MummerLayout,
-    threads: int = 1,
-) -> Iterator[np.ndarray]:
-    """Yield the lines of the matches of a batch, in order, with headers for all query strands.
-
-    Yields
-    ------
-    lines : ndarray, dtype=uint8
-        To be written consecutively.
-    """
+) -> Iterator[Matches]:
+    """Write the matches of a batch, in order, with headers for all query strands; pass them on."""
     named = names_for(batch, reference, _mummer_contigs(reference, layout), layout.strands)
     line_room = named.contigs.longest + 3 * (MOST_DIGITS + 2) + 1
     header_room = named.queries.longest + len(b">  Reverse  Len = \n") + MOST_DIGITS
 
-    def write(matches: Matches, header: int, last_header: int):
+    def lines_of(matches: Matches, header: int, last_header: int) -> np.ndarray:
         room = matches.n * line_room + max(last_header - header, 0) * header_room
         lines = np.empty(room, np.uint8)
         used = _write_mummer(
@@ -157,27 +151,26 @@ def mummer_lines(
         )
         return lines[:used]
 
+    def matches_and_headers(matches: Matches, headers: np.ndarray, first: int, last: int):
+        part = take_matches(matches, slice(first, last))
+        return lines_of(part, int(headers[first]), int(headers[last]))
+
     next_header = 0
     for matches in blocks:
-        if not matches.n:
-            continue
-        # A range writes the headers after the last query of the previous range, up to its own last
-        # one.
-        headers = np.append(next_header, matches.queries.astype(np.int64) + 1)
-        headers = np.maximum(headers, next_header)
-
-        def write_range(first: int, last: int, matches=matches, headers=headers):
-            part = take_matches(matches, slice(first, last))
-            return write(part, int(headers[first]), int(headers[last]))
-
-        yield from for_each_range(write_range, matches.n, threads, smallest=RANGE)
-        next_header = int(headers[-1])
-    n_queries = batch.count * len(layout.strands)
-
-    def write_headers(first: int, last: int):
-        return write(no_matches(), next_header + first, next_header + last)
-
-    yield from for_each_range(write_headers, n_queries - next_header, threads, smallest=RANGE)
+        if matches.n:
+            # A range writes the headers after the last query of the previous range, up to its own
+            # last one.
+            headers = np.append(next_header, matches.queries.astype(np.int64) + 1)
+            headers = np.maximum(headers, next_header)
+            writer.add(partial(matches_and_headers, matches, headers), matches.n, RANGE)
+            next_header = int(headers[-1])
+        yield matches
+    rest = batch.count * len(layout.strands) - next_header
+    writer.add(
+        lambda first, last: lines_of(no_matches(), next_header + first, next_header + last),
+        rest,
+        RANGE,
+    )
 
 
 def _mummer_contigs(reference: Reference, layout: MummerLayout) -> Names:
@@ -238,18 +231,15 @@ def _write_mummer(matches, named, forward_positions, show_lengths, header, last_
     return at
 
 
-def paf_lines(
+def write_paf(
+    writer: TableWriter,
     blocks: Iterator[Matches],
     batch: SequenceBatch,
     reference: Reference,
     strands: tuple[int, ...],
-    threads: int = 1,
-) -> Iterator[np.ndarray]:
-    """Yield the matches as PAF: 0-based positions on the forward strands.
-
-    Yields
-    ------
-    lines : ndarray, dtype=uint8
+) -> Iterator[Matches]:
+    """Write the matches of a batch as PAF, with 0-based positions on the forward strands; pass them
+    on.
     """
     contig_lengths = np.diff(reference.contig_starts)
     contigs = Names.of(
@@ -259,9 +249,8 @@ def paf_lines(
         ]
     )
     room = 8 * (MOST_DIGITS + 1) + len("+\t255\tcg:Z:=\n")
-    return match_rows(
-        _write_paf, room, blocks, names_for(batch, reference, contigs, strands), threads
-    )
+    named = names_for(batch, reference, contigs, strands)
+    return _add_lines(writer, _write_paf, room, named, blocks)
 
 
 @compiled
@@ -344,6 +333,23 @@ def match_columns(
     )
 
 
+def write_columns(
+    writer: TableWriter,
+    blocks: Iterator[Matches],
+    batch: SequenceBatch,
+    reference: Reference,
+    strands: tuple[int, ...],
+) -> Iterator[Matches]:
+    """Write `match_columns` of the matches of a batch, in order, and pass the matches on."""
+
+    def columns_of(matches: Matches, first: int, last: int) -> MatchColumns:
+        return match_columns(take_matches(matches, slice(first, last)), batch, reference, strands)
+
+    for matches in blocks:
+        writer.add(partial(columns_of, matches), matches.n, COLUMN_RANGE)
+        yield matches
+
+
 # Matches as TSV: one row per match, 0-based positions on the forward strands.
 
 
@@ -353,19 +359,17 @@ COLUMNS = b"query\tquery_start\tstrand\tcontig\tposition\tlength\n"
 _NEWLINE, _TAB = 10, 9
 
 
-def table_lines(
+def write_table(
+    writer: TableWriter,
     blocks: Iterator[Matches],
     batch: SequenceBatch,
     reference: Reference,
     strands: tuple[int, ...],
-    threads: int = 1,
-) -> Iterator[np.ndarray]:
-    """Yield the rows of the matches of a batch, in order, like `match_rows`."""
-    contigs = Names.of(reference.names)
+) -> Iterator[Matches]:
+    """Write the rows of the matches of a batch, in order, and pass the matches on."""
     room = 3 * MOST_DIGITS + len("\t\t+\t\t\t\n")
-    return match_rows(
-        _write_rows, room, blocks, names_for(batch, reference, contigs, strands), threads
-    )
+    named = names_for(batch, reference, Names.of(reference.names), strands)
+    return _add_lines(writer, _write_rows, room, named, blocks)
 
 
 @compiled

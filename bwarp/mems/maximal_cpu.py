@@ -40,6 +40,7 @@ from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import bounded_ranges, for_each_range
+from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
 from bwarp.sequence import kmer_at
 
@@ -284,6 +285,7 @@ _SAMPLES = 1 << 20
 _ROWS = 1 << 21
 
 
+@on_timeline("find matches")
 def maximal_matches(
     index: FMIndex, text: QueryText, min_length: int, threads: int = 1
 ) -> Iterator[Matches]:

@@ -41,6 +41,7 @@ from bwarp.mems.kmer_sampling import LONGEST_KMER
 from bwarp.mems.packed_extension import equal_after, most_after
 from bwarp.mems.query_text import Matches, QueryText, no_matches, take_matches
 from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import kmer_at
 
 # The data on the GPU: the index, the packed genome, and the query text.
@@ -261,6 +262,7 @@ _WINDOWS = 1 << 24
 _THREADS = 256
 
 
+@on_timeline("find matches on the GPU")
 def maximal_matches(
     reference: DeviceReference, text: QueryText, min_length: int, threads: int = 1
 ) -> Iterator[Matches]:

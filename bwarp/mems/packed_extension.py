@@ -6,10 +6,10 @@ ends.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.reference import Reference
+from bwarp.runtime.compiled_code import inner
 from bwarp.sequence import kmer_at
 
 _u64 = np.uint64
@@ -27,7 +27,7 @@ def genome_text(reference: Reference) -> GenomeText:
     return GenomeText(reference.packed, reference.segment_genome, reference.segment_text)
 
 
-@numba.jit
+@inner
 def leading_bases(bits):
     """Count the leading bases of a nonzero word that are 0. By bisection, because the engines have
     no common function for leading zeros.
@@ -36,22 +36,22 @@ def leading_bases(bits):
     for half in (32, 16, 8, 4, 2):
         if bits >> _u64(64 - half) == _u64(0):
             n += _u64(half // 2)
-            bits <<= _u64(half)
+            bits = _u64(bits << _u64(half))
     return n
 
 
-@numba.jit
+@inner
 def trailing_bases(bits):
     """Count the trailing bases of a nonzero word that are 0."""
     n = _u64(0)
     for half in (32, 16, 8, 4, 2):
-        if bits << _u64(64 - half) == _u64(0):
+        if _u64(bits << _u64(64 - half)) == _u64(0):
             n += _u64(half // 2)
             bits >>= _u64(half)
     return n
 
 
-@numba.jit
+@inner
 def bases_before(words, position):
     """Return the 32 bases before a position above 0, the nearest lowest; zeros before the text."""
     if position >= _u64(32):
@@ -59,7 +59,7 @@ def bases_before(words, position):
     return words[0] >> (_u64(64) - (position << _u64(1)))
 
 
-@numba.jit
+@inner
 def equal_after(a, i, b, j, limit):
     """Count bases, at most `limit`, that agree from a[i] and b[j] on. All numbers are uint64."""
     n = _u64(0)
@@ -72,7 +72,7 @@ def equal_after(a, i, b, j, limit):
     return min(n, limit)
 
 
-@numba.jit
+@inner
 def equal_before(a, i, b, j, limit):
     """Count bases, at most `limit`, that agree before a[i] and b[j]. All numbers are uint64."""
     n = _u64(0)
@@ -85,7 +85,7 @@ def equal_before(a, i, b, j, limit):
     return min(n, limit)
 
 
-@numba.jit
+@inner
 def most_before(at, run_start, hit, segment_start):
     """Return how far a match can be extended to the left: to the start of the query's run or of the
     reference's segment; `hit` is the text position where the match begins so far.
@@ -93,13 +93,13 @@ def most_before(at, run_start, hit, segment_start):
     return min(at - run_start, hit - segment_start)
 
 
-@numba.jit
+@inner
 def most_after(end, run_stop, hit_end, next_segment):
     """Return how far a match can be extended to the right; a separator ends each segment."""
     return min(run_stop - end, next_segment - _u64(1) - hit_end)
 
 
-@numba.jit
+@inner
 def segment_of(segment_starts, position):
     """Return the last segment that begins at or before a position, by bisection."""
     low = _u64(0)

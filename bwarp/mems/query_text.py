@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.runtime.compiled_code import compiled
+from bwarp.io.line_scan import find_byte
+from bwarp.runtime.compiled_code import compiled, read_only
+from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import AMBIGUOUS, pack, reverse_complement
 
 FORWARD, REVERSE = 0, 1
@@ -43,6 +46,7 @@ class QueryText(NamedTuple):
     run_stops: np.ndarray
 
 
+@on_timeline("prepare queries")
 def make_query_text(
     codes: np.ndarray,
     offsets: np.ndarray,
@@ -62,21 +66,26 @@ def make_query_text(
     min_length : int
         Shorter runs are left out.
     """
-    parts, starts = [], []
-    for number, strand in enumerate(strands):
-        before = number * codes.size
-        if strand == FORWARD:
-            parts.append(codes)
-            starts.append(before + offsets[:-1])
-        else:
-            parts.append(reverse_complement(codes))
-            starts.append(before + codes.size - offsets[1:])
-    text = np.concatenate(parts)
+    n_bases = codes.size
+    text = np.empty(n_bases * len(strands), np.uint8)
+
+    def put(first: int, last: int) -> None:
+        for number, strand in enumerate(strands):
+            stretch = codes[first:last]
+            if strand == REVERSE:
+                stretch = reverse_complement(codes[n_bases - last : n_bases - first])
+            text[number * n_bases + first : number * n_bases + last] = stretch
+
+    for_each_range(put, n_bases, threads, smallest=1 << 20)
+    starts = [
+        number * n_bases + (offsets[:-1] if strand == FORWARD else n_bases - offsets[1:])
+        for number, strand in enumerate(strands)
+    ]
     text_starts = np.column_stack(starts).reshape(-1)
     lengths = np.repeat(np.diff(offsets), len(strands))
     # Each run takes at least min_length bases.
     runs = np.empty((text.size // min_length + 1, 3), np.int64)
-    n_runs = _find_runs(text, text_starts, lengths, min_length, runs)
+    n_runs = _find_runs(read_only(text), text_starts, lengths, min_length, runs)
     queries, run_starts, run_stops = runs[:n_runs].T.copy()
     return QueryText(pack(text, threads), text_starts, queries, run_starts, run_stops)
 
@@ -88,14 +97,14 @@ def _find_runs(text, text_starts, lengths, min_length, runs):
     for query in range(text_starts.size):
         start = text_starts[query]
         stop = start + lengths[query]
-        for at in range(start, stop + 1):
-            if at == stop or text[at] == AMBIGUOUS:
-                if at - start >= min_length:
-                    runs[n_runs, 0] = query
-                    runs[n_runs, 1] = start
-                    runs[n_runs, 2] = at
-                    n_runs += 1
-                start = at + 1
+        while start < stop:
+            at = find_byte(text, start, stop, AMBIGUOUS)
+            if at - start >= min_length:
+                runs[n_runs, 0] = query
+                runs[n_runs, 1] = start
+                runs[n_runs, 2] = at
+                n_runs += 1
+            start = at + 1
     return n_runs
 
 

@@ -27,7 +27,6 @@ Among the located matches, the one that reaches farthest gives `e` for the next 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.errors import InputError
@@ -45,8 +44,9 @@ from bwarp.mems.packed_extension import (
     segment_of,
 )
 from bwarp.mems.query_text import Matches, QueryText, join_matches, no_matches, take_matches
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.threads import bounded_ranges, for_each_range
+from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import kmer_at
 
 #: Samples and windows with at most this many rows are located.
@@ -65,6 +65,7 @@ _SPARE = 3
 _u64 = np.uint64
 
 
+@on_timeline("find matches")
 def unique_matches(
     index: FMIndex, text: QueryText, min_length: int, threads: int = 1
 ) -> Iterator[Matches]:
@@ -154,21 +155,21 @@ def _index_arrays(index: FMIndex, min_length: int) -> _Arrays:
     )  # fmt: skip
 
 
-@numba.njit(forceinline=True)
+@inner(forceinline=True)
 def _grow(bwt, code, low, high):
     """Call `extend_left`; typed once for its four uses, as LLVM inlines it."""
     blocks, separator_rows, groups, first_rows = bwt
     return extend_left(blocks, separator_rows, groups, first_rows, code, low, high)
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _check_agreement(agree):
     """Reject BWTs that disagree on the hits of a stretch, with which the search would not end."""
     if not agree:
         raise InputError("the index is invalid (its BWTs are of different texts): build it again")
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _check_genome(agrees):
     """Reject a genome in which a hit of the BWT extends to other bases than the BWT's text has."""
     if not agrees:

@@ -28,6 +28,7 @@ from bwarp.mems.maximal_cuda import (
 )
 from bwarp.mems.packed_extension import equal_after, equal_before, most_after, most_before
 from bwarp.mems.query_text import Matches, QueryText
+from bwarp.runtime.timeline import on_timeline
 from bwarp.sequence import kmer_at
 
 #: Positions of a run per thread.
@@ -36,6 +37,7 @@ _PIECE = 256
 _THREADS = 128
 
 
+@on_timeline("find matches on the GPU")
 def unique_matches(
     reference: DeviceReference, text: QueryText, min_length: int, threads: int = 1
 ) -> Iterator[Matches]:

@@ -14,10 +14,10 @@ PAM. The functions work on numbers and tuples of them, and can be called from CP
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
+from bwarp.runtime.compiled_code import inner
 
 NO_BULGES = 0xFFFFFFFF
 
@@ -36,7 +36,7 @@ class Bases(NamedTuple):
     length: int
 
 
-@numba.jit
+@inner
 def differing_bits(guide, site, shift):
     """Return a mask of the bases i of the guide that differ from base i + shift of the site."""
     if shift >= 0:
@@ -46,7 +46,7 @@ def differing_bits(guide, site, shift):
     return ((site.low << by) ^ guide.low) | ((site.high << by) ^ guide.high)
 
 
-@numba.jit
+@inner
 def _fewest_mismatches(guide, site, dna, rna, table):
     """Find the fewest mismatches for exact numbers of bases in bulges, for every suffix.
 
@@ -74,7 +74,7 @@ def _fewest_mismatches(guide, site, dna, rna, table):
     return first + table[1, 0, 0] if available > 0 else _NEVER
 
 
-@numba.jit
+@inner
 def _first_gaps(length, dna, rna, table):
     """Return the bulges of the first alignment with the fewest mismatches in a table."""
     gaps = np.uint64(NO_BULGES)
@@ -96,13 +96,13 @@ def _first_gaps(length, dna, rna, table):
     return gaps
 
 
-@numba.jit
+@inner
 def _with_gap(gaps, n_gaps, code):
     by = np.uint64(24 - 8 * n_gaps)
     return gaps & ~(np.uint64(255) << by) | (np.uint64(code) << by)
 
 
-@numba.jit
+@inner
 def best_alignment(guide, site, limits, table):
     """Find the best alignment of a guide to a site: mismatches, bases in bulges, and their
     locations.
@@ -141,7 +141,7 @@ def best_alignment(guide, site, limits, table):
     return best, best_dna, best_rna, best_gaps
 
 
-@numba.jit
+@inner
 def list_alignments(guide, site, mismatches, bulges, table, path, found, count):
     """Append the alignments with exact numbers of bases in bulges to a list, as far as they fit.
 

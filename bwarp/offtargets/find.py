@@ -7,7 +7,7 @@ import numpy as np
 from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.search import each_once, in_order_of_sites, search_of
-from bwarp.reference import Reference
+from bwarp.reference import Reference, make_reference
 
 #: The maximum distance of the start of a site from the start of its PAM.
 _FARTHEST = 64
@@ -74,6 +74,23 @@ def stretch_to_search(backend: str) -> int:
         If the GPU has too little memory for even a few.
     """
     return _engine(backend).stretch_to_search()
+
+
+def search_one_site(guides: Guides, pam: Pam, options: SiteOptions, backend: str) -> int:
+    """Search a genome of one site, which the first guide has; return the number of hits.
+
+    A GPU loads all kernels of a search for this, which it can do while a genome is read.
+    """
+    n_hits = 0
+    for one in pam.by_length():
+        # The lowest bit of a letter is one of its bases.
+        beside = np.bitwise_count((one.allowed[0] & -one.allowed[0]) - np.uint8(1))
+        guide = guides.codes[0, : guides.lengths[0]]
+        site = np.concatenate([guide, beside] if pam.side == 3 else [beside, guide])
+        reference = make_reference(("site",), np.array([0, site.size]), site)
+        for _, hits in find_sites(reference, guides, one, options, 1, backend, 64):
+            n_hits += hits.count
+    return n_hits
 
 
 def _engine(backend: str):

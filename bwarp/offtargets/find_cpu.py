@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.offtargets.alignments import TABLE_SHAPE, Bases, best_alignment, list_alignments
@@ -22,7 +21,8 @@ from bwarp.offtargets.site_filter_cpu import (
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
 from bwarp.reads.base_bits_cpu import bits_of_packed, shifted, turned
 from bwarp.runtime.chunks import in_order
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
+from bwarp.runtime.timeline import on_timeline
 
 #: Positions searched at a time; a multiple of 64.
 STRETCH = 1 << 18
@@ -58,6 +58,7 @@ def search_stretches(search: Search, threads: int, stretch: int) -> Iterator[Sit
     return in_order(partial(_hits_of_stretch, search, stretch), firsts, threads)
 
 
+@on_timeline("search a stretch")
 def _hits_of_stretch(search: Search, stretch: int, first: int) -> SiteHits:
     return hits_of_rows(_search_stretch(search, first, min(first + stretch, search.end)), search)
 
@@ -244,7 +245,7 @@ def _put_listed(rows, n_rows, guide, border, listed, n_listed):
     return n_rows
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put(rows, at, guide, border, found, rank):
     """Write an alignment, given as `best_alignment` returns it."""
     mismatches, dna, rna, gaps = found

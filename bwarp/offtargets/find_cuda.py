@@ -47,6 +47,7 @@ from bwarp.offtargets.site_filter_cuda import (
 )
 from bwarp.reads.base_bits_cuda import blocks_of_packed
 from bwarp.runtime.chunks import in_order
+from bwarp.runtime.timeline import on_timeline
 
 #: The maximum and minimum number of positions searched at a time: multiples of 64.
 MOST_POSITIONS = 1 << 27
@@ -92,6 +93,7 @@ class _Pairs:
     columns: AlignedPairs
 
 
+@on_timeline("sort hits")
 def _hits_of_parts(search: Search, parts: list[_Pairs]) -> SiteHits:
     rows = [_rows(search, part) for part in parts]
     return hits_of_rows(np.concatenate([np.empty(0, ROW), *rows]), search)
@@ -153,6 +155,7 @@ class _Engine:
         self._found = None
         self._found = cuda.device_array(count, np.uint64)
 
+    @on_timeline("search a stretch on the GPU")
     def search(self, first: int, last: int) -> list[_Pairs]:
         """Return the pairs of sites whose PAM begins from `first` up to, but excluding, `last`."""
         origin = first - MARGIN

@@ -4,7 +4,9 @@ The counts of sites have no limit; each site counts once, by its best alignment.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,9 +14,29 @@ from bwarp.offtargets.cas9_scores import has_scores, specificity
 from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.site_rows import SiteRows
+from bwarp.runtime.threads import bounded_ranges, run_together
+from bwarp.runtime.timeline import on_timeline
 
 #: Kinds of sites by bulges: none, DNA, RNA, both.
 _KINDS = ("", "_dna", "_rna", "_both")
+
+
+class CountedSites(NamedTuple):
+    """Counts of some sites.
+
+    Attributes
+    ----------
+    first_cell : int
+        The first cell of `GuideCounts.sites`, one after another, that has a count.
+    sites : ndarray, shape=(n_cells,), dtype=int64
+        Counts of consecutive cells.
+    scored : list of tuple of ndarray
+        For CFD and MIT: guide and score of every site that has one, and whether it has no mismatch.
+    """
+
+    first_cell: int
+    sites: np.ndarray
+    scored: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class GuideCounts:
@@ -38,17 +60,27 @@ class GuideCounts:
         self._sums = np.zeros((2, guides.count))
         self._perfect = np.zeros((2, guides.count))
 
-    def add(self, rows: SiteRows) -> None:
-        """Count sites; only the best alignment of each is used."""
+    def of(self, rows: SiteRows) -> CountedSites:
+        """Count sites; only the best alignment of each is used. Any thread can do this."""
         hits = rows.hits
-        kinds = (hits.dna_bulges > 0) + 2 * (hits.rna_bulges > 0)
         best = hits.ranks == 0
-        np.add.at(self.sites, (hits.guides[best], kinds[best], hits.mismatches[best]), 1)
-        for score, values in enumerate((rows.cfd, rows.mit)):
-            counted = best & ~np.isnan(values)
-            guides, values = hits.guides[counted], values[counted]
+        kinds = (hits.dna_bulges > 0) + 2 * (hits.rna_bulges > 0)
+        _, n_kinds, levels = self.sites.shape
+        cells = (hits.guides.astype(np.int64) * n_kinds + kinds) * levels + hits.mismatches
+        cells = cells[best]
+        first = int(cells.min(initial=self.sites.size))
+        scored = []
+        for values in (rows.cfd, rows.mit):
+            counted = np.flatnonzero(best & ~np.isnan(values))
+            scored.append((hits.guides[counted], values[counted], hits.mismatches[counted] == 0))
+        return CountedSites(first, np.bincount(cells - first), scored)
+
+    def add(self, counted: CountedSites) -> None:
+        """Add counted sites that follow all earlier ones."""
+        cells = slice(counted.first_cell, counted.first_cell + counted.sites.size)
+        self.sites.reshape(-1)[cells] += counted.sites
+        for score, (guides, values, perfect) in enumerate(counted.scored):
             np.add.at(self._sums[score], guides, values)
-            perfect = hits.mismatches[counted] == 0
             np.maximum.at(self._perfect[score], guides[perfect], values[perfect])
 
     def table(self) -> str:
@@ -76,10 +108,15 @@ class GuideCounts:
 # search     stretch 1: guides 0 2 2 5    stretch 2: guides 0 1 5 ...
 # run        guide 0 | 1 | 2 2 | 5 5      sorted, written to a file once it is large
 # result     guide 0 of every run, then guide 1 of every run, ...
+#
+# At the end, threads sort the hits in memory, a run each.
 
 
 #: Hits kept in memory before they are written to a file: 24 bytes each, twice while sorted.
 HITS_IN_MEMORY = 1 << 23
+
+#: The minimum number of hits that a thread sorts.
+HITS_A_RUN = 1 << 17
 
 #: Hits returned at a time.
 HITS_AT_ONCE = 1 << 15
@@ -95,12 +132,17 @@ class HitsByGuide:
         An existing folder for temporary files.
     in_memory : int
         Hits kept in memory.
+    threads : int
+        Threads that sort hits in memory.
     """
 
-    def __init__(self, n_guides: int, folder: Path, in_memory: int = HITS_IN_MEMORY):
+    def __init__(
+        self, n_guides: int, folder: Path, in_memory: int = HITS_IN_MEMORY, threads: int = 1
+    ):
         self._n_guides = n_guides
         self._folder = folder
         self._in_memory = in_memory
+        self._threads = threads
         self._waiting: list[SiteHits] = []
         self._n_waiting = 0
         self._runs: list[tuple[SiteHits, np.ndarray]] = []
@@ -112,29 +154,47 @@ class HitsByGuide:
         self._waiting.append(hits)
         self._n_waiting += hits.count
         if self._n_waiting >= self._in_memory:
-            run, edges = self._sorted_run()
+            run, edges = self._sorted_run(self._waiting)
             self._runs.append((self._on_disk(run), edges))
+            self._waiting, self._n_waiting = [], 0
 
-    def __iter__(self) -> Iterator[SiteHits]:
-        """Yield all hits by guide, in parts of a bounded size."""
-        if self._waiting:
-            self._runs.append(self._sorted_run())
+    def __iter__(self) -> Iterator[list[SiteHits]]:
+        """Yield all hits by guide, in lists of parts with a bounded number of hits."""
+        self._sort_waiting()
+        edges = np.array([edges for _, edges in self._runs]).reshape(-1, self._n_guides + 1)
+        # By guide, then by run.
+        n_hits = np.diff(edges).T
+        guides, numbers = np.nonzero(n_hits)
+        starts = edges[numbers, guides]
+        stops = starts + n_hits[guides, numbers]
         parts, n_hits = [], 0
-        for guide in range(self._n_guides):
-            for run, edges in self._runs:
-                for start in range(edges[guide], edges[guide + 1], HITS_AT_ONCE):
-                    stop = min(start + HITS_AT_ONCE, edges[guide + 1])
-                    parts.append(taken_hits(run, slice(start, stop)))
-                    n_hits += stop - start
-                    if n_hits >= HITS_AT_ONCE:
-                        yield joined_hits(parts)
-                        parts, n_hits = [], 0
+        columns = (numbers.tolist(), starts.tolist(), stops.tolist())
+        for number, first, last in zip(*columns, strict=True):
+            run, _ = self._runs[number]
+            for start in range(first, last, HITS_AT_ONCE):
+                stop = min(start + HITS_AT_ONCE, last)
+                parts.append(taken_hits(run, slice(start, stop)))
+                n_hits += stop - start
+                if n_hits >= HITS_AT_ONCE:
+                    yield parts
+                    parts, n_hits = [], 0
         if parts:
-            yield joined_hits(parts)
+            yield parts
 
-    def _sorted_run(self) -> tuple[SiteHits, np.ndarray]:
-        hits = joined_hits(self._waiting)
+    def _sort_waiting(self) -> None:
+        """Sort the hits in memory, as a run per thread if they are many."""
+        offsets = np.cumsum([0, *(hits.count for hits in self._waiting)])
+        most = max(HITS_A_RUN, -(-self._n_waiting // self._threads))
+        runs = [self._waiting[first:last] for first, last in bounded_ranges(offsets, most)]
+        if runs:
+            self._runs += run_together(
+                [partial(self._sorted_run, one) for one in runs], self._threads
+            )
         self._waiting, self._n_waiting = [], 0
+
+    @on_timeline("sort sites")
+    def _sorted_run(self, parts: list[SiteHits]) -> tuple[SiteHits, np.ndarray]:
+        hits = joined_hits(parts)
         # Numbers of up to 16 bits are sorted by radix, in a tenth of the time.
         guides = hits.guides.astype(np.min_scalar_type(self._n_guides))
         hits = taken_hits(hits, np.argsort(guides, kind="stable"))

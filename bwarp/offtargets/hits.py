@@ -69,5 +69,5 @@ def taken_hits(hits: SiteHits, rows) -> SiteHits:
 def joined_hits(parts: Sequence[SiteHits]) -> SiteHits:
     """Concatenate the rows of one or more tables."""
     columns = zip(*(vars(part).values() for part in parts), strict=True)
-    # Memory-mapped arrays become writable arrays in memory too.
-    return SiteHits(*(np.array(np.concatenate(column)) for column in columns))
+    # The copy of a memory-mapped array is of a class of its own.
+    return SiteHits(*(np.concatenate(column).view(np.ndarray) for column in columns))

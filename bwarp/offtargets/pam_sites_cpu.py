@@ -13,11 +13,10 @@ With PAMs at the 5' end, forward sites are on the forward strand.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.offtargets.site_filter_cpu import bits_at
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 
 BACKWARD, FORWARD = 0, 1
 
@@ -99,7 +98,7 @@ def pam_sites(stretch, segment_starts, segment_stops, allowed, direction, least)
     return borders[:count], available[:count]
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _pam_mask(low, high, at, allowed):
     """Return a mask of 64 positions: whether a PAM begins there."""
     found = np.uint64(0)
@@ -124,7 +123,7 @@ def _pam_mask(low, high, at, allowed):
     return found
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _trailing_zeros(mask):
     count = 0
     while not mask & np.uint64(255):

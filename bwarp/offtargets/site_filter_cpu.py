@@ -5,13 +5,12 @@ high bit   0  0  1  1        the first in bit 0
 low bit    0  1  0  1
 """
 
-import numba
 import numpy as np
 
 from bwarp.reads.base_bits_cpu import bits_of_packed, shifted
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 
-_inlined = numba.njit(nogil=True, forceinline=True)
+_inlined = inner(nogil=True, forceinline=True)
 
 
 @compiled

@@ -18,7 +18,7 @@ from bwarp.offtargets.cas9_scores import SCORED_LENGTH, cfd_scores, has_scores, 
 from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
-from bwarp.reference import Reference
+from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.timeline import on_timeline
 
@@ -30,7 +30,9 @@ NO_CUT = -1
 #: Bases between the PAM and the cut of its strand: Cas9, and Cas12a with its PAM at the 5' end.
 _CUT_FROM_PAM = {3: 3, 5: 18}
 
-_WIDEST = LONGEST_GUIDE + BULGES_EACH
+#: Bytes per row of aligned text: whole vectors of any processor.
+ROW_BYTES = 64
+assert LONGEST_GUIDE + BULGES_EACH <= ROW_BYTES
 _SMALL, _GAP = 32, ord("-")
 _LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
@@ -53,7 +55,7 @@ class SiteRows:
     hits : SiteHits
     contigs, starts, ends, cuts : ndarray, shape=(n,), dtype=int64
         Within the contig; the cut is before that base, or `NO_CUT`.
-    guide_text, site_text : ndarray, shape=(n, 42), dtype=uint8
+    guide_text, site_text : ndarray, shape=(n, `ROW_BYTES`), dtype=uint8
         As aligned, up to `widths` (dtype int64).
     pam_numbers : ndarray, shape=(n,), dtype=int64
         The index of the first requested PAM that matches.
@@ -93,7 +95,7 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
     sites = _codes(reference.packed, hits.starts, int(lengths.max(initial=0)), forward, lengths)
     guide_codes = guides.codes
     text = AlignedText(
-        *np.empty((2, n, _WIDEST), np.uint8), np.empty(n, np.int64), np.empty(n, np.uint8)
+        *np.empty((2, n, ROW_BYTES), np.uint8), np.empty(n, np.int64), np.empty(n, np.uint8)
     )
     _write_alignments(
         hits.guides, hits.gaps, guide_codes, guides.lengths, sites, lengths, pam.side == 3, text
@@ -126,6 +128,62 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
     )
 
 
+class ReferenceSites(NamedTuple):
+    """The reference at borders of sites: whether a PAM is there, and scores without bulges."""
+
+    has_pam: np.ndarray
+    cfd: np.ndarray
+    mit: np.ndarray
+
+
+def reference_at(
+    borders: np.ndarray,
+    guide_numbers: np.ndarray,
+    strands: np.ndarray,
+    guides: Guides,
+    pam: Pam,
+    reference: Reference,
+) -> ReferenceSites:
+    """Describe the bases of the reference next to borders between PAMs and protospacers.
+
+    Returns
+    -------
+    sites : ReferenceSites
+        Arrays of shape=(n,); scores are NaN where they are not defined, or at ambiguous bases.
+    """
+    n = len(borders)
+    forward = strands == 0
+    pam_after = forward if pam.side == 3 else ~forward
+    numbers, _ = _first_pams(reference, pam, borders, borders, pam_after, forward)
+    cfd, mit = np.full(n, np.nan), np.full(n, np.nan)
+    starts = borders - np.where(pam_after, SCORED_LENGTH, pam.length)
+    whole = SCORED_LENGTH + pam.length
+    segment_starts = reference.segment_genome.astype(np.int64)
+    segment = np.searchsorted(segment_starts, starts, side="right") - 1
+    stops = segment_starts + np.diff(reference.segment_text) - 1
+    rows = np.flatnonzero(
+        (segment >= 0) & (starts + whole <= stops[segment]) & has_scores(guides, pam)[guide_numbers]
+    )
+    if rows.size:
+        lengths = np.full(rows.size, whole)
+        bases = _codes(reference.packed, starts[rows], whole, forward[rows], lengths)
+        its = guides.codes[guide_numbers[rows], :SCORED_LENGTH]
+        sites, pams = bases[:, :SCORED_LENGTH], bases[:, SCORED_LENGTH:]
+        cfd[rows], mit[rows] = cfd_scores(its, sites, pams), mit_scores(its, sites, pams)
+    return ReferenceSites(numbers >= 0, cfd, mit)
+
+
+def pam_lengths_of(hits: SiteHits, pam: Pam, reference: Reference) -> np.ndarray:
+    """Return the length of the first PAM that matches at each site, dtype int64."""
+    if (pam.lengths == pam.length).all():
+        return np.full(hits.count, pam.length)
+    forward = hits.strands == 0
+    pam_after = forward if pam.side == 3 else ~forward
+    stops = hits.starts + hits.lengths
+    numbers, _ = _first_pams(reference, pam, hits.starts, stops, pam_after, forward)
+    return pam.lengths[numbers]
+
+
 def _codes(
     packed: np.ndarray, starts: np.ndarray, n: int, forward: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
@@ -137,30 +195,78 @@ def _codes(
 
 @compiled
 def _read_codes(packed, starts, forward, lengths, codes):
+    two = np.uint64(2)
     for row in range(starts.size):
-        last = lengths[row] - 1
+        # The bases not yet read of a word are in its highest bits.
+        following = starts[row] >> 5
+        word, left = np.uint64(0), 0
         for i in range(lengths[row]):
-            position = starts[row] + (i if forward[row] else last - i)
-            word = packed[position >> 5]
-            code = np.uint8(word >> np.uint64(62 - 2 * (position & 31)) & np.uint64(3))
-            codes[row, i] = code if forward[row] else 3 - code
+            if left == 0:
+                skipped = starts[row] & 31 if i == 0 else 0
+                word = packed[following] << np.uint64(2 * skipped)
+                left = 32 - skipped
+                following += 1
+            code = np.uint8(word >> np.uint64(62))
+            word <<= two
+            left -= 1
+            if forward[row]:
+                codes[row, i] = code
+            else:
+                codes[row, lengths[row] - 1 - i] = 3 - code
+
+
+class _Segments(NamedTuple):
+    starts: np.ndarray
+    stops: np.ndarray
+
+
+class _AllowedBases(NamedTuple):
+    """PAMs: `Pam.allowed` from the 5' end, padded with zeros at the 3' end, and their lengths."""
+
+    allowed: np.ndarray
+    lengths: np.ndarray
 
 
 def _first_pams(reference, pam: Pam, starts, stops, pam_after, forward) -> tuple:
     """Return the index of the first PAM that matches at every site, and its codes."""
     segment_starts = reference.segment_genome.astype(np.int64)
     segment_stops = segment_starts + np.diff(reference.segment_text) - 1
-    segment = np.searchsorted(segment_starts, starts, side="right") - 1
-    room = np.where(pam_after, segment_stops[segment] - stops, starts - segment_starts[segment])
-    numbers, codes = np.full(starts.size, -1), np.zeros((starts.size, pam.length), np.uint8)
+    allowed = np.zeros_like(pam.allowed)
     for number, one in enumerate(pam.one_by_one()):
-        rows = np.flatnonzero((numbers < 0) & (room >= one.length))
-        at = np.where(pam_after[rows], stops[rows], starts[rows] - one.length)
-        lengths = np.full(rows.size, one.length)
-        bases = _codes(reference.packed, at, one.length, forward[rows], lengths)
-        fits = (one.allowed >> bases & 1).all(axis=1)
-        numbers[rows[fits]], codes[rows[fits], : one.length] = number, bases[fits]
+        allowed[number, : one.length] = one.allowed[0]
+    numbers, codes = np.full(starts.size, -1), np.zeros((starts.size, pam.length), np.uint8)
+    _match_pams(
+        reference.packed, _Segments(segment_starts, segment_stops),
+        _AllowedBases(allowed, pam.lengths), starts, stops, (pam_after, forward), numbers, codes,
+    )  # fmt: skip
     return numbers, codes
+
+
+@compiled
+def _match_pams(packed, segments, pams, starts, stops, sides, numbers, codes):
+    """Write the index of the first PAM that matches at every site, and its codes."""
+    pam_after, forward = sides
+    for row in range(starts.size):
+        segment = interval_at(segments.starts, starts[row])
+        room = starts[row] - segments.starts[segment]
+        if pam_after[row]:
+            room = segments.stops[segment] - stops[row]
+        for number in range(pams.lengths.size):
+            length = pams.lengths[number]
+            if room < length:
+                continue
+            at = stops[row] if pam_after[row] else starts[row] - length
+            fits = True
+            for i in range(length):
+                position = at + (i if forward[row] else length - 1 - i)
+                word = packed[position >> 5]
+                code = np.uint8(word >> np.uint64(62 - 2 * (position & 31)) & np.uint64(3))
+                codes[row, i] = code if forward[row] else 3 - code
+                fits &= pams.allowed[number, i] >> codes[row, i] & 1 != 0
+            if fits:
+                numbers[row] = number
+                break
+            codes[row, :length] = 0
 
 
 @compiled

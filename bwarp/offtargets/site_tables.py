@@ -7,20 +7,20 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.io.atomic_output import atomic_files, part_folder, real_path
 from bwarp.io.line_scan import SLACK
 from bwarp.io.names import MOST_DIGITS, Names, put_field, put_name, put_number
-from bwarp.offtargets.guide_counts import GuideCounts, HitsByGuide
+from bwarp.io.table_writer import TableWriter
+from bwarp.offtargets.guide_counts import CountedSites, GuideCounts, HitsByGuide
 from bwarp.offtargets.guides import Guides, Pam
-from bwarp.offtargets.hits import SiteHits, SiteOptions
-from bwarp.offtargets.site_rows import Features, SiteRows, describe, overlapping
+from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits
+from bwarp.offtargets.site_rows import ROW_BYTES, Features, SiteRows, describe, overlapping
 from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE, LONGEST_PAM
 from bwarp.reference import Reference
-from bwarp.runtime.chunks import in_order
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
+from bwarp.runtime.simd import VECTOR_BYTES, load, store
 from bwarp.seeding.seed_tables import sibling
 
 # Sites as lines of text, written by compiled code into arrays of bytes, in one of four layouts.
@@ -55,6 +55,7 @@ class _Layout(NamedTuple):
     number: int
     with_features: bool
     with_ranks: bool
+    with_variants: bool
     pam_is_last: bool
 
 
@@ -98,6 +99,7 @@ class _Words(NamedTuple):
     bulges: Names
     features: Names
     feature_stops: np.ndarray
+    variants: Names
 
 
 class SiteText:
@@ -111,12 +113,13 @@ class SiteText:
 
     def __init__(
         self, layout: str, guides: Guides, pam: Pam, contigs, features: Features | None,
-        with_ranks: bool,
+        with_ranks: bool, of_variants: tuple[str, ...] = (),
     ):  # fmt: skip
         with_features = features is not None
         self._layout = _Layout(
-            _LAYOUTS.index(layout), with_features, with_ranks, pam_is_last=pam.side == 3
-        )
+            _LAYOUTS.index(layout), with_features, with_ranks, bool(of_variants),
+            pam_is_last=pam.side == 3,
+        )  # fmt: skip
         self._features = features
         nothing = Names.of([""])
         self._words = _Words(
@@ -127,22 +130,27 @@ class SiteText:
             bulges=Names.of(["X", "DNA", "RNA", "DNA+RNA"]),
             features=nothing,
             feature_stops=np.zeros(1, np.int64),
+            variants=nothing,
         )
         columns = _HEADERS[layout].split()
         if layout == "tsv":
             columns += ["alignment"] * with_ranks + ["annotation"] * with_features
+            columns += of_variants
         line = "\t".join(columns).replace("Bulge_", "Bulge ")
         self.header = f"{line}\n".encode() if columns else b""
 
-    def lines(self, rows: SiteRows) -> np.ndarray:
-        """Return the lines of rows, dtype uint8."""
+    def lines(self, rows: SiteRows, variants: Names | None = None) -> np.ndarray:
+        """Return the lines of rows, dtype uint8; `variants` has the last columns of each."""
         hits, features = rows.hits, self._features
         words = self._words
         names_of = np.zeros((hits.count, 2), np.int64)
         extra = 0
+        if variants is not None:
+            words = words._replace(variants=variants)
+            extra = int(np.diff(variants.bounds).sum()) + hits.count
         if features is not None:
             words = words._replace(features=features.names, feature_stops=features.stops)
-            extra = _name_bytes(
+            extra += _name_bytes(
                 features.starts, features.stops, features.reach, features.names.bounds, hits.starts,
                 hits.lengths, names_of,
             )  # fmt: skip
@@ -151,6 +159,9 @@ class SiteText:
             genome_starts=hits.starts,
             **{name: getattr(hits, name) for name in _OF_HITS},
             **{name: getattr(rows, name) for name in _OF_ROWS},
+        )
+        sites = sites._replace(
+            guide_text=rows.guide_text.reshape(-1), site_text=rows.site_text.reshape(-1)
         )
         longest = 2 * words.guides.longest + words.contigs.longest
         text = np.empty(hits.count * (_LINE + longest) + extra + SLACK, np.uint8)
@@ -171,20 +182,38 @@ def _name_bytes(starts, stops, reach, bounds, site_starts, lengths, names_of):
     return total
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put_row(text, at, source, row, width):
-    for i in range(width):
-        text[at + i] = source[row, i]
+    """Write a row of aligned text; overwrites up to `SLACK` bytes after it."""
+    for i in range(0, width, VECTOR_BYTES):
+        store(text, at + i, load(source, row * ROW_BYTES + i))
     return at + width
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
+def _put_pam(text, at, sites, row):
+    for i in range(sites.pam_lengths[row]):
+        text[at + i] = sites.pams[row, i]
+    return at + sites.pam_lengths[row]
+
+
+@inner(nogil=True, forceinline=True)
+def _put_count(text, at, number):
+    """Write a number, which is usually a single digit, and a tab."""
+    if number < 10:
+        text[at] = _ZERO + number
+        text[at + 1] = _TAB
+        return at + 2
+    return put_field(text, at, np.int64(number), _TAB)
+
+
+@inner(nogil=True, forceinline=True)
 def _put_byte(text, at, byte):
     text[at] = byte
     return at + 1
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put_decimals(text, at, value):
     """Write six decimals; nothing for NaN."""
     if np.isnan(value):
@@ -199,23 +228,23 @@ def _put_decimals(text, at, value):
     return at + 7
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put_name(text, at, names, number):
     """Write a name and a tab."""
     return _put_byte(text, put_name(text, at, names, number), _TAB)
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _put_strand(text, at, sites, row):
     return _put_byte(text, at, _MINUS if sites.strands[row] else _PLUS)
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _bulges(sites, row):
     return np.int64(sites.dna_bulges[row]) + np.int64(sites.rna_bulges[row])
 
 
-@numba.njit(nogil=True, forceinline=True)
+@inner(nogil=True, forceinline=True)
 def _ends_with_pam(layout, sites, row):
     """Return the start and end of a site with its PAM."""
     length = sites.pam_lengths[row]
@@ -226,106 +255,121 @@ def _ends_with_pam(layout, sites, row):
 
 
 @compiled
-def _put_tsv(text, at, layout, sites, words, row):
-    width = sites.widths[row]
-    at = _put_name(text, at, words.guides, sites.guides[row])
-    at = _put_byte(text, _put_row(text, at, sites.guide_text, row, width), _TAB)
-    at = _put_byte(text, _put_row(text, at, sites.site_text, row, width), _TAB)
-    at = _put_byte(text, _put_row(text, at, sites.pams, row, sites.pam_lengths[row]), _TAB)
-    at = _put_name(text, at, words.contigs, sites.contigs[row])
-    at = put_field(text, at, sites.starts[row], _TAB)
-    at = put_field(text, at, sites.ends[row], _TAB)
-    at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
-    if sites.cuts[row] >= 0:
-        at = put_number(text, at, sites.cuts[row])
-    at = _put_byte(text, at, _TAB)
-    at = put_field(text, at, np.int64(sites.mismatches[row]), _TAB)
-    at = put_field(text, at, np.int64(sites.dna_bulges[row]), _TAB)
-    at = put_field(text, at, np.int64(sites.rna_bulges[row]), _TAB)
-    at = put_field(text, at, np.int64(sites.seed_mismatches[row]), _TAB)
-    at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
-    at = _put_decimals(text, at, sites.mit[row])
-    if layout.with_ranks:
-        at = put_number(text, _put_byte(text, at, _TAB), np.int64(sites.ranks[row]) + 1)
-    if layout.with_features:
-        at = _put_features(text, _put_byte(text, at, _TAB), sites, words, row)
+def _write_tsv(layout, sites, words, text):
+    at = 0
+    for row in range(sites.guides.size):
+        width = sites.widths[row]
+        at = _put_name(text, at, words.guides, sites.guides[row])
+        at = _put_byte(text, _put_row(text, at, sites.guide_text, row, width), _TAB)
+        at = _put_byte(text, _put_row(text, at, sites.site_text, row, width), _TAB)
+        at = _put_byte(text, _put_pam(text, at, sites, row), _TAB)
+        at = _put_name(text, at, words.contigs, sites.contigs[row])
+        at = put_field(text, at, sites.starts[row], _TAB)
+        at = put_field(text, at, sites.ends[row], _TAB)
+        at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
+        if sites.cuts[row] >= 0:
+            at = put_number(text, at, sites.cuts[row])
+        at = _put_byte(text, at, _TAB)
+        at = _put_count(text, at, sites.mismatches[row])
+        at = _put_count(text, at, sites.dna_bulges[row])
+        at = _put_count(text, at, sites.rna_bulges[row])
+        at = _put_count(text, at, sites.seed_mismatches[row])
+        at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
+        at = _put_decimals(text, at, sites.mit[row])
+        if layout.with_ranks:
+            at = put_number(text, _put_byte(text, at, _TAB), np.int64(sites.ranks[row]) + 1)
+        if layout.with_features:
+            at = _put_features(text, _put_byte(text, at, _TAB), sites, words, row)
+        if layout.with_variants:
+            at = put_name(text, _put_byte(text, at, _TAB), words.variants, row)
+        at = _put_byte(text, at, _FEED)
     return at
 
 
 @compiled
-def _put_bed(text, at, sites, words, row):
-    at = _put_name(text, at, words.contigs, sites.contigs[row])
-    at = put_field(text, at, sites.starts[row], _TAB)
-    at = put_field(text, at, sites.ends[row], _TAB)
-    at = _put_name(text, at, words.guides, sites.guides[row])
-    at = put_field(text, at, np.int64(sites.mismatches[row]) + _bulges(sites, row), _TAB)
-    return _put_strand(text, at, sites, row)
+def _write_bed(sites, words, text):
+    at = 0
+    for row in range(sites.guides.size):
+        at = _put_name(text, at, words.contigs, sites.contigs[row])
+        at = put_field(text, at, sites.starts[row], _TAB)
+        at = put_field(text, at, sites.ends[row], _TAB)
+        at = _put_name(text, at, words.guides, sites.guides[row])
+        at = put_field(text, at, np.int64(sites.mismatches[row]) + _bulges(sites, row), _TAB)
+        at = _put_strand(text, at, sites, row)
+        at = _put_byte(text, at, _FEED)
+    return at
 
 
 @compiled
-def _put_cas_offinder(text, at, layout, sites, words, row):
-    width, pam = sites.widths[row], sites.pam_numbers[row]
-    bulges = np.int64(sites.dna_bulges[row] > 0) + 2 * np.int64(sites.rna_bulges[row] > 0)
-    at = _put_name(text, at, words.guides, sites.guides[row])
-    at = _put_name(text, at, words.bulges, bulges)
-    if not layout.pam_is_last:
-        at = put_name(text, at, words.pams, pam)
-    at = _put_row(text, at, sites.guide_text, row, width)
-    if layout.pam_is_last:
-        at = put_name(text, at, words.pams, pam)
-    at = _put_byte(text, at, _TAB)
-    length = sites.pam_lengths[row]
-    if not layout.pam_is_last:
-        at = _put_row(text, at, sites.pams, row, length)
-    at = _put_row(text, at, sites.site_text, row, width)
-    if layout.pam_is_last:
-        at = _put_row(text, at, sites.pams, row, length)
-    at = _put_byte(text, at, _TAB)
-    at = _put_name(text, at, words.contigs, sites.contigs[row])
-    at = put_field(text, at, _ends_with_pam(layout, sites, row)[0], _TAB)
-    at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
-    at = put_field(text, at, np.int64(sites.mismatches[row]), _TAB)
-    return put_number(text, at, _bulges(sites, row))
+def _write_cas_offinder(layout, sites, words, text):
+    at = 0
+    for row in range(sites.guides.size):
+        width, pam = sites.widths[row], sites.pam_numbers[row]
+        bulges = np.int64(sites.dna_bulges[row] > 0) + 2 * np.int64(sites.rna_bulges[row] > 0)
+        at = _put_name(text, at, words.guides, sites.guides[row])
+        at = _put_name(text, at, words.bulges, bulges)
+        if not layout.pam_is_last:
+            at = put_name(text, at, words.pams, pam)
+        at = _put_row(text, at, sites.guide_text, row, width)
+        if layout.pam_is_last:
+            at = put_name(text, at, words.pams, pam)
+        at = _put_byte(text, at, _TAB)
+        if not layout.pam_is_last:
+            at = _put_pam(text, at, sites, row)
+        at = _put_row(text, at, sites.site_text, row, width)
+        if layout.pam_is_last:
+            at = _put_pam(text, at, sites, row)
+        at = _put_byte(text, at, _TAB)
+        at = _put_name(text, at, words.contigs, sites.contigs[row])
+        at = put_field(text, at, _ends_with_pam(layout, sites, row)[0], _TAB)
+        at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
+        at = _put_count(text, at, sites.mismatches[row])
+        at = put_number(text, at, _bulges(sites, row))
+        at = _put_byte(text, at, _FEED)
+    return at
 
 
 @compiled
-def _put_crispor(text, at, layout, sites, words, row):
-    guide, width, pam = sites.guides[row], sites.widths[row], sites.pam_numbers[row]
-    guide_text, site_text = sites.guide_text[row], sites.site_text[row]
-    at = _put_name(text, at, words.guides, guide)
-    if not layout.pam_is_last:
-        at = put_name(text, at, words.pams, pam)
-    at = put_name(text, at, words.sequences, guide)
-    if layout.pam_is_last:
-        at = put_name(text, at, words.pams, pam)
-    at = _put_byte(text, at, _TAB)
-    length = sites.pam_lengths[row]
-    if not layout.pam_is_last:
-        at = _put_row(text, at, sites.pams, row, length)
-    for i in range(width):
-        # Mismatches have a column of their own: no lower-case letters here.
-        letter = site_text[i]
-        at = _put_byte(text, at, letter - 32 if letter >= 97 else letter)
-    if layout.pam_is_last:
-        at = _put_row(text, at, sites.pams, row, length)
-    at = _put_byte(text, at, _TAB)
-    for i in range(width):
-        if guide_text[i] == _MINUS or site_text[i] == _MINUS:
-            mark = _MINUS
-        else:
-            mark = _DOT if guide_text[i] == site_text[i] else _STAR
-        at = _put_byte(text, at, mark)
-    at = _put_byte(text, at, _TAB)
-    at = put_field(text, at, np.int64(sites.mismatches[row]), _TAB)
-    at = _put_byte(text, _put_decimals(text, at, sites.mit[row]), _TAB)
-    at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
-    at = _put_name(text, at, words.contigs, sites.contigs[row])
-    left, right = _ends_with_pam(layout, sites, row)
-    at = put_field(text, at, left + 1, _TAB)
-    at = put_field(text, at, right, _TAB)
-    at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
-    if layout.with_features:
-        at = _put_features(text, at, sites, words, row)
+def _write_crispor(layout, sites, words, text):
+    at = 0
+    for row in range(sites.guides.size):
+        guide, width, pam = sites.guides[row], sites.widths[row], sites.pam_numbers[row]
+        guide_text, site_text = sites.guide_text, sites.site_text
+        first = row * ROW_BYTES
+        at = _put_name(text, at, words.guides, guide)
+        if not layout.pam_is_last:
+            at = put_name(text, at, words.pams, pam)
+        at = put_name(text, at, words.sequences, guide)
+        if layout.pam_is_last:
+            at = put_name(text, at, words.pams, pam)
+        at = _put_byte(text, at, _TAB)
+        if not layout.pam_is_last:
+            at = _put_pam(text, at, sites, row)
+        for i in range(first, first + width):
+            # Mismatches have a column of their own: no lower-case letters here.
+            letter = site_text[i]
+            at = _put_byte(text, at, letter - 32 if letter >= 97 else letter)
+        if layout.pam_is_last:
+            at = _put_pam(text, at, sites, row)
+        at = _put_byte(text, at, _TAB)
+        for i in range(first, first + width):
+            if guide_text[i] == _MINUS or site_text[i] == _MINUS:
+                mark = _MINUS
+            else:
+                mark = _DOT if guide_text[i] == site_text[i] else _STAR
+            at = _put_byte(text, at, mark)
+        at = _put_byte(text, at, _TAB)
+        at = _put_count(text, at, sites.mismatches[row])
+        at = _put_byte(text, _put_decimals(text, at, sites.mit[row]), _TAB)
+        at = _put_byte(text, _put_decimals(text, at, sites.cfd[row]), _TAB)
+        at = _put_name(text, at, words.contigs, sites.contigs[row])
+        left, right = _ends_with_pam(layout, sites, row)
+        at = put_field(text, at, left + 1, _TAB)
+        at = put_field(text, at, right, _TAB)
+        at = _put_byte(text, _put_strand(text, at, sites, row), _TAB)
+        if layout.with_features:
+            at = _put_features(text, at, sites, words, row)
+        at = _put_byte(text, at, _FEED)
     return at
 
 
@@ -345,18 +389,14 @@ def _put_features(text, at, sites, words, row):
 @compiled
 def _write_lines(layout, sites, words, text):
     """Write one line per row; return where the last line ends."""
-    at = 0
-    for row in range(sites.guides.size):
-        if layout.number == _TSV:
-            at = _put_tsv(text, at, layout, sites, words, row)
-        elif layout.number == _BED:
-            at = _put_bed(text, at, sites, words, row)
-        elif layout.number == _CAS_OFFINDER:
-            at = _put_cas_offinder(text, at, layout, sites, words, row)
-        else:
-            at = _put_crispor(text, at, layout, sites, words, row)
-        at = _put_byte(text, at, _FEED)
-    return at
+    # The loop is in the functions: passing all these arrays takes longer than writing a line.
+    if layout.number == _TSV:
+        return _write_tsv(layout, sites, words, text)
+    if layout.number == _BED:
+        return _write_bed(sites, words, text)
+    if layout.number == _CAS_OFFINDER:
+        return _write_cas_offinder(layout, sites, words, text)
+    return _write_crispor(layout, sites, words, text)
 
 
 def site_tables_at(path: str | os.PathLike) -> list[str | os.PathLike]:
@@ -405,18 +445,24 @@ def open_site_tables(
     counts = GuideCounts(guides, pam, options)
     text = SiteText(layout, guides, pam, reference.names, features, options.all_alignments)
     with ExitStack() as stack:
-        *siblings, file = stack.enter_context(atomic_files(site_tables_at(path)))
-        tables = SiteTables(HitsByGuide(guides.count, stack.enter_context(_folder(path))), counts)
-        yield tables
+        files = atomic_files(site_tables_at(path), threads=threads)
+        *siblings, file = stack.enter_context(files)
+        hits = HitsByGuide(guides.count, stack.enter_context(_folder(path)), threads=threads)
+        yield SiteTables(hits, counts)
         file.write(text.header)
+        parts = list(hits)
 
-        def lines_of(hits):
-            rows = describe(hits, guides, pam, reference)
-            return rows, text.lines(rows)
+        def counts_and_lines(number: int, _) -> tuple[CountedSites, np.ndarray]:
+            rows = describe(joined_hits(parts[number]), guides, pam, reference)
+            return counts.of(rows), text.lines(rows)
 
-        for rows, lines in in_order(lines_of, iter(tables._hits), threads):
-            counts.add(rows)
+        def write(made: tuple[CountedSites, np.ndarray]) -> None:
+            counted, lines = made
+            counts.add(counted)
             file.write(lines)
+
+        with TableWriter(write, threads) as writer:
+            writer.add(counts_and_lines, len(parts), at_once=1)
         for table in siblings:
             table.write(counts.table().encode())
 

@@ -64,18 +64,11 @@ PAIRS = Task({"": (
 )})  # fmt: skip
 
 SEARCH = Task({"": (
-    sequence_file("queries", "Q.fa", required=CONFIGURATION),
+    sequence_file("queries", "Q.fa", required=True),
     sequence_file(
-        "database", "D.fa", required=True, in_program=", or a folder written by --prepare",
+        "database", "D.fa", required=True, in_program=", or a folder written by bwarp search-index",
     ),
-    output("OUT.tsv", "table to write; .gz compresses; - is standard output")._replace(
-        required=False
-    ),
-    Option(
-        "prepare", Text("FOLDER"),
-        "write the database to this folder, which later runs map into memory instead of reading "
-        "FASTA", only=PROGRAM,
-    ),
+    output("OUT.tsv", "table to write; .gz compresses; - is standard output"),
     _MATRIX._replace(unset="BLOSUM62"),
     *score_options(
         127, 10_000, match="none, the matrix is used", mismatch="-3", gap_open=11, gap_extend=1

@@ -171,6 +171,20 @@ OFFTARGETS = Task({"": (
         "annotation", File("A.bed|A.gff", "a BED, GFF3 or GTF file, plain or gz"),
         "features in BED, GFF3 or GTF; a column lists those that overlap a site",
     ),
+    Option(
+        "variants", File("V.vcf.gz", "a VCF or BCF file, sorted"),
+        "VCF or BCF: also find the sites that variants make or change, with haplotypes from phased "
+        "genotypes; several files must have different contigs", many=True,
+    ),
+    Option(
+        "max_combinations", Whole(1, 10**6),
+        "with `--variants`: maximum number of combinations of unphased variants around a variant; "
+        "more are listed in .unsearched.tsv", 1024,
+    ),
+    yes_no(
+        "samples", "with `--variants`: list the samples of each alternative site in .samples.tsv",
+        only=PROGRAM,
+    ),
 )})  # fmt: skip
 
 GUIDES = Task({"": (

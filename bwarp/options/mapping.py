@@ -114,7 +114,13 @@ OPTICAL_DISTANCE = Option(
     unset=f"{DEFAULT_OPTICAL_DISTANCE}",
 )  # fmt: skip
 
-_OF_DUPLICATES = BARCODE_TAG, OPTICAL_DISTANCE, DUPLICATE_METRICS
+DUPLICATE_TAGS = yes_no(
+    "duplicate_tags",
+    "with `--mark-duplicates`: write the tag `DT` of duplicates, as Picard does: `SQ` for optical "
+    "duplicates, `LB` for others",
+)  # fmt: skip
+
+_OF_DUPLICATES = BARCODE_TAG, OPTICAL_DISTANCE, DUPLICATE_METRICS, DUPLICATE_TAGS
 
 
 def check_duplicate_options(options) -> None:
@@ -125,13 +131,14 @@ def check_duplicate_options(options) -> None:
     UsageError
     """
     for option in _OF_DUPLICATES:
-        if getattr(options, option.name) is not None and not options.mark_duplicates:
+        value = getattr(options, option.name)
+        if value is not None and value is not False and not options.mark_duplicates:
             raise UsageError(f"{option.flags[-1]} requires --mark-duplicates")
 
 
 def counted_distance(options) -> int | None:
-    """Return the distance of optical duplicates: 0 without the metrics, which alone count them."""
-    return options.optical_distance if options.duplicate_metrics else 0
+    """Return the distance of optical duplicates: 0 if neither metrics nor tags need them."""
+    return options.optical_distance if options.duplicate_metrics or options.duplicate_tags else 0
 
 
 QC = Option(
@@ -258,6 +265,7 @@ MAP = Task({
         BARCODE_TAG,
         OPTICAL_DISTANCE,
         DUPLICATE_METRICS,
+        DUPLICATE_TAGS,
         QC,
         yes_no(
             "qc",
@@ -339,8 +347,13 @@ FQ2BAM = Task({
         ),
         Option(
             "optical_duplicate_pixel_distance", OPTICAL_DISTANCE.value,
-            "for `--out-duplicate-metrics`: maximum distance of optical duplicates in x and y",
+            "for `--out-duplicate-metrics` and `--duplicate-tags`: maximum distance of optical "
+            "duplicates in x and y",
             unset=OPTICAL_DISTANCE.unset, only=PROGRAM,
+        ),
+        DUPLICATE_TAGS._replace(
+            help="write the tag `DT` of duplicates: `SQ` for optical duplicates, `LB` for others",
+            only=PROGRAM,
         ),
         yes_no("no_markdups", "do not flag duplicates", only=PROGRAM),
         GPUS._replace(name="num_gpus"),

@@ -8,10 +8,9 @@ Reads remain codes of one byte per base, because they are read sequentially, and
 is converted to bits in fewer steps than 64 bits are cut from two blocks.
 """
 
-import numba
 import numpy as np
 
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import (
     VECTOR_BYTES,
     add,
@@ -37,7 +36,7 @@ _AHEAD = 12
 SLACK = _BASES - 1
 
 #: Inlined by LLVM; Numba's inlining takes longer, and counts references in loops.
-_inlined = numba.njit(nogil=True, forceinline=True)
+_inlined = inner(nogil=True, forceinline=True)
 
 
 def blocks_of_packed(

@@ -35,11 +35,11 @@ from bwarp.io.fastx import (
     put_fastq,
 )
 from bwarp.io.line_scan import SLACK, find_blank
-from bwarp.io.names import put_bytes
+from bwarp.io.names import first_bad_name, put_bytes
 from bwarp.reads.record_files import has_pairs, holds_records, read_unaligned
 from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.compiled_code import compiled
-from bwarp.runtime.threads import joined_stretches
+from bwarp.runtime.threads import joined_stretches, put_stretches
 from bwarp.runtime.timeline import on_timeline
 
 # --------------------------------------------------------------------------------------------------
@@ -142,21 +142,7 @@ def _name_in(records: RecordText, record: int) -> bytes:
 
 
 # --------------------------------------------------------------------------------------------------
-# Names of reads as bytes: found in headers, checked, and compared between ends of pairs.
-
-
-@compiled
-def first_bad_name(text, names):
-    """Return the first name that starts with @ or is not printable ASCII, or -1."""
-    for i in range(len(names)):
-        start, stop = np.uint64(names[i, 0]), np.uint64(names[i, 1])
-        bad = start < stop and text[start] == 64
-        # Without an early exit, the loop is vectorised.
-        for at in range(start, stop):
-            bad |= text[at] < 33 or text[at] > 126
-        if bad:
-            return i
-    return -1
+# Names of reads as bytes: found in headers, and compared between ends of pairs.
 
 
 @compiled
@@ -326,7 +312,7 @@ def laid_out(pieces: list[Piece]) -> tuple[np.ndarray, np.ndarray, np.ndarray | 
     for row, number, cut in sorted(cuts, key=itemgetter(0, 1)):
         of_cut = offsets[step * row + number :]
         if isinstance(cut, SequenceBatch):
-            _lay(cut.codes, cut.offsets, codes, of_cut, step)
+            put_stretches(cut.codes, cut.offsets, codes, of_cut, step)
         elif number not in failures:
             try:
                 put_fastq(pieces[number].path, cut, of_cut, step, codes, qualities)
@@ -353,16 +339,6 @@ def _cuts(piece: Piece) -> Iterator[tuple[int, RecordText | SequenceBatch]]:
             for first in range(0, part.count, _RECORDS_AT_A_TIME):
                 yield row + first, part.part(first, min(first + _RECORDS_AT_A_TIME, part.count))
         row += part.count
-
-
-@compiled
-def _lay(values, starts, out, offsets, step):
-    """Copy stretches of values to out[offsets[0]:], out[offsets[step]:], ..."""
-    for i in range(starts.size - 1):
-        # LLVM vectorises the copy only for unsigned indices.
-        source, to = np.uint64(starts[i]), np.uint64(offsets[step * i])
-        for at in range(np.uint64(starts[i + 1] - starts[i])):
-            out[to + at] = values[source + at]
 
 
 #: Reads that a thread maps at a time: little memory, but enough work per chunk that Python, which

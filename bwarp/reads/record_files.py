@@ -21,6 +21,7 @@ from bwarp.bam.fields import (
     AS,
     CG,
     DE,
+    DT,
     FIRST,
     LAST,
     MC,
@@ -173,7 +174,7 @@ def _start(path: str | os.PathLike) -> Iterator[str]:
 
 
 #: Tags of alignments, which mapped reads get anew, and the read group, which comes last.
-_LEFT_OUT = np.array([NM, MD, MC, MQ, AS, XS, SA, XA, PA, MS, NN, TP, DE, CG, RG])
+_LEFT_OUT = np.array([NM, MD, MC, MQ, AS, XS, SA, XA, PA, MS, NN, TP, DE, CG, DT, RG])
 
 #: Quality of reads without qualities, as in samtools fastq.
 _NO_QUALITY = 66

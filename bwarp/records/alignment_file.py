@@ -12,13 +12,13 @@ import numpy as np
 
 from bwarp.bam.compression_engine import WHEN_MAPPED, WHILE_MAPPING
 from bwarp.bam.duplicate_metrics import write_metrics
-from bwarp.bam.duplicates import DuplicateCounts, DuplicateMarker
+from bwarp.bam.duplicates import DuplicateCounts, DuplicateMarker, tags_with_room
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
 from bwarp.bam.sorted_file import bam_file, sorted_file
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file, private_folder
+from bwarp.io.atomic_output import atomic_file, name_outputs, private_folder
 from bwarp.io.bed_regions import read_regions
 from bwarp.io.names import Names
 from bwarp.mapping.engine import MapEngine
@@ -34,10 +34,11 @@ from bwarp.records.alignment_records import (
     selected_rows,
 )
 from bwarp.records.bam_records_cpu import bam_records, quality_sums, sam_header, sam_records
-from bwarp.records.comment_tags import comment_tags
+from bwarp.records.comment_tags import comment_tags, tags_of_run
 from bwarp.records.output_options import (
     AlignmentOutput,
     RecordForm,
+    have_tags,
     in_regions,
     is_paf,
     joined_regions,
@@ -49,7 +50,6 @@ from bwarp.records.output_options import (
 from bwarp.records.paf_records import paf_lines
 from bwarp.records.statistics import add_counts, counts_of, empty_statistics
 from bwarp.reference import Reference
-from bwarp.runtime.signals import naming_outputs
 
 ENDINGS = (".sam", ".bam", ".cram", ".paf", ".paf.gz")
 _INDEX_ENDINGS = (".bai", ".csi", ".crai")
@@ -167,7 +167,7 @@ def _paf(output, reference, genome) -> Iterator[RecordWriter]:
 def _line_writer(output, encode, file, names: Names, format: str) -> RecordWriter:
     """Return the writer of lines to an open file."""
     tags = _tags(output, is_binary=False)
-    form = RecordForm(names, output.read_group_id, False, False, tags, format)
+    form = RecordForm(names, output.read_group_id, False, False, tags, format=format)
     return RecordWriter(encode, lambda parts: file.writelines(part.data for part in parts), form)
 
 
@@ -186,7 +186,8 @@ def _bam_or_sorted(
         return bam_records(mapped_tables(genome, names, reads, records, group, further, sums))
 
     stay_there = stays_on_gpu(output)
-    form = RecordForm(names, output.read_group_id, output.mark_duplicates, stay_there, tags)
+    group, mate_scores = output.read_group_id, output.mark_duplicates
+    form = RecordForm(names, group, mate_scores, stay_there, tags, have_tags(output))
     if not stay_there:
         output.compression.begin(WHILE_MAPPING)
     with private_folder(output.path) as folder, ThreadPoolExecutor(1) as background:
@@ -204,7 +205,7 @@ def _bam_or_sorted(
             if output.mark_duplicates:
                 duplicates = DuplicateMarker(
                     header, output.barcode_tag, counted_distance(output), threads, folder,
-                    output.sort_bytes,
+                    output.sort_bytes, output.duplicate_tags,
                 )  # fmt: skip
             with _sorter(output, folder, header, threads, stay_there, duplicates) as sorter:
 
@@ -261,13 +262,20 @@ def _text_tables(output, genome, names, chunk, both, records) -> RecordTables:
 def _tags(
     output: AlignmentOutput, is_binary: bool
 ) -> Callable[[ReadChunk], tuple[np.ndarray, np.ndarray]] | None:
-    """Return the function that converts comments of reads to tags of records, if requested."""
-    if not output.comments:
+    """Return the function that converts comments of reads to tags of records, if requested.
+
+    If duplicates get tags, it adds room for these; the records are then binary.
+    """
+    have_comments = have_tags(output)
+    if not have_comments and not output.duplicate_tags:
         return None
 
     def tags(chunk: ReadChunk) -> tuple[np.ndarray, np.ndarray]:
-        found = comment_tags(chunk, bool(output.read_group_id), is_paf(output))
-        return found.binary if is_binary else found.text
+        further = np.empty(0, np.uint8), np.zeros(chunk.n_reads + 1, np.int64)
+        if have_comments:
+            found = comment_tags(chunk, tags_of_run(output), is_paf(output))
+            further = found.binary if is_binary else found.text
+        return tags_with_room(*further) if output.duplicate_tags else further
 
     return tags
 
@@ -282,13 +290,10 @@ def bam_header(text: bytes, reference: Reference) -> BamHeader:
 
 def put_in_place(made: Path, final: str) -> None:
     """Give a file and its index their final names; remove the index of an older file."""
-    with naming_outputs():
-        for ending in _INDEX_ENDINGS:
-            if os.path.exists(f"{made}{ending}"):
-                os.replace(f"{made}{ending}", f"{final}{ending}")
-            else:
-                Path(f"{final}{ending}").unlink(missing_ok=True)
-        os.replace(made, final)
+    both = [(Path(f"{made}{ending}"), Path(f"{final}{ending}")) for ending in _INDEX_ENDINGS]
+    new = [(index, path) for index, path in both if index.exists()]
+    gone = [path for index, path in both if not index.exists()]
+    name_outputs([*new, (made, Path(final))], gone)
 
 
 # --------------------------------------------------------------------------------------------------

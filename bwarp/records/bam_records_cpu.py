@@ -12,7 +12,6 @@ run compiles the second only for its format.
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.pairs import DELETION, HARD_CLIP
@@ -64,14 +63,14 @@ from bwarp.records.record_text import (
     put_turned,
 )
 from bwarp.reference import Reference
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.threads import for_each_range
 from bwarp.runtime.timeline import on_timeline
 
 _TAB, _NEWLINE, _STAR, _EQUAL = b"\t\n*="
 
 #: Inlined by LLVM; passing the tables to a function would copy hundreds of numbers.
-_inlined = numba.njit(nogil=True, forceinline=True)
+_inlined = inner(nogil=True, forceinline=True)
 
 
 @on_timeline("write records")

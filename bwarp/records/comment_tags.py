@@ -17,6 +17,7 @@ from bwarp.bam.fields import (
     CG,
     CHARACTER,
     DE,
+    DT,
     FLOAT,
     HEXADECIMAL,
     INTEGER,
@@ -59,6 +60,11 @@ _FLOAT = re.compile(rb"([A-Za-z][A-Za-z0-9]):f:(%b)" % _NUMBER)
 _ARRAY = re.compile(rb"([A-Za-z][A-Za-z0-9]):B:([cCsSiIf])((?:,%b)*)" % _NUMBER)
 
 
+def tags_of_run(output: AlignmentOutput) -> tuple[np.int64, ...]:
+    """Return tags that records have only in some runs, which comments must not contain."""
+    return (RG,) * bool(output.read_group_id) + (DT,) * output.duplicate_tags
+
+
 class ReadTags(NamedTuple):
     """Further tags of each read.
 
@@ -74,17 +80,18 @@ class ReadTags(NamedTuple):
     binary: tuple[np.ndarray, np.ndarray]
 
 
-def comment_tags(chunk: ReadChunk, has_group: bool, is_paf: bool = False) -> ReadTags:
+def comment_tags(chunk: ReadChunk, more: tuple = (), is_paf: bool = False) -> ReadTags:
     """Convert the comments of a chunk's reads to tags for SAM and BAM or for PAF.
+
+    `more` holds tags that the records of this run have in addition to the usual ones.
 
     Raises
     ------
     InputError
-        If a comment is anything else, or holds a tag that records have anyway, including the
-        read group if the run has one.
+        If a comment is anything else, or holds a tag that records have anyway.
     """
     text, text_offsets = comment_text(chunk)
-    ours = np.array(_OF_PAF if is_paf else (*_OURS, RG) if has_group else _OURS)
+    ours = np.array(_OF_PAF if is_paf else (*_OURS, *more))
     # A tag takes at least four bytes of text, and at most one more here: the end of a text.
     binary = np.empty(2 * text.size, np.uint8)
     offsets = np.zeros(text_offsets.size, np.int64)

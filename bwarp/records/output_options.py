@@ -43,6 +43,8 @@ class RecordForm(NamedTuple):
     tags : function of ReadChunk, or None
         Returns the further tags of reads in the format of the records, uint8, and their offsets;
         None if there are none.
+    reads_comments : bool
+        Whether `tags` reads the comments of the reads.
     format : str
         bam, sam or paf.
     eqx : bool
@@ -56,9 +58,15 @@ class RecordForm(NamedTuple):
     mate_scores: bool
     stay_there: bool
     tags: Callable[[ReadChunk], tuple[np.ndarray, np.ndarray]] | None = None
+    reads_comments: bool = True
     format: str = "bam"
     eqx: bool = False
     regions: np.ndarray | None = None
+
+    @property
+    def with_comments(self) -> bool:
+        """Whether records need the comments of the reads."""
+        return self.tags is not None and self.reads_comments
 
 
 @dataclass(frozen=True)
@@ -83,10 +91,12 @@ class AlignmentOutput:
         Maximum distance of optical duplicates; None for the default.
     duplicate_metrics : str or None
         File for the counts of duplicates per library.
+    duplicate_tags : bool
+        Write the tag DT of duplicates.
     read_group : str or None
         The @RG record of the header, or several, one per line.
     read_group_id : bytes
-        The read group of all reads; empty for none, or if comments name the groups.
+        The read group of all reads; empty for none, or if each read names its own.
     comments : bool
         Copy the comments of the reads' headers as tags.
     soft_clip : bool
@@ -116,6 +126,7 @@ class AlignmentOutput:
     barcode_tag: str | None = None
     optical_distance: int | None = None
     duplicate_metrics: str | None = None
+    duplicate_tags: bool = False
     read_group: str | None = None
     read_group_id: bytes = b""
     comments: bool = False
@@ -127,6 +138,11 @@ class AlignmentOutput:
     check_files: CheckFiles | None = None
     compression: Compression = ON_HOST
     gpu_sort_bytes: int = 0
+
+
+def have_tags(output: AlignmentOutput) -> bool:
+    """Return whether reads have tags that are copied: comments, or their read groups."""
+    return output.comments or bool(output.read_group and not output.read_group_id)
 
 
 def is_paf(output: AlignmentOutput) -> bool:
@@ -167,6 +183,8 @@ def mapping_program(parameters: MappingParameters, output: AlignmentOutput) -> s
             "sort": output.sort,
             "mark-duplicates": output.mark_duplicates,
             "barcode-tag": output.barcode_tag,
+            "optical-distance": output.optical_distance if output.duplicate_tags else None,
+            "duplicate-tags": output.duplicate_tags,
             "comments": output.comments,
         },
     )

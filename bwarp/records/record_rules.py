@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64, uint64
+from numpy import int64, uint64
 
 from bwarp.alignment.pairs import DELETION, EQUAL, INSERTION, MATCH
 from bwarp.bam.fields import (

@@ -5,7 +5,6 @@ The functions write into a byte array and return the end; the array must be long
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from bwarp.alignment.pairs import HARD_CLIP, SOFT_CLIP
@@ -22,14 +21,14 @@ from bwarp.records.record_rules import (
     part_functions,
 )
 from bwarp.reference import interval_at
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import population_count
 
 _COMMA, _SEMICOLON, _PLUS, _MINUS = b",;+-"
 
 
 # Compiled into the functions below by LLVM, and into those of `bwarp.records.bam_records_cpu`.
-_inlined = numba.njit(nogil=True, forceinline=True)
+_inlined = inner(nogil=True, forceinline=True)
 
 
 @_inlined

@@ -1,14 +1,16 @@
 """Pipelines of chunks: chunks of input go through stages, several at a time, and come out in order.
 
     map, allmap     read_ahead -> in_order (find, finish, encode) -> write
+    pairs           read_ahead (parse, in several threads) -> align -> write
     map on GPUs     read_ahead_in_lists -> in_order (find) -> in_order (finish, encode) -> write
-    offtargets      in_order (find) -> write
-    seeds, mems     in_turns (find) -> write
-      --spread      on_all (find in the chunks of a GPU) -> join -> write
+    offtargets      in_order (find) -> TableWriter (describe, format -> write)
+    seeds, mems     read_ahead (parse, cut) -> in_turns (find) -> TableWriter (format -> write)
+      --spread      on_all (find in the chunks of a GPU) -> join -> the same
 
 A stage is a function; the stages of a chunk follow each other in one thread. Chunks are requested
 only as others leave the pipeline, which bounds the memory. With `in_turns`, each GPU has a thread,
-and searches whole batches. The other programs take one batch at a time, with all threads.
+and searches whole batches. The other programs take one batch at a time, with all threads. Threads
+format tables while the next rows are found (`bwarp.io.table_writer`).
 """
 
 import queue

@@ -19,6 +19,7 @@ import functools
 import hashlib
 import json
 import os
+import pickle
 import stat
 import sys
 import tempfile
@@ -27,12 +28,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numba
 import numpy as np
 
-from bwarp.runtime.compiler import UNCOUNTED, binding, dumps, llvmlite_version
-from bwarp.runtime.machine_code import rebuilt, reduced
+from bwarp.runtime import compiler
+from bwarp.runtime.lazy_function import LazyFunction
+from bwarp.runtime.linking import MachineCode, linked
 from bwarp.runtime.source_digest import files_digest, program_digest
+from bwarp.runtime.target import cpu_name, target_words
+from bwarp.runtime.type_text import text_of_types
 
 _PACKAGE = Path(__file__).parent.parent
 
@@ -45,6 +48,9 @@ _DAY, _UNUSED = 86_400, 30 * 86_400
 
 def compiled(function: Callable | None = None, *, counted: bool = True, **options):
     """Compile a function in Numba's nopython mode, without the GIL, and store its code.
+
+    It is compiled when it is first called with arguments of new types; a call of stored code does
+    not import Numba.
 
     Parameters
     ----------
@@ -59,11 +65,25 @@ def compiled(function: Callable | None = None, *, counted: bool = True, **option
     if function is None:
         return functools.partial(compiled, counted=counted, **options)
     if not counted:
-        options |= UNCOUNTED
+        options |= compiler.UNCOUNTED
     # The entry point for C callers, which is not used, would be a fifth of the compiled code.
-    dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
-    dispatcher._cache = KeptCode(function, "", reduced, rebuilt)
-    return dispatcher
+    options = {"nogil": True, "no_cfunc_wrapper": True} | options
+    return LazyFunction(function, options, KeptFunction(function))
+
+
+def inner(function: Callable | None = None, **options):
+    """Compile a function as a part of the compiled functions that call it, whose code is stored.
+
+    Parameters
+    ----------
+    function : callable
+        The Python function.
+    **options
+        Options of `numba.njit`, such as ``forceinline=True``.
+    """
+    if function is None:
+        return functools.partial(inner, **options)
+    return LazyFunction(function, options)
 
 
 def read_only(array: np.ndarray) -> np.ndarray:
@@ -108,24 +128,64 @@ class KeptCode:
         if content is not None:
             keep(content, *self._words(signature, result.codegen))
 
-    def is_kept(self, types, context) -> bool:
-        return kept(*self._words(types, context.codegen())) is not None
-
     def flush(self) -> None:
         """Do nothing; Numba calls this before it recompiles functions in memory."""
 
     def _words(self, signature, codegen) -> tuple[str, ...]:
+        types = tuple(getattr(signature, "args", signature))
+        # As JSON, because a compute capability may be a tuple of different types.
+        return *self._words_of_function(), str(types), json.dumps(codegen.magic_tuple())
+
+    def _words_of_function(self) -> tuple[str, ...]:
         code, closure = self.function.__code__, self.function.__closure__ or ()
-        cells = hashlib.sha256(dumps([cell.cell_contents for cell in closure]) if closure else b"")
+        cells = [cell.cell_contents for cell in closure]
         return (
             f"{self.function.__name__} {self.function.__qualname__} {code.co_firstlineno}",
             self._version,
             _digest_of(code.co_filename),
-            cells.hexdigest(),
-            str(tuple(getattr(signature, "args", signature))),
-            # As JSON, because a compute capability may be a tuple of different types.
-            json.dumps(codegen.magic_tuple()),
+            hashlib.sha256(compiler.dumps(cells) if cells else b"").hexdigest(),
         )
+
+
+class KeptFunction(KeptCode):
+    """The stored code of a function of the CPU, which can be called without Numba."""
+
+    def __init__(self, function: Callable):
+        super().__init__(function, "", _reduced, _rebuilt)
+
+    def is_kept_for(self, types: str) -> bool:
+        """Return whether the code for types of arguments, as text, is stored."""
+        return kept(*self._words_of_types(types)) is not None
+
+    def linked(self, types: str) -> Callable | None:
+        """Return the stored code for types of arguments as a function, or None."""
+        content = kept(*self._words_of_types(types))
+        if content is None:
+            return None
+        *machine_code, _ = pickle.loads(content)
+        return linked(self.function, MachineCode(*machine_code))
+
+    def _words(self, signature, codegen) -> tuple[str, ...]:
+        types = tuple(getattr(signature, "args", signature))
+        try:
+            return self._words_of_types(text_of_types(types))
+        except ValueError:
+            return self._words_of_types(str(types))
+
+    def _words_of_types(self, types: str) -> tuple[str, ...]:
+        return *self._words_of_function(), types, *target_words()
+
+
+def _reduced(result) -> bytes | None:
+    from bwarp.runtime.machine_code import reduced
+
+    return reduced(result)
+
+
+def _rebuilt(context, content: bytes):
+    from bwarp.runtime.machine_code import rebuilt
+
+    return rebuilt(context, content)
 
 
 def _digest_of(source: str) -> str:
@@ -179,11 +239,15 @@ def remove_unused() -> None:
 
 
 def _name_of(words: tuple[str, ...]) -> str:
-    processor = numba.config.CPU_NAME or binding.get_host_cpu_name()
-    versions = (numba.__version__, llvmlite_version, sys.implementation.cache_tag)
-    of_all = (*versions, processor)
-    digest = hashlib.sha256("\0".join((*of_all, *words)).encode()).hexdigest()
+    digest = hashlib.sha256("\0".join((*_versions(), *words)).encode()).hexdigest()
     return f"{words[0].partition(' ')[0]}-{digest[:40]}"
+
+
+@functools.cache
+def _versions() -> tuple[str, ...]:
+    """Return the versions that code depends on, and the processor."""
+    libraries = compiler.numba_version(), compiler.llvmlite_version, np.__version__
+    return *libraries, sys.implementation.cache_tag, cpu_name()
 
 
 def _read(path: Path) -> bytes | None:

@@ -1,26 +1,20 @@
-"""Convert compiled CPU functions to bytes and back without initialising Numba's compiler.
+"""Convert compiled CPU functions to bytes and back; only programs that compile import this.
 
-Numba's `CompileResult._rebuild` parses the LLVM code of each function and initialises the compiler,
-which takes more than half a second of the start of `bwarp map`. Here LLVM code is parsed only when
-another function is compiled with a loaded one, and Numba is initialised only to compile. The module
-also skips machine code of inner functions when compiling ahead, and provides `uncounted` arrays.
+The bytes hold a function twice: as machine code, which programs call without importing Numba
+(`bwarp.runtime.linking`), and as what Numba needs to compile other functions with it. The module
+also skips machine code of inner functions when compiling ahead.
 """
 
-import io
 import pickle
-import sys
-from collections.abc import Sequence
 
 from bwarp.runtime.compiler import (
     CompileResult,
-    Environment,
     FunctionCompiler,
     JITCodeLibrary,
-    binding,
     cpu_target,
     dumps,
-    nrt,
 )
+from bwarp.runtime.linking import MachineCode
 
 # --------------------------------------------------------------------------------------------------
 # Inner functions in a process that only compiles.
@@ -94,120 +88,30 @@ def reduced(result: CompileResult) -> bytes | None:
     library = result.library
     if result.lifted or library.has_dynamic_globals or is_inner(library):
         return None
-    called = [one.name for one in library._final_module.functions if one.is_declaration]
-    return dumps((called, result._reduce()))
+    (name, kind, (code, bitcode)), *parts = result._reduce()
+    machine_code = MachineCode(
+        code,
+        result.fndesc.llvm_cpython_wrapper_name,
+        result.fndesc.env_name,
+        _environments(result, parts[-1]),
+        [one.name for one in library._final_module.functions if one.is_declaration],
+    )
+    # The machine code is not stored twice.
+    return pickle.dumps((*machine_code, dumps(((name, kind, (None, bitcode)), *parts))))
+
+
+def _environments(result: CompileResult, inner) -> bytes:
+    """Return the constants of all environments, or no bytes if only Numba can load them."""
+    found = {one.env_name: list(one.consts) for one in (*inner, result.environment)}
+    try:
+        return b"" if result.reload_init or result.objectmode else pickle.dumps([*found.items()])
+    except (AttributeError, TypeError, pickle.PicklingError):
+        return b""
 
 
 def rebuilt(context, content: bytes) -> CompileResult:
     """Convert the bytes of `reduced` to a compile result."""
-    try:
-        called, parts = _Unpickler(io.BytesIO(content)).load()
-        _make_available(called, context)
-        return _loaded(context, parts)
-    except (AttributeError, TypeError, ValueError):
-        # Unknown Numba internals: fall back to Numba's loader, which is slower.
-        context.refresh()
-        _, parts = pickle.loads(content)
-        return CompileResult._rebuild(context, *parts)
-
-
-class _Unpickler(pickle.Unpickler):
-    """An unpickler that does not import modules of Numba for functions compiled in."""
-
-    def find_class(self, module: str, name: str):
-        if (module, name) == (Environment.__module__, "_rebuild_env"):
-            return _environment
-        return super().find_class(module, name)
-
-
-def _environment(module: str, constants: list, name: str) -> Environment:
-    """Return what Numba's `_rebuild_env` returns, without importing the module.
-
-    Machine code uses only constants from it. The modules of functions of Numba and NumPy, for
-    example, take a tenth of a second to import, and are needed only to compile.
-    """
-    made = Environment._memo.get(name)
-    if made is None:
-        imported = sys.modules.get(module)
-        # Functions compiled with this one later are stored under the module's name.
-        made = Environment(vars(imported) if imported else {"__name__": module})
-        made.consts[:] = constants
-        made.env_name = name
-        Environment._memo[name] = made
-    return made
-
-
-#: Names of C functions that are known to be available.
-_available: set[str] = set()
-
-
-def _make_available(called: Sequence[str], context) -> None:
-    """Make the C functions available that a compiled function calls; initialise Numba if necessary.
-
-    Numba always initialises, because it may have to compile, which takes a sixth of a second.
-    """
-    missing = {name for name in called if not name.startswith("llvm.")} - _available
-    if not all(map(binding.address_of_symbol, missing)):
-        _show_runtime()
-    if not all(map(binding.address_of_symbol, missing)):
-        context.refresh()
-    _available.update(missing)
-
-
-def _show_runtime() -> None:
-    """Register the C functions of Numba's runtime, which count references to arrays, with LLVM.
-
-    Numba's `rtsys.initialize` begins like this, then compiles more functions, which takes 40 ms.
-    Machine code from files contains those, and Numba calls it itself before it compiles.
-    """
-    for name, address in nrt._nrt.c_helpers.items():
-        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
-
-
-class _LoadedLibrary(JITCodeLibrary):
-    """Machine code from a file; its LLVM code is parsed when a function is compiled with it."""
-
-    def _get_module_for_linking(self):
-        if self._shared_module is None:
-            self._shared_module = binding.parse_bitcode(self.bitcode)
-            self._codegen._engine._load_defined_symbols(self._shared_module)
-        return self._shared_module
-
-
-def _loaded(context, reduced: tuple) -> CompileResult:
-    """Return what `CompileResult._rebuild` returns, without parsing the function's LLVM code."""
-    library_data, description, environment, signature, *rest = reduced
-    object_mode, lifted, annotation, to_begin_with, environments = rest
-    for begin in to_begin_with:
-        begin()
-    name, _, (machine_code, bitcode) = library_data
-    library = _LoadedLibrary(context.codegen(), name)
-    library.bitcode = bitcode
-    library.enable_object_caching()
-    library._set_compiled_object(machine_code)
-    library._finalize_final_module()
-    # Numba would find these functions in the LLVM code.
-    library.codegen._engine._defined_symbols |= {
-        description.llvm_func_name,
-        description.llvm_cpython_wrapper_name,
-        description.llvm_cfunc_wrapper_name,
-    }
-    for one in environments:
-        library.codegen.set_env(one.env_name, one)
-    return CompileResult(
-        target_context=context,
-        typing_context=context.typing_context,
-        library=library,
-        environment=environment,
-        entry_point=context.get_executable(library, description, environment),
-        fndesc=description,
-        type_annotation=annotation,
-        signature=signature,
-        objectmode=object_mode,
-        lifted=lifted,
-        typing_error=None,
-        call_helper=None,
-        metadata=None,
-        reload_init=to_begin_with,
-        referenced_envs=environments,
-    )
+    *machine_code, whole = pickle.loads(content)
+    context.refresh()
+    (name, kind, (_, bitcode)), *parts = pickle.loads(whole)
+    return CompileResult._rebuild(context, (name, kind, (machine_code[0], bitcode)), *parts)

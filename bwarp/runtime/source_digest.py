@@ -27,7 +27,9 @@ def files_digest(package: Path) -> str:
     included because all files of an installation may have the same time.
     """
     states = []
-    for folder, _, names in os.walk(package):
+    for folder, folders, names in os.walk(package):
+        if "__pycache__" in folders:
+            folders.remove("__pycache__")  # may hold thousands of compiled functions
         for name in names:
             if name.endswith(".py"):
                 status = os.stat(os.path.join(folder, name))

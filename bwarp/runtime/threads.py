@@ -131,3 +131,20 @@ def joined_stretches(values, starts, offsets):
         for at in range(np.uint64(offsets[i + 1] - offsets[i])):
             out[to + at] = values[begin + at]
     return out
+
+
+@compiled
+def put_stretches(values, offsets, out, starts, step):
+    """Copy stretches of bytes, which are concatenated, to ``out[starts[0]:]``,
+    ``out[starts[step]:]``, and so on.
+
+    Parameters
+    ----------
+    offsets : ndarray, shape=(n + 1,), dtype=int64
+        Start of each stretch in `values`, and the end of the last one.
+    """
+    for i in range(offsets.size - 1):
+        # LLVM vectorises the copy only for unsigned indices.
+        source, to = np.uint64(offsets[i]), np.uint64(starts[step * i])
+        for at in range(np.uint64(offsets[i + 1] - offsets[i])):
+            out[to + at] = values[source + at]

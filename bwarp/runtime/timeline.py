@@ -6,6 +6,8 @@
     thread 1   | read | read |             | read |
     thread 2          | find seeds | score candidates | make records |
 
+Kernels of GPUs are spans too, whose times are known only later (`add_later`).
+
 Nothing is recorded outside `record`; a call then costs one extra comparison.
 """
 
@@ -19,7 +21,10 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """An active step, in nanoseconds since the start of the recording."""
+    """An active step, in nanoseconds since the start of the recording.
+
+    The thread of a kernel on GPU i is -1 - i.
+    """
 
     name: str
     thread: int
@@ -27,20 +32,47 @@ class Span(NamedTuple):
     end: int
 
 
-#: The spans so far and the start time; None while nothing is recorded.
-_recording: tuple[list[Span], int] | None = None
+class _Recording(NamedTuple):
+    """The spans so far, functions that return further ones at the end, and the start time."""
+
+    spans: list[Span]
+    later: list[Callable[[], Span]]
+    begun: int
+
+
+#: None while nothing is recorded.
+_recording: _Recording | None = None
 
 
 @contextmanager
 def record() -> Iterator[list[Span]]:
-    """Record the steps of all threads; the list grows until the block ends."""
+    """Record the steps of all threads; the list is complete once the block ends."""
     global _recording
-    spans: list[Span] = []
-    _recording = spans, time.perf_counter_ns()
+    recording = _recording = _Recording([], [], time.perf_counter_ns())
     try:
-        yield spans
+        yield recording.spans
+        recording.spans.extend([span_of() for span_of in recording.later])
     finally:
         _recording = None
+
+
+def is_recording() -> bool:
+    """Return whether a timeline is recorded."""
+    return _recording is not None
+
+
+def add_later(span_of: Callable[[], Span]) -> None:
+    """Record the span that a function returns when the recording ends.
+
+    Its times are those of `time.perf_counter_ns` minus `start_of_recording`.
+    """
+    if _recording is not None:
+        _recording.later.append(span_of)
+
+
+def start_of_recording() -> int:
+    """Return the start of the recording by `time.perf_counter_ns`, in nanoseconds."""
+    return _recording.begun if _recording is not None else 0
 
 
 @contextmanager
@@ -51,9 +83,10 @@ def span(name: str) -> Iterator[None]:
         yield
     finally:
         if recording is not None:
-            spans, begun = recording
-            now = time.perf_counter_ns()
-            spans.append(Span(name, threading.get_native_id(), start - begun, now - begun))
+            begun, now = recording.begun, time.perf_counter_ns()
+            recording.spans.append(
+                Span(name, threading.get_native_id(), start - begun, now - begun)
+            )
 
 
 def on_timeline(name: str) -> Callable:

@@ -66,6 +66,14 @@ def kmer_batches(
     if k is None:
         yield whole_queries(sequences)
         return
+    for cut in batches_to_cut(sequences, k, step):
+        yield cut()
+
+
+def batches_to_cut(
+    sequences: SequenceBatch, k: int, step: int
+) -> Iterator[Callable[[], KmerBatch]]:
+    """Yield functions that cut the batches of `kmer_batches`, which threads can call."""
     offsets = sequences.offsets
     n_windows = np.maximum((np.diff(offsets) - k) // step + 1, 1)
     ends = np.cumsum(n_windows)
@@ -86,12 +94,17 @@ def kmer_batches(
             headers=sequences.headers[first : last + 1],
             first_record=sequences.first_record + int(first),
         )
-        kmers = cut_kmers(piece, k, step)
-        kmers.starts[kmers.queries == 0] += done * step
-        kmers.skipped[kmers.skipped[:, 0] == 0, 1] += done * step
-        kmers.queries[:] += first
-        kmers.skipped[:, 0] += first
-        yield kmers
+        yield partial(_cut_piece, piece, k, step, int(first), done)
+
+
+def _cut_piece(piece: SequenceBatch, k: int, step: int, first: int, done: int) -> KmerBatch:
+    """Cut the k-mers of a piece: its queries from number `first`, without `done` k-mers of it."""
+    kmers = cut_kmers(piece, k, step)
+    kmers.starts[kmers.queries == 0] += done * step
+    kmers.skipped[kmers.skipped[:, 0] == 0, 1] += done * step
+    kmers.queries[:] += first
+    kmers.skipped[:, 0] += first
+    return kmers
 
 
 def prepare(

@@ -9,6 +9,7 @@ from bwarp.index.locate_cpu import check_hit, locate
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
+from bwarp.runtime.timeline import on_timeline
 from bwarp.seeding.backtracking_cpu import search_backtracking
 from bwarp.seeding.exact_cpu import search_exact
 from bwarp.seeding.find import kmers_by_length
@@ -32,6 +33,7 @@ from bwarp.seeding.search_schemes_cpu import search_schemes
 HITS_AT_ONCE = 2_000_000
 
 
+@on_timeline("search k-mers")
 def find_pass(
     index: FMIndex,
     kmers: KmerBatch,
@@ -70,6 +72,7 @@ def _search(
     return search_schemes(index, kmers, k, options.mismatches, threads)
 
 
+@on_timeline("locate hits")
 def located(index: FMIndex, intervals: Intervals, threads: int = 1) -> Iterator[SeedHits]:
     """Yield the hits of intervals in k-mer order, in parts of whole k-mers."""
     for part in whole_kmers(intervals, HITS_AT_ONCE):

@@ -21,6 +21,7 @@ from bwarp.gpu.available_memory import attempt
 from bwarp.gpu.sums_and_sorts import INTERVALS, KEYS
 from bwarp.index.device_index_cuda import DeviceIndex, make_device_index, search_needs
 from bwarp.index.fm_index import FMIndex
+from bwarp.runtime.timeline import on_timeline
 from bwarp.seeding.backtracking_cuda import search_backtracking
 from bwarp.seeding.exact_cuda import make_items, search_exact
 from bwarp.seeding.find import kmers_by_length
@@ -151,6 +152,7 @@ def _algorithm(options: SeedOptions) -> str:
     return options.algorithm if options.mismatches else "exact"
 
 
+@on_timeline("search k-mers on the GPU")
 def _search_batch(
     device: DeviceIndex, words: np.ndarray, k: int, options: SeedOptions
 ) -> tuple[np.ndarray, HeldHits] | None:

@@ -1,14 +1,17 @@
 """Read queries and yield their k-mers, batch by batch, with the names of the queries."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
 from bwarp.errors import UsageError
 from bwarp.io.fastx import SequenceBatch, read_sequences
 from bwarp.io.names import Names, names_of
-from bwarp.seeding.find import kmer_batches
+from bwarp.runtime.chunks import in_order
+from bwarp.runtime.timeline import on_timeline
+from bwarp.seeding.find import batches_to_cut, kmer_batches
 from bwarp.seeding.kmers import (
     AMBIGUOUS_BASE,
     MOST_VARIANTS,
@@ -24,6 +27,9 @@ from bwarp.seeding.kmers import (
 # the same site; it is reported once, with the fewest mismatches: those at bases that the letter
 # excludes.
 
+
+#: Threads that cut k-mers, which bounds the memory for those that wait.
+MOST_CUTTING = 8
 
 #: The maximum number of variants in a batch.
 VARIANTS_AT_ONCE = 1 << 18
@@ -155,7 +161,7 @@ def kmers_to_cut(k: int | None, step: int | None) -> tuple[int | None, int]:
 
 
 def read_queries(
-    path: str | os.PathLike, k: int | None = None, step: int = 1
+    path: str | os.PathLike, k: int | None = None, step: int = 1, threads: int = 1
 ) -> Iterator[tuple[KmerBatch, Names]]:
     """Yield the k-mers of a FASTA or FASTQ file, in order; for degenerate queries, the variants.
 
@@ -165,6 +171,8 @@ def read_queries(
         As for `bwarp.io.fastx.read_sequences`.
     k, step
         As for `bwarp.seeding.find.kmer_batches`.
+    threads : int
+        Threads that parse the file and cut k-mers, ahead of what is requested.
 
     Yields
     ------
@@ -176,7 +184,8 @@ def read_queries(
     InputError
         If the file cannot be read, or a query has no name.
     """
-    yield from kmers_of(path, read_sequences(path, CODE_OF_LETTER), k, step)
+    sequences = read_sequences(path, CODE_OF_LETTER, threads=threads)
+    yield from kmers_of(path, sequences, k, step, threads)
 
 
 def kmers_of(
@@ -184,12 +193,33 @@ def kmers_of(
     batches: Iterable[SequenceBatch],
     k: int | None = None,
     step: int = 1,
+    threads: int = 1,
 ) -> Iterator[tuple[KmerBatch, Names]]:
     """Do what `read_queries` does for sequences already read; errors name their source, `where`.
 
     Codes are those of `bwarp.seeding.queries.CODE_OF_LETTER`.
     """
-    for sequences in batches:
-        names = names_of(where, sequences)
-        for kmers in batches_with_variants(sequences, k, step):
-            yield kmers, names
+
+    def to_cut() -> Iterator[Callable[[], list[tuple[KmerBatch, Names]]]]:
+        for sequences in batches:
+            if k is None:
+                yield partial(_named_queries, where, sequences)
+                continue
+            names = names_of(where, sequences)
+            for cut in batches_to_cut(sequences, k, step):
+                yield lambda cut=cut, names=names: [(cut(), names)]
+
+    for made in in_order(_cut, to_cut(), min(threads, MOST_CUTTING)):
+        yield from made
+
+
+@on_timeline("cut k-mers")
+def _cut(cut: Callable[[], list]) -> list:
+    return cut()
+
+
+def _named_queries(
+    where: str | os.PathLike, sequences: SequenceBatch
+) -> list[tuple[KmerBatch, Names]]:
+    names = names_of(where, sequences)
+    return [(kmers, names) for kmers in batches_with_variants(sequences)]

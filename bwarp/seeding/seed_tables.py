@@ -9,7 +9,6 @@ All three appear once all are complete.
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +20,12 @@ from bwarp.counted import counted
 from bwarp.io.atomic_output import atomic_files, table_format
 from bwarp.io.line_scan import SLACK
 from bwarp.io.names import MOST_DIGITS, Names, put_field
+from bwarp.io.table_writer import TableWriter
 from bwarp.options.finding import LONGEST_KMER
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.simd import VECTOR_BYTES, load, store
-from bwarp.seeding.hits import FoundSeeds, SeedHits
+from bwarp.seeding.hits import FoundSeeds, SeedHits, taken
 from bwarp.seeding.kmers import REASONS, KmerBatch
 
 # Hits as columns, for Parquet and data frames.
@@ -116,8 +116,8 @@ _LETTERS = np.frombuffer(b"ACGT", np.uint8)
 _START = np.int64(0)
 #: The maximum bytes of a number and its separator.
 _NUMBER = MOST_DIGITS + 1
-#: Lines per call of a jitted function: few enough to stay in the cache of a core.
-_LINES_AT_ONCE = 1 << 14
+#: Rows of Parquet per range of hits, whose columns are made by one thread.
+_PARQUET_ROWS = 1 << 18
 
 
 def hit_lines(
@@ -127,11 +127,10 @@ def hit_lines(
     queries: Names,
     reference: Reference,
     contigs: Names,
-    threads: int = 1,
-) -> Iterator[np.ndarray]:
-    """Format hits as `TSV`, `BED` or `TSV_WITH_SITES` lines: arrays of bytes, in order.
+) -> Callable[[int, int], np.ndarray]:
+    """Return a function that formats a range of hits as `TSV`, `BED` or `TSV_WITH_SITES` lines.
 
-    While one array is written, threads fill the next.
+    It takes the first hit and the last + 1, and returns bytes.
     """
     write = {TSV: _write_tsv, BED: _write_bed, TSV_WITH_SITES: _write_sites}[layout]
     table = _Hits(
@@ -143,18 +142,12 @@ def hit_lines(
     if layout == TSV_WITH_SITES:
         line += LONGEST_KMER + 1
 
-    def work(first: int) -> np.ndarray:
-        last = min(first + _LINES_AT_ONCE, hits.count)
+    def lines_of(first: int, last: int) -> np.ndarray:
         names = _name_bytes(hits.kmers, kmers.queries, queries.bounds, first, last)
         text = np.empty((last - first) * line + names + SLACK, np.uint8)
         return text[: write(table, first, last, text)]
 
-    firsts = range(0, hits.count, _LINES_AT_ONCE)
-    if threads == 1 or len(firsts) == 1:
-        yield from map(work, firsts)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, firsts)
+    return lines_of
 
 
 def number_lines(
@@ -330,6 +323,7 @@ def _write_reasons(names, queries, starts, values, reasons, text):
 
 HITS_HEADER = b"query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
 NUMBER_HEADER = b"query\tkmer_start\thits\n"
+_HEADERS = {TSV: HITS_HEADER, BED: b"", TSV_WITH_SITES: HITS_HEADER.replace(b"\n", b"\tsite\n")}
 _SKIPPED_HEADER = b"query\tkmer_start\treason\n"
 
 _REASONS = Names.of(REASONS)
@@ -401,7 +395,7 @@ class SeedTables:
         self.counts.skipped += len(kmers.skipped)
 
     def add_found(self, found: FoundSeeds, kmers: KmerBatch, queries: Names) -> Iterator[SeedHits]:
-        """Write the results of a pass, yielding every part of its hits once it is written."""
+        """Write the results of a pass, yielding every part of its hits once it is handed over."""
         over = found.over_kmers
         if self._over is not None:
             numbers, starts = kmers.queries[over], kmers.starts[over]
@@ -411,24 +405,30 @@ class SeedTables:
         for hits in found.hits:
             self._write_hits(hits, kmers, queries)
             self.counts.hits += hits.count
-            self.counts.with_hits += int(np.count_nonzero(np.diff(hits.kmers, prepend=last)))
-            last = hits.kmers[-1]
+            self.counts.with_hits += int(np.count_nonzero(hits.kmers[1:] != hits.kmers[:-1]))
+            self.counts.with_hits += int(hits.kmers[0]) != last
+            last = int(hits.kmers[-1])
             yield hits
 
 
 class CountTable:
     """An open table of hit counts of k-mers; `counts` covers what has been written so far."""
 
-    def __init__(self, file: IO[bytes], skipped: IO[bytes] | None):
+    def __init__(self, writer: TableWriter, skipped: IO[bytes] | None):
         self.counts = SeedCounts()
-        self._file = file
+        self._writer = writer
         self._skipped = skipped
 
     def add(self, kmers: KmerBatch, queries: Names, hits: np.ndarray) -> None:
         """Write the k-mers of a batch: those searched, with their number of hits."""
         if self._skipped is not None:
             self._skipped.write(_skipped_lines(kmers, queries))
-        self._file.write(number_lines(queries, kmers.queries, kmers.starts, hits))
+
+        def lines_of(first: int, last: int) -> np.ndarray:
+            rows = slice(first, last)
+            return number_lines(queries, kmers.queries[rows], kmers.starts[rows], hits[rows])
+
+        self._writer.add(lines_of, kmers.count)
         self.counts.searched += kmers.count
         self.counts.skipped += len(kmers.skipped)
         self.counts.with_hits += int(np.count_nonzero(hits))
@@ -441,15 +441,16 @@ def _skipped_lines(kmers: KmerBatch, queries: Names) -> np.ndarray:
 
 
 @contextmanager
-def open_count_table(path: str | os.PathLike) -> Iterator[CountTable]:
+def open_count_table(path: str | os.PathLike, threads: int = 1) -> Iterator[CountTable]:
     """Open a TSV of counts and its table of skipped k-mers, as `open_seed_tables` does."""
     siblings = [] if str(path) == "-" else [sibling(path, "skipped")]
-    with atomic_files([*siblings, path]) as (*siblings, file):
+    with atomic_files([*siblings, path], threads=threads) as (*siblings, file):
         file.write(NUMBER_HEADER)
         (skipped,) = siblings or [None]
         if siblings:
             skipped.write(_SKIPPED_HEADER)
-        yield CountTable(file, skipped)
+        with TableWriter(file.write, threads) as writer:
+            yield CountTable(writer, skipped)
 
 
 @contextmanager
@@ -463,7 +464,7 @@ def open_seed_tables(
     """
     layout = table_format(path)
     with ExitStack() as stack:
-        *siblings, file = stack.enter_context(atomic_files(tables_at(path)))
+        *siblings, file = stack.enter_context(atomic_files(tables_at(path), threads=threads))
         over, skipped = siblings or (None, None)
         if siblings:
             over.write(NUMBER_HEADER)
@@ -472,25 +473,22 @@ def open_seed_tables(
             from bwarp.io.parquet_rows import ParquetRows
 
             table = stack.enter_context(ParquetRows(file, HITS_HEADER, "uint8", reference.names))
+            writer = stack.enter_context(TableWriter(table.write, threads))
 
             def write_hits(hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
-                table.write(*hit_columns(hits, kmers, queries, reference))
+                def columns_of(first: int, last: int) -> HitColumns:
+                    return hit_columns(taken(hits, slice(first, last)), kmers, queries, reference)
+
+                writer.add(columns_of, hits.count, _PARQUET_ROWS)
 
         else:
             lines = TSV_WITH_SITES if with_sites else BED if layout == "bed" else TSV
-            write_hits = _line_writer(file, lines, reference, threads)
+            file.write(_HEADERS[lines])
+            contigs = Names.of(reference.names)
+            writer = stack.enter_context(TableWriter(file.write, threads))
+
+            def write_hits(hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
+                rows_of = hit_lines(lines, hits, kmers, queries, reference, contigs)
+                writer.add(rows_of, hits.count)
+
         yield SeedTables(write_hits, over, skipped)
-
-
-def _line_writer(file: IO[bytes], layout: int, reference: Reference, threads: int) -> Callable:
-    contigs = Names.of(reference.names)
-    if layout == TSV:
-        file.write(HITS_HEADER)
-    elif layout == TSV_WITH_SITES:
-        file.write(HITS_HEADER.replace(b"\n", b"\tsite\n"))
-
-    def write_hits(hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
-        for text in hit_lines(layout, hits, kmers, queries, reference, contigs, threads):
-            file.write(text)
-
-    return write_hits

@@ -5,10 +5,10 @@ Draws can be computed in any order and in any thread, so that results depend onl
 integer operations and exact float products are used, so results are the same on every machine.
 """
 
-import numba
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.runtime.compiled_code import inner
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -23,7 +23,7 @@ def _bits(key, counter):
 
 
 #: bits_at(key, counter): 64 random bits; both arguments uint64, callable from Numba functions.
-bits_at = numba.njit(_bits)
+bits_at = inner(_bits)
 
 
 def draws(key: np.uint64, count: int) -> np.ndarray:

@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-import numba
 import numpy as np
 
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.names import put_bytes, put_field, put_number
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS, LETTERS
 from bwarp.simulation.counter_random import bits_at, check_share, stream_key, threshold
@@ -269,7 +268,7 @@ def _make_reads(codes, offsets, variants, model, reads, start, stop):
     return False
 
 
-@numba.njit
+@inner
 def _draw_fragment(offsets, key, model, shortest):
     """Return the start, end and contig of a random fragment, which may extend past its contig.
 
@@ -288,7 +287,7 @@ def _draw_fragment(offsets, key, model, shortest):
     return left, left + max(insert, shortest), contig
 
 
-@numba.njit
+@inner
 def _sequence(template, n, reverse, key, model, read, quality):
     """Read a template with errors from its left end, or from its right end on the reverse strand.
 
@@ -327,7 +326,7 @@ def _sequence(template, n, reverse, key, model, read, quality):
     return used, errors
 
 
-@numba.njit
+@inner
 def _random_read(key, quality_table, read, quality):
     for cycle in range(read.size):
         bits = bits_at(key, np.uint64(cycle))
@@ -335,7 +334,7 @@ def _random_read(key, quality_table, read, quality):
         quality[cycle] = quality_table[cycle, np.int64(bits >> np.uint64(61))]
 
 
-@numba.njit
+@inner
 def _set_truth(truth, contig, reverse, start, stop, variants, errors):
     truth.contig = contig
     truth.reverse = reverse
@@ -509,7 +508,7 @@ def _format_reads(reads, mate, contig_text, contig_offsets, start, stop, out):
     return at
 
 
-@numba.njit
+@inner
 def _write_end(out, at, truth):
     """Write :START:STOP:STRAND:VARIANTS:ERRORS."""
     out[at] = _COLON

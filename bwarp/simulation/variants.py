@@ -15,10 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
-from bwarp.runtime.compiled_code import compiled
+from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.threads import for_each_range
 from bwarp.sequence import AMBIGUOUS, LETTERS
 from bwarp.simulation.counter_random import bits_at, check_share, draws, stream_key, threshold
@@ -232,7 +231,7 @@ def vcf_lines(
 # positions     10 11 11 11 12       15 16       an inserted base has the position of its anchor
 
 
-@numba.njit
+@inner
 def first_above(values, value):
     """Return the first index of a sorted array whose element is greater than `value`."""
     low, high = 0, values.size
@@ -245,7 +244,7 @@ def first_above(values, value):
     return low
 
 
-@numba.njit
+@inner
 def haplotype_stretch(codes, variants, haplotype, start, stop, template, positions):
     """Write the bases of a haplotype along a stretch of the reference, and the position of each.
 
@@ -281,7 +280,7 @@ def haplotype_stretch(codes, variants, haplotype, start, stop, template, positio
     return n
 
 
-@numba.njit
+@inner
 def reference_span(codes, template, positions, a, b):
     """Return start and end of template bases a to b on the reference, and their differences from
     it.

@@ -102,7 +102,13 @@ COMMANDS = [
 
 #: Programs without tables: they write indexes, alignments, reads, chain files, pages or JSON.
 WITHOUT_TABLES = {
-    *("index_reference", "fq2bam", "merge_alignments", "estimate_map_insert_size"),
+    *(
+        "index_reference",
+        "index_database",
+        "fq2bam",
+        "merge_alignments",
+        "estimate_map_insert_size",
+    ),
     *("simulate_genome", "simulate_reads", "doctor", "compile_programs"),
     *("batch_reads", "seed_reads", "locate_seeds", "filter_candidates", "extend_candidates"),
     *("estimate_allmap_insert_size", "cut_queries"),

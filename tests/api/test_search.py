@@ -5,6 +5,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import bwarp
+from bwarp.cli.commands import index_database
 from bwarp.errors import InputError, UsageError
 
 OPTIONS = {"backend": "cpu", "threads": 1}
@@ -34,9 +35,9 @@ def test_the_rows_of_the_table(proteins, wrote):
 def test_a_prepared_database_and_blast_tables(proteins, wrote):
     asked = {"q": proteins["p5"]}
     arguments = ("--queries", "Q.fa", "--database", "D.fa", "--alignments", "hits.m8")
-    arguments += ("--prepare", "D.database")
     table = wrote("search_database", "hits.tsv", *arguments, Q=asked, D=proteins)
-    assert_frame_equal(bwarp.search(asked, "D.database", **OPTIONS), table)
+    index_database.main(index_database.parse_options().parse_args(["D.fa", "-o", "D.search"]))
+    assert_frame_equal(bwarp.search(asked, "D.search", **OPTIONS), table)
     blast = bwarp.read_table("hits.m8")
     assert blast.sseqid.tolist() == table.target.tolist()
     assert blast.loc[0, ["pident", "length", "mismatch"]].tolist() == [100.0, 55, 0]

@@ -13,6 +13,8 @@ import pytest
 from bwarp.bam import duplicates as module
 from bwarp.bam import templates as templates_module
 from bwarp.bam.bgzf import read_bgzf
+from bwarp.bam.block_writer import BlockWriter
+from bwarp.bam.compression_engine import STORED
 from bwarp.bam.duplicate_metrics import library_size, metrics_text
 from bwarp.bam.duplicate_rules import NO_TILE
 from bwarp.bam.duplicates import (
@@ -22,9 +24,11 @@ from bwarp.bam.duplicates import (
     DuplicateMarker,
     find_duplicates,
     name_table,
+    records_with_room,
+    tags_with_room,
 )
 from bwarp.bam.external_sort import whole_records
-from bwarp.bam.header import split_header
+from bwarp.bam.header import header_bytes, split_header
 from bwarp.bam.records import Records
 from bwarp.bam.templates import TEMPLATE_BYTES, Templates, TemplateStore, empty_templates
 from bwarp.errors import InputError
@@ -56,11 +60,11 @@ def read(path, block_bytes=None):
 
 
 def flags_of(marker, groups) -> list[int]:
-    """Return the flags of records after `DuplicateMarker.flag`."""
+    """Return the flags of records after `DuplicateMarker.mark`."""
     flags = []
     for records in groups:
         data = records.data.copy()
-        marker.flag(Records(data, records.starts, records.keys))
+        marker.mark(Records(data, records.starts, records.keys))
         at = records.starts[:-1] + 18
         flags += (data[at].astype(int) + 256 * data[at + 1].astype(int)).tolist()
     return flags
@@ -110,6 +114,91 @@ def test_flags_of_an_earlier_search_are_cleared(libraries):
     assert marker.counts.reads == 0
 
 
+def tagged(path, threads=1, barcode_tag=None, distance=100, changed=None) -> list:
+    """Return the records of a file with tags of duplicates; `changed` replaces the records."""
+    header, groups = read(path, 30_000)
+    marker = DuplicateMarker(header, barcode_tag, distance, threads, with_tags=True)
+    groups = [changed] if changed else groups
+    for records in groups:
+        marker.add(records)
+    marker.find()
+    out = path.with_suffix(".marked.bam")
+    with open(out, "wb") as file, BlockWriter(file, 1, STORED).after(header_bytes(header)) as to:
+        for records in groups:
+            roomy = records_with_room(records, True)
+            marker.mark(roomy)
+            to.write(roomy.data, roomy.starts)
+    with pysam.AlignmentFile(out) as file:
+        return list(file)
+
+
+def without_tag(record) -> dict:
+    return record.to_dict() | {
+        "flag": record.flag & ~1024, "tags": [t for t in record.to_dict()["tags"] if t[:2] != "DT"]
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("barcode_tag", [None, "RX"])
+@pytest.mark.parametrize("seed", SHARES)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_tags_are_those_of_a_slow_search(libraries, seed, barcode_tag, threads, monkeypatch):
+    monkeypatch.setattr(module, "_LEAST", 100)
+    path = libraries / f"{seed}.bam"
+    duplicates, optical, _ = slow_duplicates(path, barcode_tag)
+    found = tagged(path, threads, barcode_tag)
+    with pysam.AlignmentFile(path) as file:
+        assert list(map(without_tag, found)) == list(map(without_tag, file))
+    for record in found:
+        kind = "SQ" if name_of(record) in optical else "LB"
+        is_duplicate = name_of(record) in duplicates and not record.is_unmapped
+        assert record.is_duplicate == is_duplicate
+        # It is the last tag.
+        assert dict(record.tags).get("DT") == (kind if is_duplicate else None)
+        assert not is_duplicate or record.tags[-1] == ("DT", kind)
+
+
+def with_stale_tags(records: Records) -> Records:
+    """Add tags DT of several types at the start and end of the tags of records."""
+    bodies, rng = [], np.random.default_rng(3)
+    for first, stop in zip(records.starts, records.starts[1:], strict=False):
+        body = records.data[first:stop].tobytes()
+        tags_at = 36 + body[12] + 4 * int.from_bytes(body[16:18], "little")
+        length = int.from_bytes(body[20:24], "little")
+        tags_at += (length + 1) // 2 + length
+        more = rng.choice([b"", b"DTZSQ\0", b"DTZ\0", b"DTi\1\0\0\0", b"DTBC\2\0\0\0DT"], 2)
+        # NumPy drops final zeros.
+        one, two = (
+            {b"DTZSQ": b"DTZSQ\0", b"DTZ": b"DTZ\0", b"DTi\1": b"DTi\1\0\0\0"}.get(
+                bytes(tag), bytes(tag)
+            )
+            for tag in more
+        )
+        body = body[4:tags_at] + one + body[tags_at:] + two
+        bodies.append(len(body).to_bytes(4, "little") + body)
+    starts = np.cumsum([0, *map(len, bodies)])
+    return Records(np.frombuffer(b"".join(bodies), np.uint8), starts, records.keys)
+
+
+def test_tags_of_an_earlier_search_are_removed(libraries):
+    path = libraries / "5.bam"
+    _, (records,) = read(path)
+    stale = with_stale_tags(records)
+    assert stale.data.size > records.data.size + 1000
+    expected = [record.to_string() for record in tagged(path)]
+    assert [record.to_string() for record in tagged(path, changed=stale)] == expected
+    again = records_with_room(stale, False)
+    assert np.array_equal(again.data, records.data)
+    assert np.array_equal(again.starts, records.starts)
+    assert records_with_room(records, False) is records
+
+
+def test_room_follows_the_tags_of_each_read():
+    tags = np.frombuffer(b"BCZA\0XXAc", np.uint8)
+    found, offsets = tags_with_room(tags, np.array([0, 5, 5, 9]))
+    assert found.tobytes() == b"BCZA\0DTZLB\0DTZLB\0XXAcDTZLB\0"
+    assert offsets.tolist() == [0, 11, 17, 27]
+
+
 def by_picard(path, folder, barcode_tag, distance=100) -> tuple[list, str]:
     """Return the records that Picard wrote, and its metrics."""
     out, text = folder / "out.bam", folder / "out.txt"
@@ -149,6 +238,12 @@ def test_flags_and_counts_are_those_of_picard(libraries, tmp_path, seed, barcode
     # The slow search finds the same optical duplicates.
     theirs = {name_of(r) for r in records if ("DT", "SQ") in r.tags}
     assert theirs == slow_duplicates(path, barcode_tag, distance).optical
+    kinds = [
+        [dict(record.tags).get("DT") for record in some if not record.flag & (256 | 2048)]
+        for some in (records, tagged(path, 2, barcode_tag, distance))
+    ]
+    assert kinds[0] == kinds[1]
+    assert {None, "LB"} <= set(kinds[0])
 
 
 def table_of(metrics: str) -> list[str]:
@@ -266,7 +361,10 @@ def test_a_marker_with_templates_on_disk(libraries, tmp_path):
     assert on_disk.count_in([0]) == in_memory.count_in([0]) > 0
     for marker in (in_memory, on_disk):
         marker.find()
-    assert sorted(on_disk.names) == sorted(in_memory.names)
+    assert all(
+        np.array_equal(np.sort(found), np.sort(expected))
+        for found, expected in zip(on_disk.marks[:2], in_memory.marks[:2], strict=True)
+    )
     for found, expected in zip(on_disk.counts, in_memory.counts, strict=True):
         assert np.array_equal(found, expected)
     assert not any(tmp_path.iterdir())
@@ -357,6 +455,9 @@ def test_damaged_records_are_refused(libraries, change, message):
     header, records = changed(libraries, change)
     with pytest.raises(InputError, match=f"^x.bam: {message}"):
         DuplicateMarker(header, None, None, 1).add(records, "x.bam")
+    if "damaged" in message:
+        with pytest.raises(InputError, match=f"^x.bam: {message}"):
+            records_with_room(records, True, "x.bam")
 
 
 def test_duplicates_with_the_name_of_others_are_refused(libraries):

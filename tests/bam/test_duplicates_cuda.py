@@ -8,7 +8,7 @@ import pytest
 
 from bwarp.bam.bgzf import read_bgzf
 from bwarp.bam.compression_engine import ON_HOST
-from bwarp.bam.duplicates import DuplicateMarker
+from bwarp.bam.duplicates import DuplicateMarker, records_with_room
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.fields import FLAG_AT, REVERSE, SIZE_BYTES
 from bwarp.bam.header import split_header
@@ -39,7 +39,7 @@ KINDS = {"mixed": (0.7, 0.15, 0.1, 0.05), "pairs": (1, 0, 0, 0), "singles": (0, 
 class Library:
     """Records in the order of the input, in groups, and the file that the host writes."""
 
-    def __init__(self, folder, count, share, groups=5, kinds="mixed", read_groups=True):
+    def __init__(self, folder, count, share, groups=5, kinds="mixed", read_groups=True, tags=False):
         write_library(folder / "in.bam", 7, count, share, KINDS[kinds], located_name)
         path = folder / "in.bam.unsorted"
         with open(path, "rb") as file:
@@ -49,6 +49,10 @@ class Library:
             lines = self.header.text.splitlines(keepends=True)
             text = b"".join(line for line in lines if not line.startswith(b"@RG"))
             self.header = replace(self.header, text=text)
+        if tags:
+            starts = record_starts(data)
+            records = Records(data, starts, np.zeros(starts.size - 1, np.uint64))
+            data = read_only(records_with_room(records, True).data)
         self._starts, self._keys, self._data = record_starts(data), None, data
         loci = record_loci(data, self._starts[:-1])
         self._keys = sort_keys(
@@ -57,7 +61,7 @@ class Library:
         )
         edges = np.linspace(0, self._keys.size, groups + 1).astype(int).tolist()
         self.groups = [self._part(*edge) for edge in pairwise(edges)]
-        self._folder = folder
+        self._folder, self._with_tags = folder, tags
         theirs, marker = self._sorter(RecordSorter, 1 << 24)
         self.expected = *self._written(theirs, self.groups), marker.counts
 
@@ -71,7 +75,7 @@ class Library:
         return Records(data, starts - starts[0], self._keys[first:stop])
 
     def _sorter(self, sorter, most_bytes):
-        marker = DuplicateMarker(self.header, None, None, 2)
+        marker = DuplicateMarker(self.header, None, None, 2, with_tags=self._with_tags)
         arguments = self._folder, self.header.contig_starts, most_bytes, 2, ON_HOST
         return sorter(*arguments, duplicates=marker), marker
 
@@ -103,6 +107,14 @@ def test_files_are_those_of_the_host(tmp_path, share, kinds):
     library = Library(tmp_path, 150, share, kinds=kinds)
     assert (library.expected[2].reads > 0) == (share > 0)
     assert library.check() == 0
+
+
+@pytest.mark.usefixtures("pretended")
+@pytest.mark.parametrize("most_bytes", [1 << 24, 30_000])
+def test_tags(tmp_path, most_bytes):
+    library = Library(tmp_path, 150, 0.6, tags=True)
+    assert library.expected[2].optical_pairs.sum() > 0
+    assert (library.check(most_bytes) > 0) == (most_bytes == 30_000)
 
 
 @pytest.mark.usefixtures("pretended")
@@ -166,6 +178,14 @@ def test_permanent_lack_of_memory_is_a_one_line_error(tmp_path, monkeypatch):
 def test_on_a_gpu(tmp_path, share, kinds, most_bytes):
     library = Library(tmp_path, 8000, share, kinds=kinds)
     assert share == 0 or library.expected[2].reads > 0
+    assert (library.check(most_bytes) > 0) == (most_bytes == 1 << 18)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("most_bytes", [1 << 24, 1 << 18])
+def test_tags_on_a_gpu(tmp_path, most_bytes):
+    library = Library(tmp_path, 8000, 0.6, tags=True)
+    assert library.expected[2].optical_pairs.sum() > 100
     assert (library.check(most_bytes) > 0) == (most_bytes == 1 << 18)
 
 

@@ -8,7 +8,7 @@ from bwarp.bam.index import record_loci
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
 from bwarp.bam import record_order_cuda
-from bwarp.bam.record_order_cuda import BYTES_TO_SORT, SortedRecords
+from bwarp.bam.record_order_cuda import BYTES_TO_SORT, SortedRecords, bounds_of
 from bwarp.gpu import launch
 from bwarp.gpu import sums_and_sorts as prefix_sum
 from bwarp.gpu.cuda import cuda
@@ -42,7 +42,6 @@ def sorted_on_gpu(records, order) -> SortedRecords:
         cuda.to_device(records.starts),
         cuda.to_device(order),
         records.count,
-        records.data.size,
     )
 
 
@@ -105,14 +104,9 @@ def test_loci():
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 @pytest.mark.usefixtures("pretended")
 def test_streams_of_more_than_32_bits():
-    """The records do not exist: only their starts matter."""
     lengths = np.random.default_rng(1).integers(1 << 29, 1 << 31, 50)
-    starts = np.append(0, np.cumsum(lengths))
-    order = shuffled(50)
-    found = SortedRecords(
-        device([0]), device([0]), device(starts), device(order), 50, int(starts[-1])
-    )
-    assert np.array_equal(found.bounds((0, 50)), np.append(0, np.cumsum(lengths[order])))
+    bounds = bounds_of(device(np.append(lengths, 0).astype(np.uint32)), cuda.device_array)
+    assert np.array_equal(bounds.copy_to_host(), np.append(0, np.cumsum(lengths)))
 
 
 @pytest.mark.usefixtures("pretended")
@@ -124,8 +118,11 @@ def test_arrays_can_be_passed_in():
         made.append(cuda.device_array(size, dtype))
         return made[-1]
 
+    # Records of seven bytes, three of them after the size.
+    data = np.tile([3, 0, 0, 0, 1, 1, 1], 9).astype(np.uint8)
     starts, order = np.arange(0, 70, 7), shuffled(9)
-    found = SortedRecords(device([0]), device([0]), device(starts), device(order), 9, 63, make)
+    found = SortedRecords(device(data), device([0]), device(starts), device(order), 9, make)
+    assert found.n_bytes == 63
     assert found.bounds((0, 9)).tolist() == starts.tolist()
     n_bytes = sum(array.dtype.itemsize for array in made)
     assert {array.size for array in made} == {10}

@@ -8,11 +8,13 @@ import numpy as np
 import pysam
 import pytest
 
+import bwarp.checks.checker
 from bwarp.bam.compression_engine import ON_HOST, Compression
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.header import header_bytes
 from bwarp.bam.sorted_file import bam_file, indexed_bam_file
-from bwarp.errors import GpuMemoryError
+from bwarp.checks.checker import Checker
+from bwarp.errors import GpuMemoryError, InputError
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
@@ -31,6 +33,7 @@ from tests.helpers.cases.small_bam_records import header_of, joined, random_reco
 from tests.helpers.gpu.emulated_cuda import never_written
 from tests.helpers.gpu.pretended_device import DeviceArray, pair_sorter, pretend_gpu
 from tests.helpers.gpu.pretended_nvcomp import pretend_nvcomp
+from tests.helpers.oracles.checked_lists import as_lists
 
 CONTIGS = {"one": 2_000_000, "two": 300, "three": 70_000}
 HEADER = header_of(CONTIGS, "coordinate")
@@ -112,6 +115,65 @@ def test_compressed_on_the_gpu(most_blocks, tmp_path):
 @pytest.mark.parametrize("most_blocks", [1, 50])
 def test_compressed_by_the_host(most_blocks, tmp_path):
     assert_same_file(tmp_path, some_records(600, 150_000), ON_HOST, 1 << 24, most_blocks)
+
+
+def write_counted(path, sorter, groups, compression) -> list:
+    """Write a sorted file; return its bytes, and the counts of its records."""
+    checker = Checker(HEADER, path.name, [(5, 100), (90, 1_999_000)], 2)
+    with sorter, indexed_bam_file(path, HEADER, 2, compression, checker) as writer:
+        for group in groups:
+            sorter.add(group)
+        sorter.finish(writer)
+    return [path.read_bytes(), *as_lists(checker.finish())]
+
+
+def assert_same_counts(tmp_path, count, compression, most_bytes, most_blocks):
+    groups = groups_of(some_records(count, 150_000), 5)
+    theirs = RecordSorter(tmp_path, HEADER.contig_starts, 1 << 24, 2, compression)
+    expected = write_counted(tmp_path / "theirs.bam", theirs, groups, compression)
+    ours = DeviceRecordSorter(
+        tmp_path, HEADER.contig_starts, most_bytes, 2, compression, most_blocks=most_blocks
+    )
+    assert write_counted(tmp_path / "ours.bam", ours, groups, compression) == expected
+
+
+@pytest.mark.usefixtures("pretended")
+@pytest.mark.parametrize("where", ["host", "gpu"])
+@pytest.mark.parametrize("most_blocks", [1, 5])
+def test_records_are_counted(where, most_blocks, tmp_path, monkeypatch):
+    """The host counts windows of records while others are compressed."""
+    monkeypatch.setattr(bwarp.checks.checker, "_RECORDS_A_GROUP", 30)
+    compression = ON_HOST if where == "host" else on_gpu_compression()
+    assert_same_counts(tmp_path, 300, compression, 1 << 24, most_blocks)
+
+
+@pytest.mark.usefixtures("pretended")
+def test_counting_fails(tmp_path):
+    data, key = record("a", 0, 5, 0, [(3, 0)], b"text"), 10
+    damaged = data[:-1] + b"A"
+    sorter = DeviceRecordSorter(
+        tmp_path, HEADER.contig_starts, 1 << 20, 2, on_gpu_compression(), most_blocks=1
+    )
+    groups = [joined([*some_records(300, 150_000), (damaged, key)])]
+    with pytest.raises(InputError, match=r"^x\.bam: a record is damaged: write the file again$"):
+        write_counted(tmp_path / "x.bam", sorter, groups, on_gpu_compression())
+
+
+@pytest.mark.usefixtures("pretended")
+def test_counting_with_little_memory(tmp_path, monkeypatch):
+    """Any allocation may fail once: the windows are smaller then."""
+    groups, compression = groups_of(some_records(40, 10), 2), on_gpu_compression()
+
+    def counted():
+        sorter = DeviceRecordSorter(tmp_path, HEADER.contig_starts, 1 << 20, 2, compression)
+        return write_counted(tmp_path / "x.bam", sorter, groups, compression)
+
+    whole = FullMemory(monkeypatch)
+    expected = counted()
+    for number in range(whole.asked):
+        memory = FullMemory(monkeypatch, number.__eq__)
+        assert counted() == expected
+        assert memory.refused == 1
 
 
 @pytest.mark.usefixtures("pretended")
@@ -370,6 +432,7 @@ def test_on_a_gpu(most_bytes, tmp_path):
         folder = tmp_path / where
         folder.mkdir()
         assert_same_file(folder, records, compression, most_bytes, 7)
+        assert_same_counts(folder, 50_000, compression, most_bytes, 7)
         with pysam.AlignmentFile(folder / "out.bam") as file:
             assert file.check_index()
             assert sum(1 for _ in file.fetch(until_eof=True)) == len(records)

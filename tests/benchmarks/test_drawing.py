@@ -366,7 +366,11 @@ def test_options_of_mapping_by_engine():
     common = {"commit": None, "machine": "CPU, 2 cores", "threads": 2, "reads": 300_000}
     plain = common | {"option": "BAM", "beside": None, "seconds": 2.0, "seconds_without": None}
     eqx = common | {"option": "`--eqx`", "beside": "BAM", "seconds": 9.0, "seconds_without": 2.0}
-    lines = [plain, eqx, eqx | {"seconds": 2.1}, eqx | {"gpu": "GPU", "seconds": 2.2}]
+    counts = {"records": 900, "records_without": 300}
+    every = common | {"option": "`--all`", "beside": "BAM", "seconds": 3.0, "seconds_without": 2.0}
+    lines = [
+        plain, eqx, eqx | {"seconds": 2.1}, eqx | {"gpu": "GPU", "seconds": 2.2}, every | counts
+    ]  # fmt: skip
     drawn = options_of_mapping(lambda _: lines)
     assert drawn.heads[2:] == [
         "CPU, 2 cores: seconds, 300,000 reads",
@@ -375,5 +379,6 @@ def test_options_of_mapping_by_engine():
     assert drawn.rows == [
         ("BAM", "", "2.00", ""),
         ("`--eqx`", "BAM", "2.10, 1.05 x", "2.20, 1.10 x"),
+        ("`--all`", "BAM", "3.00, 1.50 x for 3.00 x the records", ""),
     ]
     assert not options_of_mapping(lambda _: []).lines

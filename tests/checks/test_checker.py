@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import bwarp.checks.checker
 from bwarp.bam.bgzf import read_bgzf
 from bwarp.bam.external_sort import whole_records
 from bwarp.bam.header import split_header
@@ -15,6 +16,7 @@ from bwarp.checks.checker import Checker
 from bwarp.errors import InputError
 from tests.helpers.cases.random_bam import write_random_bam
 from tests.helpers.cases.small_bam_records import header_of, record
+from tests.helpers.oracles.checked_lists import as_lists
 
 
 @pytest.fixture(scope="module")
@@ -27,23 +29,10 @@ def records(tmp_path_factory):
         return header, next(whole_records(path, iter([whole]), header.contig_starts))
 
 
-def as_lists(checked) -> list:
-    # Tables may have room for longer reads.
-    counts = [table[table != 0].tolist() for table in checked.counts]
-    depths = [[part.tolist() for part in contig] for contig in checked.depths]
-    return [
-        counts,
-        checked.lengths,
-        checked.coverage.tolist(),
-        depths,
-        checked.region_sums.tolist(),
-    ]
-
-
 REGIONS = [(10, 600), (200, 210), (3000, 3900), (590, 3001)]
 
 
-def test_groups_and_threads_change_nothing(records):
+def test_groups_and_threads_change_nothing(records, monkeypatch):
     header, (data, starts) = records[0], (records[1].data, records[1].starts)
     whole = Checker(header, "x.bam", REGIONS)
     whole.add(data, starts)
@@ -63,9 +52,11 @@ def test_groups_and_threads_change_nothing(records):
             for group in groups:
                 checker.take(jobs[group].result())
         assert as_lists(checker.finish()) == expected
-    stepped = Checker(header, "x.bam", REGIONS, threads=2)
-    stepped.add(data, starts)
-    assert as_lists(stepped.finish()) == expected
+    monkeypatch.setattr(bwarp.checks.checker, "_RECORDS_A_GROUP", 7)
+    for threads in (1, 3):
+        grouped = Checker(header, "x.bam", REGIONS, threads)
+        grouped.add(data, starts)
+        assert as_lists(grouped.finish()) == expected
 
 
 def test_order_of_records(records):

@@ -13,6 +13,7 @@ import tomllib
 import pytest
 
 from bwarp import __version__
+from bwarp.cli.error_sentences import explanation
 from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS
 from bwarp.index.store import save_index
 from tests.helpers.oracles.index_oracle import index_of
@@ -155,6 +156,15 @@ def test_without_the_memory_to_import():
     last = done.stderr.splitlines()[-1]
     assert last.startswith("bwarp mems: error: Python cannot load its packages (")
     assert last.endswith("): give the job more memory")
+
+
+def test_a_compiler_that_cannot_be_imported_is_explained():
+    error = ImportError("Numba needs NumPy 2.4 or less. Got NumPy 2.9.")
+    sentence, code = explanation(error)
+    assert sentence.startswith("Numba needs NumPy 2.4 or less. Got NumPy 2.9.: install bwarp again")
+    assert code == 2
+    error = ImportError("libsvml.so: failed to map segment from shared object")
+    assert explanation(error) == (explanation(MemoryError())[0], 3)
 
 
 @pytest.mark.parametrize("words", [[], ["--version"], ["map", "--help"], ["map", "--version"]])

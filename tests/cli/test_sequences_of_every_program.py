@@ -19,6 +19,7 @@ TABLES = {
                "-o", "out.tsv", "--queries", "FILE"),
     "database": ("search_database", "--queries", "g.fa", "--match", "1", "--mismatch", "-2",
                  "-o", "out.tsv", "--database", "FILE"),
+    "prepared database": ("index_database", "--match", "1", "-o", "out", "FILE"),
     "scan": ("scan_composition", "--reference", "g.fa", "--similarity", "0.9", "-o", "out.tsv",
              "--queries", "FILE"),
     "pairs": ("align_pairs", "--references", "two.fa", "-o", "out.tsv", "--queries", "FILE"),

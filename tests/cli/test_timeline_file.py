@@ -1,13 +1,14 @@
 """--timeline: a file of events if a run succeeds, and errors."""
 
 import json
+from functools import partial
 
 import pytest
 
 from bwarp.cli.timeline_file import timeline_to
 from bwarp.errors import UsageError
 from bwarp.runtime.chunks import in_order
-from bwarp.runtime.timeline import on_timeline
+from bwarp.runtime.timeline import Span, add_later, on_timeline
 from tests.helpers.programs.programs_here import run_here
 
 
@@ -33,6 +34,21 @@ def test_events_of_all_threads(tmp_path):
     with timeline_to(str(path)):
         pass
     assert json.loads(path.read_text()) == {"traceEvents": []}
+
+
+def test_kernels_have_a_row_per_gpu(tmp_path):
+    path = tmp_path / "t.json"
+    with timeline_to(str(path)):
+        for gpu in (0, 1, 0):
+            add_later(partial(Span, "kernel", -1 - gpu, 10, 20))
+        work(0)
+    trace = json.loads(path.read_text())
+    names = {one["tid"]: one["args"]["name"] for one in trace["traceEvents"] if one["ph"] == "M"}
+    found = sorted(
+        (names[one["tid"]], one["name"]) for one in trace["traceEvents"] if one["ph"] == "X"
+    )
+    kernels = [(f"kernels on GPU {gpu}", "kernel") for gpu in (0, 0, 1)]
+    assert found == [*kernels, ("main", "work")]
 
 
 def test_a_failed_run_leaves_no_file(tmp_path):

@@ -19,8 +19,9 @@ REFERENCES = ["r0", "empty", "chr1"]
 STARTS = np.array([0, 10, 10, 2_000_000_010])
 
 
-def text_of(lines):
-    return b"".join(line.tobytes() for line in lines).decode()
+def text_of(lines_of, n_rows, size=100):
+    parts = [lines_of(at, min(at + size, n_rows)) for at in range(0, n_rows, size)]
+    return b"".join(part.tobytes() for part in parts).decode()
 
 
 def rows(block, most):
@@ -53,13 +54,14 @@ EXPECTED = [
 ]
 
 
-def test_tsv_has_a_line_per_hit_for_any_pieces_and_threads():
+def test_tsv_has_a_line_per_hit_for_any_pieces_and_ranges():
     expected = "".join(f"{q}\t{r}\t{p}\t{d}\t{s}\n" for q, r, p, d, s, _ in EXPECTED)
     names = Names.of(QUERIES), Names.of(REFERENCES)
     for most in (1, 2, 4, 100):
-        for threads in (1, 3):
-            pieces = [tsv_lines(piece, *names, threads) for piece in rows(whole_block(), most)]
-            assert "".join(map(text_of, pieces)) == expected
+        for size in (1, 3, 100):
+            pieces = rows(whole_block(), most)
+            texts = [text_of(tsv_lines(one, *names), one.queries.size, size) for one in pieces]
+            assert "".join(texts) == expected
     assert tsv_header(False) == b"query\treference\tposition\tdistance\tsimilarity\n"
 
 
@@ -67,7 +69,7 @@ def test_bed_has_the_window_and_a_score_of_a_thousand():
     names = Names.of(QUERIES), Names.of(REFERENCES)
     (piece,) = rows(whole_block(), 100)
     expected = "".join(f"{r}\t{p}\t{p + 7}\t{q}\t{c}\t.\n" for q, r, p, _, _, c in EXPECTED)
-    assert text_of(bed_lines(piece, *names, 1)) == expected
+    assert text_of(bed_lines(piece, *names), piece.queries.size) == expected
 
 
 def test_regions_have_ends_and_windows():
@@ -81,10 +83,10 @@ def test_regions_have_ends_and_windows():
     )
     (piece,) = rows(join_regions(given, STARTS), 100)
     names = Names.of(QUERIES), Names.of(REFERENCES)
-    assert text_of(tsv_lines(piece, *names, 1)) == (
+    assert text_of(tsv_lines(piece, *names), piece.queries.size) == (
         "q0\tr0\t1\t8\t3\t1\t0.800000\nq0\tchr1\t2\t7\t1\t0\t1.000000\n"
     )
-    assert text_of(bed_lines(piece, *names, 1)) == (
+    assert text_of(bed_lines(piece, *names), piece.queries.size) == (
         "r0\t1\t8\tq0\t800\t.\nchr1\t2\t7\tq0\t1000\t.\n"
     )
     assert tsv_header(True) == b"query\treference\tstart\tend\twindows\tdistance\tsimilarity\n"

@@ -8,14 +8,22 @@ import pytest
 from bwarp.alignment.scoring import LOCAL, matrix_scoring, nucleotide_scoring
 from bwarp.database_search import prefix_scan_cuda, search_cpu, search_cuda
 from bwarp.database_search.database import sorted_database
-from bwarp.database_search.profile_kernel_cuda import query_pair_profile, query_profile
+from bwarp.database_search.profile_kernel_cuda import Tile, query_profile
 from bwarp.errors import InputError
 from bwarp.runtime.threads import bounded_ranges
 from tests.helpers.gpu.emulated_alignment import pretend
 from tests.helpers.oracles.alignment_oracle import matrices
 
-#: Strips of 32 rows, so that short queries take several.
-SHORT_STRIPS = {1: (4,), 2: (4,)}
+#: Strips of 32 and 16 rows, so that short queries take several.
+SHORT_STRIPS = {1: (Tile(4, 8, 1),), 2: (Tile(4, 8, 2),)}
+OF_FOUR = {1: (Tile(4, 4, 1),), 2: (Tile(8, 4, 2),)}
+
+
+@pytest.fixture(autouse=True)
+def strips_of_any_length(monkeypatch):
+    monkeypatch.setattr(search_cuda, "_may_be_one_of_several", lambda tile: True)
+
+
 ENGINES = {"profile": search_cuda, "prefix scan": prefix_scan_cuda}
 
 
@@ -57,7 +65,7 @@ def check_against_oracle(engine, queries, database, scoring):
 )
 def test_equals_the_oracle(monkeypatch, engine, gaps):
     pretend(monkeypatch)
-    monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
+    monkeypatch.setattr(search_cuda, "TILES", SHORT_STRIPS)
     rng = np.random.default_rng(sum(gaps))
     scoring = matrix_scoring("BLOSUM62", *gaps)
     check_against_oracle(ENGINES[engine], *small_search(rng, len(scoring.letters)), scoring)
@@ -95,7 +103,7 @@ def test_edges_of_prefix_scans_go_in_parts(monkeypatch, free_bytes):
 
 def test_a_database_larger_than_the_card_goes_in_parts(monkeypatch):
     pretend(monkeypatch, free_bytes=600)
-    monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
+    monkeypatch.setattr(search_cuda, "TILES", SHORT_STRIPS)
     rng = np.random.default_rng(50)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     queries, database = small_search(rng, 20, lengths=(33, 8, 34), targets=4, longest=40)
@@ -106,7 +114,7 @@ def test_a_database_larger_than_the_card_goes_in_parts(monkeypatch):
 @pytest.mark.parametrize("free_bytes", [1 << 30, 600], ids=["whole shares", "shares in parts"])
 def test_several_gpus_share_a_database(monkeypatch, free_bytes):
     pretend(monkeypatch, free_bytes=free_bytes, gpus=3)
-    monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
+    monkeypatch.setattr(search_cuda, "TILES", SHORT_STRIPS)
     rng = np.random.default_rng(52)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     queries, database = small_search(rng, 20, lengths=(12, 15), targets=5, longest=20)
@@ -181,7 +189,7 @@ def test_one_of_two_queries_beyond_sixteen_bits(monkeypatch):
 
 def test_queries_are_searched_when_their_scores_are_needed(monkeypatch):
     pretend(monkeypatch)
-    monkeypatch.setattr(search_cuda, "STRIP_ROWS", SHORT_STRIPS)
+    monkeypatch.setattr(search_cuda, "TILES", SHORT_STRIPS)
     searched = []
     start = search_cuda._start
     monkeypatch.setattr(
@@ -206,7 +214,9 @@ def test_queries_are_searched_when_their_scores_are_needed(monkeypatch):
 
 
 def test_queries_of_similar_length_are_combined():
-    batches = search_cuda.query_batches
+    def batches(lengths):
+        return search_cuda.query_batches(lengths, 10**6)
+
     assert batches([]) == []
     assert batches([70]) == [(0,)]
     assert sorted(batches([100, 1000, 100, 990])) == [(0, 2), (1, 3)]
@@ -220,34 +230,86 @@ def test_queries_of_similar_length_are_combined():
         assert sorted(taken) == list(range(count))
 
 
-def test_rows_suit_the_query():
-    assert search_cuda.best_rows(144, 2) == 20
-    assert search_cuda.best_rows(128, 2) == 16
-    assert search_cuda.best_rows(222, 2) == 28
-    assert search_cuda.best_rows(5478, 2) == 32
-    assert search_cuda.best_rows(128, 1) == 16
-
-
-def test_the_profile_stands_at_the_bottom_of_its_strips():
+def test_groups_of_four_threads_give_the_same_scores(monkeypatch):
+    pretend(monkeypatch)
+    monkeypatch.setattr(search_cuda, "TILES", OF_FOUR)
+    monkeypatch.setattr(search_cuda, "MANY_THREADS", 0)
+    rng = np.random.default_rng(57)
     scoring = matrix_scoring("BLOSUM62", 11, 1)
-    query = np.arange(20, dtype=np.uint8)
-    profile = query_profile(query, scoring.matrix, 12, 20).view(np.uint8).reshape(1, 32, 2, 8, 16)
-    rows = np.concatenate([profile[0, :, 0], profile[0, :, 1]], axis=-1)[:, :, :20].reshape(32, 160)
-    assert (rows[: len(scoring.matrix), 140:] == scoring.matrix[query].T + 12).all()
-    assert not rows[:, :140].any()
-    assert not rows[len(scoring.matrix) :].any()
+    check_against_oracle(search_cuda, *small_search(rng, 24, lengths=(33, 40, 9)), scoring)
 
 
-def test_the_profile_of_two_queries_contains_both():
+def test_a_loaded_database_is_searched_again(monkeypatch):
+    pretend(monkeypatch)
+    monkeypatch.setattr(search_cuda, "TILES", SHORT_STRIPS)
+    loads = []
+    load = search_cuda._load_part
+    monkeypatch.setattr(
+        search_cuda, "_load_part", lambda *arguments: loads.append(1) or load(*arguments)
+    )
+    scoring = matrix_scoring("BLOSUM62", 11, 1)
+    queries, database = small_search(np.random.default_rng(58), 20, targets=3)
+    loaded = search_cuda.DatabaseOnGpus(database)
+    expected = [scores.tolist() for scores in loaded.search_scores(queries, scoring)]
+    again = [scores.tolist() for scores in loaded.search_scores(queries[1:], scoring)]
+    assert again == expected[1:]
+    assert len(loads) == 1
+
+
+@pytest.mark.parametrize("gap_open", [11, 200])
+def test_kernels_are_loaded_before_the_database_is_read(monkeypatch, gap_open):
+    pretend(monkeypatch)
+    monkeypatch.setattr(search_cuda, "TILES", SHORT_STRIPS)
+    used = []
+    make = search_cuda.strip_kernel
+    monkeypatch.setattr(
+        search_cuda, "strip_kernel", lambda *arguments: used.append(arguments) or make(*arguments)
+    )
+    scoring = matrix_scoring("BLOSUM62", gap_open, 1)
+    queries, database = small_search(np.random.default_rng(59), 20, targets=2)
+    search_cuda.load_kernels(queries, scoring)
+    loaded = set(used)
+    # Gap costs beyond a byte need no such kernel.
+    assert bool(loaded) == (gap_open == 11)
+    check_against_oracle(search_cuda, queries, database, scoring)
+    assert set(used) == loaded
+    search_cuda.load_kernels([], scoring)
+
+
+def test_tiles_suit_the_query(monkeypatch):
+    many = 10**6
+    for length, targets, group, rows in (
+        (144, 2, 4, 36), (144, 1, 4, 36), (128, 2, 4, 32), (60, 1, 4, 16), (5478, 1, 8, 32),
+    ):  # fmt: skip
+        tile = search_cuda.best_tile(length, targets, many)
+        assert (tile.group, tile.rows, tile.targets) == (group, rows, targets)
+    # Two strips of 4 x 28 residues would wait for memory.
+    monkeypatch.undo()
+    assert search_cuda.best_tile(330, 1, many).residues >= search_cuda.LEAST_OF_SEVERAL
+    # Few targets need all threads.
+    for length, targets, rows in ((144, 2, 20), (128, 2, 16), (222, 2, 28), (128, 1, 16)):
+        assert search_cuda.best_tile(length, targets, 100)[:2] == (rows, 8)
+
+
+@pytest.mark.parametrize("group", [4, 8])
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_profile_contains_all_queries_at_the_bottom(group, count):
     scoring = matrix_scoring("BLOSUM62", 11, 1)
     queries = [np.arange(20, dtype=np.uint8), np.arange(3, 15, dtype=np.uint8)]
-    profile = query_pair_profile(queries, scoring.matrix, 12, 8).view(np.uint16)
-    rows = profile.reshape(32, 2, 8, 4, 2).transpose(4, 0, 2, 1, 3).reshape(2, 32, 64)
-    for lane, query in zip(rows, queries, strict=True):
-        length = query.size
-        assert (lane[: len(scoring.matrix), 64 - length :] == scoring.matrix[query].T + 12).all()
-        assert not lane[:, : 64 - length].any()
-        assert not lane[len(scoring.matrix) :].any()
+    residues = 8 * group
+    tile = Tile(8, group, 1)
+    profile = query_profile(queries[:count], scoring.matrix, 12, tile).view(np.uint16)
+    if count == 1:
+        queries[1] = queries[1][:0]
+    profile = profile.reshape(32, 2, 8 // group, group, 4, 2)
+    for copy in range(8 // group):
+        found = profile[:, :, copy].transpose(4, 0, 2, 1, 3).reshape(2, 32, residues)
+        for lane, query in zip(found, queries, strict=True):
+            length = query.size
+            here = lane[: len(scoring.matrix), residues - length :]
+            assert (here == scoring.matrix[query].T + 12).all()
+            assert not lane[:, : residues - length].any()
+            assert not lane[len(scoring.matrix) :].any()
 
 
 @pytest.mark.gpu
@@ -268,3 +330,21 @@ def test_equals_the_cpu_engine(engine):
         strict=True,
     ):
         np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.gpu
+def test_every_tile_gives_the_same_scores(monkeypatch):
+    rng = np.random.default_rng(61)
+    scoring = matrix_scoring("BLOSUM62", 11, 1)
+    sequences = [rng.integers(0, 20, n, dtype=np.uint8) for n in rng.integers(1, 700, 500)]
+    queries = [rng.integers(0, 20, 300, dtype=np.uint8) for _ in range(3)]
+    database = sorted_database(sequences, [""] * len(sequences))
+    expected = np.array(list(search_cpu.search_scores(queries, database, scoring, 4)))
+    loaded = search_cuda.DatabaseOnGpus(database)
+    monkeypatch.setattr(search_cuda, "MANY_THREADS", 0)
+    # Few, because each is compiled.
+    for rows, group in ((16, 8), (36, 8), (16, 4), (36, 4)):
+        tiles = {targets: (Tile(rows, group, targets),) for targets in (1, 2)}
+        monkeypatch.setattr(search_cuda, "TILES", tiles)
+        found = np.array(list(loaded.search_scores(queries, scoring)))
+        np.testing.assert_array_equal(found, expected, str(tiles))

@@ -3,14 +3,12 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import bwarp
 from bwarp.cli.first_use import compiling
 from bwarp.cli.subcommands import SUBCOMMANDS
-from bwarp.gpu.compile_ahead import SECONDS, kernels_of, stated_types
+from bwarp.gpu.compile_ahead import SECONDS, kernels_of, sorts_pairs, stated_types
 from tests.conftest import CHECKOUT
 from tests.helpers.gpu.cuda_compiler import missing_compiler
 
@@ -18,8 +16,6 @@ if missing_compiler():
     pytest.skip(missing_compiler(), allow_module_level=True)
 
 pytestmark = pytest.mark.compiler
-
-PACKAGE = Path(bwarp.__file__).parent
 
 #: Compiles the kernels of a scan, and prints what a launch on a GPU then finds.
 COMPILE = """
@@ -64,14 +60,22 @@ def test_compiled_kernels_are_not_compiled_again(tmp_path):
 
 def modules_of(program, capability=(9, 0)) -> set[str]:
     """Return the modules with kernels of a program on GPUs of a compute capability."""
-    source = PACKAGE / "cli" / f"{SUBCOMMANDS[program].module.replace('.', '/')}.py"
-    return {module for module, _ in kernels_of([source], capability)}
+    return {module for module, _ in kernels_of([compiling._source_of(program)], capability)}
 
 
 def test_a_program_needs_the_kernels_of_its_imports():
     assert "bwarp.mapping.seed_selection_cuda" in modules_of("map")
     assert "bwarp.allmap.hits_cuda" in modules_of("allmap") - modules_of("map")
     assert "bwarp.database_search.profile_kernel_cuda" in modules_of("search")
+
+
+def test_programs_that_use_an_index_compile_the_sort():
+    sorting = [name for name in ("index", "map", "pairs", "search", "seeds") if sorts(name)]
+    assert sorting == ["index", "map", "seeds"]
+
+
+def sorts(program) -> bool:
+    return sorts_pairs([compiling._source_of(program)])
 
 
 def test_kernels_for_newer_gpus_are_left_out_on_older_ones():

@@ -5,8 +5,9 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gpu-cu13]'")
 
+from bwarp.bam.templates import Templates, empty_templates
 from bwarp.gpu.cuda import cuda
-from bwarp.gpu.device_arrays import number_at, zeros
+from bwarp.gpu.device_arrays import dtypes_of, number_at, zeros
 
 TYPES = (np.uint8, np.int32, np.uint32, np.int64, np.uint64)
 
@@ -35,3 +36,8 @@ def test_a_number_of_an_array_and_of_a_part(dtype):
 def test_the_largest_numbers():
     assert number_at(cuda.to_device(np.array([1, 2**64 - 1], np.uint64)), 1) == 2**64 - 1
     assert number_at(cuda.to_device(np.array([-(2**63)])), 0) == -(2**63)
+
+
+def test_types_of_columns_that_are_written_as_text():
+    expected = [(name, column.dtype) for name, column in empty_templates(0)._asdict().items()]
+    assert dtypes_of(Templates) == expected

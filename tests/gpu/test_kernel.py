@@ -4,6 +4,7 @@ import pickle
 import re
 import struct
 import threading
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, NamedTuple
@@ -17,6 +18,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.gpu import kernel as kernels
 from bwarp.gpu.cuda import cuda, float64, int32, int64, types, uint8, uint16, uint32
 from bwarp.gpu.kernel import kernel, kernels_in
+from bwarp.runtime.timeline import record, span
 from tests.helpers.gpu import emulated_cuda
 from tests.helpers.gpu.pretended_device import device, pretend_gpu
 
@@ -257,3 +259,27 @@ def test_the_gpu_gets_the_same_arguments_as_from_numba():
     assert found[0] == [23, 15, -(1 << 40), 200, 10, 9, 7, *range(7, 300)]
     assert all(one == found[0] for one in found)
     assert any(isinstance(plan, kernels._Plan) for plan in note._plans.values())
+
+
+@pytest.mark.gpu
+def test_kernels_are_on_the_timeline():
+    array = cuda.to_device(np.arange(10, dtype=np.uint32))
+    column = cuda.to_device(np.arange(20, dtype=np.int64).reshape(10, 2))[:, 1]
+    out = cuda.to_device(np.zeros(300, np.int64))
+
+    def run():
+        note[3, 128](array, column, 1, np.uint8(2), 2.5, (5, -4), True, out)
+
+    run()
+    with record() as spans:
+        for _ in range(3):
+            run()
+        with span("wait"):
+            cuda.synchronize()
+    (wait,) = (one for one in spans if one.name == "wait")
+    kernels_run = [one for one in spans if one.thread < 0]
+    assert [one.name for one in kernels_run] == ["note"] * 3
+    assert all(0 <= one.start <= one.end for one in kernels_run)
+    # The clocks of host and GPU agree to a tenth of a millisecond.
+    assert kernels_run[-1].end <= wait.end + 100_000
+    assert all(a.end <= b.start + 1000 for a, b in pairwise(kernels_run))

@@ -42,13 +42,17 @@ def test_pairs_are_sorted_by_the_lowest_bits(count, key_bits):
 
 
 @pytest.mark.gpu
-def test_the_compiled_sort_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(radix_sort.numba.config, "CACHE_DIR", str(tmp_path / "new"))
+def test_the_compiled_sort_is_kept(monkeypatch):
+    stored = {}
+    monkeypatch.setattr(radix_sort, "kept", lambda *words: stored.get(words))
+    monkeypatch.setattr(
+        radix_sort, "keep", lambda content, *words: stored.setdefault(words, content)
+    )
     capability = cuda.get_current_device().compute_capability
     compiled = radix_sort.compiled_sort.__wrapped__(capability)
-    (kept,) = (tmp_path / "new").iterdir()
-    assert kept.read_bytes() == compiled
-    kept.write_bytes(b"read back")
+    (words,) = stored
+    assert stored[words] == compiled
+    stored[words] = b"read back"
     assert radix_sort.compiled_sort.__wrapped__(capability) == b"read back"
 
 

@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
         ("locate_seeds", "--index", folder / "i", "--seeds", folder / "seeds",
          "-o", folder / "hits"),
         ("extend_candidates", *batch, "--candidates", folder / "hits", "-o", folder / "loci"),
-        ("search_database", "--database", folder / "p.fa", "--prepare", folder / "d"),
+        ("index_database", folder / "p.fa", "-o", folder / "d"),
         ("map_reads", "--index", folder / "i", "-1", folder / "r.fq", "-o", folder / "u.bam",
          "--sort", "--stats", folder / "u.stats.json"),
     ):  # fmt: skip
@@ -195,7 +195,8 @@ def test_a_description_of_missing_arrays(folder, tmp_path):
         done = run_here("search_database", *command, folder=tmp_path)
         assert done.rc == 1, change
         assert done.last_line == (
-            f"search_database.py: error: {path}: the file is damaged: prepare the database again"
+            f"search_database.py: error: {path}: the file is damaged: make it again with bwarp "
+            "search-index"
         ), change
 
 

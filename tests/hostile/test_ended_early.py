@@ -26,7 +26,7 @@ PROGRAMS = {
     "seeds": ("find_seeds.py", "--index", "i", "--queries", "r.fq", "-o", "out/o.tsv.gz",
               "-k", "20", "--mismatches", "1"),
     "parquet": ("find_mems.py", "--index", "i", "--queries", "r.fq", "-o", "out/o.parquet"),
-    "database": ("search_database.py", "--database", "p.fa", "--prepare", "out/d"),
+    "database": ("index_database.py", "p.fa", "-o", "out/d"),
 }  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def test_refused(name, tmp_path, monkeypatch):
         ("write_alignments", "--index i --reads r --loci p -o o.tsv --stats o.over.tsv",
          "o.over.tsv"),
         ("map_reads", "--index i -1 r.fq -o - --stats -", "-"),
-        ("search_database", "--database p.fa --queries q.fa -o o --prepare o", "o"),
+        ("search_database", "--database p.fa --queries q.fa -o o --alignments o", "o"),
     ],
 )  # fmt: skip
 def test_names_that_a_run_gives_by_itself(name, arguments, taken, tmp_path, monkeypatch):

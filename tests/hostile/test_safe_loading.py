@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from bwarp.errors import InputError
+from bwarp.index.description import canonical
 from bwarp.io.atomic_output import atomic_file, atomic_folder, private_folder
-from bwarp.io.chunk_files import checked_array, map_file, save_with_sums
+from bwarp.io.chunk_files import checked_array, map_file, save_with_sums, text_sum
 from tests.helpers.programs.programs_here import run_here
 
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
@@ -85,19 +86,21 @@ def test_an_array_with_a_pickle_in_it_is_not_opened(tmp_path, monkeypatch):
 
 def test_a_prepared_database_with_a_pickle_in_it(tmp_path):
     (tmp_path / "p.fa").write_text(">p\nMKV\n")
-    prepare = ("--database", tmp_path / "p.fa", "--prepare", tmp_path / "d")
-    assert run_here("search_database", *prepare, folder=tmp_path).rc == 0
+    prepare = ("index_database", tmp_path / "p.fa", "-o", tmp_path / "d")
+    assert run_here(*prepare, folder=tmp_path).rc == 0
     np.save(tmp_path / "d/codes.npy", np.array([Mischief()], object), allow_pickle=True)
     text = (tmp_path / "d/codes.npy").read_bytes()
     description = json.loads((tmp_path / "d/database.json").read_text())
-    description["files"]["codes.npy"] = {"bytes": len(text), "crc32": f"{zlib.crc32(text):08x}"}
+    description["files"]["codes.npy"] = {"bytes": len(text), "crc32": [f"{zlib.crc32(text):08x}"]}
+    del description["sum"]
+    description["sum"] = text_sum(canonical(description))
     (tmp_path / "d/database.json").write_text(json.dumps(description))
     command = ("--queries", tmp_path / "p.fa", "--database", tmp_path / "d", "-o", tmp_path / "o")
     done = run_here("search_database", *command, folder=tmp_path)
     assert done.rc == 1
     assert done.last_line == (
-        f"search_database.py: error: {tmp_path}/d/codes.npy: the file is damaged: prepare the "
-        "database again"
+        f"search_database.py: error: {tmp_path}/d/codes.npy: the file does not contain an array "
+        "of type uint8 and shape (3,): make it again with bwarp search-index"
     )
     assert not Path("made-by-a-pickle").exists()
 

@@ -6,13 +6,21 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file, atomic_files, private_folder
+from bwarp.io.atomic_output import (
+    atomic_file,
+    atomic_files,
+    make_folder,
+    name_outputs,
+    named_together,
+    private_folder,
+)
 from tests.helpers.programs.left_behind import dead_process, names
 
 
@@ -183,9 +191,9 @@ def lines_of(seed, n=150_000):
     return b"".join(b"read%d\t%d\n" % (i, numbers.randrange(10**6)) for i in range(n))
 
 
-def compressed(path, data, sizes):
+def compressed(path, data, sizes, threads=1):
     """Return the content of a file written in pieces of these sizes, repeatedly."""
-    with atomic_file(path) as file:
+    with atomic_file(path, threads=threads) as file:
         at = 0
         for size in itertools.cycle(sizes):
             file.write(data[at : at + size])
@@ -201,7 +209,8 @@ def test_compressed_bytes_do_not_depend_on_how_they_were_written(tmp_path):
     whole = compressed(tmp_path / "whole.gz", data, [len(data)])
     assert gzip.decompress(whole) == data
     for sizes in ([911], [7, 100_000, 3], [1 << 20], [(1 << 20) - 1, 2]):
-        assert compressed(tmp_path / "cut.gz", data, sizes) == whole
+        for threads in (1, 2, 8):
+            assert compressed(tmp_path / "cut.gz", data, sizes, threads) == whole
 
 
 def test_compressed_bytes_do_not_depend_on_other_files(tmp_path):
@@ -220,7 +229,22 @@ def test_compressed_bytes_do_not_depend_on_other_files(tmp_path):
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes((1 << 20) - 1), bytes(1 << 20)])
 def test_compressed_files_of_any_size(tmp_path, data):
-    assert gzip.decompress(compressed(tmp_path / "a.gz", data, [1 << 21])) == data
+    for threads in (1, 3):
+        assert gzip.decompress(compressed(tmp_path / "a.gz", data, [1 << 21], threads)) == data
+
+
+def test_threads_end_with_a_failed_run(tmp_path):
+    before = threading.active_count()
+
+    def write_and_fail():
+        with atomic_file(tmp_path / "a.gz", threads=4) as file:
+            file.write(lines_of(1))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_and_fail()
+    assert threading.active_count() == before
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_compressed_text_is_whole(tmp_path):
@@ -251,3 +275,58 @@ def test_if_the_last_of_several_files_fails_none_appears(tmp_path):
     with pytest.raises(OSError, match="No space left"):
         write()
     assert os.listdir(tmp_path) == []
+
+
+def write_some(folder, fail=False):
+    """Write a file, two more in a new folder, and one of a private folder, together."""
+    with named_together():
+        with atomic_file(folder / "a", "w") as file:
+            file.write("new a")
+        make_folder(folder / "in")
+        with atomic_files([folder / "in" / "b", folder / "in" / "c.gz"]):
+            pass
+        with private_folder(folder / "d") as work:
+            (work / "made").write_text("new d")
+            name_outputs([(work / "made", folder / "d")], [folder / "old"])
+        shown = {path.name for path in folder.rglob("*") if path.name[0] != "."}
+        assert shown <= {"in", "a", "old"}
+        if fail:
+            raise KeyError
+
+
+def test_complete_outputs_wait_for_others(tmp_path):
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "old").touch()
+    write_some(tmp_path)
+    assert names(tmp_path) == ["a", "d", "in"]
+    assert names(tmp_path / "in") == ["b", "c.gz"]
+    assert (tmp_path / "a").read_text() + (tmp_path / "d").read_text() == "new anew d"
+    # Afterwards files get their names at once.
+    with atomic_file(tmp_path / "e"):
+        pass
+    assert (tmp_path / "e").exists()
+
+
+def test_after_an_error_complete_outputs_do_not_appear(tmp_path):
+    (tmp_path / "a").write_text("old")
+    (tmp_path / "old").touch()
+    with pytest.raises(KeyError):
+        write_some(tmp_path, fail=True)
+    assert names(tmp_path) == ["a", "old"]
+    assert (tmp_path / "a").read_text() == "old"
+
+
+def test_if_a_name_cannot_be_given_no_output_is_left(tmp_path):
+    (tmp_path / "old").touch()
+
+    def write():
+        with named_together():
+            for name in "ade":
+                with atomic_file(tmp_path / name):
+                    pass
+            # Somebody creates a folder of that name in the meantime.
+            (tmp_path / "d").mkdir()
+
+    with pytest.raises(IsADirectoryError):
+        write()
+    assert names(tmp_path) == ["d", "old"]

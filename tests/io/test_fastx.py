@@ -72,7 +72,8 @@ def test_every_chunk_size(monkeypatch, tmp_path, text, few_bytes):
     expected = plain_records(text)
     assert len(expected) == text.count(b">") or len(expected) == 4
     for chunk_bytes in range(1, len(text) + 3):
-        assert records_of(path, chunk_bytes=chunk_bytes) == expected
+        threads = 1 + chunk_bytes % 3
+        assert records_of(path, chunk_bytes=chunk_bytes, threads=threads) == expected
 
 
 def test_short_and_long_records_over_the_ends_of_chunks(tmp_path):
@@ -120,7 +121,9 @@ def test_any_text_is_read_or_refused_alike_in_every_chunking(tmp_path_factory, s
     assert agree(path, text)
     whole = outcome(path)
     if not (isinstance(whole, str) and "neither FASTA" in whole):  # which shows the first chunk
-        assert outcome(path, chunk_bytes=data.draw(st.integers(1, len(text) + 2))) == whole
+        chunk_bytes = data.draw(st.integers(1, len(text) + 2))
+        threads = data.draw(st.integers(1, 3))
+        assert outcome(path, chunk_bytes=chunk_bytes, threads=threads) == whole
 
 
 def test_many_more_bases_than_qualities(tmp_path):

@@ -17,7 +17,7 @@ def written(size: int) -> bytes:
         for start in range(0, POSITIONS.size, size):
             positions = POSITIONS[start : start + size]
             zeros = np.zeros_like(positions)
-            table.write(["q"], zeros, positions, zeros, zeros, positions, positions)
+            table.write((["q"], zeros, positions, zeros, zeros, positions, positions))
     return file.getvalue()
 
 

@@ -17,6 +17,8 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 
 from dataclasses import replace
 
+from bwarp.bam.duplicates import tags_with_room
+from bwarp.bam.fields import RG
 from bwarp.gpu import available_memory
 from bwarp.io.names import Names
 from bwarp.mapping import first_pairs, insert_size, pipeline_cuda
@@ -73,22 +75,26 @@ def encode(genome, form, done) -> EncodedChunk:
 
 
 def binary_tags(chunk):
-    return comment_tags(chunk, has_group=True).binary
+    return comment_tags(chunk, (RG,)).binary
 
 
 def text_tags(chunk):
-    return comment_tags(chunk, has_group=True).text
+    return comment_tags(chunk, (RG,)).text
 
 
 def paf_tags(chunk):
-    return comment_tags(chunk, has_group=True, is_paf=True).text
+    return comment_tags(chunk, (RG,), is_paf=True).text
 
 
-FORMATS = {None: "bam", binary_tags: "bam", text_tags: "sam", paf_tags: "paf"}
+def room_for_tags(chunk):
+    return tags_with_room(np.empty(0, np.uint8), np.zeros(chunk.n_reads + 1, np.int64))
+
+
+FORMATS = {None: "bam", room_for_tags: "bam", binary_tags: "bam", text_tags: "sam", paf_tags: "paf"}
 
 
 def encoder_of(genome, names, mate_scores=False, tags=None, **more) -> Encoder:
-    form = RecordForm(names, b"group", mate_scores, False, tags, FORMATS[tags], **more)
+    form = RecordForm(names, b"group", mate_scores, False, tags, format=FORMATS[tags], **more)
     return Encoder(partial(encode, genome, form), form)
 
 
@@ -215,13 +221,17 @@ def with_orphans(chunks):
         (None, replace(PARAMETERS, alt=(1,))),
         ("orphans", replace(PARAMETERS, alt=(2,), secondary_records=ALL)),
         ("only orphans", PARAMETERS),
+        ("no comments", PARAMETERS),
     ],
 )
 def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
     index, genome, reads = contigs_and_reads
     names = Names.of([f"contig{i}" for i in range(len(genome.contig_starts) - 1)])
-    tags = {"orphans": text_tags, "a number is missing": paf_tags}.get(change, binary_tags)
-    encoder = encoder_of(genome, names, tags=tags)
+    of_change = {
+        "orphans": text_tags, "a number is missing": paf_tags, "no comments": room_for_tags
+    }  # fmt: skip
+    tags = of_change.get(change, binary_tags)
+    encoder = encoder_of(genome, names, tags=tags, reads_comments=tags is not room_for_tags)
 
     def make():
         chunks = list(named(chunks_of(reads, 2, 4), np.random.default_rng(1)))
@@ -230,6 +240,8 @@ def test_reads_of_all_kinds(monkeypatch, contigs_and_reads, change, parameters):
                 chunks[:2] = without_qualities(chunks[:2])
             case "FASTQ, then FASTA":
                 chunks[2:] = without_qualities(chunks[2:])
+            case "no comments":
+                chunks = [replace(chunk, comments=None) for chunk in chunks]
             case "orphans":
                 chunks = list(with_orphans(chunks))
             case "only orphans":

@@ -9,15 +9,15 @@ import pytest
 from bwarp.io import parquet_rows
 from bwarp.io.fastx import read_sequences
 from bwarp.io.parquet_rows import ParquetRows
+from bwarp.io.table_writer import TableWriter
 from bwarp.mems import match_text
-from bwarp.mems import match_text as match_rows
 from bwarp.mems.match_text import (
     COLUMNS,
     MummerLayout,
-    match_columns,
-    mummer_lines,
-    paf_lines,
-    table_lines,
+    write_columns,
+    write_mummer,
+    write_paf,
+    write_table,
 )
 from bwarp.mems.query_text import STRANDS, Matches, take_matches
 from tests.helpers.cases.mems_cases import reference_of
@@ -74,6 +74,15 @@ def rows_of(matches, strands, contig_lengths):
         yield record, strand, int(start), contig, int(position) - int(starts[contig]), int(length)
 
 
+def written(write, threads, blocks, *arguments):
+    """Return the text of blocks of matches, which are passed on as they are."""
+    parts = []
+    with TableWriter(parts.append, threads) as writer:
+        passed = list(write(writer, iter(blocks), *arguments))
+    assert passed == blocks
+    return b"".join(bytes(part) for part in parts).decode()
+
+
 @pytest.mark.parametrize("size", [1000, 7, 1])
 @pytest.mark.parametrize("strands", STRANDS.values())
 @pytest.mark.parametrize("n_contigs", [1, 3])
@@ -97,19 +106,20 @@ def test_mummer(batch, monkeypatch, n_contigs, strands, size):
                         if four or n_contigs > 1:
                             line = f"  {f'contig{contig}':8} {line}"
                         expected.append(line)
-        found = mummer_lines(blocks_of(matches, size), batch, reference, layout, 1 + number % 2)
-        assert b"".join(bytes(lines) for lines in found).decode().splitlines() == expected
+        blocks = list(blocks_of(matches, size))
+        found = written(write_mummer, 1 + number % 2, blocks, batch, reference, layout)
+        assert found.splitlines() == expected
 
 
 def test_mummer_without_matches(batch):
     reference, _ = contigs_of(1)
-    lines = mummer_lines(iter([]), batch, reference, MummerLayout((0,)))
-    assert b"".join(bytes(part) for part in lines) == b"> q1\n> second\n> 3\n> gi|4|x\n"
+    lines = written(write_mummer, 1, [], batch, reference, MummerLayout((0,)))
+    assert lines == "> q1\n> second\n> 3\n> gi|4|x\n"
 
 
 @pytest.mark.parametrize("strands", STRANDS.values())
 def test_paf(batch, monkeypatch, strands):
-    monkeypatch.setattr(match_rows, "RANGE", 7)
+    monkeypatch.setattr(match_text, "RANGE", 7)
     reference, contig_lengths = contigs_of(3)
     matches = random_matches(len(strands), contig_lengths)
     expected = ""
@@ -127,12 +137,12 @@ def test_paf(batch, monkeypatch, strands):
         line for line, fit in zip(expected.splitlines(True), fits, strict=True) if fit
     )
     matches = take_matches(matches, np.array(fits))
-    found = paf_lines(blocks_of(matches, 9), batch, reference, strands, 2)
-    assert b"".join(bytes(part) for part in found).decode() == expected
+    blocks = list(blocks_of(matches, 9))
+    assert written(write_paf, 2, blocks, batch, reference, strands) == expected
 
 
 def test_table(batch, monkeypatch):
-    monkeypatch.setattr(match_rows, "RANGE", 7)
+    monkeypatch.setattr(match_text, "RANGE", 7)
     reference, contig_lengths = contigs_of(3)
     matches = random_matches(2, contig_lengths)
     # A random match may end before its query begins, where no number is correct.
@@ -142,8 +152,8 @@ def test_table(batch, monkeypatch):
         f"{'+-'[strand]}\tcontig{contig}\t{at}\t{length}\n"
         for record, strand, start, contig, at, length in rows_of(matches, (0, 1), contig_lengths)
     )
-    found = table_lines(blocks_of(matches, 9), batch, reference, (0, 1), 2)
-    assert b"".join(bytes(part) for part in found).decode() == expected
+    blocks = list(blocks_of(matches, 9))
+    assert written(write_table, 2, blocks, batch, reference, (0, 1)) == expected
 
 
 def starts_of(matches, strands):
@@ -157,9 +167,13 @@ def test_parquet(batch, monkeypatch, size):
     reference, contig_lengths = contigs_of(3)
     matches = random_matches(2, contig_lengths)
     file = io.BytesIO()
-    with ParquetRows(file, COLUMNS, "int64", reference.names) as table:
-        for block in blocks_of(matches, size):
-            table.write(*match_columns(block, batch, reference, (0, 1)))
+    monkeypatch.setattr(match_text, "COLUMN_RANGE", size)
+    blocks = list(blocks_of(matches, 2 * size))
+    with (
+        ParquetRows(file, COLUMNS, "int64", reference.names) as table,
+        TableWriter(table.write, 2) as writer,
+    ):
+        assert list(write_columns(writer, iter(blocks), batch, reference, (0, 1))) == blocks
     written = pq.ParquetFile(io.BytesIO(file.getvalue()))
     sizes = [written.metadata.row_group(i).num_rows for i in range(written.num_row_groups)]
     assert set(sizes[:-1]) == {8}

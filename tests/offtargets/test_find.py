@@ -5,7 +5,7 @@ import pytest
 
 from bwarp.offtargets import guide_counts
 from bwarp.offtargets.alignments import NO_BULGES
-from bwarp.offtargets.find import find_sites
+from bwarp.offtargets.find import find_sites, search_one_site
 from bwarp.offtargets.guide_counts import HitsByGuide
 from bwarp.offtargets.guides import guides_of, parse_pam
 from bwarp.offtargets.hits import SiteOptions, joined_hits
@@ -162,7 +162,7 @@ def test_more_sites_than_a_batch_and_more_rows_than_room():
     assert len(set(found)) == len(found)
 
 
-def test_hits_come_by_guide_from_memory_and_from_files(tmp_path):
+def test_hits_come_by_guide_from_memory_and_from_files(monkeypatch, tmp_path):
     contigs = GENOMES["repeats"]
     guides = guides_from(contigs, 5, n=4)
     reference = reference_of(contigs)
@@ -172,11 +172,12 @@ def test_hits_come_by_guide_from_memory_and_from_files(tmp_path):
     whole = joined_hits(parts)
     order = np.argsort(whole.guides, kind="stable")
     assert whole.count > 300
+    monkeypatch.setattr(guide_counts, "HITS_A_RUN", 50)
     for in_memory in (1, 100, 1 << 20):
-        by_guide = HitsByGuide(guides.count, tmp_path, in_memory)
+        by_guide = HitsByGuide(guides.count, tmp_path, in_memory, threads=3)
         for hits in parts:
             by_guide.add(hits)
-        found = joined_hits(list(by_guide))
+        found = joined_hits(sum(by_guide, []))
         for name, column in vars(found).items():
             np.testing.assert_array_equal(column, getattr(whole, name)[order])
     assert any(tmp_path.iterdir())
@@ -191,7 +192,7 @@ def test_counts_are_of_sites_and_not_of_alignments():
         options = SiteOptions(1, 1, 1, every)
         counts = guide_counts.GuideCounts(guides, pam, options)
         for _, hits in find_sites(reference, guides, pam, options):
-            counts.add(describe(hits, guides, pam, reference))
+            counts.add(counts.of(describe(hits, guides, pam, reference)))
         tables.append(counts.table())
     assert tables[0] == tables[1]
     head, line = (row.split("\t") for row in tables[0].splitlines())
@@ -209,3 +210,13 @@ def test_gaps_that_are_not_bulges():
     assert search([genome.encode()], {"g": guide}, "NGG", 3, SiteOptions(0, 1, 0)) == []
     genome = "CGTTGCAAGCTTAGCTGG"
     assert search([genome.encode()], {"g": guide}, "NGG", 3, SiteOptions(0, 0, 1)) == []
+
+
+@pytest.mark.parametrize("pam", ["NGG", "none", "TTTV", "NGG,NG", "RYN,VVVV"])
+@pytest.mark.parametrize("side", [3, 5])
+@pytest.mark.parametrize("limits", [(0, 0, 0), (4, 1, 1)])
+def test_one_site_is_found_with_every_length_of_pam(pam, side, limits):
+    guides = guides_of(["a", "b"], ["ACGTTGCAAGCTTAGCAGGC", "CCCCCCCCCCCCCCCCC"])
+    pam = parse_pam(pam, side)
+    n_hits = search_one_site(guides, pam, SiteOptions(*limits), "cpu")
+    assert n_hits >= len(pam.by_length())

@@ -8,7 +8,7 @@ pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install -e '.[gp
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import memory_pool as workspace
 from bwarp.offtargets import find_cuda, pam_sites_cuda, site_filter_cuda
-from bwarp.offtargets.find import find_sites
+from bwarp.offtargets.find import find_sites, search_one_site
 from bwarp.offtargets.guides import guides_of, parse_pam
 from bwarp.offtargets.hits import SiteOptions, joined_hits
 from tests.helpers.gpu import emulated_cuda
@@ -141,3 +141,27 @@ def test_a_gpu_with_little_memory_takes_short_stretches(emulated, monkeypatch):
 def test_no_site_at_all(emulated):
     assert check([b"ACGT" * 20], {"a": "ACGTACGTACGTACG"}, "NGG", 3, SiteOptions(1)) == 0
     assert check([b"N" * 50], {"a": "ACGTACGTACGTACG"}, "none", 3, SiteOptions(1)) == 0
+
+
+def test_one_site_needs_every_kernel(emulated, monkeypatch):
+    launched = []
+    for name in ("list_sites", "align_pairs", "filter_kernel"):
+        monkeypatch.setattr(find_cuda, name, Noted(name, getattr(find_cuda, name), launched))
+    guides = guides_of(["a"], ["ACGTTGCAAGCTTAGC"])
+    assert search_one_site(guides, parse_pam("NGG"), SiteOptions(1, 1, 0), "cuda") >= 1
+    assert set(launched) == {"list_sites", "align_pairs", "filter_kernel"}
+
+
+class Noted:
+    """A kernel, or a function that returns one, whose uses are noted."""
+
+    def __init__(self, name, one, launched):
+        self.name, self.one, self.launched = name, one, launched
+
+    def __getitem__(self, configuration):
+        self.launched.append(self.name)
+        return self.one[configuration]
+
+    def __call__(self, *arguments):
+        self.launched.append(self.name)
+        return self.one(*arguments)

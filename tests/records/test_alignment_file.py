@@ -200,6 +200,7 @@ def test_comments_are_in_every_form(write):
         ("out.bam", {"sort": True, "eqx": True}, "bam"),
         ("out.cram", {"sort": True}, "bam"),
         ("out.sam", {"sort": True, "comments": True}, "bam"),
+        ("out.bam", {"sort": True, "mark_duplicates": True, "duplicate_tags": True}, "bam"),
         ("out.sam", {"comments": True}, "sam"),
         ("out.paf", {"regions_file": "r.bed"}, "paf"),
     ],
@@ -210,7 +211,8 @@ def test_the_form_for_gpus(run, tmp_path, name, changes, format):
     with alignment_file(output, PROGRAM, reference, genome, 1, int) as writer:
         assert writer.form.format == format
         assert not writer.form.stay_there
-        assert (writer.form.tags is not None) == output.comments
+        assert (writer.form.tags is not None) == (output.comments or output.duplicate_tags)
+        assert writer.form.with_comments == output.comments
 
 
 def test_an_old_index_is_removed(write, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pysam
 import pytest
 
+from bwarp.bam.fields import DT, RG
 from bwarp.errors import InputError
 from bwarp.reads.read_chunks import interleaved_chunks, paired_chunks, single_chunks
 from bwarp.records.comment_tags import comment_tags
@@ -66,7 +67,7 @@ NUMBERS = [
 
 @pytest.mark.parametrize("comments", [GOOD, GOOD + NUMBERS, GOOD + NUMBERS + RARE])
 def test_tags_are_those_of_samtools(comments, tmp_path):
-    tags = comment_tags(chunk_of(comments, tmp_path), False)
+    tags = comment_tags(chunk_of(comments, tmp_path))
     found, binary = (
         [data[slice(*offsets[i : i + 2])].tobytes() for i in range(len(comments))]
         for data, offsets in tags
@@ -79,14 +80,15 @@ def test_tags_are_those_of_samtools(comments, tmp_path):
 def test_refusals(rare, tmp_path):
     for comment in BAD:
         with pytest.raises(InputError) as error:
-            comment_tags(chunk_of([*rare, "BC:Z:A", comment, "x"], tmp_path), False)
+            comment_tags(chunk_of([*rare, "BC:Z:A", comment, "x"], tmp_path))
         assert str(error.value) == (
             f"read 'r{1 + len(rare)}': its comment {comment!r} does not consist of SAM tags such "
             "as BC:Z:ACGT, separated by tabs: omit --comments"
         )
-    for comment, has_group in [*((comment, False) for comment in OURS), ("RG:Z:x", True)]:
+    of_runs = [("RG:Z:x", (RG,)), ("DT:Z:LB", (RG, DT))]
+    for comment, more in [*((comment, ()) for comment in OURS), *of_runs]:
         with pytest.raises(InputError) as error:
-            comment_tags(chunk_of([*rare, "BC:Z:A", comment], tmp_path), has_group)
+            comment_tags(chunk_of([*rare, "BC:Z:A", comment], tmp_path), more)
         assert str(error.value) == (
             f"read 'r{1 + len(rare)}': its comment {comment!r} has a tag that bwarp writes: omit "
             "--comments, or remove the tag from the FASTQ"
@@ -97,7 +99,7 @@ def test_comments_of_both_ends(tmp_path):
     (tmp_path / "1.fq").write_text("@a/1 XI:i:1\nA\n+\nI\n@b\nA\n+\nI\n")
     (tmp_path / "2.fq").write_text("@a/2\tXI:i:2\tBC:Z:C\nA\n+\nI\n@b BC:Z:G\nA\n+\nI\n")
     (pairs,) = paired_chunks(tmp_path / "1.fq", tmp_path / "2.fq")
-    tags = comment_tags(pairs, False)
+    tags = comment_tags(pairs)
     assert tags.text[0].tobytes() == b"XI:i:1XI:i:2\tBC:Z:CBC:Z:G"
     assert tags.text[1].tolist() == [0, 6, 19, 19, 25]
     lines = [(tmp_path / f"{end}.fq").read_text().splitlines(keepends=True) for end in (1, 2)]
@@ -105,7 +107,7 @@ def test_comments_of_both_ends(tmp_path):
         "".join("".join(some[i : i + 4]) for i in (0, 4) for some in lines)
     )
     (pairs,) = interleaved_chunks(tmp_path / "both.fq")
-    again = comment_tags(pairs, False)
+    again = comment_tags(pairs)
     assert again.binary[0].tobytes() == tags.binary[0].tobytes() == b"XIC\1XIC\2BCZC\0BCZG\0"
     assert np.array_equal(again.text[1], tags.text[1])
 
@@ -118,7 +120,7 @@ def test_usual_numbers_are_converted_by_compiled_code(tmp_path, monkeypatch):
         + ",".join(f"{number:.4f}" for number in rng.normal(size=3))
         for _ in range(300)
     ]
-    tags = comment_tags(chunk_of([*NUMBERS, *comments], tmp_path), False)
+    tags = comment_tags(chunk_of([*NUMBERS, *comments], tmp_path))
     data, offsets = tags.binary
     found = [data[slice(*offsets[i : i + 2])].tobytes() for i in range(offsets.size - 1)]
     assert found == by_samtools([*NUMBERS, *comments], tmp_path)

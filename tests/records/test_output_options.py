@@ -95,14 +95,14 @@ def test_the_command_line_has_all_options_that_affect_records():
     )  # fmt: skip
     output = replace(
         OUTPUT, paired=True, sort=True, mark_duplicates=True, comments=True, soft_clip=True,
-        eqx=True, regions_file="/home/me/r.bed",
+        eqx=True, regions_file="/home/me/r.bed", duplicate_tags=True, optical_distance=2500,
     )  # fmt: skip
     assert mapping_program(parameters, output) == (
         f"@PG\tID:bwarp\tPN:bwarp\tVN:{__version__}\tCL:bwarp map --index INDEX -1 R1.fq -2 "
         "R2.fq -o OUT.bam --mode end-to-end --match 2 --mismatch -3 --gap-open 12 --gap-extend 2 "
         "--clip 10 --min-score 60 --insert-size 400,60.25 --orientation RF --all --max-secondary 3 "
         "--soft-clip --eqx --regions REGIONS.bed --sort "
-        "--mark-duplicates --comments"
+        "--mark-duplicates --optical-distance 2500 --duplicate-tags --comments"
     )
 
 

@@ -16,7 +16,7 @@ import contextlib, ctypes, os, signal, subprocess, sys, time
 import numba, numpy
 from bwarp.runtime.signals import naming_outputs, not_ended, undone_if_ended
 from bwarp.io.atomic_output import atomic_file, private_folder
-from bwarp.io.atomic_output import atomic_folder
+from bwarp.io.atomic_output import atomic_folder, make_folder, named_together
 from bwarp.cli.program import (program_parser, run_program)
 from bwarp.runtime.progress import say
 
@@ -138,6 +138,19 @@ def test_outputs_that_take_their_names_together_do_so(start, tmp_path):
     said = "prog.py: error: interrupted: completed outputs were kept\n"
     assert done == (143, "", said)
     assert names(tmp_path) == ["a", "b", "prog.py"]
+
+
+def test_complete_outputs_that_wait_for_others_are_removed(start, tmp_path):
+    statements = (
+        "with named_together():\n"
+        "    with atomic_file('a'): pass\n"
+        "    make_folder('new')\n"
+        "    with atomic_file('new/b'): pass\n"
+        "    say('begun'); time.sleep(60)\n"
+    )
+    done = end(start(statements), signal.SIGTERM)
+    assert done == (143, "", f"prog.py: error: {NOTHING}\n")
+    assert names(tmp_path) == ["prog.py"]
 
 
 def test_a_thread_that_goes_on_writing_leaves_nothing(start, tmp_path):

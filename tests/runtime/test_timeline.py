@@ -5,7 +5,15 @@ import time
 
 import pytest
 
-from bwarp.runtime.timeline import on_timeline, record, span
+from bwarp.runtime.timeline import (
+    Span,
+    add_later,
+    is_recording,
+    on_timeline,
+    record,
+    span,
+    start_of_recording,
+)
 
 
 @on_timeline("double")
@@ -85,3 +93,24 @@ def test_a_generator_that_is_left_is_closed():
         assert next(made) == 1
         made.close()
     assert closed == [True]
+
+
+def test_spans_that_are_known_later():
+    add_later(pytest.fail)
+    assert not is_recording()
+    with record() as spans:
+        assert is_recording()
+        assert start_of_recording() <= time.perf_counter_ns()
+        add_later(lambda: Span("kernel", -1, 5, 7))
+        double(1)
+    assert [one.name for one in spans] == ["double", "kernel"]
+
+
+def test_spans_of_a_failed_run_are_not_asked_for():
+    def fail():
+        with record():
+            add_later(pytest.fail)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()

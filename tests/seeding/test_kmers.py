@@ -7,6 +7,7 @@ import bwarp.seeding.find as find
 from bwarp.io.fastx import SequenceBatch
 from bwarp.seeding.find import kmer_batches
 from bwarp.seeding.kmers import REASONS, KmerBatch
+from bwarp.seeding.queries import read_queries
 from bwarp.sequence import decode, unpack
 from tests.helpers.oracles.seed_hits_oracle import batch_of, random_bases
 
@@ -90,3 +91,24 @@ def test_no_queries():
     assert isinstance(empty, SequenceBatch)
     assert as_lists(kmer_batches(empty)) == ([], [])
     assert as_lists(kmer_batches(empty, 20)) == ([], [])
+
+
+@pytest.mark.parametrize("k", [None, 9])
+def test_threads_change_nothing(monkeypatch, tmp_path, k):
+    monkeypatch.setattr("bwarp.seeding.find.WINDOWS_AT_ONCE", 7)
+    monkeypatch.setattr("bwarp.io.compressed_files.CHUNK_BYTES", 100)
+    path = tmp_path / "q.fa"
+    lines = (f">q{i} x\n{'ACGTRCCATGA'[i % 5 :] * (i % 4 + 1)}\n" for i in range(60))
+    path.write_text("".join(lines))
+    found = []
+    for threads in (1, 4):
+        rows = []
+        for kmers, names in read_queries(path, k, 1, threads):
+            columns = (kmers.queries, kmers.starts, kmers.words[:, 0], kmers.lengths)
+            for query, *rest in zip(*(column.tolist() for column in columns), strict=True):
+                rows.append((names.name(query), *rest))
+            skipped = kmers.skipped.tolist()
+            rows += [(names.name(query), *rest) for query, *rest in skipped]
+        found.append(rows)
+    assert found[0] == found[1]
+    assert len({row[0] for row in found[0]}) == 60

@@ -9,9 +9,10 @@ import pytest
 
 import bwarp.seeding.find as find
 import bwarp.seeding.find_cpu as find_cpu
-from bwarp.io import parquet_rows
+from bwarp.io import parquet_rows, table_writer
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import query_names
+from bwarp.seeding import seed_tables
 from bwarp.seeding.find import find_in_passes, kmer_batches
 from bwarp.seeding.hits import SeedOptions
 from bwarp.seeding.seed_tables import open_seed_tables, sibling
@@ -75,6 +76,8 @@ def test_the_same_bytes_however_the_work_is_divided(monkeypatch, reads, tmp_path
             ):
                 monkeypatch.setattr(find, "WINDOWS_AT_ONCE", windows)
                 monkeypatch.setattr(find_cpu, "HITS_AT_ONCE", hits)
+                monkeypatch.setattr(seed_tables, "_PARQUET_ROWS", hits)
+                monkeypatch.setattr(table_writer, "ROWS_AT_ONCE", hits)
                 monkeypatch.setitem(find._INTERVALS_AT_ONCE, "cpu", intervals)
                 path = tmp_path / f"hits.{ending}"
                 options = SeedOptions(1, 40)

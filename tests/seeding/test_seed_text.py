@@ -93,20 +93,18 @@ def test_hits(layout, lengths):
         hits, kmers = random_hits(reference, n, n_kmers, n)
         expected = python_lines(layout, hits, kmers, NAMES, reference)
         arguments = (layout, hits, kmers, Names.of(NAMES), reference, Names.of(reference.names))
-        for threads in (1, 2):
-            assert text_of(hit_lines(*arguments, threads)) == expected
+        lines_of = hit_lines(*arguments)
+        assert text_of([lines_of(0, n)]) == expected
 
 
 @pytest.mark.parametrize("layout", [TSV, BED])
-def test_more_hits_than_are_written_at_once(monkeypatch, layout):
-    monkeypatch.setattr("bwarp.seeding.seed_tables._LINES_AT_ONCE", 7)
+def test_ranges_of_hits(layout):
     reference = reference_of_lengths({"chr1": 5000, "chr2": 90})
     hits, kmers = random_hits(reference, 200, 3, 1)
     expected = python_lines(layout, hits, kmers, NAMES, reference)
-    arguments = (layout, hits, kmers, Names.of(NAMES), reference, Names.of(reference.names))
-    for threads in (1, 2, 4):
-        parts = list(hit_lines(*arguments, threads))
-        assert len(parts) == 29
+    lines_of = hit_lines(layout, hits, kmers, Names.of(NAMES), reference, Names.of(reference.names))
+    for size in (1, 7, 199):
+        parts = [lines_of(first, min(first + size, 200)) for first in range(0, 200, size)]
         assert text_of(parts) == expected
 
 
@@ -129,8 +127,8 @@ def test_positions_of_any_size():
     zeros = np.zeros(n, np.uint8)
     hits = SeedHits(np.zeros(n, np.uint32), zeros, numbers, zeros)
     _, kmers = random_hits(reference, 0, 1, 1)
-    lines = hit_lines(TSV, hits, kmers, Names.of(NAMES), reference, Names.of(["chr1"]))
-    found = [int(line.split("\t")[4]) for line in text_of(lines).splitlines()]
+    lines_of = hit_lines(TSV, hits, kmers, Names.of(NAMES), reference, Names.of(["chr1"]))
+    found = [int(line.split("\t")[4]) for line in text_of([lines_of(0, n)]).splitlines()]
     assert found == NUMBERS
 
 

@@ -97,6 +97,8 @@ def write_sequences(folder):
         "genes.gff3": b"".join(
             b"%s\tx\tgene\t1\t900\t.\t+\t.\tName=a\n" % name for name in (b"one", b"chr1")
         ),
+        "variants.vcf": b"##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n"
+        + b"one\t60\tv1\t%s\t%s\t.\t.\t.\n" % (one[59:60], b"G" if one[59:60] == b"A" else b"A"),
         "gene.fa": b">gene\n%s\n" % one, "exons.bed": b"one\t100\t900\n",
         "targets.bed": b"one\t100\t900\n",
         "primers.tsv": b"p %s %s\n" % (one[40:60], two[70:90]),

@@ -60,6 +60,7 @@ VALUES = {
     "seeds.chunk_bases": 3000,
     "mems.chunk_bases": 4000,
     "offtargets.pam": "none",
+    "offtargets.variants": "regions.bed",
     "pairs.free_ends": "query-start",
     "pairs.matrix": "BLOSUM62",
     "search.matrix": "BLOSUM62",

@@ -73,7 +73,8 @@ def test_cram_and_umis(copy):
     (copy / "umis.csv").write_text("sample,fq1\nu,umis.bam\n")
     (copy / "cram.yaml").write_text(
         "reference: small.fa\nsamples: umis.csv\n"
-        "map: {output: cram, cram_version: 3.1, mark_duplicates: true, barcode_tag: RX}\n"
+        "map: {output: cram, cram_version: 3.1, mark_duplicates: true, barcode_tag: RX, "
+        "duplicate_tags: true}\n"
     )
     copy.snakemake("map", "--configfile", "cram.yaml")
     assert not (copy / "results/map/u.bam").exists()
@@ -81,7 +82,9 @@ def test_cram_and_umis(copy):
     assert (copy / "results/map/u.cram").read_bytes()[:6] == b"CRAM\3\1"
     # Its header has the location of the reference.
     with pysam.AlignmentFile(copy / "results/map/u.cram") as file:
-        found = {r.query_name: (r.is_duplicate, r.reference_start) for r in file}
+        records = list(file)
+    found = {r.query_name: (r.is_duplicate, r.reference_start) for r in records}
+    assert [dict(r.tags).get("DT") for r in records if r.is_duplicate] == ["LB"]
     assert {start for _, start in found.values()} == {9000}
     assert sorted(name[0] for name, (marked, _) in found.items() if marked) == ["A"]
     assert "Nothing to be done" in copy.snakemake("map", "--configfile", "cram.yaml")

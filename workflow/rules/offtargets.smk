@@ -9,6 +9,7 @@ rule find_offtargets:
         index=INDEX,
         guides=file_of("offtargets", "guides"),
         annotation=annotation_of,
+        variants=variants_of,
     output:
         table=result_of("offtargets", ".tsv"),
         guides=result_of("offtargets", ".guides.tsv"),
@@ -27,11 +28,12 @@ rule find_offtargets:
         program=program("find_offtargets.py"),
         gpus=gpus_given,
         code=code("find_offtargets.py"),
-        options=options_of("offtargets", "guides", "annotation"),
+        options=options_of("offtargets", "guides", "annotation", "variants"),
         annotation=annotation_flags,
+        variants=variants_flags,
     shell:
         "python {params.program:q} --index {input.index:q} --guides {input.guides:q}"
-        " -o {output.table:q} {params.options:q} {params.annotation:q} --threads {threads}"
+        " -o {output.table:q} {params.options:q} {params.annotation:q} {params.variants:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
 

@@ -10,15 +10,24 @@ query). Its gap costs follow GATK: the first base of a gap costs gap-open, each 
 gap-extend.
 """
 
-from bwarp.alignment.pair_aligner import pair_aligner, read_pair_table, read_paired_files
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from bwarp.alignment.pair_aligner import pair_aligner
+from bwarp.alignment.pair_files import NamedPairs, read_pair_table, read_paired_files
 from bwarp.alignment.pair_text import TSV_HEADER, paf_lines, sam_records, tsv_lines
-from bwarp.bam.header import LONGEST_READ_NAME, is_contig_name, is_read_name, program_record
+from bwarp.bam.header import LONGEST_READ_NAME, is_contig_name, program_record
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.fastx import read_sequences
+from bwarp.io.names import first_bad_name, query_names
+from bwarp.io.table_writer import TableWriter
 from bwarp.options.aligning import FREE_ENDS, PAIRS
+from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.progress import progress, say
 from bwarp.sequence import CODE_OF_BYTE
 
@@ -33,6 +42,10 @@ bwarp pairs --references haplotypes.fa --queries reads.fa -o gatk.tsv --mode gat
 """
 
 FORMATS = ("tsv", "paf", "sam")
+
+#: Maximum number of threads that parse each file, and that format lines; that many are faster than
+#: the thread that reads a file, or the GPU.
+MOST_THREADS = 4
 
 ALIGNER_OPTIONS = (
     *("mode", "free_ends", "match", "mismatch", "matrix", "gap_open", "gap_extend"),
@@ -56,25 +69,39 @@ def main(options):
         backend, options.threads, **chosen, small_on_cpu=options.backend == "auto"
     )
     compile_first(backend, options, options.pairs, options.references, options.queries)
-    scoring, code_of_byte = aligner.scoring, aligner.code_of_byte
-    lines = {"tsv": tsv_lines, "paf": paf_lines, "sam": None}[output_format]
-    if output_format == "sam":
+    scoring, code_of_byte, threads = aligner.scoring, aligner.code_of_byte, options.threads
+    header = header_of(options, output_format, scoring)
+    helpers = min(threads, MOST_THREADS)
+    pairs = read_pairs(options, code_of_byte, helpers)
+    if threads > 1:
+        # Read the first pairs while the engine is loaded.
+        pairs = read_ahead(pairs)
+        aligner.load()
+    lines = line_format(options, output_format, scoring)
+    count, used = 0, set()
+    files = [options.pairs] if options.pairs else [options.references, options.queries]
+    with atomic_file(options.output) as output, progress("pair", files=files) as report:
+        output.write(header.encode())
+        with TableWriter(output.write, helpers) as writer:
+            for named in pairs:
+                used.add(aligner.backend_for(named.pairs))
+                writer.add(partial(lines, named, aligner.align(named.pairs)), 1)
+                count += named.pairs.count
+                report(count)
+    say(f"aligned {counted(count, 'pair')} on {' and '.join(sorted(used) or [backend])}")
 
-        def lines(named, alignments):
+
+def line_format(options, output_format: str, scoring) -> Callable:
+    """Return the function that formats the lines of a batch of pairs."""
+
+    def lines(named: NamedPairs, alignments, _first: int, _last: int) -> np.ndarray:
+        # A batch is formatted as a whole, as one row of the writer.
+        if output_format == "sam":
             refuse_read_names(options.queries, named)
             return sam_records(named, alignments, scoring)
+        return (paf_lines if output_format == "paf" else tsv_lines)(named, alignments)
 
-    count, used = 0, set()
-    header = header_of(options, output_format, scoring)
-    files = [options.pairs] if options.pairs else [options.references, options.queries]
-    with atomic_file(options.output, "wt") as output, progress("pair", files=files) as report:
-        output.write(header)
-        for named in read_pairs(options, code_of_byte):
-            output.write(lines(named, aligner.align(named.pairs)))
-            used.add(aligner.backend_for(named.pairs))
-            count += named.pairs.count
-            report(count)
-    say(f"aligned {counted(count, 'pair')} on {' and '.join(sorted(used) or [backend])}")
+    return lines
 
 
 def format_of(options) -> str:
@@ -97,10 +124,10 @@ def check_pairs_given(options):
         raise UsageError("no sequences are given: use --queries with --references, or --pairs")
 
 
-def read_pairs(options, code_of_byte):
+def read_pairs(options, code_of_byte, threads: int) -> Iterator[NamedPairs]:
     if options.pairs:
-        return read_pair_table(options.pairs, code_of_byte)
-    return read_paired_files(options.queries, options.references, code_of_byte)
+        return read_pair_table(options.pairs, code_of_byte, threads)
+    return read_paired_files(options.queries, options.references, code_of_byte, threads)
 
 
 def header_of(options, output_format, scoring) -> str:
@@ -115,9 +142,11 @@ def header_of(options, output_format, scoring) -> str:
         raise UsageError(
             "SAM output requires a file of --references: with --pairs or -, write .tsv or .paf"
         )
-    for batch in read_sequences(options.references):
-        for i, name in enumerate(batch.names()):
-            length = int(batch.offsets[i + 1] - batch.offsets[i])
+    threads = min(options.threads, MOST_THREADS)
+    for batch in read_sequences(options.references, threads=threads):
+        of_batch = np.diff(batch.offsets).tolist()
+        names = query_names(batch).strings()
+        for i, (name, length) in enumerate(zip(names, of_batch, strict=True)):
             if not is_contig_name(name):
                 raise InputError(
                     f"{options.references}, record {batch.first_record + i + 1}: SAM does not "
@@ -151,11 +180,13 @@ def program_of(options, scoring) -> str:
     )
 
 
-def refuse_read_names(path, named):
-    for i, name in enumerate(named.query_names):
-        if not is_read_name(name):
-            raise InputError(
-                f"{path}, record {named.first + i + 1}: SAM does not allow the read name {name!r} "
-                f"(printable ASCII, at most {LONGEST_READ_NAME} characters, no @ at the start): "
-                "rename it, or write .tsv or .paf"
-            )
+def refuse_read_names(path, named: NamedPairs) -> None:
+    text, bounds = named.query_names
+    bad = first_bad_name(text, bounds)
+    too_long = np.flatnonzero(bounds[:, 1] - bounds[:, 0] > LONGEST_READ_NAME)[:1].tolist()
+    for i in sorted([*too_long, *([bad] if bad >= 0 else [])])[:1]:
+        raise InputError(
+            f"{path}, record {named.first + i + 1}: SAM does not allow the read name "
+            f"{named.query_names.name(i)!r} (printable ASCII, at most {LONGEST_READ_NAME} "
+            "characters, no @ at the start): rename it, or write .tsv or .paf"
+        )

@@ -61,7 +61,3 @@ def main(options):
     capability = gpu_capability() if choose_engine(options.backend) == "cuda" else None
     functions = functions_of_programs(programs)
     compile_missing(functions, programs, options.threads, capability)
-    if capability:
-        from bwarp.gpu.sums_and_sorts import compiled_sort
-
-        compiled_sort(capability)

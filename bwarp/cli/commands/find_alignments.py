@@ -19,7 +19,7 @@ from bwarp.cli.options import (
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import check_outputs
+from bwarp.io.atomic_output import check_outputs, named_together
 from bwarp.options.mapping import ALLMAP
 from bwarp.reads.read_chunks import pairs_alone
 from bwarp.reads.read_files import chunks_of_files
@@ -61,24 +61,25 @@ def main(options):
     load_on = partial(load, index, task, threads=options.threads, gpus=options.gpus)
     _, engine = or_on_cpu(options.backend, backend, load_on, say)
     certificate = Certificate()
-    with (
-        open_locus_output(
-            options,
-            limits,
-            index.reference,
-            engine.genome.blocks,
-            certificate,
-            task.pairing is not None,
-            task.extension,
-            compression,
-        ) as (encode, write),
-        progress("read", files=files.names) as report,
-    ):
-        for texts, counts in engine.find_loci(chunks, encode):
-            write(texts)
-            certificate.add(counts)
-            report(certificate.reads, counted(certificate.loci, "locus"))
+    with named_together():
+        with (
+            open_locus_output(
+                options,
+                limits,
+                index.reference,
+                engine.genome.blocks,
+                certificate,
+                task.pairing is not None,
+                task.extension,
+                compression,
+            ) as (encode, write),
+            progress("read", files=files.names) as report,
+        ):
+            for texts, counts in engine.find_loci(chunks, encode):
+                write(texts)
+                certificate.add(counts)
+                report(certificate.reads, counted(certificate.loci, "locus"))
+        if options.stats:
+            write_certificate(options.stats, certificate)
     say(certificate.sentence())
     warn_of_unmapped_reads(certificate.reads, certificate.aligned + certificate.over, files.names)
-    if options.stats:
-        write_certificate(options.stats, certificate)

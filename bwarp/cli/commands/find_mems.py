@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from bwarp.cli.options import check_spread, prepare_on_gpus
+from bwarp.cli.index_options import check_spread, prepare_on_gpus
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
@@ -27,22 +27,23 @@ from bwarp.index.chunks import ChunkedIndex
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import names_of
+from bwarp.io.table_writer import TableWriter
 from bwarp.mems.find import find_matches, find_table_matches, prepare, queries_at_once
 from bwarp.mems.kmer_table_cpu import build_kmer_table
 from bwarp.mems.match_text import (
     COLUMNS,
     MummerLayout,
-    match_columns,
-    mummer_lines,
-    paf_lines,
-    table_lines,
+    write_columns,
+    write_mummer,
+    write_paf,
+    write_table,
 )
 from bwarp.mems.query_text import STRANDS, make_query_text
 from bwarp.mems.reference_chunks import find_in_chunks
 from bwarp.options.finding import MEMS
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.chunks import in_turns
+from bwarp.runtime.chunks import in_turns, read_ahead
 from bwarp.runtime.progress import progress, say
 
 EXAMPLES = """
@@ -69,19 +70,17 @@ def main(options):
         raise UsageError("no reference is given: use --index or --reference")
     output_format = format_of(options)
     check_outputs([options.output], [options.index, options.reference, options.queries])
-    search, indexes, reference, at_once = searcher(options)
+    search, indexes, reference, queries = searcher(options)
     strands = STRANDS[options.strands]
     n_queries = n_matches = 0
     with (
-        atomic_file(options.output) as file,
+        atomic_file(options.output, threads=options.threads) as file,
         match_writer(file, output_format, options, reference, strands) as write,
         progress("query", files=[options.queries]) as report,
     ):
-        batches = read_sequences(options.queries, chunk_bytes=at_once)
-        search_batch = partial(find_in_batch, options, search)
-        for batch, found in in_turns(search_batch, indexes, batches):
+        for (batch, _), found in in_turns(partial(find_in_batch, search), indexes, queries):
             n_queries += batch.count
-            for matches in write(found, batch):
+            for matches in write(found, batch=batch):
                 n_matches += matches.n
                 report(n_queries, counted(n_matches, "match"))
     say(
@@ -113,16 +112,21 @@ def format_of(options) -> str:
 
 def searcher(options):
     """Return a function of an index and a query text that finds matches, the indexes, the
-    reference, and the number of bytes of queries to search at a time.
+    reference, and the batches of queries with their texts.
+
+    The first batches are read while the reference is prepared.
     """
     kind, threads = options.kind, options.threads
     searched = {"min_length": options.min_length, "kind": kind, "threads": threads}
     if options.reference or options.chunk_bases:
-        at_once = queries_at_once(bool(options.chunk_bases))
-        return *searcher_for_this_run(options, searched), at_once
+        return searcher_for_this_run(options, searched)
     backend = choose_engine(options.backend, options.gpus)
     stored = open_index(options.index)
     check_spread(options, stored)
+    # Compile in parallel before anything compiles on its own.
+    compile_first(backend, options, options.queries)
+    in_turn = isinstance(stored, ChunkedIndex) and backend == "cuda" and not options.spread
+    queries = read_ahead(read_queries(options, in_turn), 1)
     backend, indexes = or_on_cpu(
         options.backend,
         backend,
@@ -131,16 +135,12 @@ def searcher(options):
     )
     if backend == "cuda":
         say(str(indexes[0].plan))
-    compile_first(backend, options, options.queries)
     search = partial(find_matches, **searched, backend=backend)
-    in_turn = isinstance(stored, ChunkedIndex) and backend == "cuda" and not options.spread
-    return search, indexes, stored.reference, queries_at_once(in_turn)
+    return search, indexes, stored.reference, queries
 
 
 def searcher_for_this_run(options, searched):
-    """Return a function that finds matches without a stored index, what it searches, and the
-    reference.
-    """
+    """Return what `searcher` does for a search without a stored index."""
     threads = options.threads
     check_spread(options, None)
     if not options.chunk_bases and options.backend == "cuda":
@@ -151,19 +151,34 @@ def searcher_for_this_run(options, searched):
     else:
         reference = open_index(options.index).reference
     compile_first(backend, options, options.queries)
+    queries = read_ahead(read_queries(options, bool(options.chunk_bases)), 1)
     if options.chunk_bases:
         search = partial(find_in_chunks, **searched, chunk_bases=options.chunk_bases)
-        return partial(search, backend=backend), [reference], reference
+        return partial(search, backend=backend), [reference], reference, queries
     table = build_kmer_table(reference, options.min_length, threads)
-    return partial(find_table_matches, **searched), [table], reference
+    return partial(find_table_matches, **searched), [table], reference, queries
 
 
-def find_in_batch(options, search, index, batch):
+def read_queries(options, in_turn):
+    """Yield batches of queries, each with its text to search; see `queries_at_once`."""
+    at_once = queries_at_once(in_turn)
+    for batch in read_sequences(options.queries, chunk_bytes=at_once, threads=options.threads):
+        names_of(options.queries, batch)
+        yield (
+            batch,
+            make_query_text(
+                batch.codes,
+                batch.offsets,
+                STRANDS[options.strands],
+                options.min_length,
+                options.threads,
+            ),
+        )
+
+
+def find_in_batch(search, index, query):
     """Return the matches of a batch of queries."""
-    names_of(options.queries, batch)
-    text = make_query_text(
-        batch.codes, batch.offsets, STRANDS[options.strands], options.min_length, options.threads
-    )
+    _, text = query
     return search(index, text)
 
 
@@ -171,35 +186,22 @@ def find_in_batch(options, search, index, batch):
 def match_writer(file, output_format, options, reference, strands):
     """Return a function that writes the matches of a batch and passes them on."""
     with ExitStack() as stack:
+        write = file.write
         if output_format == "parquet":
             from bwarp.io.parquet_rows import ParquetRows
 
-            table = stack.enter_context(ParquetRows(file, COLUMNS, "int64", reference.names))
-
-            def write(blocks, batch):
-                for matches in blocks:
-                    table.write(*match_columns(matches, batch, reference, strands))
-                    yield matches
-
-        else:
-            if output_format == "tsv":
-                file.write(COLUMNS)
-            layout = MummerLayout(
-                strands, options.forward_positions, options.four_column, options.show_lengths
-            )
-
-            lines_of = {
-                "tsv": partial(table_lines, strands=strands),
-                "paf": partial(paf_lines, strands=strands),
-                "mummer": partial(mummer_lines, layout=layout),
-            }[output_format]
-
-            def write(blocks, batch):
-                passed = []
-                blocks = (passed.append(matches) or matches for matches in blocks)
-                for text in lines_of(blocks, batch, reference, threads=options.threads):
-                    file.write(memoryview(text))
-                    yield from passed
-                    passed.clear()
-
-        yield write
+            rows = stack.enter_context(ParquetRows(file, COLUMNS, "int64", reference.names))
+            write = rows.write
+        if output_format == "tsv":
+            file.write(COLUMNS)
+        layout = MummerLayout(
+            strands, options.forward_positions, options.four_column, options.show_lengths
+        )
+        write_batch = {
+            "mummer": partial(write_mummer, layout=layout),
+            "paf": partial(write_paf, strands=strands),
+            "parquet": partial(write_columns, strands=strands),
+            "tsv": partial(write_table, strands=strands),
+        }[output_format]
+        writer = stack.enter_context(TableWriter(write, options.threads))
+        yield partial(write_batch, writer, reference=reference)

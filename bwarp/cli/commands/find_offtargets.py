@@ -10,21 +10,38 @@ bulges, and for guides other than 20-base SpCas9 guides.
 OUT.guides.tsv counts the sites of each guide by mismatches and kind of bulge, without a limit, and
 lists its specificity on the scales of both scores: cfd_specificity from 0 to 1, and mit_specificity
 from 0 to 100.
+
+With --variants, the table also has the sites that variants make or change, and further columns say
+which variants these are, how frequent they are, and what they change. OUT.unsearched.tsv lists the
+variants that were not searched, and why.
 """
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
-from bwarp.offtargets.find import find_sites, stretch_to_search
+from bwarp.offtargets.alternative_sites import Sought
+from bwarp.offtargets.find import find_sites, search_one_site, stretch_to_search
 from bwarp.offtargets.guides import pam_left_on, parse_pam, read_guides
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.site_rows import read_features
-from bwarp.offtargets.site_tables import open_site_tables, site_tables_at
+from bwarp.offtargets.site_tables import SiteTables, open_site_tables, site_tables_at
+from bwarp.offtargets.variant_tables import (
+    VariantTables,
+    open_variant_tables,
+    variant_tables_at,
+)
 from bwarp.options.finding import OFFTARGETS
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress, say
+from bwarp.runtime.threads import run_together
+from bwarp.variants.files import VariantFile
 
 EXAMPLES = """
 bwarp offtargets --index genome.index --guides guides.fa -o sites.tsv
@@ -34,6 +51,8 @@ bwarp offtargets --index genome.index --guides crispor_23mers.txt -o sites.tsv \
     --guides-have-pam
 bwarp offtargets --index genome.index --guides cas12a.fa -o sites.bed --pam TTTV \\
     --pam-side 5
+bwarp offtargets --index genome.index --guides guides.fa -o sites.tsv --mismatches 4 \\
+    --variants variants.vcf.gz
 """
 
 
@@ -46,9 +65,19 @@ def main(options):
     pam = parse_pam(options.pam, options.pam_side)
     if options.guides_have_pam and not pam.texts:
         raise UsageError("--guides-have-pam requires a PAM: use --pam, or omit --guides-have-pam")
-    check_outputs(
-        site_tables_at(options.output), [options.index, options.guides, options.annotation]
-    )
+    if options.variants and layout != "tsv":
+        raise UsageError(
+            "--variants requires the columns of bwarp: use --format tsv, or an output that ends in "
+            ".tsv or .tsv.gz"
+        )
+    if not options.variants and options.samples:
+        raise UsageError("--samples requires --variants")
+    if options.output == "-" and options.samples:
+        raise UsageError("--samples writes a second file: use -o OUT.tsv instead of -o -")
+    outputs = site_tables_at(options.output)
+    if options.variants:
+        outputs = variant_tables_at(options.output, options.samples)
+    check_outputs(outputs, [options.index, options.guides, options.annotation, *options.variants])
     backend = choose_engine(options.backend)
     compile_first(backend, options, options.guides)
     guides = read_guides(options.guides, pam if options.guides_have_pam else None)
@@ -57,27 +86,71 @@ def main(options):
     limits = SiteOptions(
         options.mismatches, options.dna_bulges, options.rna_bulges, options.all_alignments
     )
-    reference = load_index(options.index).reference
+    stored = load_index(options.index)
+
+    def prepare(engine):
+        stretch = stretch_to_search(engine)
+        if engine == "cuda":
+            search_one_site(guides, pam, limits, engine)
+        return stretch
+
+    # The kernels are loaded while the genome is read.
+    reference, (backend, stretch) = run_together(
+        [lambda: stored.reference, partial(or_on_cpu, options.backend, backend, prepare, say)], 2
+    )
     features = read_features(options.annotation, reference) if options.annotation else None
-    backend, stretch = or_on_cpu(options.backend, backend, stretch_to_search, say)
-    with (
-        open_site_tables(
-            options.output, layout, guides, pam, limits, reference, features, options.threads
-        ) as tables,
-        progress("base", reference.n_bases) as report,
-    ):
-        n_hits = 0
-        for done, hits in find_sites(
-            reference, guides, pam, limits, options.threads, backend, stretch
-        ):
-            tables.add(hits)
-            n_hits += hits.count
-            report(done, counted(n_hits, "site"))
+    sought = Sought(
+        reference, guides, pam, limits, options.threads, backend, options.max_combinations
+    )
+    with tables_of(options, layout, sought, features) as tables:
+        with progress("base", reference.n_bases) as report:
+            n_hits = 0
+            for done, hits in find_sites(
+                reference, guides, pam, limits, options.threads, backend, stretch
+            ):
+                tables.add(hits)
+                n_hits += hits.count
+                report(done, counted(n_hits, "site"))
+        if options.variants:
+            tables.finish_reference()
+            for path in options.variants:
+                add_variants(tables, path, sought)
     counts = tables.counts.sites
     say(
         f"{counted(guides.count, 'guide')} searched: {counted(tables.n_sites, 'site')}, "
         f"{int(counts[:, 0, 0].sum()):,} of them without mismatches or bulges"
     )
+    if options.variants:
+        say(
+            f"{counted(tables.n_variants, 'variant')} searched: "
+            f"{counted(tables.n_alternative, 'alternative site')}; "
+            f"{counted(len(tables.unsearched), 'allele')} not searched"
+        )
+
+
+@contextmanager
+def tables_of(
+    options, layout: str, sought: Sought, features
+) -> Iterator[SiteTables | VariantTables]:
+    """Open the tables of a search, with or without variants."""
+    if options.variants:
+        opened = open_variant_tables(options.output, sought, features, options.samples)
+    else:
+        opened = open_site_tables(
+            options.output, layout, sought.guides, sought.pam, sought.options, sought.reference,
+            features, options.threads,
+        )  # fmt: skip
+    with opened as tables:
+        yield tables
+
+
+def add_variants(tables: VariantTables, path: str | os.PathLike, sought: Sought) -> None:
+    """Search the variants of a file."""
+    file = VariantFile(path, sought.reference, sought.threads)
+    with progress("variant") as report:
+        for stretch in file.stretches(sought.reach):
+            tables.add_stretch(path, file, stretch)
+            report(tables.n_variants, counted(tables.n_alternative, "alternative site"))
 
 
 def layout_of(options) -> str:

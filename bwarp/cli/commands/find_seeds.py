@@ -14,7 +14,7 @@ match too many sequences.
 
 from functools import partial
 
-from bwarp.cli.options import check_spread, prepare_on_gpus
+from bwarp.cli.index_options import check_spread, prepare_on_gpus
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
@@ -23,6 +23,7 @@ from bwarp.io.atomic_output import check_outputs, table_format
 from bwarp.offtargets.guides import parse_pam
 from bwarp.options.finding import SEEDS
 from bwarp.runtime.backend import or_on_cpu
+from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.progress import progress, say
 from bwarp.seeding.find import BatchSearch, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
@@ -52,7 +53,7 @@ def parse_options():
 
 def main(options):
     pam = parse_pam(options.pam, options.pam_side) if options.pam else None
-    batches = read_queries(options.queries, *kmers_to_cut(options.k, options.step))
+    batches = read_queries(options.queries, *kmers_to_cut(options.k, options.step), options.threads)
     output_format = table_format(options.output)
     if options.site_sequence and (output_format != "tsv" or options.count_only):
         raise UsageError("--site-sequence requires a table of hits, .tsv or .tsv.gz")
@@ -66,6 +67,10 @@ def main(options):
     check_options(seed_options, backend)
     stored = open_index(options.index)
     check_spread(options, stored)
+    # Compile in parallel before anything compiles on its own.
+    compile_first(backend, options, options.queries)
+    # Read and cut the first queries while the index is brought to the GPU.
+    batches = read_ahead(batches)
     backend, indexes = or_on_cpu(
         options.backend,
         backend,
@@ -74,7 +79,6 @@ def main(options):
         ),
         say,
     )
-    compile_first(backend, options, options.queries)
     if backend == "cuda":
         say(str(indexes[0].plan))
     search = BatchSearch(seed_options, backend, options.threads, stored.reference, pam)
@@ -103,7 +107,7 @@ def write_hits(options, found_in_batches, reference):
 
 def write_counts(options, counted_batches):
     with (
-        open_count_table(options.output) as table,
+        open_count_table(options.output, options.threads) as table,
         progress("k-mer", files=[options.queries]) as report,
     ):
         for (kmers, queries), hits in counted_batches:

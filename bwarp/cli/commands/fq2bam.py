@@ -72,12 +72,18 @@ def words_of_map(options) -> list[str]:
         words += ["--single" if pairs else "-1", *(file for (file,), _ in singles)]
     words += ["--read-group", *(groups or [READ_GROUP])]
     words += [] if options.no_markdups else ["--mark-duplicates"]
+    for option, given in (
+        ("--out-duplicate-metrics", options.out_duplicate_metrics),
+        ("--duplicate-tags", options.duplicate_tags),
+    ):  # fmt: skip
+        if given and options.no_markdups:
+            raise UsageError(f"{option} cannot be combined with --no-markdups")
     if options.out_duplicate_metrics:
-        if options.no_markdups:
-            raise UsageError("--out-duplicate-metrics cannot be combined with --no-markdups")
         words += ["--duplicate-metrics", options.out_duplicate_metrics]
-        distance = options.optical_duplicate_pixel_distance
-        words += [] if distance is None else ["--optical-distance", str(distance)]
+    words += ["--duplicate-tags"] if options.duplicate_tags else []
+    distance = options.optical_duplicate_pixel_distance
+    if distance is not None and (options.out_duplicate_metrics or options.duplicate_tags):
+        words += ["--optical-distance", str(distance)]
     if options.out_bam.endswith(".cram"):
         words += ["--reference", options.ref]
     words += bwa_words(options.bwa_options or "")

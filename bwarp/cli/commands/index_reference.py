@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from bwarp.cli.options import MOST_NAMED, warn_of_names_like_alt
+from bwarp.cli.index_options import MOST_NAMED, warn_of_names_like_alt
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
@@ -87,6 +87,8 @@ def build(options):
     check_outputs([], [options.reference], options.output)
     backend = choose_engine(options.backend)
     with new_index_folder(options.output) as folder:
+        # Compile in parallel before anything compiles on its own.
+        compile_first(backend, options, options.reference)
         reference = read_reference(options.reference, options.threads)
         if alt_list := alt_list_beside(options.reference):
             reference = replace(reference, alt=listed_alt_contigs(alt_list, reference))
@@ -100,7 +102,6 @@ def build(options):
             f"indexing {counted(reference.n_bases, 'base')} of "
             f"{counted(len(reference.names), 'contig')} on {backend}"
         )
-        compile_first(backend, options)
         with steps() as done:
             if not options.chunk_bases:
                 index = build_arrays(reference, options, backend, done)

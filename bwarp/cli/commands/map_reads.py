@@ -5,12 +5,12 @@ from dataclasses import replace
 from functools import partial
 
 from bwarp.bam.compression_engine import compression_for
+from bwarp.cli.index_options import warn_of_names_like_alt
 from bwarp.cli.options import (
     mapping_options,
     output_options,
     read_files,
     say_without_effect,
-    warn_of_names_like_alt,
     warn_of_unmapped_reads,
     warn_of_unnamed_reference,
     with_read_groups,
@@ -20,7 +20,7 @@ from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import check_outputs
+from bwarp.io.atomic_output import check_outputs, named_together
 from bwarp.mapping.engine import load, reads_a_chunk
 from bwarp.mapping.insert_size import InsertSize, read_insert_size
 from bwarp.options.common import ORIENTATIONS
@@ -108,8 +108,11 @@ def main(options):
     if options.alt is None:
         warn_of_names_like_alt(reference)
     warn_of_unnamed_reference(options.output, options.reference)
-    with progress("read", files=names) as report:
-        statistics = write_mapped(engine, chunks, output, reference, report)
+    with named_together():
+        with progress("read", files=names) as report:
+            statistics = write_mapped(engine, chunks, output, reference, report)
+        if options.stats:
+            write_statistics(options.stats, statistics)
     say(statistics_sentence(statistics))
     warn_of_unmapped_reads(statistics["reads"], statistics["mapped"], names)
     orphans = statistics["reads"] - statistics["paired"]
@@ -121,8 +124,6 @@ def main(options):
                 "reads have no mate and were mapped as single reads",
             )
         )
-    if options.stats:
-        write_statistics(options.stats, statistics)
 
 
 def reads_to_map(options, files: ReadFiles, size: int) -> tuple[Iterator[ReadChunk], list]:

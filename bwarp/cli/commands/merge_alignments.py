@@ -15,13 +15,14 @@ from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file, check_outputs, private_folder
+from bwarp.io.atomic_output import atomic_file, check_outputs, named_together, private_folder
 from bwarp.options.common import INDEX_FOLDER, output
 from bwarp.options.mapping import (
     BARCODE_TAG,
     CRAM_VERSION,
     CRAM_VERSIONS,
     DUPLICATE_METRICS,
+    DUPLICATE_TAGS,
     MARK_DUPLICATES,
     OPTICAL_DISTANCE,
     QC,
@@ -63,6 +64,7 @@ def parse_options():
         BARCODE_TAG,
         OPTICAL_DISTANCE,
         DUPLICATE_METRICS,
+        DUPLICATE_TAGS,
         QC,
         QC_REGIONS,
     )
@@ -92,7 +94,7 @@ def main(options):
         )
         for name, files in units.items()
     }
-    with private_folder(output) as folder:
+    with named_together(), private_folder(output) as folder:
         made = folder.absolute() / f"out{output.suffix}"
         if output.suffix == ".cram":
             reference = load_index(options.index).reference
@@ -102,7 +104,7 @@ def main(options):
         if options.mark_duplicates:
             duplicates = templates_of_files(
                 files, options.barcode_tag, counted_distance(options), options.threads, folder,
-                default_sort_bytes(options.threads),
+                default_sort_bytes(options.threads), options.duplicate_tags,
             )  # fmt: skip
             first = 0
             for name, parts in units.items():

@@ -8,7 +8,7 @@ counted, so each one in a window or query adds to D. Only the forward strand is 
 
 import math
 import shutil
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +51,7 @@ from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file, check_outputs, table_format
 from bwarp.io.fastx import read_sequences
 from bwarp.io.names import Names
+from bwarp.io.table_writer import TableWriter
 from bwarp.options.finding import SCAN
 from bwarp.runtime.progress import progress, say
 
@@ -85,10 +86,15 @@ def main(options):
     similarity = parse_similarity(options.similarity)
     backend = choose_engine(options.backend)
     compile_first(backend, options, options.reference, options.queries)
-    references = scan_references(options.reference, read_sequences(options.reference))
+    threads = options.threads
+    references = scan_references(
+        options.reference, read_sequences(options.reference, threads=threads)
+    )
     if not references.names:
         raise InputError(f"{options.reference}: the file contains no sequences")
-    names, codes, offsets = scan_queries(options.queries, read_sequences(options.queries))
+    names, codes, offsets = scan_queries(
+        options.queries, read_sequences(options.queries, threads=threads)
+    )
     if not names:
         raise InputError(f"{options.queries}: the file contains no sequences")
     lengths = np.diff(offsets)
@@ -114,7 +120,7 @@ def main(options):
     if rules:
         strands = strand_sequences(codes, offsets)
         aligner = window_aligner(scan, strands, rules)
-        write_alignments(options.output, output_format, names, aligner, blocks)
+        write_alignments(options, output_format, names, aligner, blocks)
         return
     if options.regions:
         blocks = (join_regions(block, references.starts) for block in blocks)
@@ -199,7 +205,7 @@ def write_counts(path, output_format, names, lengths, counts):
 def write_rows(options, output_format, names, references, blocks, total) -> int:
     n_rows = 0
     with (
-        atomic_file(options.output) as file,
+        atomic_file(options.output, threads=options.threads) as file,
         row_writer(file, output_format, options, names, references.names) as write,
         progress("region" if options.regions else "hit", total=total) as report,
     ):
@@ -211,7 +217,8 @@ def write_rows(options, output_format, names, references, blocks, total) -> int:
     return n_rows
 
 
-def write_alignments(path, output_format, names, aligner, blocks):
+def write_alignments(options, output_format, names, aligner, blocks):
+    path = options.output
     n_windows = n_rows = 0
 
     def counted_blocks():
@@ -222,8 +229,10 @@ def write_alignments(path, output_format, names, aligner, blocks):
             report(n_windows)
 
     with (
-        atomic_file(path) as file,
-        alignment_writer(file, output_format, names, aligner.references.names) as write,
+        atomic_file(path, threads=options.threads) as file,
+        alignment_writer(
+            file, output_format, options.threads, names, aligner.references.names
+        ) as write,
         progress("window") as report,
     ):
         for rows in aligner.align(counted_blocks()):
@@ -234,42 +243,44 @@ def write_alignments(path, output_format, names, aligner, blocks):
 
 
 @contextmanager
-def alignment_writer(file, output_format, queries, references):
+def alignment_writer(file, output_format, threads, queries, references):
     """Return a function that writes alignments to an open file in the requested format."""
-    if output_format == "parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    with ExitStack() as stack:
+        write = file.write
+        if output_format == "parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
 
-        queries, references = pa.array(queries, pa.string()), pa.array(references, pa.string())
-        with pq.ParquetWriter(file, ALIGNMENT_SCHEMA) as writer:
-            yield lambda rows: writer.write_table(alignment_table(rows, queries, references))
-        return
-    if output_format == "tsv":
-        file.write(ALIGNMENT_HEADER)
-    lines = alignment_bed_lines if output_format == "bed" else alignment_lines
-    yield lambda rows: file.write(lines(rows, queries, references))
+            queries, references = pa.array(queries, pa.string()), pa.array(references, pa.string())
+            write = stack.enter_context(pq.ParquetWriter(file, ALIGNMENT_SCHEMA)).write_table
+        if output_format == "tsv":
+            file.write(ALIGNMENT_HEADER)
+        made = {"bed": alignment_bed_lines, "parquet": alignment_table, "tsv": alignment_lines}
+        make = made[output_format]
+        writer = stack.enter_context(TableWriter(write, threads))
+        # The alignments of a block are formatted by one thread.
+        yield lambda rows: writer.add(lambda *_: make(rows, queries, references), 1)
 
 
 @contextmanager
 def row_writer(file, output_format, options, queries, references):
     """Return a function that writes rows to an open file in the requested format."""
-    if output_format == "parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    with ExitStack() as stack:
+        if output_format == "parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
 
-        from bwarp.composition.hit_text import hit_schema, hit_table
+            from bwarp.composition.hit_text import hit_schema, hit_table
 
-        queries, references = pa.array(queries, pa.string()), pa.array(references, pa.string())
-        with pq.ParquetWriter(file, hit_schema(options.regions)) as writer:
-            yield lambda rows: writer.write_table(hit_table(rows, queries, references))
-        return
-    lines = bed_lines if output_format == "bed" else tsv_lines
-    if output_format == "tsv":
-        file.write(tsv_header(options.regions))
-    queries, references = Names.of(queries), Names.of(references)
-
-    def write(rows):
-        for text in lines(rows, queries, references, options.threads):
-            file.write(memoryview(text))
-
-    yield write
+            queries, references = pa.array(queries, pa.string()), pa.array(references, pa.string())
+            table = stack.enter_context(pq.ParquetWriter(file, hit_schema(options.regions)))
+            writer = stack.enter_context(TableWriter(table.write_table, options.threads))
+            # A row group per block, whatever the number of threads.
+            yield lambda rows: writer.add(lambda *_: hit_table(rows, queries, references), 1)
+            return
+        lines = bed_lines if output_format == "bed" else tsv_lines
+        if output_format == "tsv":
+            file.write(tsv_header(options.regions))
+        queries, references = Names.of(queries), Names.of(references)
+        writer = stack.enter_context(TableWriter(file.write, options.threads))
+        yield lambda rows: writer.add(lines(rows, queries, references), rows.queries.size)

@@ -7,6 +7,7 @@ the target is reported. Selenocysteine U is scored as C, pyrrolysine O as X, and
 and L, as in BLAST.
 """
 
+from functools import partial
 from pathlib import Path
 
 from bwarp.cli.program import choose_engine, compile_first, program_parser
@@ -26,7 +27,6 @@ from bwarp.database_search.database import (
     load_database,
     read_all,
     read_database,
-    save_database,
 )
 from bwarp.database_search.evalue import karlin_altschul
 from bwarp.database_search.hit_text import COLUMNS, SIGNIFICANCE, blast_lines, hit_lines
@@ -34,12 +34,13 @@ from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.aligning import SEARCH
 from bwarp.runtime.progress import progress, say
+from bwarp.runtime.threads import run_together
 
 EXAMPLES = """
 bwarp search --queries Q.fa --database D.fa.gz -o hits.tsv
 bwarp search --queries Q.fa --database D.fa -o hits.tsv --evalue --top 50 \\
     --alignments hits.m8
-bwarp search --database D.fa --prepare D.database    then use it as --database
+bwarp search --queries Q.fa --database D.search -o hits.tsv    of bwarp search-index
 bwarp search --queries Q.fa --database contigs.fa -o hits.tsv --match 2 \\
     --mismatch -3 --gap-open 5 --gap-extend 2
 """
@@ -59,33 +60,37 @@ def main(options):
                 "E-values require a protein matrix: omit --evalue and --alignments with --match"
             )
         parameters = karlin_altschul(options.matrix or MATRIX, options.gap_open, options.gap_extend)
-    if not options.prepare and not (options.queries and options.output):
-        raise UsageError(
-            "nothing to do: use --queries and -o to search, or --prepare to prepare a database"
-        )
     inputs = [options.queries, options.database]
-    check_outputs([options.output, options.alignments], inputs, options.prepare)
+    check_outputs([options.output, options.alignments], inputs)
     backend = choose_engine(options.backend, options.gpus)
     check_algorithm(options.algorithm, backend)
     compile_first(backend, options, options.database, options.queries)
-    if Path(options.database).is_dir():
-        database = load_database(options.database, scoring.letters)
-    else:
-        database = read_database(options.database, scoring.code_of_byte)
+    # Queries are few: errors in them are found before a large database is read.
+    table = read_all(options.queries, scoring.code_of_byte, options.threads)
+    database = opened(options, scoring, table, backend)
     say(
         f"database: {counted(database.count, 'sequence')} of "
         f"{counted(int(database.offsets[-1]), 'residue')}"
     )
-    if options.prepare:
-        save_database(database, scoring.letters, options.prepare)
-        say(f"prepared {options.prepare}")
-    if options.queries and options.output:
-        search(options, scoring, parameters, database, backend)
+    search(options, scoring, parameters, table, database, backend)
 
 
-def search(options, scoring, parameters, database, backend):
-    names, queries = read_all(options.queries, scoring.code_of_byte)
-    threads = options.threads
+def opened(options, scoring, table, backend):
+    """Return the database; a GPU meanwhile loads the kernels for the queries."""
+    if Path(options.database).is_dir():
+        read = partial(load_database, options.database, scoring.letters, options.threads)
+    else:
+        read = partial(read_database, options.database, scoring.code_of_byte, options.threads)
+    if backend != "cuda" or options.algorithm != "profile":
+        return read()
+    from bwarp.database_search.search_cuda import load_kernels
+
+    database, _ = run_together([read, partial(load_kernels, table.listed(), scoring)], 2)
+    return database
+
+
+def search(options, scoring, parameters, table, database, backend):
+    threads, queries = options.threads, table.listed()
     with progress("query", total=len(queries)) as report:
         hits = find_best_hits(
             queries, database, scoring, options.top, options.min_score,
@@ -97,8 +102,8 @@ def search(options, scoring, parameters, database, backend):
     )
 
     pairs = hit_pairs(hits, queries, database)
-    query_names = [names[i] for i in hits.queries]
-    target_names = [database.names[i] for i in hits.targets]
+    query_names = table.names.listed(hits.queries)
+    target_names = database.names.listed(hits.targets)
     if options.alignments:
         ends = alignments = align_hits(pairs, scoring, backend, threads)
     else:

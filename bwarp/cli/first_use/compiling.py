@@ -22,15 +22,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import bwarp
-from bwarp.cli.first_use.listed_functions import ListedFunction, functions_of_kind, types_of_text
+from bwarp.cli.first_use.listed_functions import ListedFunction, functions_of_kind
 from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.counted import counted
 from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
-from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
+from bwarp.gpu.compile_ahead import (
+    SORT_SECONDS,
+    compile_kernel,
+    kernels_of,
+    pretend_to_have,
+    sorts_pairs,
+)
 from bwarp.runtime.compiled_code import code_folder, keep, kept, package_state, remove_unused
-from bwarp.runtime.machine_code import leave_inner_functions_to_callers
+from bwarp.runtime.lazy_function import LazyFunction
 from bwarp.runtime.progress import duration, say, status_line
 from bwarp.runtime.signals import not_ended, undone_if_ended
+from bwarp.runtime.type_text import types_of_text
 
 _COMPILING = "compiling for this machine (once)"
 
@@ -80,6 +87,8 @@ def compile_missing(
             for module, number in kernels_of([_source_of(program)], capability):
                 job = ["kernel", module, number, capability]
                 jobs.append((KERNEL_SECONDS.get(module, 0), job))
+            if sorts_pairs([_source_of(program)]):
+                jobs.append((SORT_SECONDS, ["sort", capability]))
         if jobs and (notes or sum(seconds for seconds, _ in jobs) >= worth):
             # Start with the slowest, so that it does not delay the end.
             _compile(sorted(jobs, key=lambda job: -job[0]), processes)
@@ -174,7 +183,7 @@ def _one_at_a_time():
             os.close(lock)
 
 
-def _dispatcher(function: str):
+def _function(function: str) -> LazyFunction:
     module, _, name = function.rpartition(".")
     return getattr(importlib.import_module(module), name)
 
@@ -182,19 +191,22 @@ def _dispatcher(function: str):
 def _is_missing(one: ListedFunction) -> bool:
     """Return whether a function exists and its code is not stored; the table may be outdated."""
     try:
-        dispatcher = _dispatcher(one.function)
-        types = types_of_text(one.types)
+        if _function(one.function).is_stored(one.types):
+            return False
+        types_of_text(one.types)
     except (AttributeError, ImportError):
         return False
-    return not dispatcher._cache.is_kept(types, dispatcher.targetctx)
+    return True
 
 
 def _work(lines: Iterable[str]) -> None:
     """Compile the functions read from the input, and print the processor seconds of each."""
     # Compiling allocates much and leaves few cycles: collecting would only take time.
     gc.disable()
+    from bwarp.runtime.machine_code import leave_inner_functions_to_callers
+
     leave_inner_functions_to_callers()
-    compilers = {"function": _compile_function, "kernel": _compile_kernel}
+    compilers = {"function": _compile_function, "kernel": _compile_kernel, "sort": _compile_sort}
     for line in lines:
         what, *words = json.loads(line)
         start = time.process_time()
@@ -204,7 +216,7 @@ def _work(lines: Iterable[str]) -> None:
 
 
 def _compile_function(function: str, text: str) -> None:
-    dispatcher, types = _dispatcher(function), types_of_text(text)
+    dispatcher, types = _function(function).dispatcher, types_of_text(text)
     # Compiled as part of another function, it has no code of its own.
     dispatcher.overloads.pop(types, None)
     dispatcher.compile(types)
@@ -213,6 +225,12 @@ def _compile_function(function: str, text: str) -> None:
 def _compile_kernel(module: str, number: int, capability: list[int]) -> None:
     pretend_to_have(tuple(capability))
     compile_kernel(module, number)
+
+
+def _compile_sort(capability: list[int]) -> None:
+    from bwarp.gpu.sums_and_sorts import compiled_sort  # needs numba-cuda
+
+    compiled_sort(tuple(capability))
 
 
 if __name__ == "__main__":

@@ -11,15 +11,9 @@ that is due.
 """
 
 import argparse
-import ast
-import importlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
-
-from bwarp.runtime.compiler import as_dtype, from_dtype, types
 
 #: Kind of the runs of a program with other options, after the program's name.
 FURTHER_KIND = "further"
@@ -156,71 +150,3 @@ _WORDS: dict[str, Callable[[argparse.Namespace], Iterator[str]]] = {
     "scan": _of_scan,
     "seeds": _of_seeds,
 }
-
-
-# --------------------------------------------------------------------------------------------------
-# Numba types as readable text.
-#
-# uint8[::1]                          an array, contiguous as in C
-# uint8[:]                            an array with any strides
-# readonly(uint8[::1])                a read-only array
-# records([('start', '<i8'), ...], 1) a one-dimensional array of records
-# (int64, float64)                    a tuple
-# named('bwarp.io.names.Names', ...)  a named tuple with the types of its fields
-
-
-def text_of_types(found: tuple[types.Type, ...]) -> str:
-    """Return the types of a function's arguments as text; raise ValueError if unsupported."""
-    return f"({''.join(f'{_text(one)}, ' for one in found)})"
-
-
-def types_of_text(text: str) -> tuple[types.Type, ...]:
-    """Parse the types that `text_of_types` wrote."""
-    return tuple(map(_type, ast.parse(text, mode="eval").body.elts))
-
-
-def _text(one: types.Type) -> str:
-    if isinstance(one, types.Array):
-        if isinstance(one.dtype, types.Record):
-            text = f"records({as_dtype(one.dtype).descr!r}, {one.ndim})"
-            if _type(ast.parse(text, mode="eval").body) == one:
-                return text
-        if not one.aligned or one.layout == "F" or isinstance(one.dtype, types.Record):
-            raise ValueError(f"no text for {one}")
-        last = "::1" if one.layout == "C" else ":"
-        text = f"{_text(one.dtype)}[{', '.join([':'] * (one.ndim - 1) + [last])}]"
-        return text if one.mutable else f"readonly({text})"
-    if isinstance(one, types.NamedTuple | types.NamedUniTuple):
-        name = f"{one.instance_class.__module__}.{one.instance_class.__qualname__}"
-        return f"named({name!r}, {', '.join(map(_text, one.types))})"
-    if isinstance(one, types.BaseTuple):
-        return text_of_types(one.types)
-    if isinstance(one, types.Omitted):
-        return f"omitted({one.value!r})"
-    if one is types.none or isinstance(one, types.Number | types.Boolean):
-        return one.name if one.name != "bool" else "boolean"
-    raise ValueError(f"no text for {one}")
-
-
-def _type(node: ast.expr) -> types.Type:
-    """Return the type that an expression describes."""
-    match node:
-        case ast.Name(name):
-            return getattr(types, name)
-        case ast.Tuple(parts):
-            return types.BaseTuple.from_types(list(map(_type, parts)))
-        case ast.Subscript(element, index):
-            axes = index.elts if isinstance(index, ast.Tuple) else [index]
-            layout = "C" if axes[-1].step else "A"
-            return types.Array(_type(element), len(axes), layout)
-        case ast.Call(ast.Name("readonly"), [array]):
-            return _type(array).copy(readonly=True)
-        case ast.Call(ast.Name("records"), [fields, ast.Constant(axes)]):
-            return types.Array(from_dtype(np.dtype(ast.literal_eval(fields))), axes, "C")
-        case ast.Call(ast.Name("omitted"), [value]):
-            return types.Omitted(ast.literal_eval(value))
-        case ast.Call(ast.Name("named"), [ast.Constant(name), *fields]):
-            module, _, class_name = name.rpartition(".")
-            kind = getattr(importlib.import_module(module), class_name)
-            return types.BaseTuple.from_types(list(map(_type, fields)), kind)
-    raise ValueError(f"no type is written as {ast.unparse(node)}")

@@ -12,33 +12,51 @@ with a vector as a list of numbers and a mask as a list of truth values.
     instructions    prefetch and bit counts, which do not use vectors
 """
 
-from bwarp.runtime.simd.vector import (
-    VECTOR_BYTES,
-    add,
-    equal,
-    extend,
-    fill,
-    fill_like,
-    greater,
-    lane_count,
-    lanes_of,
-    leading_zeros,
-    load,
-    load_like,
-    lookup,
-    mask_bits,
-    mask_of,
-    maximum,
-    minimum,
-    population_count,
-    prefetch,
-    reverse,
-    select,
-    stand_alone,
-    store,
-    subtract,
-    transpose,
-)
+from types import ModuleType
+
+import numpy as np
+
+from bwarp.runtime.lazy_function import CompilerFunction
+from bwarp.runtime.target import cpu_features
+
+#: The bytes of a vector: 64 with AVX-512, 32 with AVX2, else 16.
+VECTOR_BYTES = 64 if "avx512bw" in cpu_features() else 32 if "avx2" in cpu_features() else 16
+
+
+def lanes_of(dtype) -> int:
+    """Return the number of lanes of a vector of this element type on this machine."""
+    return VECTOR_BYTES // np.dtype(dtype).itemsize
+
+
+def _vector() -> ModuleType:
+    from bwarp.runtime.simd import vector
+
+    return vector
+
+
+add = CompilerFunction(_vector, "add")
+equal = CompilerFunction(_vector, "equal")
+extend = CompilerFunction(_vector, "extend")
+fill = CompilerFunction(_vector, "fill")
+fill_like = CompilerFunction(_vector, "fill_like")
+greater = CompilerFunction(_vector, "greater")
+lane_count = CompilerFunction(_vector, "lane_count")
+leading_zeros = CompilerFunction(_vector, "leading_zeros")
+load = CompilerFunction(_vector, "load")
+load_like = CompilerFunction(_vector, "load_like")
+lookup = CompilerFunction(_vector, "lookup")
+mask_bits = CompilerFunction(_vector, "mask_bits")
+mask_of = CompilerFunction(_vector, "mask_of")
+maximum = CompilerFunction(_vector, "maximum")
+minimum = CompilerFunction(_vector, "minimum")
+population_count = CompilerFunction(_vector, "population_count")
+prefetch = CompilerFunction(_vector, "prefetch")
+reverse = CompilerFunction(_vector, "reverse")
+select = CompilerFunction(_vector, "select")
+stand_alone = CompilerFunction(_vector, "stand_alone")
+store = CompilerFunction(_vector, "store")
+subtract = CompilerFunction(_vector, "subtract")
+transpose = CompilerFunction(_vector, "transpose")
 
 __all__ = [
     "VECTOR_BYTES",

@@ -1,38 +1,16 @@
 """Vectors as a type of jitted code: loads, stores, and operations on and between lanes."""
 
-import numpy as np
-
 from bwarp.runtime.compiler import (
     RequireLiteralValue,
-    binding,
     cgutils,
-    cpu_target,
     intrinsic,
     ir,
     models,
     register_model,
     types,
 )
-
-
-def _target_features() -> set[str]:
-    """Return the target features, such as {"avx2", "avx512bw"}; by default those of the host."""
-    features = getattr(cpu_target.target_context.codegen(), "_tm_features", None)
-    if features is None:
-        return {name for name, has in binding.get_host_cpu_features().items() if has}
-    return {name[1:] for name in features.split(",") if name.startswith("+")}
-
-
-#: The features of the processor that Numba compiles for.
-FEATURES = _target_features()
-
-#: The bytes of a vector: 64 with AVX-512, 32 with AVX2, else 16.
-VECTOR_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 16
-
-
-def lanes_of(dtype) -> int:
-    """Return the number of lanes of a vector of this element type on this machine."""
-    return VECTOR_BYTES // np.dtype(dtype).itemsize
+from bwarp.runtime.simd import VECTOR_BYTES
+from bwarp.runtime.target import cpu_features
 
 
 class VectorType(types.Type):
@@ -415,7 +393,7 @@ def _lookup_bytes(builder, base, entries, indices, lanes):
     registers = {16: 128, 32: 256, 64: 512}
     wide = lanes in registers
     bits = registers.get(lanes)
-    if wide and "avx512vbmi" in FEATURES and "avx512vl" in FEATURES:
+    if wide and "avx512vbmi" in cpu_features() and "avx512vl" in cpu_features():
         pieces = [
             _load_bytes(builder, base, at, lanes) for at in range(0, max(entries, lanes), lanes)
         ]
@@ -431,7 +409,7 @@ def _lookup_bytes(builder, base, entries, indices, lanes):
         ]
         return _choose_piece(builder, pairs, indices, 2 * lanes, lanes)
     shuffle = {16: "ssse3", 32: "avx2", 64: "avx512bw"}.get(lanes)
-    if wide and shuffle in FEATURES:
+    if wide and shuffle in cpu_features():
         name = {
             16: "llvm.x86.ssse3.pshuf.b.128",
             32: "llvm.x86.avx2.pshuf.b",

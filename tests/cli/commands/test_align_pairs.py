@@ -262,3 +262,58 @@ def test_names_that_sam_does_not_allow(run_program, tmp_path, queries, reference
     assert (done.rc, done.stderr) == (1, f"align_pairs.py: error: {message}\n")
     assert not (tmp_path / "o.sam").exists()
     assert run_program(*command, "-o", "o.tsv", cwd=tmp_path).rc == 0
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Return a folder with files of more than one block, and their pairs as a table."""
+    folder = tmp_path_factory.mktemp("many")
+    rng = np.random.default_rng(62)
+    letters = np.frombuffer(b"ACGT", np.uint8)
+    with (
+        open(folder / "q.fq", "wb") as queries,
+        open(folder / "r.fa", "wb") as references,
+        open(folder / "t.tsv", "wb") as table,
+    ):
+        for i in range(60_000):
+            reference = letters[rng.integers(0, 4, 120 + i % 100)]
+            query = reference[9 : 9 + 100].copy()
+            query[rng.integers(0, 100, 2)] = letters[rng.integers(0, 4, 2)]
+            query, reference = query.tobytes(), reference.tobytes()
+            if i % 5 == 0:
+                query = query[:40] + query[43:]
+            queries.write(b"@q%d/1 x\n%s\n+\n%s\n" % (i, query, b"I" * len(query)))
+            references.write(b">r%d\n%s\n%s\n" % (i, reference[:80], reference[80:]))
+            table.write(b"q%d/1\t%s\tr%d\t%s\n" % (i, query, i, reference))
+    return folder
+
+
+def written(run_program, folder, output, *options):
+    done = run_program("align_pairs.py", *options, "-o", output, cwd=folder)
+    assert done.rc == 0, done.stderr
+    data = (folder / output).read_bytes()
+    (folder / output).unlink()
+    return data
+
+
+FILES = ("--queries", "q.fq", "--references", "r.fa")
+
+
+def test_threads_and_formats_of_input_change_nothing(run_program, many):
+    cpu = ("--backend", "cpu", "--mode", "fitting", "--threads")
+    expected = written(run_program, many, "o.tsv", *FILES, *cpu, 1)
+    assert expected.count(b"\n") == 60_001
+    assert written(run_program, many, "o.tsv", *FILES, *cpu, 3) == expected
+    assert written(run_program, many, "o.tsv", "--pairs", "t.tsv", *cpu, 1) == expected
+    assert written(run_program, many, "o.tsv", "--pairs", "t.tsv", *cpu, 3) == expected
+    assert gzip.decompress(written(run_program, many, "o.tsv.gz", *FILES, *cpu, 2)) == expected
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("output", ["o.tsv", "o.paf", "o.sam"])
+def test_a_gpu_writes_the_same(run_program, many, output):
+    cpu, cuda = (
+        written(run_program, many, output, *FILES, "--mode", "local", "--backend", backend)
+        for backend in ("cpu", "cuda")
+    )
+    assert cpu == cuda

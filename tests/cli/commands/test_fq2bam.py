@@ -90,6 +90,9 @@ def test_lanes_and_single_reads_keep_their_groups(run, folder, tmp_path):
     with pysam.AlignmentFile(out) as file:
         lines = [line for line in str(file.header).splitlines() if line.startswith("@RG")]
         assert lines == [group.replace("\\t", "\t") for group in GROUPS]
+        (program,) = file.header.to_dict()["PG"]
+        assert "--mark-duplicates" in program["CL"]
+        assert "--comments" not in program["CL"]
         groups = {name: set() for name in ("L1", "L2", "L3")}
         for record in file.fetch(until_eof=True):
             groups[record.get_tag("RG")].add(record.query_name)
@@ -121,7 +124,7 @@ def test_one_group_for_all_files_is_the_same_as_that_group_once(run, tmp_path):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("ending", ["bam", "cram", "sam"])
-@pytest.mark.parametrize("more", [(), ("--no-markdups",)])
+@pytest.mark.parametrize("more", [(), ("--no-markdups",), ("--duplicate-tags",)])
 def test_a_gpu_writes_the_records_of_the_cpu(run_program, folder, tmp_path, ending, more):
     lanes = ("--in-fq", "a1.fq", "a2.fq", GROUPS[0], "--in-fq", "b1.fq", "b2.fq", GROUPS[1])
     lines = []
@@ -160,11 +163,13 @@ def test_options_become_those_of_map():
     ]  # fmt: skip
 
 
-def test_the_distance_of_optical_duplicates_is_for_the_metrics():
+def test_the_distance_of_optical_duplicates_is_for_metrics_and_tags():
     given = (*BASE, "--in-se-fq", "s.fq", "--optical-duplicate-pixel-distance", "0")
     assert "--optical-distance" not in words(*given)
-    found = words(*given, "--out-duplicate-metrics", "m.txt")
-    assert found[found.index("--optical-distance") :][:2] == ["--optical-distance", "0"]
+    for more in (("--out-duplicate-metrics", "m.txt"), ("--duplicate-tags",)):
+        found = words(*given, *more)
+        assert found[found.index("--optical-distance") :][:2] == ["--optical-distance", "0"]
+    assert "--duplicate-tags" in found
 
 
 @pytest.mark.parametrize(

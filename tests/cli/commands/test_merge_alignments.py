@@ -6,6 +6,7 @@ import os
 import pysam
 import pytest
 
+from bwarp.cli.commands import merge_alignments
 from bwarp.records.statistics import empty_statistics
 
 SCRIPT = "merge_alignments.py"
@@ -74,6 +75,32 @@ def test_duplicates_across_units(run_program, units, tmp_path):
         marked = [(record.query_name, record.is_duplicate) for record in file.fetch("chr1")]
     expected = [[(f"1-{n}", False), (f"1-{n}", True), (f"2-{n}", False)] for n in range(3)]
     assert marked == sum(expected, [])
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_output_appears_without_the_others(units, tmp_path, monkeypatch, fails):
+    output = tmp_path / "new" / "s.bam"
+    output.parent.mkdir()
+    words = [
+        *units, "-o", output, "--mark-duplicates", "--duplicate-metrics", output.parent / "m.txt",
+        "--qc", output.parent / "qc",
+    ]  # fmt: skip
+    options = merge_alignments.parse_options().parse_args(list(map(str, words)))
+    if not fails:
+        merge_alignments.main(options)
+        assert sorted(os.listdir(output.parent)) == [
+            "m.txt", "qc", "s.bam", "s.bam.bai", "s.stats.json"
+        ]  # fmt: skip
+        assert len(os.listdir(output.parent / "qc")) == 5
+        return
+
+    def fail(*_):
+        raise KeyError
+
+    monkeypatch.setattr(merge_alignments, "put_in_place", fail)
+    with pytest.raises(KeyError):
+        merge_alignments.main(options)
+    assert os.listdir(output.parent) == []
 
 
 def test_refusals_leave_nothing(run_program, units, tmp_path):

@@ -102,7 +102,8 @@ def test_where_nothing_hits_there_are_tables_without_rows(run_program, files, op
 
 def test_a_prepared_folder_gives_the_same(run_program, files):
     options = ("--queries", "q.fa", "-o")
-    assert search(run_program, files, "--database", "d.fa", "--prepare", "d.db").rc == 0
+    done = run_program("index_database.py", "d.fa", "-o", "d.db", "--threads", 2, cwd=files)
+    assert (done.rc, done.stderr) == (0, "6 sequences of 820 residues: d.db\n")
     assert search(run_program, files, "--database", "d.db", *options, "a.tsv").rc == 0
     assert search(run_program, files, "--database", "d.fa", *options, "b.tsv").rc == 0
     assert (files / "a.tsv").read_text() == (files / "b.tsv").read_text()
@@ -149,12 +150,3 @@ def test_refusals_are_one_line(run_program, files, options, rc, message):
         rc, f"search_database.py: error: {message}"
     )  # fmt: skip
     assert not (files / "o.tsv").exists()
-
-
-def test_nothing_to_do_is_refused(run_program, files):
-    done = search(run_program, files, "--database", "d.fa")
-    assert (done.rc, done.stderr) == (
-        2,
-        "search_database.py: error: nothing to do: use --queries and -o to search, or --prepare "
-        "to prepare a database\n",
-    )

@@ -12,11 +12,8 @@ import pytest
 
 import bwarp
 from bwarp.cli.first_use import compiling
-from bwarp.cli.first_use.listed_functions import (
-    functions_of_programs,
-    listed_functions,
-    types_of_text,
-)
+from bwarp.cli.first_use.listed_functions import functions_of_programs, listed_functions
+from bwarp.runtime.type_text import types_of_text
 
 COMPILE = """
 import sys
@@ -81,8 +78,8 @@ def compile_in(copied):
 
 def test_every_function_of_the_table_exists():
     for one in listed_functions():
-        dispatcher = compiling._dispatcher(one.function)
-        arguments = dispatcher.py_func.__code__.co_argcount
+        function = compiling._function(one.function)
+        arguments = function.py_func.__code__.co_argcount
         assert len(types_of_text(one.types)) == arguments, one.function
 
 

@@ -94,7 +94,7 @@ WRITERS = {
                   "-o", "OUT/o.sam"),
     "search": ("search_database", "--queries", "IN/p.fa", "--database", "IN/p.fa",
                "-o", "OUT/o.tsv"),
-    "database": ("search_database", "--database", "IN/p.fa", "--prepare", "OUT/d"),
+    "database": ("index_database", "IN/p.fa", "-o", "OUT/d"),
     "parts of queries": ("cut_queries", "--queries", "IN/r.fq", "-o", "OUT/q", "--parts", "2",
                          "--for", "seeds"),
     "merged tables": ("merge_tables", "IN/l.tsv", "-o", "OUT/o.tsv"),

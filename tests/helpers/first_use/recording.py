@@ -24,12 +24,12 @@ from bwarp.cli.first_use import compiling
 from bwarp.cli.first_use.listed_functions import (
     FURTHER_KIND,
     ListedFunction,
-    text_of_types,
     write_table,
 )
 from bwarp.cli.main import main
-from bwarp.runtime.compiled_code import KeptCode
+from bwarp.runtime.compiled_code import KeptFunction
 from bwarp.runtime.threads import available_threads
+from bwarp.runtime.type_text import text_of_types
 from tests.helpers.first_use.runs import FURTHER, INDEXING, RUNS
 from tests.helpers.first_use.small_data import write_data
 
@@ -50,7 +50,7 @@ class _Notes(numba.core.event.Listener):
         self._note(event.data["dispatcher"].py_func, event.data["args"])
 
     def noting(self, load: Callable) -> Callable:
-        """Wrap `KeptCode.load_overload` to record what it loads."""
+        """Wrap `KeptFunction.load_overload` to record what Numba loads."""
 
         def load_overload(code, signature, context):
             loaded = load(code, signature, context)
@@ -60,10 +60,21 @@ class _Notes(numba.core.event.Listener):
 
         return load_overload
 
-    def _note(self, function, types) -> None:
+    def linking(self, link: Callable) -> Callable:
+        """Wrap `KeptFunction.linked` to record what is loaded without Numba."""
+
+        def linked(code, types):
+            found = link(code, types)
+            if found is not None:
+                self._note(code.function, types)
+            return found
+
+        return linked
+
+    def _note(self, function, types: str | tuple) -> None:
         if not self._depth() and function.__module__.startswith("bwarp."):
-            name = f"{function.__module__}.{function.__qualname__}"
-            self.called.add((name, text_of_types(tuple(types))))
+            text = types if isinstance(types, str) else text_of_types(tuple(types))
+            self.called.add((f"{function.__module__}.{function.__qualname__}", text))
 
     def _depth(self) -> int:
         return getattr(self._thread, "depth", 0)
@@ -73,7 +84,8 @@ def _record(file: str, lines: Sequence[str]) -> None:
     """Run lines in this process; write the kind of the last one, and the functions called."""
     notes = _Notes()
     numba.core.event.register("numba:compile", notes)
-    KeptCode.load_overload = notes.noting(KeptCode.load_overload)
+    KeptFunction.load_overload = notes.noting(KeptFunction.load_overload)
+    KeptFunction.linked = notes.linking(KeptFunction.linked)
     kinds: list[str] = []
     # Functions in the table are not compiled before they are called.
     program.compile_once = lambda kind, *_: kinds.append(kind)
@@ -87,7 +99,7 @@ def _record(file: str, lines: Sequence[str]) -> None:
 
 def _time() -> None:
     """Compile functions like a worker, whether or not their code is stored."""
-    KeptCode.load_overload = KeptCode.save_overload = lambda *_: None
+    KeptFunction.load_overload = KeptFunction.save_overload = lambda *_: None
     compiling._work(sys.stdin)
 
 

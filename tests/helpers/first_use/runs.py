@@ -171,7 +171,7 @@ FURTHER = {
         f"map --index index {_SINGLE} -o o.bam --soft-clip",
         "map --index index -1 comments.1.fq -2 comments.2.fq -o o.bam --sort --comments",
         "map --index index -1 comments.1.fq -2 comments.2.fq -o o.bam --sort --comments"
-        " --mark-duplicates --barcode-tag RX",
+        " --mark-duplicates --barcode-tag RX --duplicate-tags",
         f"map --index index {_SINGLE} -o o.bam --sort --mark-duplicates",
         "map --index rare.index -1 1.fq -2 2.fq -o o.sam",
         "map --index all.index -1 1.fq -2 2.fq -o o.sam",
@@ -246,8 +246,9 @@ FURTHER = {
             ("", "--xa"),
         ),
     ),
+    "search-index": ("search-index database.fa -o prepared",),
     "search": (
-        "search --database database.fa --prepare prepared",
+        "search-index database.fa -o prepared",
         "search --queries proteins.fa --database prepared -o hits.tsv",
         "search --queries proteins.fa --database database.fa -o hits.tsv --matrix PAM250",
         "search --queries reads.fa --database windows.fa -o hits.tsv --match 2 --mismatch -3"

@@ -91,7 +91,8 @@ def _wrapping(bits, signed):
 
 
 _CONVERSIONS = {
-    getattr(numba, f"{sign}int{bits}"): _wrapping(bits, not sign)
+    getattr(library, f"{sign}int{bits}"): _wrapping(bits, not sign)
+    for library in (numba, np)
     for sign in ("", "u")
     for bits in (8, 16, 32, 64)
 }
@@ -262,7 +263,7 @@ def _bound(function, thread, names, uses):
     def meaning(name, value):
         if value is cuda:
             return thread
-        if isinstance(value, numba.types.Integer):
+        if isinstance(value, numba.types.Integer | type) and value in _CONVERSIONS:
             return _CONVERSIONS[value]
         if getattr(ptx, name, None) is value:
             uses.append(_Use(vars(_Thread), name, vars(_Thread).get(name)))

@@ -65,6 +65,12 @@ def annotation_of(wildcards):
     return [as_named(path)] if path else []
 
 
+def variants_of(wildcards):
+    """Return the variants for off-targets, if the section names a file."""
+    path = section("offtargets").get("variants")
+    return [as_named(path)] if path else []
+
+
 def reverse_for(name, needs):
     """Return an input function: the mark that the index has its reverse BWT, if `needs(section)`.
 

@@ -103,7 +103,8 @@ def unit_names(wildcards):
 
 def merging_flags(wildcards):
     """Return how to find duplicates, if wanted."""
-    return flags_for(config["map"], "mark_duplicates", "barcode_tag", "optical_distance")
+    names = ("mark_duplicates", "barcode_tag", "optical_distance", "duplicate_tags")
+    return flags_for(config["map"], *names)
 
 
 def metrics_flags(wildcards, output):

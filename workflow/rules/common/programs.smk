@@ -88,6 +88,11 @@ def annotation_flags(wildcards, input):
     return [word for path in input.annotation for word in ("--annotation", path)]
 
 
+def variants_flags(wildcards, input):
+    """--variants with what `variants_of` named, apart from the other flags as in the above."""
+    return [word for path in input.variants for word in ("--variants", path)]
+
+
 def environment(wildcards, params):
     """Return the conda environment: with CUDA if a job has, or requires, a GPU."""
     return GPU_ENVIRONMENT if params.gpus or config["backend"] == "cuda" else CPU_ENVIRONMENT

@@ -96,7 +96,9 @@ def read_group(wildcards):
 
 
 # Keys of the section map for which mapping jobs have no flags.
-NOT_OF_JOBS = ("batch_reads", "output", "cram_version", "qc", "qc_regions", "timeline")
+NOT_OF_JOBS = (
+    "batch_reads", "output", "cram_version", "duplicate_tags", "qc", "qc_regions", "timeline"
+)  # fmt: skip
 
 
 def map_options(wildcards):

@@ -75,9 +75,38 @@ def test_flags_of_every_format(marked, folder, tmp_path, options):
     assert [line.split("\t")[:11] for line in in_cram] == [line.split("\t")[:11] for line in lines]
 
 
-def test_memory_and_threads_change_nothing(marked, tmp_path):
-    whole, _ = marked("1.bam", "--threads", 1)
-    other, _ = marked("2.bam", "--threads", 3, "--sort-memory", 1)
+def by_sorted_tags(lines: str) -> list:
+    return [(*line[:11], sorted(line[11:])) for line in map(str.split, lines.splitlines())]
+
+
+@pytest.mark.parametrize("options", [(), ("--comments", "--barcode-tag", "RX")])
+def test_tags_of_every_format(marked, folder, options):
+    more = (*options, "--duplicate-tags", "--optical-distance", 50)
+    bam, _ = marked("o.bam", *more)
+    _, optical, _ = slow_duplicates(bam, "RX" if options else None, 50)
+    assert len(optical) > 5
+    plain, _ = marked("plain.bam", *options)
+    expected = []
+    for record in records(plain):
+        if record.is_duplicate:
+            kind = "SQ" if (record.query_name, None) in optical else "LB"
+            record.set_tag("DT", kind)
+        expected.append(record.to_string())
+    assert pysam.view(str(bam)).splitlines() == expected
+    sam, _ = marked("o.sam", *more)
+    assert pysam.view(str(sam)).splitlines() == expected
+    cram, _ = marked("o.cram", *more)
+    in_cram = pysam.view("-T", str(folder / "genome.fa"), str(cram))
+    assert by_sorted_tags(in_cram) == by_sorted_tags("\n".join(expected))
+    header = pysam.view("-H", "--no-PG", str(bam)).splitlines()
+    (program,) = [line for line in header if line[:3] == "@PG"]
+    assert " --optical-distance 50 --duplicate-tags" in program
+
+
+@pytest.mark.parametrize("options", [(), ("--duplicate-tags",)])
+def test_memory_and_threads_change_nothing(marked, options, tmp_path):
+    whole, _ = marked("1.bam", "--threads", 1, *options)
+    other, _ = marked("2.bam", "--threads", 3, "--sort-memory", 1, *options)
     assert other.read_bytes() == whole.read_bytes()
 
 
@@ -103,6 +132,21 @@ def test_duplicates_across_parts(marked, reads, run_program, tmp_path):
         json.loads((tmp_path / f"{part}.stats.json").read_text()) for part in ("first", "second")
     ]
     assert counts["duplicates"] > sum(part["duplicates"] for part in parts)
+    # Tags within parts are replaced.
+    for part in ("first", "second"):
+        stats = ("--stats", tmp_path / f"{part}.stats.json", "--duplicate-tags")
+        marked(f"{part}.bam", *stats, files=(f"{part}1.fq", f"{part}2.fq"))
+    for more in ((), ("--duplicate-tags",)):
+        done = run_program(
+            "merge_alignments.py", tmp_path / "first.bam", tmp_path / "second.bam", "-o",
+            tmp_path / "tagged.bam", "--mark-duplicates", *more,
+        )  # fmt: skip
+        assert done.rc == 0, done.stderr
+        kinds = dict.fromkeys(found, "LB") | {name: "SQ" for name, _ in optical}
+        for record in records(tmp_path / "tagged.bam"):
+            assert record.is_duplicate == (record.query_name in found and not record.is_unmapped)
+            kind = kinds[record.query_name] if more and record.is_duplicate else None
+            assert dict(record.tags).get("DT") == kind
     text = (tmp_path / "m.txt").read_text()
     assert "picard.sam.DuplicationMetrics" in text
     assert int(text.splitlines()[2].split("\t")[7]) == len(optical) > 10

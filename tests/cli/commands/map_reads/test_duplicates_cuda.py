@@ -43,8 +43,10 @@ def mapped(run_program, folder, reads, tmp_path):
 
 @pytest.mark.parametrize("output", ["out.bam", "out.cram", "out.sam"])
 @pytest.mark.parametrize("single", [False, True])
-def test_files_are_those_of_the_cpu(mapped, reads, output, single):
+@pytest.mark.parametrize("options", [(), ("--duplicate-tags",), ("--duplicate-tags", "--comments")])
+def test_files_are_those_of_the_cpu(mapped, reads, output, single, options):
     more = ["-1", reads[0]] if single else ["-1", reads[0], "-2", reads[1]]
+    more += options
     more += ["--compress", "host"] if output == "out.bam" else []
     expected = mapped("cpu", output, *more)
     found = mapped("cuda", output, *more)

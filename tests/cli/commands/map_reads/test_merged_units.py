@@ -96,6 +96,10 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
             "--optical-distance requires --mark-duplicates",
         ),
         (
+            ("-o", "s.bam", "--duplicate-tags"),
+            "--duplicate-tags requires --mark-duplicates",
+        ),
+        (
             ("-o", "s.bam", "--duplicate-metrics", "m.txt"),
             "--duplicate-metrics requires --mark-duplicates",
         ),

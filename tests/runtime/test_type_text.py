@@ -1,11 +1,13 @@
 """Types of arguments as text, and back."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from numba import typeof, types
 
-from bwarp.cli.first_use.listed_functions import text_of_types, types_of_text
 from bwarp.io.names import Names
+from bwarp.runtime.type_text import kind_of, text_of_arguments, text_of_types, types_of_text
 
 BYTES = types.uint8[::1]
 RECORDS = np.zeros(4, [("start", np.int64), ("strand", np.uint8)])
@@ -52,3 +54,63 @@ def test_types_without_text_are_refused(kind):
 def test_other_text_is_not_a_type(text):
     with pytest.raises(ValueError, match="no type is written as"):
         types_of_text(text)
+
+
+class Pair(NamedTuple):
+    numbers: np.ndarray
+    count: int
+
+
+ARGUMENTS = [
+    np.zeros(3, np.uint8),
+    np.zeros((2, 3), np.int64),
+    np.zeros((2, 3), np.int64)[:, ::2],
+    np.zeros(4, np.float32)[::2],
+    np.zeros(0, bool),
+    np.frombuffer(b"abc", np.uint8),
+    np.zeros(2, [("start", "<i8"), ("code", "u1")]),
+    7,
+    -(1 << 63),
+    True,
+    None,
+    2.5,
+    np.uint64(3),
+    np.int8(3),
+    np.bool_(True),
+    (1, 2),
+    (1, 2.0, (np.zeros(1, np.uint16),)),
+    (),
+    Pair(np.zeros(1, np.int32), 3),
+]
+
+
+@pytest.mark.parametrize("argument", ARGUMENTS, ids=repr)
+def test_arguments_have_the_text_of_their_types(argument):
+    assert text_of_arguments((argument, 1)) == text_of_types((typeof(argument), types.int64))
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        1 << 63,
+        "text",
+        np.zeros(()),
+        np.zeros((2, 3)).T,
+        np.zeros(2, ">i8"),
+        np.zeros(9, np.uint8)[1:].view(np.int64),
+        np.zeros(2, "M8[s]"),
+        [1],
+        (1, "text"),
+    ],
+    ids=repr,
+)
+def test_unusual_arguments_have_no_text(argument):
+    assert text_of_arguments((argument,)) is None
+
+
+def test_arguments_of_different_types_have_different_kinds():
+    texts = {kind_of(argument): text_of_arguments((argument,)) for argument in ARGUMENTS}
+    assert len(set(texts.values())) == len({text_of_arguments((one,)) for one in ARGUMENTS})
+    for one in ARGUMENTS:
+        assert texts[kind_of(one)] == text_of_arguments((one,))
+    assert kind_of(1 << 63) != kind_of(1)

@@ -1,0 +1,54 @@
+"""Record when kernels run on a GPU, for the timeline.
+
+    host    event | launch | event | other work ...
+    GPU         ... other kernels | event, kernel, event |
+
+The GPU notes its time at each event. One more event per GPU, at a known time of the host, relates
+both clocks.
+"""
+
+import functools
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
+
+from bwarp.gpu.cuda import cuda
+from bwarp.runtime.timeline import Span, add_later, start_of_recording
+
+
+class _Origin(NamedTuple):
+    """An event of a GPU, and when it happened, in nanoseconds of the recording."""
+
+    event: object
+    time: int
+
+
+@contextmanager
+def on_gpu_timeline(name: str, stream=0) -> Iterator[None]:
+    """Record when the kernel that the block launches on a stream runs."""
+    gpu = cuda.get_current_device().id
+    origin = _origin(gpu, start_of_recording())
+    before, after = cuda.event(), cuda.event()
+    before.record(stream)
+    yield
+    after.record(stream)
+    add_later(partial(_span_of, name, gpu, origin, before, after))
+
+
+@functools.lru_cache(maxsize=64)
+def _origin(_gpu: int, begun: int) -> _Origin:
+    """Return an event of a GPU for the recording that began at a time."""
+    event = cuda.event()
+    event.record()
+    event.synchronize()
+    return _Origin(event, time.perf_counter_ns() - begun)
+
+
+def _span_of(name: str, gpu: int, origin: _Origin, before, after) -> Span:
+    with cuda.gpus[gpu]:
+        after.synchronize()
+        milliseconds = [cuda.event_elapsed_time(origin.event, one) for one in (before, after)]
+    start, end = (origin.time + int(1e6 * one) for one in milliseconds)
+    return Span(name, -1 - gpu, start, end)

@@ -1,0 +1,299 @@
+"""Write the tables of a search with variants: reference and alternative sites in one order.
+
+reference hits (in memory)  ----------------------------.
+stretch of variants -> alternative sites -> rows and columns --> merged by guide and position
+                    -> columns of the reference hits ---'
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import numpy as np
+
+from bwarp.counted import counted
+from bwarp.errors import InputError
+from bwarp.io.atomic_output import atomic_files
+from bwarp.io.names import Names
+from bwarp.offtargets.alternative_sites import (
+    AlternativeSites,
+    Sought,
+    find_alternative_sites,
+    taken_origins,
+    taken_rows,
+)
+from bwarp.offtargets.guide_counts import GuideCounts
+from bwarp.offtargets.hits import SiteHits, joined_hits, taken_hits
+from bwarp.offtargets.site_rows import Features, SiteRows, describe
+from bwarp.offtargets.site_tables import SiteText, site_tables_at
+from bwarp.offtargets.variant_columns import (
+    VARIANT_COLUMNS,
+    alternative_columns,
+    keys_of,
+    reference_columns,
+    touched_sites,
+    unchanged_columns,
+)
+from bwarp.runtime.chunks import in_order
+from bwarp.seeding.seed_tables import sibling
+from bwarp.variants.files import Stretch, Unsearched, VariantFile
+
+#: Rows formatted at a time.
+_ROWS_AT_ONCE = 1 << 15
+
+
+def variant_tables_at(
+    path: str | os.PathLike, with_samples: bool = False
+) -> list[str | os.PathLike]:
+    """Return the files that a search with this output writes, the sites last."""
+    if str(path) == "-":
+        return [path]
+    more = [sibling(path, "samples")] if with_samples else []
+    return [sibling(path, "unsearched"), *more, *site_tables_at(path)]
+
+
+class VariantTables:
+    """Collect the sites of a search with variants.
+
+    Attributes
+    ----------
+    n_variants, n_alternative : int
+        Alternative alleles searched, and alternative sites.
+    unsearched : list of Unsearched
+    """
+
+    def __init__(self, sought: Sought, with_samples: bool):
+        self._sought, self._with_samples = sought, with_samples
+        self._parts: list[SiteHits] = []
+        self._hits: SiteHits | None = None
+        self._texts: list[str] = []
+        self._number_of: np.ndarray = np.empty(0, np.int64)
+        self._rows: list[SiteRows] = []
+        self._alternative: SiteRows | None = None
+        self._columns: list[str] = []
+        self._carried: list[list[str]] = []
+        self.contigs: dict[str, str | os.PathLike] = {}
+        self.n_variants = 0
+        self.unsearched: list[Unsearched] = []
+        self.counts = GuideCounts(sought.guides, sought.pam, sought.options)
+
+    def add(self, hits: SiteHits) -> None:
+        """Add sites of the reference that follow all earlier ones in the genome."""
+        self._parts.append(hits)
+
+    def finish_reference(self) -> None:
+        """Note that all sites of the reference have been added."""
+        self._hits, self._parts = joined_hits(self._parts), []
+        self._texts = [unchanged_columns(0)]
+        self._number_of = np.zeros(self._hits.count, np.int64)
+
+    def add_stretch(self, path: str | os.PathLike, file: VariantFile, stretch: Stretch) -> None:
+        """Find the alternative sites of a stretch of a contig, and what becomes of the others."""
+        sought, n_haplotypes = self._sought, 2 * len(file.samples)
+        self.unsearched += stretch.unsearched
+        if stretch.contig not in sought.reference.names:
+            return
+        contig = sought.reference.names.index(stretch.contig)
+        if self.contigs.setdefault(stretch.contig, path) != path:
+            raise InputError(
+                f"{path}: variants of {stretch.contig} are also in {self.contigs[stretch.contig]}: "
+                "join the files with bcftools merge or concat"
+            )
+        self._mark_contig(contig, n_haplotypes)
+        self.n_variants += stretch.edits.count
+        if stretch.edits.count == 0:
+            return
+        found = find_alternative_sites(stretch.edits, contig, n_haplotypes, sought)
+        self._note_limited(found, stretch)
+        same = found.origins.same
+        near = self._near(stretch)
+        hits = taken_hits(self._hits, near)
+        touched = touched_sites(hits, stretch.edits, n_haplotypes, sought)
+        columns = reference_columns(
+            hits, touched, stretch, (keys_of(found, ~same), keys_of(found, same)), n_haplotypes,
+            sought,
+        )  # fmt: skip
+        for row, text in enumerate(columns, near.start):
+            if text is not None:
+                self._number_of[row] = len(self._texts)
+                self._texts.append(text)
+        rows = np.flatnonzero(~same)
+        after = (hits.strands == 0) == (sought.pam.side == 3)
+        borders = np.where(after, hits.starts + hits.lengths, hits.starts)
+        edits = hits.mismatches.astype(np.int64) + hits.dna_bulges + hits.rna_bulges
+        best = hits.ranks == 0
+        before = dict(zip(
+            zip(hits.guides[best].tolist(), hits.strands[best].tolist(), borders[best].tolist(),
+                strict=True),
+            edits[best].tolist(), strict=True,
+        ))  # fmt: skip
+        self._columns += alternative_columns(found, rows, stretch, before, n_haplotypes, sought)
+        if self._with_samples:
+            self._carried += [
+                _samples_of(found.origins.carriers[row], file.samples)
+                if n_haplotypes and not found.origins.free[row] else []
+                for row in rows.tolist()
+            ]  # fmt: skip
+        self._rows.append(_lifted(found, rows, contig, sought))
+
+    @property
+    def n_alternative(self) -> int:
+        return sum(int((rows.hits.ranks == 0).sum()) for rows in self._rows)
+
+    @property
+    def n_sites(self) -> int:
+        return int(self.counts.sites.sum())
+
+    def order(self) -> np.ndarray:
+        """Return the numbers of all rows as they are written: first the reference's, then others.
+
+        Rows of alternative sites follow those of the reference in these numbers.
+        """
+        self._alternative = joined_rows(self._rows) if self._rows else None
+        tables = [self._hits] + ([self._alternative.hits] if self._rows else [])
+        n = self._hits.count
+        both = joined_hits(tables)
+        is_alternative = np.arange(both.count) >= n
+        # Ties have the order of the variants.
+        return np.lexsort(
+            (both.ranks, is_alternative, both.strands, both.lengths, both.starts, both.guides)
+        )
+
+    def block(self, numbers: np.ndarray) -> tuple[SiteRows, SiteRows, list[str]]:
+        """Return the rows of the reference, all rows, and their columns of variants."""
+        sought, n = self._sought, self._hits.count
+        is_known = numbers < n
+        known = describe(
+            taken_hits(self._hits, numbers[is_known]), sought.guides, sought.pam, sought.reference
+        )
+        if is_known.all():
+            rows = known
+        else:
+            others = taken_rows(self._alternative, numbers[~is_known] - n)
+            offset = np.empty(numbers.size, np.int64)
+            offset[np.concatenate([np.flatnonzero(is_known), np.flatnonzero(~is_known)])] = (
+                np.arange(numbers.size)
+            )
+            rows = taken_rows(joined_rows([known, others]), offset)
+        columns = [
+            self._texts[self._number_of[i]] if i < n else self._columns[i - n]
+            for i in numbers.tolist()
+        ]
+        return known, rows, columns
+
+    def write_samples(self, file: BinaryIO, order: np.ndarray) -> None:
+        """Write the samples of each alternative site."""
+        head = ["guide", "contig", "start", "end", "strand", "variants", "samples"]
+        file.write(("\t".join(head) + "\n").encode())
+        n, rows = self._hits.count, self._alternative
+        for i in (order[order >= n] - n).tolist():
+            cells = [
+                self._sought.guides.names[rows.hits.guides[i]],
+                self._sought.reference.names[rows.contigs[i]],
+                str(rows.starts[i]), str(rows.ends[i]), "+-"[rows.hits.strands[i]],
+                self._columns[i].split("\t")[1], ",".join(self._carried[i]),
+            ]  # fmt: skip
+            file.write(("\t".join(cells) + "\n").encode())
+
+    def _mark_contig(self, contig: int, n_haplotypes: int) -> None:
+        """Count the haplotypes of sites without variants."""
+        begin, end = self._sought.reference.contig_starts[contig : contig + 2].tolist()
+        there = slice(*np.searchsorted(self._hits.starts, [begin, end]).tolist())
+        unmarked = self._number_of[there] == 0
+        if n_haplotypes and unmarked.any():
+            self._number_of[there][unmarked] = len(self._texts)
+            self._texts.append(unchanged_columns(n_haplotypes))
+
+    def _near(self, stretch: Stretch) -> slice:
+        """Return the hits of the reference that edits of a stretch may occur in."""
+        reach = self._sought.reach
+        first = int(stretch.edits.starts.min()) - reach
+        last = int(stretch.edits.stops.max()) + reach
+        return slice(*np.searchsorted(self._hits.starts, [first, last]).tolist())
+
+    def _note_limited(self, found: AlternativeSites, stretch: Stretch) -> None:
+        for anchor, most in found.windows.limited.tolist():
+            text = stretch.texts[stretch.edits.records[anchor]].decode("utf-8", "replace")
+            contig, position, identifier, ref, alts = text.split("\t")[:5]
+            alt = alts.split(",")[stretch.edits.alleles[anchor] - 1]
+            self.unsearched.append(Unsearched(
+                contig, position, identifier, ref, alt,
+                f"combinations of more than {counted(most, 'variant')} from here on",
+            ))  # fmt: skip
+
+
+def _samples_of(carriers: np.ndarray, samples: tuple[str, ...]) -> list[str]:
+    bits = np.unpackbits(carriers.view(np.uint8), bitorder="little")[: 2 * len(samples)]
+    return [samples[i] for i in np.flatnonzero(bits.reshape(-1, 2).any(axis=1))]
+
+
+def _lifted(found: AlternativeSites, which: np.ndarray, contig: int, sought: Sought) -> SiteRows:
+    """Return rows in coordinates of the reference."""
+    rows, origins = taken_rows(found.rows, which), taken_origins(found.origins, which)
+    begin = int(sought.reference.contig_starts[contig])
+    starts, ends = origins.starts - begin, origins.ends - begin
+    cuts = rows.cuts
+    if sought.pam.length:
+        # The cut is as far from the PAM as on the reference.
+        follows = (rows.hits.strands == 0) == (sought.pam.side == 3)
+        from_border = np.where(follows, rows.ends - rows.cuts, rows.cuts - rows.starts)
+        cuts = origins.borders - begin + np.where(follows, -from_border, from_border)
+    lengths = np.minimum(origins.ends - origins.starts, 255).astype(np.uint8)
+    hits = SiteHits(**vars(rows.hits) | {"starts": origins.starts, "lengths": lengths})
+    return SiteRows(**vars(rows) | {
+        "hits": hits, "contigs": np.full(which.size, contig), "starts": starts, "ends": ends,
+        "cuts": cuts,
+    })  # fmt: skip
+
+
+def joined_rows(parts: list[SiteRows]) -> SiteRows:
+    """Concatenate rows."""
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in vars(parts[0]) if name != "hits"
+    }  # fmt: skip
+    return SiteRows(hits=joined_hits([part.hits for part in parts]), **columns)
+
+
+@contextmanager
+def open_variant_tables(
+    path: str | os.PathLike,
+    sought: Sought,
+    features: Features | None = None,
+    with_samples: bool = False,
+) -> Iterator[VariantTables]:
+    """Open the tables; they are written, and appear, if the block ends without an error.
+
+    Rows are sorted by guide, then by contig, start, end, strand, and origin, reference first.
+    """
+    with atomic_files(variant_tables_at(path, with_samples)) as files:
+        tables = VariantTables(sought, with_samples)
+        yield tables
+        *siblings, file = files
+        order = tables.order()
+        text = SiteText(
+            "tsv", sought.guides, sought.pam, sought.reference.names, features,
+            sought.options.all_alignments, VARIANT_COLUMNS,
+        )  # fmt: skip
+        file.write(text.header)
+        blocks = (order[at : at + _ROWS_AT_ONCE] for at in range(0, order.size, _ROWS_AT_ONCE))
+
+        def lines_of(numbers: np.ndarray) -> tuple[SiteRows, np.ndarray]:
+            known, rows, columns = tables.block(numbers)
+            return known, text.lines(rows, Names.of(columns))
+
+        for known, lines in in_order(lines_of, blocks, sought.threads):
+            tables.counts.add(known)
+            file.write(lines)
+        if siblings:
+            unsearched, *samples, guides = siblings
+            unsearched.write(_unsearched_text(tables.unsearched))
+            for table in samples:
+                tables.write_samples(table, order)
+            guides.write(tables.counts.table().encode())
+
+
+def _unsearched_text(unsearched: list[Unsearched]) -> bytes:
+    head = "\t".join(["contig", "position", "id", "ref", "alt", "reason"])
+    return "".join(f"{line}\n" for line in [head, *map("\t".join, unsearched)]).encode()

@@ -1,0 +1,150 @@
+"""Functions that Numba compiles when they are first called with arguments of new types.
+
+If their machine code is stored, it is called without importing Numba (`bwarp.runtime.linking`).
+"""
+
+import inspect
+import os
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from types import ModuleType
+from typing import Any, Protocol
+
+from bwarp.runtime import compiler
+from bwarp.runtime.type_text import kind_of, text_of_arguments
+
+
+class Stored(Protocol):
+    """The stored code of a function, and Numba's interface to it."""
+
+    def is_kept_for(self, types: str) -> bool:
+        """Return whether the code for types of arguments, as text, is stored."""
+
+    def linked(self, types: str) -> Callable | None:
+        """Return the stored machine code for types of arguments as a function, or None."""
+
+
+_lock = threading.RLock()
+
+
+class LazyFunction:
+    """A function in Numba's nopython mode, compiled when it is first called.
+
+    Other compiled functions may call it, on the CPU and in GPU kernels.
+
+    Parameters
+    ----------
+    function : callable
+        The Python function.
+    options : dict
+        Options of `numba.njit`.
+    stored : Stored, optional
+        Without it, the function exists only as part of its callers' code, unless Python calls it.
+
+    Attributes
+    ----------
+    py_func : callable
+    targetoptions : dict
+        As of Numba's own compiled functions.
+    """
+
+    def __init__(self, function: Callable, options: dict, stored: Stored | None = None):
+        self.__name__, self.__qualname__ = function.__name__, function.__qualname__
+        self.__module__, self.__doc__ = function.__module__, function.__doc__
+        self.__wrapped__ = self.py_func = function
+        self.targetoptions = options
+        self._stored = stored
+        self._count = function.__code__.co_argcount
+        #: Functions for the kinds of arguments seen so far, and for their types as text.
+        self._known: dict[tuple, Callable] = {}
+        self._linked: dict[str, Callable | None] = {}
+
+    def __call__(self, *arguments, **named):
+        if named or len(arguments) != self._count:
+            arguments = self._in_order(arguments, named)
+        kinds = tuple(map(kind_of, arguments))
+        known = self._known.get(kinds)
+        if known is None:
+            known = self._function_for(arguments)
+            self._known[kinds] = known
+        return known(*arguments)
+
+    def __repr__(self) -> str:
+        return f"<compiled function {self.__module__}.{self.__qualname__}>"
+
+    def __reduce__(self):
+        # Closures of other functions are pickled to tell them apart.
+        return LazyFunction, (self.py_func, self.targetoptions)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """The type of the function where other compiled functions name it; Numba asks for it."""
+        return _type_of(self.dispatcher)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """The function as Numba makes it, which compiles it."""
+        with _lock:
+            compiler.begin_compiling()
+            made = compiler.njit(**self.targetoptions)(self.py_func)
+            if self._stored is not None:
+                made._cache = self._stored
+            return made
+
+    def is_stored(self, types: str) -> bool:
+        """Return whether the code for types of arguments, as text, is stored."""
+        return self._stored is not None and self._stored.is_kept_for(types)
+
+    def _function_for(self, arguments: tuple) -> Callable:
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+            return self.py_func
+        # A function made by another one may differ from what its name says.
+        if self._stored is not None and not self.py_func.__closure__:
+            types = text_of_arguments(arguments)
+            # Threads that call the function at the same time link it once.
+            with _lock:
+                if types is not None and types not in self._linked:
+                    self._linked[types] = self._stored.linked(types)
+                return self._linked.get(types) or self.dispatcher
+        return self.dispatcher
+
+    def _in_order(self, arguments: tuple, named: dict) -> tuple:
+        bound = inspect.signature(self.py_func).bind(*arguments, **named)
+        bound.apply_defaults()
+        return bound.args
+
+
+class CompilerFunction:
+    """A function that exists in compiled code only, in a module that imports Numba.
+
+    Parameters
+    ----------
+    home : function
+        Imports the module.
+    name : str
+    """
+
+    def __init__(self, home: Callable[[], ModuleType], name: str):
+        self._home, self.__name__ = home, name
+        compiler.when_compiling(home)
+
+    @property
+    def meant(self) -> Any:
+        return getattr(self._home(), self.__name__)
+
+    def __call__(self, *_arguments):
+        raise NotImplementedError(f"{self.__name__} runs in compiled code only")
+
+    @property
+    def _numba_type_(self) -> Any:
+        return _type_of(self.meant)
+
+
+def _type_of(function) -> Any:
+    """Return the type of a function, for compiled functions that call it."""
+    compiler.begin_compiling()
+    context = compiler.cpu_target.typing_context
+    # It may have been registered since the caller's types began to be inferred.
+    context.refresh()
+    return context.resolve_value_type(function)
