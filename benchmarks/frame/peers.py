@@ -42,10 +42,6 @@ PEERS = {
     "parasail": Peer("pip install parasail", distribution="parasail"),
     "edlib": Peer("pip install edlib", distribution="edlib"),
     "sassy": Peer("pip install sassy-rs", distribution="sassy-rs"),
-    "cudasw4": Peer("https://github.com/asbschmidt/CUDASW4 (align)", ("cudasw4", "--help")),
-    "cudasw4-makedb": Peer("https://github.com/asbschmidt/CUDASW4 (makedb)", ("cudasw4-makedb",)),
-    "gasal2": Peer("https://github.com/nahmedraja/GASAL2 (test_prog.out)", ("gasal2", "--help")),
-    "wfa.affine.gpu": Peer("https://github.com/quim0/WFA-GPU", ("wfa.affine.gpu",)),
     "dwgsim": Peer("apt install dwgsim", ("dwgsim",)),
     "dnaio": Peer("pip install dnaio", distribution="dnaio"),
 }

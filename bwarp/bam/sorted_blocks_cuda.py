@@ -5,18 +5,14 @@
 
 Only finished blocks are downloaded, through pinned memory of the threads that write them, and the
 loci of the records, for the index. If the host or another program compresses the records, they are
-downloaded uncompressed. If the host counts the records (`bwarp.checks`), it downloads them
-uncompressed as well, at the same time:
-
-    thread 1     copy in order, download | window 1 | window 2 | ...
-    thread 2                             | count 0  | count 1  | ...     in all threads
+downloaded uncompressed. If the host counts the records (`bwarp.checks`), it first downloads them
+uncompressed as well.
 """
 
 import os
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -29,7 +25,6 @@ from bwarp.bam.block_writer import BlockWriter
 from bwarp.bam.index import RecordLoci
 from bwarp.bam.record_order_cuda import SortedRecords
 from bwarp.bam.records import Records
-from bwarp.checks.checker import Checker
 from bwarp.errors import GpuMemoryError
 from bwarp.gpu import nvcomp
 from bwarp.gpu.available_memory import attempt
@@ -39,7 +34,6 @@ from bwarp.gpu.memory_pool import cut
 from bwarp.gpu.several_gpus import copy_from_gpu
 from bwarp.gpu.transfers import PinnedBuffer, into_host
 from bwarp.runtime.backend import is_gpu_memory_error
-from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.timeline import on_timeline, span
 
 # --------------------------------------------------------------------------------------------------
@@ -204,12 +198,12 @@ def write_sorted(
         return
     most_blocks = min(most_blocks, -(-records.n_bytes // BLOCK_BYTES))
     if not writer.compresses_on_gpu:
-        for data, starts in with_memory(partial(_Download, records), most_blocks).windows(threads):
-            writer.write(data, starts)
+        with_memory(partial(_Download, records), most_blocks).pass_to(writer.write, threads)
         return
+    if writer.checker is not None:
+        with_memory(partial(_Download, records), most_blocks).pass_to(writer.checker.add, threads)
     plan = with_memory(partial(_Windows, records, writer.is_indexed), most_blocks)
     with (
-        _counted(records, writer.checker, threads, most_blocks),
         ThreadPoolExecutor(1) as index,
         with_memory(_FileThreads, min(threads, _MOST_THREADS)) as file_threads,
     ):
@@ -237,33 +231,6 @@ def _made_or_refused(make: Callable[[], Made]) -> Made:
     raise GpuMemoryError("sorting records requires more GPU memory than is free")
 
 
-@contextmanager
-def _counted(
-    records: SortedRecords, checker: Checker | None, threads: int, most_blocks: int
-) -> Iterator[None]:
-    """Download the records and count them while the block runs."""
-    if checker is None:
-        yield
-        return
-    # Three windows are on the host: one is counted, one waits, and one is downloaded.
-    download = with_memory(partial(_Download, records), -(-most_blocks // 3))
-    context = cuda.current_context()
-
-    def windows():
-        context.push()
-        yield from download.windows(threads)
-
-    def count():
-        for data, starts in read_ahead(windows(), 1):
-            checker.add(data, starts)
-
-    with ThreadPoolExecutor(1) as pool:
-        counting = pool.submit(count)
-        yield
-        with span("wait for the counts"):
-            counting.result()
-
-
 class _Download:
     """Windows of complete records that are downloaded uncompressed."""
 
@@ -274,26 +241,18 @@ class _Download:
         largest = -(-int(np.diff(self._begins).max()) // 4) * 4
         self._bytes = cuda.device_array(largest, np.uint8)
         self._words = cut(self._bytes, 0, largest // 4, np.uint32)
-        # The default stream would wait for the windows that are compressed at the same time.
-        self._stream = cuda.stream()
-        # Memory is allocated in the order of another stream.
-        cuda.synchronize()
 
-    @on_timeline("download records")
-    def windows(self, threads: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield data and starts (n + 1) of the records of each window."""
+    def pass_to(self, use: Callable[[np.ndarray, np.ndarray], object], threads: int) -> None:
+        """Call ``use(data, starts)`` for each window; `starts` has n + 1 elements."""
         rows, begins = self._rows.tolist(), self._begins.tolist()
         for window in range(len(rows) - 1):
             own, first, stop = (rows[window], rows[window + 1]), begins[window], begins[window + 1]
             # A record may be longer than windows.
             if first < stop:
-                stream = self._stream
-                self._records.copy(own, first, stop, self._bytes, self._words, stream)
-                starts = self._records.bounds(own).copy_to_host(stream=stream)
-                stream.synchronize()
+                self._records.copy(own, first, stop, self._bytes, self._words)
                 data = np.empty(stop - first, np.uint8)
                 into_host(data, cut(self._bytes, 0, data.size, np.uint8), threads)
-                yield data, starts - first
+                use(data, self._records.bounds(own).copy_to_host() - first)
 
 
 class _Windows:
