@@ -69,7 +69,7 @@ lint: $(ready_to_test)
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
 	@.venv/bin/python -m mypy
-	@.venv/bin/python -m snakefmt --check Snakefile workflow benchmarks
+	@.venv/bin/python -m snakefmt --check Snakefile workflow benchmarks integrations
 	@.venv/bin/python -m snakemake --lint
 
 # A broken link, or a page that docs/index.md does not list, is an error.
