@@ -15,6 +15,15 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: What to do if a package cannot be imported; Numba, for example, refuses a NumPy that is too new.
 INSTALL_AGAIN = "install bwarp again with its dependencies; in its checkout, type make doctor"
 
+#: Modules that only some programs import, and the extras that install their packages.
+EXTRAS = {"matplotlib": "report", "yaml": "report", "pyarrow": "parquet"}
+
+
+def missing_package(module: str) -> str:
+    """Return a sentence about a module that cannot be found, with what to type."""
+    wanted = f"'bwarp[{EXTRAS[module]}]'" if module in EXTRAS else module
+    return f"the Python package {module} is required: pip install {wanted}"
+
 
 class BwarpError(Exception):
     """A problem that the user can correct; never a bug in bwarp."""

@@ -2,7 +2,16 @@
 
 import errno
 
-from bwarp.errors import DATA, DISK, INSTALL_AGAIN, MEMORY, NO_ROOM, USAGE, BwarpError
+from bwarp.errors import (
+    DATA,
+    DISK,
+    INSTALL_AGAIN,
+    MEMORY,
+    NO_ROOM,
+    USAGE,
+    BwarpError,
+    missing_package,
+)
 from bwarp.runtime.backend import is_gpu_memory_error
 
 _FULL = "the disk is full: free some space, or write elsewhere, and run again"
@@ -61,5 +70,5 @@ def _sentence(error: BaseException) -> str | None:
         where = f"{error.filename}: " if error.filename else ""
         return where + (_OF_NUMBER.get(error.errno) or error.strerror or str(error))
     if isinstance(error, ModuleNotFoundError):
-        return f"the Python package {error.name} is required: pip install {error.name}"
+        return missing_package(error.name)
     return None

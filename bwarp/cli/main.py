@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from bwarp import __version__
 from bwarp.cli.starting import guard
 from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS, Subcommand
-from bwarp.errors import INSTALL_AGAIN, UsageError
+from bwarp.errors import EXTRAS, INSTALL_AGAIN, UsageError, missing_package
 from bwarp.io.standard_streams import drop_standard_output
 
 
@@ -38,7 +38,9 @@ def main() -> None:
     except ImportError as error:
         if "failed to map segment" in str(error):
             raise
-        print(f"{sys.argv[0]}: error: {error}: {INSTALL_AGAIN}", file=sys.stderr)
+        optional = error.name in EXTRAS
+        sentence = missing_package(error.name) if optional else f"{error}: {INSTALL_AGAIN}"
+        print(f"{sys.argv[0]}: error: {sentence}", file=sys.stderr)
         sys.exit(2)
     run_program(program.parse_options(), program.main)
 

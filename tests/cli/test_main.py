@@ -167,6 +167,20 @@ def test_a_compiler_that_cannot_be_imported_is_explained():
     assert explanation(error) == (explanation(MemoryError())[0], 3)
 
 
+@pytest.mark.parametrize("module", ["yaml", "matplotlib"])
+def test_a_command_whose_extra_is_missing_names_it(module):
+    code = (
+        f"import sys; sys.modules[{module!r}] = None; sys.argv = ['bwarp', 'draw-report']; "
+        "from bwarp.cli.main import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"bwarp draw-report: error: the Python package {module} is required: "
+        "pip install 'bwarp[report]'\n"
+    )
+
+
 @pytest.mark.parametrize("words", [[], ["--version"], ["map", "--help"], ["map", "--version"]])
 def test_a_reader_that_goes_away_is_not_an_error_message(words):
     reading, writing = os.pipe()

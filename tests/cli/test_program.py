@@ -119,6 +119,11 @@ def test_several_gpus_where_there_is_none(monkeypatch, capsys, requested, gpus, 
             1,
             "the Python package no_such_thing is required: pip install no_such_thing",
         ),
+        (
+            "raise ModuleNotFoundError(name='pyarrow')",
+            1,
+            "the Python package pyarrow is required: pip install 'bwarp[parquet]'",
+        ),
     ],
 )
 def test_every_error_is_one_line_with_its_exit_code(run, statement, code, message):

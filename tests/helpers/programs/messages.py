@@ -70,9 +70,9 @@ def notes(checkout: Path) -> dict[str, str]:
 
 
 def sentences(checkout: Path) -> dict[str, str]:
-    """Return the messages in bwarp/cli/error_sentences.py and bwarp/runtime/signals.py."""
+    """Return the messages that are not texts of errors."""
     found = {}
-    for path in ("bwarp/cli/error_sentences.py", "bwarp/runtime/signals.py"):
+    for path in ("bwarp/errors.py", "bwarp/cli/error_sentences.py", "bwarp/runtime/signals.py"):
         for node in ast.walk(ast.parse((checkout / path).read_text())):
             values = node.values if isinstance(node, ast.Dict) else [getattr(node, "value", None)]
             if isinstance(node, ast.Return | ast.Assign | ast.Dict):
