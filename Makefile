@@ -22,11 +22,12 @@ installed := .venv/installed$(CUDA)
 ready_to_run := .venv/ready-to-run$(CUDA)
 ready_to_test := .venv/ready-to-test$(CUDA)
 ready_for_docs := .venv/ready-for-docs
+ready_for_dist := .venv/ready-for-dist
 
 # .venv/bin comes first, so that `python` in the rules is the one with bwarp.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help run doctor test test-gpu lint docs bench
+.PHONY: help run doctor test test-gpu lint docs dist bench
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +37,7 @@ help:
 	@echo "make test-gpu  run the tests that need an NVIDIA GPU"
 	@echo "make lint      check the style and types of the code, and the workflow"
 	@echo "make docs      make the site of the documentation, and check every link between its pages"
+	@echo "make dist      make the files to publish, check them, and try the wheel in an empty environment"
 	@echo "make bench     time bwarp against the programs it is compared with"
 	@echo "make help      this list"
 	@echo
@@ -77,6 +79,14 @@ docs: $(ready_for_docs)
 	@.venv/bin/python -m sphinx -q --fail-on-warning -b html -c docs . build/site $(ARGS)
 	@echo "== The site begins at build/site/index.html"
 
+# dist/ gets a wheel and an archive of the sources.
+dist: $(ready_for_dist)
+	@rm -rf dist
+	@.venv/bin/python -m build --outdir dist .
+	@.venv/bin/python -m twine check --strict dist/*
+	@.ci/try_wheel dist/*.whl
+	@cd dist && sha256sum *
+
 # A separate Snakemake workflow; its measurements and its report go to results/here/.
 bench: $(ready_to_test)
 	@.venv/bin/python -m snakemake -s benchmarks/Snakefile --directory benchmarks/results/here \
@@ -84,12 +94,12 @@ bench: $(ready_to_test)
 
 $(installed): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp and what it runs on into .venv (half a minute) ..."
-	@$(pip) -e '.$(if $(CUDA),[gpu-cu$(CUDA)])'
+	@$(pip) -e '.[workflow$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
 	@touch $@
 
 $(ready_to_run): $(installed)
 	@echo "== Installing MultiQC and matplotlib, for the report ..."
-	@$(pip) -e '.[report$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
+	@$(pip) -e '.[workflow,report$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
 	@touch $@
 
 $(ready_to_test): pyproject.toml $(pins) | .venv/bin/pip
@@ -100,6 +110,11 @@ $(ready_to_test): pyproject.toml $(pins) | .venv/bin/pip
 $(ready_for_docs): pyproject.toml $(pins) | .venv/bin/pip
 	@echo "== Installing bwarp and what makes the site into .venv (about a minute) ..."
 	@$(pip) -e '.[docs]'
+	@touch $@
+
+$(ready_for_dist): pyproject.toml $(pins) | .venv/bin/pip
+	@echo "== Installing what builds and checks packages into .venv ..."
+	@$(pip) -e '.[dist]'
 	@touch $@
 
 .venv/bin/pip:

@@ -13,7 +13,6 @@ DISTRIBUTIONS = {
     "yaml": "pyyaml", "Bio": "biopython", "cuda": "cuda-cccl", "llvmlite": "numba",
     "nvidia": "nvidia-libnvcomp-cu13",
 }  # fmt: skip
-NOT_IMPORTED = {"snakemake"}  # it imports us
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +38,26 @@ def imported(paths):
     return {DISTRIBUTIONS.get(name, name.replace("_", "-")) for name in found}
 
 
-def test_a_plain_installation_has_what_the_library_and_the_programs_import(checkout, project):
-    sources = [*checkout.glob("bwarp/**/*.py"), *checkout.glob("workflow/lib/*.py")]
+def test_a_plain_installation_has_what_the_library_and_the_programs_import_and_no_more(
+    checkout, project
+):
     extras = project["optional-dependencies"]
     optional = names(extras["gpu-cu13"]) | names(extras["parquet"]) | names(extras["report"])
-    assert imported(sources) - optional == names(project["dependencies"]) - NOT_IMPORTED
+    assert imported([*checkout.glob("bwarp/**/*.py")]) - optional == names(project["dependencies"])
+
+
+def test_the_extra_workflow_adds_what_the_workflow_imports(checkout, project):
+    extra = names(project["optional-dependencies"]["workflow"])
+    # The rules, which are not plain Python, import Snakemake.
+    assert imported([*checkout.glob("workflow/lib/*.py")]) == extra - {"snakemake"}
+    assert "from snakemake" in (checkout / "workflow/Snakefile").read_text()
+    assert not extra & names(project["dependencies"])
+
+
+def test_only_functions_that_return_frames_import_pandas(checkout):
+    modules = checkout.glob("bwarp/**/*.py")
+    users = {module.parent.name for module in modules if "pandas" in imported([module])}
+    assert users == {"api"}
 
 
 def test_every_folder_of_the_library_is_packaged(checkout):
@@ -63,10 +77,9 @@ def pins(path):
 def test_everything_that_is_installed_is_pinned(checkout, project):
     pinned = {name.lower().replace("_", "-") for name in pins(checkout / "envs/constraints.txt")}
     extras = project["optional-dependencies"]
-    installed = ("test", "parquet", "report", "slurm", "kubernetes", "docs")
-    wanted = [extras[extra] for extra in installed]
-    assert names(sum(wanted, project["dependencies"])) <= pinned
-    assert set(extras["report"]) <= set(extras["test"])
+    wanted = [lines for extra, lines in extras.items() if not extra.startswith(("gpu", "peers"))]
+    # bwarp[...] are other extras.
+    assert names(sum(wanted, project["dependencies"])) - {"bwarp"} <= pinned
     for version in ("12", "13"):
         of_cuda = pins(checkout / f"envs/constraints-cu{version}.txt")
         assert names(extras[f"gpu-cu{version}"]) <= pinned | set(of_cuda)
@@ -83,7 +96,7 @@ def test_conda_environments_pin_the_same_versions(checkout, project, environment
         name, version = line.split("==")
         installed[name.partition("[")[0]] = version
     assert installed == {name: pinned[name] for name in installed}
-    wanted = names(project["dependencies"]) - {"snakemake", "jsonschema", "pyyaml"}
+    wanted = names(project["dependencies"])
     if environment == "gpu":
         wanted |= names(project["optional-dependencies"]["gpu-cu13"])
     if environment == "report":
