@@ -18,6 +18,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -211,6 +212,8 @@ def _refuse_unknown(path, names: Sequence[str]) -> None:
 
 
 def _read_parquet(path) -> pd.DataFrame:
+    if find_spec("pyarrow") is None:
+        raise UsageError(f"{path}: Parquet requires pyarrow: pip install 'bwarp[parquet]'")
     with open(path, "rb") as file:
         try:
             table = pd.read_parquet(file)

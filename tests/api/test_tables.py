@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import sys
 
 import pytest
 
@@ -88,6 +89,13 @@ def test_not_a_table(tmp_path, name, text, message, compressed):
         bwarp.read_table(path)
     start = f"{path}, line" if message.startswith("line") else f"{path}: "
     assert str(error.value) == start + message.removeprefix("line")
+
+
+def test_a_parquet_file_without_its_extra(tmp_path, monkeypatch):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(bwarp.UsageError, match=r"parquet: Parquet requires pyarrow: pip"):
+        bwarp.read_table(tmp_path / "a.parquet")
 
 
 def test_a_parquet_file_of_another_program(tmp_path):
