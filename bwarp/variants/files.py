@@ -241,7 +241,7 @@ class VariantFile:
             if problem == lines.PLOIDY:
                 raise InputError(f"{where}: a genotype has more than 2 alleles")
             raise InputError(
-                f"{where}: a genotype has other characters than numbers of alleles, bars "
+                f"{where}: a genotype has characters other than allele numbers, dots, bars "
                 "and slashes"
             )
         sizes = alleles[:, 5] - alleles[:, 4]

@@ -253,7 +253,7 @@ def test_broken_files(refused):
         f"{genotyped}{line}\tGT\n": "line 3: there must be 1 genotype",
         f"{genotyped}{line}\tGT\t0|1\t0|0\n": "line 3: there must be 1 genotype",
         f"{genotyped}{line}\tGT\t0|1|1\n": "line 3: a genotype has more than 2 alleles",
-        f"{genotyped}{line}\tGT\t0+1\n": "line 3: a genotype has other characters",
+        f"{genotyped}{line}\tGT\t0+1\n": "line 3: a genotype has characters other",
         b"BCF\x02\x02damaged": "damaged BCF",
     }.items():  # fmt: skip
         rc, last = refused(text)
