@@ -173,16 +173,17 @@ OFFTARGETS = Task({"": (
     ),
     Option(
         "variants", File("V.vcf.gz", "a VCF or BCF file, sorted"),
-        "VCF or BCF: also find the sites that variants make or change, with haplotypes from phased "
-        "genotypes; several files must have different contigs", many=True,
+        "VCF or BCF: also find the sites that variants make or change; phased genotypes give "
+        "the haplotypes. Several files must have different contigs", many=True,
     ),
     Option(
         "max_combinations", Whole(1, 10**6),
-        "with `--variants`: maximum number of combinations of unphased variants around a variant; "
-        "more are listed in .unsearched.tsv", 1024,
+        "with `--variants`: maximum number of combinations of unphased variants that start with "
+        "the same variant; if there are more, those with the fewest variants are searched, and "
+        "the variant is listed in .unsearched.tsv", 1024,
     ),
     yes_no(
-        "samples", "with `--variants`: list the samples of each alternative site in .samples.tsv",
+        "samples", "with `--variants`: write the samples of each alternative site to .samples.tsv",
         only=PROGRAM,
     ),
 )})  # fmt: skip
