@@ -89,7 +89,7 @@ class VariantFile:
         self.samples, self._n_header, self._rest = self._header()
 
     def stretches(self, reach: int, at_once: int = EDITS_AT_ONCE) -> Iterator[Stretch]:
-        """Yield all variants by stretches that no site connects.
+        """Yield all variants, in stretches with gaps between them that no site spans.
 
         Parameters
         ----------
@@ -135,12 +135,12 @@ class VariantFile:
             )
         if n_wrong and not n_searched:
             raise InputError(
-                f"{self._path}: REF of no variant agrees with the index: it belongs to another "
-                "genome"
+                f"{self._path}: REF of no variant agrees with the index: the variants belong to "
+                "another genome"
             )
 
     def _header(self) -> tuple[tuple[str, ...], int, bytes]:
-        """Read up to the line of column names; return samples, lines, and the rest of the block."""
+        """Read up to the column names; return samples, number of lines, and rest of the block."""
         n_lines = 0
         for piece in self._pieces:
             at = 0
@@ -164,7 +164,7 @@ class VariantFile:
         )
 
     def _numbered(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield the number of earlier lines, that of the next lines, and these."""
+        """Yield the number of lines before, the number of the next lines, and these lines."""
         number = self._n_header
         for piece in itertools.chain([self._rest], self._pieces):
             if piece:
@@ -303,7 +303,7 @@ def _joined(parts: list[Stretch]) -> Stretch:
 
 
 def _cut_at_gap(stretch: Stretch, reach: int) -> tuple[Stretch | None, Stretch]:
-    """Split variants at the last gap that no site spans; return None before it if there is none."""
+    """Split variants at the last gap that no site spans; the first part is None without a gap."""
     edits = stretch.edits
     order = np.argsort(edits.starts, kind="stable")
     # Later lines have edits from the position of the last line on.
