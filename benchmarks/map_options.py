@@ -69,7 +69,7 @@ def parse_options():
     parser.add_argument("--backends", nargs="+", help="cpu and cuda (default: those there are)")
     parser.add_argument(
         "--options", type=lambda text: text.split(","), default=[""],
-        help="words, with commas; only runs whose names contain one of them (default: all)",
+        help="words, separated by commas: time only runs whose names contain one (default: all)",
     )  # fmt: skip
     add_threads(parser)
     return read_options(parser, "map_options.jsonl", bases=200_000, pairs=500, repeats=1)

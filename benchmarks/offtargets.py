@@ -49,7 +49,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--checked", type=int, default=5_000_000, help="bases of --check")
-    parser.add_argument("--variants", type=int, default=0, help="bases with variants; 0: no part")
+    parser.add_argument("--variants", type=int, default=0, help="bases with variants (0: none)")
     parser.add_argument("--samples", type=int, default=2_500, help="samples of the variants")
     add_threads(parser)
     options = read_options(

@@ -99,8 +99,8 @@ def scaling(lines: Lines) -> Table:
 
 
 def options_of_mapping(lines: Lines) -> Table:
-    """Draw a row per option of map_options.py: the seconds of each engine, and how many times those
-    of the run without the option they are; likewise the records, if there are many more."""
+    """Draw a row per option of map_options.py: the seconds of each engine, and their ratio to those
+    of the run without the option; likewise of the records, if there are many more."""
     results = "map_options.jsonl"
     # Later lines replace earlier ones.
     latest = {(line["option"], machine_of(line)): line for line in lines(results)}

@@ -257,7 +257,7 @@ def _floored(vector, floor):
 
 @compiler.when_compiling
 def _compile_by_type() -> None:
-    """Choose code by the types of arguments."""
+    """Select code by the types of the arguments."""
     for function, choose in ((substitution, _substitution), (floored, _floored)):
         compiler.overload(function, jit_options={"forceinline": True})(choose)
 

@@ -63,7 +63,7 @@ class PairAligner:
 
     @on_timeline("load the engine")
     def load(self) -> None:
-        """Import the modules of the engine, which the first batch does otherwise."""
+        """Import the modules of the engine before the first batch needs them."""
         next(iter(self.engines.values()))()
 
     @on_timeline("align pairs")

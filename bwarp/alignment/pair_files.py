@@ -29,7 +29,7 @@ from bwarp.runtime.chunks import in_order, read_ahead
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.timeline import on_timeline
 
-#: The maximum matrix cells of a pair; that many take over an hour on a CPU.
+#: Maximum number of matrix cells of a pair, which take over an hour on a CPU.
 MOST_CELLS = 10**12
 
 
@@ -94,7 +94,7 @@ class NamedSequences:
         )
 
 
-#: A file, or another source of sequences for error messages, and the sequences.
+#: The name of a file or another source, for error messages, and its sequences.
 Side = tuple[str | os.PathLike, Iterator[NamedSequences]]
 
 
@@ -141,7 +141,7 @@ def read_paired_files(
 
 
 def side_by_side(queries: Side, references: Side) -> Iterator[NamedPairs]:
-    """Do what `read_paired_files` does for sequences already read."""
+    """Pair sequences of two sources, as `read_paired_files` does."""
     (queries, left), (references, right) = queries, references
     q, r = next(left, None), next(right, None)
     first = 0

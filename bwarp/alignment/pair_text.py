@@ -29,9 +29,9 @@ _NO_QUALITY = np.frombuffer(b"\t255\t", np.uint8)
 _NO_MATE = np.frombuffer(b"\t*\t0\t0\t", np.uint8)
 _UNMAPPED = np.frombuffer(b"\t4\t*\t0\t0\t*\t*\t0\t0\t", np.uint8)
 
-#: Bytes of a run of a CIGAR, of an edit in MD, and of the fixed parts of any line, at most.
+#: Maximum bytes of a run of a CIGAR, of an edit in MD, and of the fixed parts of any line.
 _RUN, _EDIT, _FIXED = 11, 12, 64
-#: Numbers in a line outside its CIGAR and MD, at most.
+#: Maximum count of numbers in a line, outside its CIGAR and MD.
 _NUMBERS = 12
 
 
@@ -62,15 +62,15 @@ def _pairs_of(named: NamedPairs) -> _Pairs:
 
 
 def _room(named: NamedPairs, cigar: np.ndarray) -> int:
-    """Return the bytes of the lines at most, without sequences, qualities and MD."""
+    """Return the maximum bytes of the lines, without sequences, qualities and MD."""
     names = sum(int(np.diff(n.bounds).sum()) for n in (named.query_names, named.reference_names))
-    # Two clips are not in the CIGAR.
+    # The CIGAR does not include the clips of both ends.
     line = _FIXED + _NUMBERS * MOST_DIGITS + 2 * _RUN
     return names + named.pairs.count * line + cigar.size * _RUN
 
 
 def _whole(alignments: Alignments | GatkAlignments, named: NamedPairs) -> Alignments:
-    """Return alignments of GATK, whose CIGARs cover the queries, like others; others unchanged."""
+    """Return alignments in one form; only those of GATK, whose CIGARs cover queries, change."""
     if isinstance(alignments, Alignments):
         return alignments
     zeros = np.zeros(named.pairs.count, np.int32)
@@ -93,7 +93,7 @@ def _put_cigar(out, at, cigar, start, stop):
 
 @compiled(counted=False)
 def _put_clipped(out, at, alignments, pair, length):
-    """Write a CIGAR that covers the whole query, in which unaligned ends are S; * for none."""
+    """Write a CIGAR that covers the whole query, with S for unaligned ends; * if it is empty."""
     start, stop = alignments.cigar_offsets[pair], alignments.cigar_offsets[pair + 1]
     if start == stop:
         out[at] = _STAR

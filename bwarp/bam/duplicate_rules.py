@@ -103,8 +103,8 @@ _MOST_READ_GROUPS = (1 << _FIELD_BITS - 1) - 1
 #: The duplicate flag in the higher byte of the flags.
 _DUPLICATE_BIT = DUPLICATE >> 8
 
-#: The tag DT of a library duplicate as in BAM, and the value of an optical duplicate, as Picard has
-#: them. To get tags, all records must end with the former (see `Marks`).
+#: The tag DT of a library duplicate in BAM, and its value for an optical duplicate, as in Picard.
+#: To get tags, all records must end with the former (see `Marks`).
 LIBRARY_TAG = np.frombuffer(b"DTZLB\0", np.uint8)
 _SEQUENCING = int.from_bytes(b"SQ", "little")
 _TAG_BYTES, _VALUE_AT = LIBRARY_TAG.size, 3
@@ -139,10 +139,10 @@ class Marks(NamedTuple):
     names : ndarray, dtype=uint64
         Hash table of the names of duplicates (see `bwarp.bam.duplicates.name_table`).
     optical : ndarray, dtype=uint64
-        The same of optical duplicates only; used for tags.
+        The same for optical duplicates only; used for tags.
     has_tags : int
-        Whether duplicates get the tag DT. All records must end with `LIBRARY_TAG`, which others
-        lose: the room for it remains behind the record, whose size tells where it ends.
+        Whether duplicates get the tag DT. All records must end with `LIBRARY_TAG`. It is removed
+        from other records: their size is reduced, and unused bytes remain after them.
     """
 
     names: "uint64[::1]"
@@ -565,7 +565,7 @@ def is_listed(names, name):
 @compiled
 def mark_record(data, start, grouping, marks):
     """Set the duplicate flag of the record at `start` if it is mapped and its name is in the table
-    ``marks.names``; else clear it. With tags, call it once only."""
+    ``marks.names``; else clear it. With tags, call it only once per record."""
     at = start + SIZE_BYTES + FLAG_AT
     flag = get_int16(data, at)
     is_duplicate, name = False, np.uint64(0)

@@ -395,8 +395,7 @@ def _is_before(templates, one, other):
 # Room for the tags of duplicates.
 #
 # All records get the tag DT of a library duplicate before they are sorted. When duplicates are
-# marked, it stays, or changes its value, or is removed in place: the record then ends before its
-# room does.
+# marked, it is kept, changed, or removed in place; unused bytes then remain after the record.
 
 
 def tags_with_room(tags: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -440,7 +439,7 @@ def records_with_room(records: Records, with_room: bool, path="") -> Records:
 
 @compiled
 def _has_tags(data, starts):
-    """Return whether a record has the tag DT."""
+    """Return whether any record has the tag DT."""
     for i in range(starts.size - 1):
         at, stop = tags_begin(data, starts[i]), starts[i + 1]
         while at + 3 < stop:
@@ -679,8 +678,8 @@ class DuplicateMarker:
     def mark(self, records: Records) -> None:
         """Set or clear the duplicate flag of each record, after `find`.
 
-        With tags, the sizes of records change, so that they may end before the next one starts;
-        mark each record only once.
+        With tags, the sizes of records change, so that a record may end before the next one starts.
+        Mark each record only once.
         """
         for_each_range(
             lambda first, stop: _mark_records(

@@ -14,7 +14,7 @@ from bwarp.runtime.compiled_code import compiled
 #: Letters of the operations of a CIGAR, in the order of their numbers in BAM.
 _OPERATIONS = np.frombuffer(b"MIDNSHP=X", np.uint8)
 
-#: What stands for the number of an operation where there is none.
+#: Values in place of the number of an operation: for other letters, and at the end of a CIGAR.
 OTHER_LETTER, END_OF_CIGAR = 10, 11
 
 

@@ -161,7 +161,7 @@ def merge_files(
             headers.append(header)
             run = whole_records(path, blocks, header.contig_starts)
             if duplicates is not None:
-                # Without the tags of duplicates within a file.
+                # Remove the tags of duplicates of earlier runs.
                 with_room = partial(
                     records_with_room, with_room=duplicates.with_tags, path=os.fspath(path)
                 )

@@ -60,7 +60,7 @@ def _memory_sentence(error: BaseException) -> str | None:
 
 
 def _package_sentence(error: BaseException) -> str | None:
-    """Return a sentence about a package whose import failed, perhaps Numba, imported to compile."""
+    """Return a sentence about an installed package that cannot be imported, such as Numba."""
     is_there = isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError)
     return f"{error}: {INSTALL_AGAIN}" if is_there else None
 

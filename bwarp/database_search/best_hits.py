@@ -20,7 +20,7 @@ from bwarp.options.aligning import SEARCH
 from bwarp.runtime.compiled_code import read_only
 from bwarp.runtime.threads import joined_stretches
 
-#: Targets per block, the highest scores of which bound the scores of the best targets.
+#: Targets per block; the maximum scores of blocks bound the scores of the best targets.
 BLOCK = 64
 
 
@@ -73,7 +73,7 @@ def hit_pairs(hits: Hits, queries: list[np.ndarray], database: Database) -> Pair
     """Return the pairs of query and target of all hits, with the residues of each target once."""
     lengths = np.array([query.size for query in queries], np.int64)
     starts = np.cumsum(lengths) - lengths
-    # A GPU gets all residues of a batch, which may be few of the database's.
+    # The residues of a batch are copied to the GPU: take only those of hits.
     targets, numbers = np.unique(hits.targets, return_inverse=True)
     target_lengths = (database.offsets[targets + 1] - database.offsets[targets]).astype(np.int64)
     edges = np.zeros(targets.size + 1, np.int64)

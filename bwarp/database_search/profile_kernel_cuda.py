@@ -4,7 +4,7 @@ The query runs down the rows, the target along the columns. A group of 4 or 8 th
 *strip* of `group * rows` query residues and moves along a target, thread l one column behind thread
 l - 1 (as in packed_int16_kernel_cuda). A query of several strips takes as many launches; the last
 row of each is passed to the next through global memory, 8 bytes per column. Besides its rows, a
-step takes a thread a fixed time, so a short query is faster in 4 threads with many rows each.
+step takes a fixed time per thread, so a short query is faster with 4 threads of many rows each.
 
 The two 16-bit lanes of a register hold two alignments, either of
 
@@ -12,9 +12,9 @@ The two 16-bit lanes of a register hold two alignments, either of
     targets = 2    the same query against two targets
 
 Scores are looked up in a profile in shared memory: for every code of the alphabet, its score
-against every row of the strip, a word per row that is read as needed. The word has the scores of
-two queries in its halves; of one query, in the low half, and those of the second target are
-multiplied into the high half, on a pipe that is idle otherwise:
+against every row of the strip, one word per row, read when needed. With two queries, the halves of
+the word are their scores. With one query, the low half is its score, and the score against the
+second target is multiplied into the high half, on a pipe that is otherwise idle:
 
     byte  code * 32 * rows  +  row // 4 * 128  +  thread * 16  +  row % 4 * 4  +  query * 2
 

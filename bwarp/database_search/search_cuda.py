@@ -44,20 +44,20 @@ from bwarp.runtime.threads import bounded_ranges
 
 #: The maximum of a 16-bit lane.
 LIMIT = 32_767
-#: The tiles of the kernels in use, by the targets in the lanes; of equal ones, the first is best.
+#: The tiles of kernels in use, by targets in the lanes; among equal ones, the first is best.
 TILES = {
     targets: tuple(
         Tile(rows, group, targets) for group in (8, 4) for rows in range(16, MOST_ROWS + 1, 4)
     )
     for targets in (1, 2)
 }
-#: The least residues of a strip that is not the only one: shorter ones wait for memory.
+#: Minimum residues of a strip if there are several: shorter strips wait for memory.
 LEAST_OF_SEVERAL = 128
 #: Threads that keep a large GPU busy.
 MANY_THREADS = 1 << 17
 #: The cost of a step besides the rows of a thread, in rows.
 STEP_COST = 4
-#: The cost of a strip per column, because its last row passes through memory, in rows.
+#: Cost per strip and column, in rows: the last row of a strip passes through memory.
 STRIP_COST = 16
 #: The cost of a query searched alone, relative to two of its length searched together.
 ALONE = 0.56
@@ -101,7 +101,7 @@ def search_scores(
 
 
 class DatabaseOnGpus:
-    """A database that stays on GPUs from its first search on, if it fits; for several searches.
+    """A database for several searches, which stays on the GPUs after the first if it fits.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from bwarp.gpu.cuda import cuda
 from bwarp.runtime.timeline import Span, add_later, start_of_recording
 
-#: Events of which one relates the clocks.
+#: Number of events; the best one relates the clocks.
 _TRIES = 5
 
 
@@ -45,8 +45,8 @@ def on_gpu_timeline(name: str, stream=0) -> Iterator[None]:
 def _origin(_gpu: int, begun: int) -> _Origin:
     """Return an event of a GPU for the recording that began at a time.
 
-    It is the one of several that took the shortest time, because other processes on the GPU delay
-    some of them.
+    Among several events, it is the one that took the shortest time, because other processes on the
+    GPU delay some of them.
     """
     tries = []
     for _ in range(_TRIES):

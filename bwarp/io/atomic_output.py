@@ -72,7 +72,7 @@ def atomic_files(
 
 @dataclass
 class _WaitingOutputs:
-    """Complete outputs without their names.
+    """Complete outputs that do not have their final names yet.
 
     Attributes
     ----------
@@ -119,9 +119,9 @@ _waiting: _WaitingOutputs | None = None
 
 @contextmanager
 def named_together() -> Iterator[None]:
-    """Give all outputs of the block their names at its end; none if an error or a signal ends it.
+    """Name all outputs of the block at its end, or none if an error or a signal ends it.
 
-    Only folders (`atomic_folder`), pipes and standard output do not wait.
+    Folders (`atomic_folder`), pipes and standard output are not delayed.
     """
     global _waiting
     outputs = _waiting = _WaitingOutputs()
@@ -135,7 +135,7 @@ def named_together() -> Iterator[None]:
 
 
 def name_outputs(files: Sequence[tuple[Path, Path]], gone: Sequence[Path] = ()) -> None:
-    """Give complete files their names, and remove old files: now, or after `named_together`."""
+    """Give complete files their names, and remove old files: now, or as `named_together` ends."""
     if _waiting is None:
         _WaitingOutputs(list(files), list(gone)).name()
         return

@@ -386,8 +386,8 @@ def of_records(
 ) -> Iterator[Result]:
     """Yield ``function(records)`` for the records of a file, about `chunk_bytes` at a time.
 
-    Functions run in several threads, results are in the order of the file. Of several errors, the
-    first in the file is raised.
+    The function runs in several threads; results are in the order of the file. If there are several
+    errors, the first in the file is raised.
     """
     ahead = read_ahead if threads > 1 else iter
     texts = cut_records(path, ahead(read_blocks(path, chunk_bytes, threads)))

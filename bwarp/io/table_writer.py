@@ -19,7 +19,7 @@ from bwarp.runtime.timeline import on_timeline, span
 #: Rows that a thread formats at a time: few enough to stay in the cache of a core.
 ROWS_AT_ONCE = 1 << 14
 
-#: Calls of `TableWriter.add` whose rows may wait to be formatted.
+#: Maximum number of calls of `TableWriter.add` whose rows wait to be formatted.
 _MOST_WAITING = 2
 
 Format = Callable[[int, int], object]

@@ -62,8 +62,8 @@ from bwarp.sequence import AMBIGUOUS, LETTERS
 # to reach the end, as one population count shows, and too few matches in a row to pay for a gap and
 # a clipped end. Every split is evaluated only on the others.
 #
-# Inside, an insertion and a deletion of one length leave both ends of the read on one diagonal,
-# where seeds find them. The bases between are mostly mismatches there, and match on another one:
+# Inside, an insertion and a deletion of the same length leave both ends of the read on one
+# diagonal, where seeds find them. The bases between mostly mismatch there, and match on another:
 #
 #     read        |=============|~~~~~~~~|--|=============|
 #     genome      |=============|--|~~~~~~~~|=============|
@@ -302,7 +302,7 @@ def end_gap_functions(
 
     @jit
     def price_of_two(size, costs):
-        """Return the cost of a deletion and an insertion of this size, which has no matches."""
+        """Return the cost of a deletion and an insertion of this size, which loses its matches."""
         return 2 * (costs.gap_open + size * costs.gap_extend) + costs.match * size
 
     @jit
@@ -318,7 +318,7 @@ def end_gap_functions(
         the near one or behind it by the size of the gaps."""
         price = price_of_two(size, costs)
         before, after = (int64(0), size) if is_ahead else (size, int64(0))
-        # Mismatches saved before the part begins, fewer the better.
+        # Mismatches saved before the part begins; fewer are better.
         least = int64(_BASES)
         for base in range(n + 1):
             lost = int64(population_count(far & outermost(base, False)))
@@ -352,7 +352,7 @@ def end_gap_functions(
 
     @jit_call
     def two_inside_may_gain(blocks, both, read, begin, end, score, costs):
-        """Return whether an insertion and a deletion of one size score more than the mismatches
+        """Return whether an insertion and a deletion of equal size score more than the mismatches
         inside a stretch. Parts of more than 64 bases, and those with few mismatches, may be missed.
 
         The mismatches are visited one by one: per mismatch, 64 bases of the read and the genome are

@@ -3,12 +3,12 @@
     edits -> windows -> hits in windows -> edits and haplotypes of each -> `AlternativeSites`
 
 An edit is in a site if the site has bases of it, or bases on both sides of a deletion; the PAM
-belongs to the site. A site with the same bases as the reference at its PAM is not an alternative:
-if bases are inserted in a repeat at the far end, for example.
+belongs to the site. A site with the same bases as the reference at its PAM is not an alternative,
+for example if bases are inserted in a repeat at its far end.
 
 Which alignment of a site is the best, and which PAM is the first, may depend on bases beyond it: as
 far as the longest alignment and the longest PAM reach. A haplotype has a site of a window if it has
-all edits of the window that far, and no others. The same site may then be in several windows.
+all edits of the window in this range, and no others. The same site may then be in several windows.
 """
 
 from typing import NamedTuple
@@ -30,7 +30,7 @@ _NONE = np.uint64(0)
 
 
 class Origins(NamedTuple):
-    """What the sites of windows consist of.
+    """Where sites of windows are in the genome, and their edits and haplotypes.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ def _trace(sites, edits, windows, genome, everyone, origins):
         first, after = windows.firsts[window], windows.firsts[window + 1]
         far_left, far_right = sites.far_lefts[row], sites.far_rights[row]
         far = _entries_in(edits, windows, (first, after), far_left, far_right)
-        # The anchor must be in it; other windows have the rest.
+        # The site must contain the anchor; other windows have the other sites.
         if far[0] != first or far[1] == first:
             continue
         origin = windows.origins[window]
@@ -323,7 +323,7 @@ def _without_others(edits, windows, site, carriers):
 
 @compiled
 def _entry_at(windows, first, after, offset):
-    """Return the last entry whose bases begin at a offset of the window or before, or -1."""
+    """Return the last entry whose bases begin at an offset of the window or before, or -1."""
     found = -1
     for entry in range(first, after):
         if windows.offsets[entry] <= offset:
@@ -333,7 +333,7 @@ def _entry_at(windows, first, after, offset):
 
 @compiled
 def _lift_start(edits, windows, first, after, origin, offset):
-    """Return where in the genome the base at a offset of a window begins."""
+    """Return where in the genome the base at an offset of a window begins."""
     entry = _entry_at(windows, first, after, offset)
     if entry < 0:
         return origin + offset
@@ -347,7 +347,7 @@ def _lift_start(edits, windows, first, after, origin, offset):
 
 @compiled
 def _lift_end(edits, windows, first, after, origin, offset):
-    """Return where in the genome the base before a offset of a window ends."""
+    """Return where in the genome the base before an offset of a window ends."""
     entry = _entry_at(windows, first, after, offset - 1)
     if entry < 0:
         return origin + offset

@@ -77,9 +77,9 @@ def stretch_to_search(backend: str) -> int:
 
 
 def search_one_site(guides: Guides, pam: Pam, options: SiteOptions, backend: str) -> int:
-    """Search a genome of one site, which the first guide has; return the number of hits.
+    """Search a genome that is a single site of the first guide; return the number of hits.
 
-    A GPU loads all kernels of a search for this, which it can do while a genome is read.
+    This loads all kernels of a search on a GPU, for example while the real genome is read.
     """
     n_hits = 0
     for one in pam.by_length():

@@ -61,7 +61,7 @@ class GuideCounts:
         self._perfect = np.zeros((2, guides.count))
 
     def of(self, rows: SiteRows) -> CountedSites:
-        """Count sites; only the best alignment of each is used. Any thread can do this."""
+        """Count sites; only the best alignment of each is used. Any thread may call this."""
         hits = rows.hits
         best = hits.ranks == 0
         kinds = (hits.dna_bulges > 0) + 2 * (hits.rna_bulges > 0)
@@ -109,7 +109,7 @@ class GuideCounts:
 # run        guide 0 | 1 | 2 2 | 5 5      sorted, written to a file once it is large
 # result     guide 0 of every run, then guide 1 of every run, ...
 #
-# At the end, threads sort the hits in memory, a run each.
+# At the end, threads sort the hits in memory, each thread one run.
 
 
 #: Hits kept in memory before they are written to a file: 24 bytes each, twice while sorted.

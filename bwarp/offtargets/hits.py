@@ -69,5 +69,5 @@ def taken_hits(hits: SiteHits, rows) -> SiteHits:
 def joined_hits(parts: Sequence[SiteHits]) -> SiteHits:
     """Concatenate the rows of one or more tables."""
     columns = zip(*(vars(part).values() for part in parts), strict=True)
-    # The copy of a memory-mapped array is of a class of its own.
+    # Copies of memory-mapped arrays would have the class numpy.memmap.
     return SiteHits(*(np.concatenate(column).view(np.ndarray) for column in columns))

@@ -87,7 +87,7 @@ def parsed_allele(text: str, number: int, count: int | None, n_haplotypes: int) 
 
 
 class Keys(NamedTuple):
-    """Sites by guide, strand and border: how many haplotypes have one, and single edits in it."""
+    """By guide, strand and border: haplotypes with the site, and edits that occur in it alone."""
 
     haplotypes: dict[tuple[int, int, int], int]
     alone: dict[tuple[int, int, int], set[int]]
@@ -111,7 +111,7 @@ def _decimals(value: float | None) -> str:
 
 
 def _of_alleles(alleles: Sequence[Allele]) -> tuple[str, str, float | None, str]:
-    """Return names, IDs, the least frequency, and the least frequencies of populations."""
+    """Return names, IDs, and the minimum frequencies, in total and by population."""
     known = [one.frequency for one in alleles if one.frequency is not None]
     shared = set.intersection(*(set(one.populations) for one in alleles)) if alleles else set()
     populations = ";".join(
@@ -172,7 +172,7 @@ def alternative_columns(
 
 
 def _effect(edits: int, change: float, before: int | None) -> str:
-    """Return whether a site is new or better matched, or worse, than that of the reference."""
+    """Return whether a site is better or worse for the guide than that of the reference."""
     if before is None or edits < before:
         return "gain"
     if edits > before:

@@ -89,7 +89,7 @@ class VariantTables:
         self._number_of = np.zeros(self._hits.count, np.int64)
 
     def add_stretch(self, path: str | os.PathLike, file: VariantFile, stretch: Stretch) -> None:
-        """Find the alternative sites of a stretch of a contig, and what becomes of the others."""
+        """Find alternative sites in a stretch of a contig, and changes of reference sites."""
         sought, n_haplotypes = self._sought, 2 * len(file.samples)
         self.unsearched += stretch.unsearched
         if stretch.contig not in sought.reference.names:
@@ -155,7 +155,7 @@ class VariantTables:
         n = self._hits.count
         both = joined_hits(tables)
         is_alternative = np.arange(both.count) >= n
-        # Ties have the order of the variants.
+        # Ties are in the order of the variants.
         return np.lexsort(
             (both.ranks, is_alternative, both.strands, both.lengths, both.starts, both.guides)
         )

@@ -72,7 +72,7 @@ def compiled(function: Callable | None = None, *, counted: bool = True, **option
 
 
 def inner(function: Callable | None = None, **options):
-    """Compile a function as a part of the compiled functions that call it, whose code is stored.
+    """Compile a function only as a part of the functions that call it and whose code is stored.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ __all__ = [
 #: One thread at a time imports Numba or its C modules.
 _lock = threading.RLock()
 
-#: What is done before the first function is compiled, and whether that is done.
+#: Functions to call before the first function is compiled, and whether they were called.
 _to_begin_with: list[Callable[[], object]] = []
 _has_begun = False
 
@@ -85,7 +85,7 @@ def when_compiling(begin: Callable[[], object]) -> Callable[[], object]:
 
 
 def begin_compiling() -> None:
-    """Do all that `when_compiling` decorates, once."""
+    """Call all functions that `when_compiling` decorates, once."""
     global _has_begun
     with _lock:
         if not _has_begun:
@@ -99,7 +99,7 @@ def begin_compiling() -> None:
 
 
 def numba_version() -> str:
-    """Return the source of Numba's version, or its version if that is nowhere else."""
+    """Return the file that states Numba's version, or the version if there is no such file."""
     try:
         return (_folder() / "_version.py").read_text()
     except OSError:

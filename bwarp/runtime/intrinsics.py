@@ -1,4 +1,4 @@
-"""What compiled code does through LLVM, other than vectors; importing this imports Numba."""
+"""Functions written in LLVM, except those of vectors; importing this module imports Numba."""
 
 from bwarp.runtime.compiler import cgutils, intrinsic, ir, types
 

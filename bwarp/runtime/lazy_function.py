@@ -46,7 +46,7 @@ class LazyFunction:
     ----------
     py_func : callable
     targetoptions : dict
-        As of Numba's own compiled functions.
+        As those of functions that Numba compiles.
     """
 
     def __init__(self, function: Callable, options: dict, stored: Stored | None = None):
@@ -84,7 +84,7 @@ class LazyFunction:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The function as Numba makes it, which compiles it."""
+        """Numba's dispatcher of the function, which compiles it."""
         with _lock:
             compiler.begin_compiling()
             made = compiler.njit(**self.targetoptions)(self.py_func)
@@ -99,7 +99,7 @@ class LazyFunction:
     def _function_for(self, arguments: tuple) -> Callable:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return self.py_func
-        # A function made by another one may differ from what its name says.
+        # The name of a function does not identify it if another function makes it.
         if self._stored is not None and not self.py_func.__closure__:
             types = text_of_arguments(arguments)
             # Threads that call the function at the same time link it once.

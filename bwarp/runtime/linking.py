@@ -1,7 +1,7 @@
 """Call stored machine code without importing Numba.
 
-Numba's C modules convert arguments and results, and LLVM links the code. Whatever is unusual about
-a function, or the code cannot find, makes `linked` return None; Numba then loads or compiles it.
+Numba's C modules convert arguments and results, and LLVM links the code. If a function is unusual,
+or a symbol is missing, `linked` returns None, and Numba loads or compiles the function.
 """
 
 import ctypes

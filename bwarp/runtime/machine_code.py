@@ -1,7 +1,7 @@
 """Convert compiled CPU functions to bytes and back; only programs that compile import this.
 
 The bytes hold a function twice: as machine code, which programs call without importing Numba
-(`bwarp.runtime.linking`), and as what Numba needs to compile other functions with it. The module
+(`bwarp.runtime.linking`), and as the data that Numba needs to compile its callers. The module
 also skips machine code of inner functions when compiling ahead.
 """
 

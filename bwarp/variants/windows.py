@@ -97,7 +97,7 @@ class Limits(NamedTuple):
 def list_windows(edits: Edits, genome: Bases, limits: Limits) -> Windows:
     """List the windows of all anchors."""
     n_words = max(edits.carriers.shape[1], 1)
-    # States above each other have different numbers of edits.
+    # The states on the stack have different numbers of edits.
     deepest = _MOST_EDITS + 2
     stack = _Stack(
         np.empty((deepest, n_words), np.uint64), np.empty(deepest, np.int64),

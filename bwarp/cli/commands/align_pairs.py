@@ -43,8 +43,8 @@ bwarp pairs --references haplotypes.fa --queries reads.fa -o gatk.tsv --mode gat
 
 FORMATS = ("tsv", "paf", "sam")
 
-#: Maximum number of threads that parse each file, and that format lines; that many are faster than
-#: the thread that reads a file, or the GPU.
+#: Maximum number of threads that parse each file, and that format lines; more would wait for the
+#: thread that reads the file, or for the GPU.
 MOST_THREADS = 4
 
 ALIGNER_OPTIONS = (

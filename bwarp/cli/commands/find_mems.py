@@ -123,7 +123,7 @@ def searcher(options):
     backend = choose_engine(options.backend, options.gpus)
     stored = open_index(options.index)
     check_spread(options, stored)
-    # Compile in parallel before anything compiles on its own.
+    # Compile in parallel, before calls compile functions one by one.
     compile_first(backend, options, options.queries)
     in_turn = isinstance(stored, ChunkedIndex) and backend == "cuda" and not options.spread
     queries = read_ahead(read_queries(options, in_turn), 1)
@@ -140,7 +140,7 @@ def searcher(options):
 
 
 def searcher_for_this_run(options, searched):
-    """Return what `searcher` does for a search without a stored index."""
+    """Return what `searcher` returns, for a search without a stored index."""
     threads = options.threads
     check_spread(options, None)
     if not options.chunk_bases and options.backend == "cuda":

@@ -11,9 +11,9 @@ OUT.guides.tsv counts the sites of each guide by mismatches and kind of bulge, w
 lists its specificity on the scales of both scores: cfd_specificity from 0 to 1, and mit_specificity
 from 0 to 100.
 
-With --variants, the table also has the sites that variants make or change, and further columns say
-which variants these are, how frequent they are, and what they change. OUT.unsearched.tsv lists the
-variants that were not searched, and why.
+With --variants, the table also has the sites that variants make or change. More columns list the
+variants of each site, its frequency, and its difference from the reference. OUT.unsearched.tsv
+lists the variants that were not searched, with the reason.
 """
 
 import os

@@ -67,7 +67,7 @@ def main(options):
     check_options(seed_options, backend)
     stored = open_index(options.index)
     check_spread(options, stored)
-    # Compile in parallel before anything compiles on its own.
+    # Compile in parallel, before calls compile functions one by one.
     compile_first(backend, options, options.queries)
     # Read and cut the first queries while the index is brought to the GPU.
     batches = read_ahead(batches)

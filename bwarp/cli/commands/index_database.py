@@ -1,7 +1,7 @@
 """Write a database of sequences to a folder, which bwarp search maps into memory.
 
-The sequences are sorted by length and stored as codes, so a search need not read and sort FASTA. A
-folder works with every substitution matrix of the same letters, by default those of proteins.
+The sequences are sorted by length and stored as codes, so searches do not parse and sort FASTA. A
+folder works with every substitution matrix that has the same letters, by default proteins.
 """
 
 from bwarp.cli.program import program_parser
@@ -24,8 +24,8 @@ def parse_options():
         __doc__,
         EXAMPLES,
         output("FOLDER", "folder to write"),
-        SEARCH["matrix"]._replace(help="a matrix with the letters of the sequences"),
-        SEARCH["match"]._replace(help="the sequences are nucleotides, of searches with --match"),
+        SEARCH["matrix"]._replace(help="a matrix that has the letters of the sequences"),
+        SEARCH["match"]._replace(help="the sequences are nucleotides, for searches with --match"),
     )
     parser.add_argument("database", metavar="D.fa[.gz]", help="FASTA or FASTQ file")
     return parser

@@ -87,7 +87,7 @@ def build(options):
     check_outputs([], [options.reference], options.output)
     backend = choose_engine(options.backend)
     with new_index_folder(options.output) as folder:
-        # Compile in parallel before anything compiles on its own.
+        # Compile in parallel, before calls compile functions one by one.
         compile_first(backend, options, options.reference)
         reference = read_reference(options.reference, options.threads)
         if alt_list := alt_list_beside(options.reference):

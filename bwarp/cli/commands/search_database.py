@@ -40,7 +40,7 @@ EXAMPLES = """
 bwarp search --queries Q.fa --database D.fa.gz -o hits.tsv
 bwarp search --queries Q.fa --database D.fa -o hits.tsv --evalue --top 50 \\
     --alignments hits.m8
-bwarp search --queries Q.fa --database D.search -o hits.tsv    of bwarp search-index
+bwarp search --queries Q.fa --database D.search -o hits.tsv    a folder by bwarp search-index
 bwarp search --queries Q.fa --database contigs.fa -o hits.tsv --match 2 \\
     --mismatch -3 --gap-open 5 --gap-extend 2
 """
@@ -65,7 +65,7 @@ def main(options):
     backend = choose_engine(options.backend, options.gpus)
     check_algorithm(options.algorithm, backend)
     compile_first(backend, options, options.database, options.queries)
-    # Queries are few: errors in them are found before a large database is read.
+    # Read the few queries first, to find their errors before a large database is read.
     table = read_all(options.queries, scoring.code_of_byte, options.threads)
     database = opened(options, scoring, table, backend)
     say(

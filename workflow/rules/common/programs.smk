@@ -89,7 +89,7 @@ def annotation_flags(wildcards, input):
 
 
 def variants_flags(wildcards, input):
-    """--variants with what `variants_of` named, apart from the other flags as in the above."""
+    """--variants with what `variants_of` named; see `annotation_flags`."""
     return [word for path in input.variants for word in ("--variants", path)]
 
 
