@@ -280,6 +280,6 @@ def test_kernels_are_on_the_timeline():
     kernels_run = [one for one in spans if one.thread < 0]
     assert [one.name for one in kernels_run] == ["note"] * 3
     assert all(0 <= one.start <= one.end for one in kernels_run)
-    # The clocks of host and GPU agree to a millisecond, also beside other processes.
+    # The clocks of host and GPU agree to a millisecond, even if other processes use the GPU.
     assert kernels_run[-1].end <= wait.end + 1_000_000
     assert all(a.end <= b.start + 1000 for a, b in pairwise(kernels_run))

@@ -1,4 +1,4 @@
-"""A small genome, pairs of reads that say where they are from, and programs on the path."""
+"""A small genome, pairs of reads named by their positions, and programs on the path."""
 
 import os
 import sys

@@ -153,7 +153,7 @@ def test_one_site_needs_every_kernel(emulated, monkeypatch):
 
 
 class Noted:
-    """A kernel, or a function that returns one, whose uses are noted."""
+    """A kernel, or a function that returns one, whose uses are recorded."""
 
     def __init__(self, name, one, launched):
         self.name, self.one, self.launched = name, one, launched
