@@ -34,7 +34,7 @@ def random_lines(contigs, rng, n, longest=4):
 
 
 def phased(lines, n_samples, rng):
-    """Return genotypes, shape=(lines, samples, 2): mostly those of the reference, as in real data."""
+    """Return genotypes, shape=(lines, samples, 2): most of the reference, as in real data."""
     genotypes = np.zeros((len(lines), n_samples, 2), int)
     for row, (*_, alts) in enumerate(lines):
         share = rng.choice([0.1, 0.4, 0.8])
