@@ -10,13 +10,12 @@ from tests.helpers.programs.programs_here import run_here
 
 MISMATCHES, UNIQUE = "a search with mismatches", "a search for unique matches"
 
-# The reads do not exist: the error comes before they are read.
 NEED_IT = [
-    ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 1)),
-    ("find_seeds", MISMATCHES, ("--queries", "absent.fa", "-o", "o.tsv", "--mismatches", 2,
+    ("find_seeds", MISMATCHES, ("--queries", "q.fa", "-o", "o.tsv", "--mismatches", 1)),
+    ("find_seeds", MISMATCHES, ("--queries", "q.fa", "-o", "o.tsv", "--mismatches", 2,
      "--count-only", "--algorithm", "backtracking")),
-    ("find_mems", UNIQUE, ("--queries", "absent.fa", "-o", "o.mums")),
-    ("find_mems", UNIQUE, ("--queries", "absent.fa", "-o", "o.paf", "--kind", "mum")),
+    ("find_mems", UNIQUE, ("--queries", "q.fa", "-o", "o.mums")),
+    ("find_mems", UNIQUE, ("--queries", "q.fa", "-o", "o.paf", "--kind", "mum")),
 ]  # fmt: skip
 
 NEED_IT_NOT = [
@@ -65,7 +64,7 @@ def test_the_named_command_is_sufficient(folder, monkeypatch):
     assert run_here(
         "index_reference", "-o", "genome.index", "--with-reverse", folder=folder
     ).rc == 0  # fmt: skip
-    (folder / "absent.fa").write_bytes((folder / "q.fa").read_bytes())
+    (folder / "q.fa").write_bytes((folder / "q.fa").read_bytes())
     for program, _, arguments in NEED_IT:
         done = run_here(program, "--index", "genome.index", *arguments, folder=folder)
         assert done.rc == 0, done.said

@@ -18,8 +18,14 @@ from bwarp.io.chunk_files import checked_array, map_file, save_with_sums, text_s
 from tests.helpers.programs.programs_here import run_here
 
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
-#: Numba pickles compiled code, in files that only the user may write.
-PICKLES_CODE = {"bwarp/runtime/machine_code.py", "bwarp/gpu/launch.py"}
+#: Compiled code is pickled, in files that only the user may write.
+PICKLES_CODE = {
+    "bwarp/gpu/launch.py",
+    "bwarp/runtime/compiled_code.py",
+    "bwarp/runtime/compiler.py",
+    "bwarp/runtime/linking.py",
+    "bwarp/runtime/machine_code.py",
+}
 FORBIDDEN_MODULES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 
 

@@ -54,7 +54,9 @@ def pretended(monkeypatch):
 
     def record(algorithm, module, function):
         run = getattr(module, function)
-        monkeypatch.setattr(module, function, lambda *a: called.append(algorithm) or run(*a))
+        monkeypatch.setattr(
+            module, function, lambda *a, **named: called.append(algorithm) or run(*a, **named)
+        )
 
     record("run-lengths", gatk_run_lengths_cuda, "gatk_alignments")
     record("prefix-scan", prefix_scan_cuda, "search_scores")
