@@ -64,8 +64,9 @@ class TableWriter(AbstractContextManager):
             for first, last in ranges:
                 self._write(rows_of(first, last))
             return
-        with span("wait for the writer"):
-            self._hand_on((rows_of, ranges))
+        if count > 0:
+            with span("wait for the writer"):
+                self._hand_on((rows_of, ranges))
 
     def __exit__(self, kind, *_) -> None:
         if self._threads == 1:
@@ -112,9 +113,12 @@ class TableWriter(AbstractContextManager):
         """Yield what was added; while there is nothing new, write what is under way."""
         while True:
             try:
-                added = self._added.get(block=not under_way)
+                added = self._added.get(timeout=0 if under_way else 0.1)
             except queue.Empty:
-                self._write_first(under_way)
+                if under_way:
+                    self._write_first(under_way)
+                elif not self._is_wanted:
+                    raise _NotWantedError from None
                 continue
             if added is None:
                 return

@@ -48,7 +48,7 @@ class Alleles:
         if edit not in self._parsed:
             edits = self._stretch.edits
             text = self._stretch.texts[edits.records[edit]].decode("utf-8", "replace")
-            count = int(edits.counts[edit]) if self._n_haplotypes else None
+            count = int(edits.counts[edit]) if edits.counts[edit] >= 0 else None
             self._parsed[edit] = parsed_allele(
                 text, int(edits.alleles[edit]), count, self._n_haplotypes
             )

@@ -7,7 +7,6 @@ import inspect
 import os
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -59,6 +58,7 @@ class LazyFunction:
         #: Functions for the kinds of arguments seen so far, and for their types as text.
         self._known: dict[tuple, Callable] = {}
         self._linked: dict[str, Callable | None] = {}
+        self._made: Any = None
 
     def __call__(self, *arguments, **named):
         if named or len(arguments) != self._count:
@@ -82,15 +82,19 @@ class LazyFunction:
         """The type of the function where other compiled functions name it; Numba asks for it."""
         return _type_of(self.dispatcher)
 
-    @cached_property
+    @property
     def dispatcher(self) -> Any:
         """Numba's dispatcher of the function, which compiles it."""
+        # functools.cached_property of Python 3.11 has one lock for all functions: a thread that
+        # holds it may wait for a thread that waits for it.
         with _lock:
-            compiler.begin_compiling()
-            made = compiler.njit(**self.targetoptions)(self.py_func)
-            if self._stored is not None:
-                made._cache = self._stored
-            return made
+            if self._made is None:
+                compiler.begin_compiling()
+                made = compiler.njit(**self.targetoptions)(self.py_func)
+                if self._stored is not None:
+                    made._cache = self._stored
+                self._made = made
+            return self._made
 
     def is_stored(self, types: str) -> bool:
         """Return whether the code for types of arguments, as text, is stored."""

@@ -27,7 +27,7 @@ class Edits(NamedTuple):
     carriers : ndarray, shape=(n, n_words), dtype=uint64
         A bit per haplotype; without genotypes, 0 words.
     counts : ndarray, shape=(n,), dtype=int64
-        Haplotypes with the allele in the file, whether applied or not.
+        Haplotypes with the allele in the file, whether applied or not; -1 without genotypes.
     """
 
     starts: np.ndarray

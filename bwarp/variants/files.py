@@ -9,7 +9,7 @@ import numpy as np
 import pysam
 
 from bwarp.counted import counted
-from bwarp.errors import InputError
+from bwarp.errors import InputError, UsageError
 from bwarp.io.compressed_files import read_blocks
 from bwarp.io.line_scan import count_byte
 from bwarp.reference import Reference
@@ -229,8 +229,8 @@ class VariantFile:
     def _edits(self, before, text, data, columns, alleles) -> Edits:
         n_samples = len(self.samples)
         carriers = np.zeros((len(alleles), -(-2 * n_samples // 64)), np.uint64)
-        free = np.zeros(len(alleles), bool)
-        row, problem = lines.read_genotypes(data, columns, alleles, n_samples, carriers, free)
+        kinds = np.zeros(len(alleles), np.uint8)
+        row, problem = lines.read_genotypes(data, columns, alleles, n_samples, carriers, kinds)
         if problem:
             where = self._line(before, text, columns[row])
             if problem == lines.SAMPLE_COUNT:
@@ -254,9 +254,13 @@ class VariantFile:
             bounds=np.column_stack([ends - sizes, ends]),
             records=np.unique(alleles[:, 0], return_inverse=True)[1].astype(np.int64),
             alleles=alleles[:, 1].copy(),
-            free=free,
+            free=kinds != lines.PHASED,
             carriers=carriers,
-            counts=np.bitwise_count(carriers).sum(axis=1, dtype=np.int64),
+            counts=np.where(
+                kinds == lines.NO_GENOTYPES,
+                -1,
+                np.bitwise_count(carriers).sum(axis=1, dtype=np.int64),
+            ),
         )
 
     def _line(self, before: int, text: bytes, row: np.ndarray) -> str:
@@ -330,6 +334,8 @@ def _text_blocks(path: str | os.PathLike, threads: int) -> Iterator[bytes]:
     blocks = read_blocks(path, _BLOCK_BYTES, threads)
     first = next(blocks, b"")
     if bytes(first[:3]) == b"BCF":
+        if not os.path.isfile(path):
+            raise UsageError(f"{path}: BCF must be a file: to use a pipe, write VCF to it")
         return _bcf_blocks(path)
     return itertools.chain([first], blocks)
 

@@ -20,6 +20,9 @@ SEARCHED, SYMBOLIC, TOO_LONG, WRONG_REF, AMBIGUOUS, BEYOND = range(6)
 #: Problems of genotypes.
 WELL, SAMPLE_COUNT, BAD_GENOTYPE, PLOIDY, NO_SUCH_ALLELE = range(5)
 
+#: Kinds of alleles. One that nobody carries counts as phased.
+PHASED, UNPHASED, NO_GENOTYPES = range(3)
+
 _TAB, _FEED, _COLON, _COMMA, _DOT, _SLASH, _BAR = 9, 10, 58, 44, 46, 47, 124
 _ZERO, _NINE = 48, 57
 _MISSING = -1
@@ -254,8 +257,8 @@ def _upper(letter):
 
 
 @compiled
-def read_genotypes(data, columns, found, n_samples, carriers, free):
-    """Write which haplotypes carry each allele, and which alleles are free.
+def read_genotypes(data, columns, found, n_samples, carriers, kinds):
+    """Write which haplotypes carry each allele, and which alleles are phased.
 
     Haplotypes 2 i and 2 i + 1 are those of sample i.
 
@@ -265,7 +268,8 @@ def read_genotypes(data, columns, found, n_samples, carriers, free):
         From `list_alleles`; those of a line are consecutive.
     carriers : ndarray, shape=(n, n_words), dtype=uint64
         Zeros.
-    free : ndarray, shape=(n,), dtype=bool
+    kinds : ndarray, shape=(n,), dtype=uint8
+        `PHASED`, `UNPHASED` or `NO_GENOTYPES`.
 
     Returns
     -------
@@ -312,7 +316,8 @@ def read_genotypes(data, columns, found, n_samples, carriers, free):
         if sample != n_samples or at <= stop:
             return row, SAMPLE_COUNT
         for i in range(allele, after):
-            free[i] = is_free > 0
+            is_carried = is_free == 1 and carriers[i].any()
+            kinds[i] = NO_GENOTYPES if is_free == 2 else UNPHASED if is_carried else PHASED
         allele = after
     return -1, WELL
 
@@ -361,6 +366,9 @@ def _read_genotype(data, at, stop, found, first, last, sample, carriers):
     before = _MISSING
     state = 0
     separator = _BAR
+    # VCF 4.4 allows a phase before the first allele.
+    if at < stop and data[at] in (_SLASH, _BAR):
+        at += 1
     while True:
         allele = _MISSING
         if at < stop and data[at] == _DOT:
@@ -381,7 +389,8 @@ def _read_genotype(data, at, stop, found, first, last, sample, carriers):
                 if found[i, 1] == allele:
                     bit = np.uint64(1) << np.uint64(haplotype & 63)
                     carriers[i, haplotype >> 6] |= bit
-        if number == 1 and allele != before:
+        # A missing allele counts as that of the reference.
+        if number == 1 and max(allele, 0) != max(before, 0):
             state = 1 if separator == _SLASH else 2
         before = allele
         number += 1

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bwarp.errors import InputError
 from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.sequence import pack
@@ -125,6 +126,11 @@ def list_windows(edits: Edits, genome: Bases, limits: Limits) -> Windows:
 
 def alternative_genome(windows: Windows) -> Reference:
     """Return a reference whose contigs, one segment each, are the windows."""
+    if windows.codes.size >= 1 << 32:
+        raise InputError(
+            "there are too many combinations of variants near each other: use a smaller "
+            "--max-combinations"
+        )
     lengths = np.diff(windows.begins)
     packed = pack(windows.codes)
     packed.setflags(write=False)

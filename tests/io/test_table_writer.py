@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -105,3 +106,18 @@ def test_an_interrupt_does_not_wait_for_a_writer_that_waits():
         add_and_interrupt()
     go_on.set()
     assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("waiting", range(4))
+def test_empty_tables_and_an_error_of_the_caller(waiting):
+    def add():
+        with suppress(KeyError), TableWriter(lambda _: time.sleep(0.01), 2) as writer:
+            writer.add(lambda first, last: [], 3, at_once=1)
+            for _ in range(waiting):
+                writer.add(lines_of, 0)
+            raise KeyError
+
+    caller = threading.Thread(target=add, daemon=True)
+    caller.start()
+    caller.join(20)
+    assert not caller.is_alive()

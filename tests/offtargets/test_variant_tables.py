@@ -2,6 +2,8 @@
 
 import csv
 import gzip
+import os
+import threading
 
 import numpy as np
 import pysam
@@ -307,6 +309,64 @@ def test_a_contig_in_two_files(refused, tmp_path):
     (tmp_path / "w.vcf").write_text(text)
     rc, last = refused(text, tmp_path / "w.vcf")
     assert (rc, "variants of contig0 are also in" in last) == (1, True), last
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a function that searches a site whose PAM a variant makes: the alternative rows."""
+    folder = tmp_path_factory.mktemp("made")
+    text = f"TTACA{GUIDE}TGATTACCAGT"
+    save_index(index_of([text.encode()], with_reverse=False), folder / "i")
+    guides = write_guides(folder / "g.fa", {"g": GUIDE})
+    start = f"contig0\t{text.rindex('TGATT') + 3}\t.\tA\t"
+
+    def alternative_rows(run_program, alts, kind, genotypes, times=1):
+        columns = "".join(f"\ts{i}" for i in range(len(genotypes)))
+        line = "\t".join((f"{start}{alts}", ".", ".", ".", kind, *genotypes))
+        (folder / "v.vcf").write_text(f"{HEADER}\tFORMAT{columns}\n{line}\n")
+        done = run_program(
+            SCRIPT, "--index", folder / "i", "--guides", guides, "-o", folder / "o.tsv",
+            "--mismatches", 1, "--variants", *[folder / "v.vcf"] * times,
+        )  # fmt: skip
+        assert done.rc == 0, done.stderr
+        return [row for row in rows_of(folder / "o.tsv") if row["origin"] == "alternative"]
+
+    return alternative_rows
+
+
+def test_alleles_that_nobody_carries_make_no_sites(run_program, made):
+    for genotypes in (("./0", "0|0"), ("0/.", "0/0"), (".", "0")):
+        assert made(run_program, "G", "GT", genotypes) == []
+    assert made(run_program, "C,G", "GT", ("0/1", "0/0")) == []
+    (row,) = made(run_program, "C,G", "GT", ("0/2", "0/0"))
+    assert (row["phase"], row["frequency"]) == ("unphased", "0.250000")
+
+
+def test_a_phase_before_the_first_allele(run_program, made):
+    (row,) = made(run_program, "G", "GT", ("|0|1", "/0/0"))
+    assert (row["phase"], row["frequency"]) == ("phased", "0.250000")
+
+
+def test_without_genotypes_frequencies_are_unknown(run_program, made):
+    (row,) = made(run_program, "G", "DP", ("12", "3"))
+    assert (row["phase"], row["frequency"], row["haplotypes"]) == ("unphased", "", "")
+
+
+def test_a_file_given_twice_is_searched_once(run_program, made):
+    assert len(made(run_program, "G", "GT", ("0|1",), times=2)) == 1
+
+
+def test_bcf_in_a_pipe(checkout, monkeypatch, capsys, index, cohort, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"BCF\x02\x02",))
+    writer.start()
+    arguments = "--index", index, "--guides", cohort[3], "-o", tmp_path / "o", "--variants", pipe
+    rc, last = refusal(
+        checkout / "scripts" / SCRIPT, (*arguments, "--format", "tsv"), monkeypatch, capsys
+    )
+    writer.join()
+    assert (rc, "BCF must be a file: to use a pipe, write VCF to it" in last) == (2, True), last
 
 
 @pytest.mark.gpu

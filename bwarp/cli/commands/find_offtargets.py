@@ -113,7 +113,7 @@ def main(options):
                 report(done, counted(n_hits, "site"))
         if options.variants:
             tables.finish_reference()
-            for path in options.variants:
+            for path in dict.fromkeys(options.variants):
                 add_variants(tables, path, sought)
     counts = tables.counts.sites
     say(
