@@ -17,7 +17,7 @@ from bwarp.runtime.backend import choose_backend
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-# The imports of programs, and Numba's preparation for compiling or loading.
+# The imports of programs, Numba's preparation for compiling, and the code that is stored.
 PRELOADED = (
     *("bwarp.cli.program", "pysam", "Bio.Align.substitution_matrices"),
     *(
@@ -30,6 +30,7 @@ PRELOADED = (
     "bwarp.seeding.backtracking_cpu",
     "bwarp.seeding.find_cpu",
     "numba.core.entrypoints:init_all",
+    "tests.helpers.programs.linked_functions:link_stored",
 )
 
 # Slow files, which run after those in tests/workflow; the others are faster.

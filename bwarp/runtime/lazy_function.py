@@ -100,17 +100,22 @@ class LazyFunction:
         """Return whether the code for types of arguments, as text, is stored."""
         return self._stored is not None and self._stored.is_kept_for(types)
 
+    def linked(self, types: str) -> Callable | None:
+        """Return the stored machine code for types of arguments, as text, or None; link it once."""
+        # Threads may call the function at the same time.
+        with _lock:
+            if types not in self._linked:
+                self._linked[types] = self._stored.linked(types) if self._stored else None
+            return self._linked[types]
+
     def _function_for(self, arguments: tuple) -> Callable:
         if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
             return self.py_func
         # The name of a function does not identify it if another function makes it.
         if self._stored is not None and not self.py_func.__closure__:
             types = text_of_arguments(arguments)
-            # Threads that call the function at the same time link it once.
-            with _lock:
-                if types is not None and types not in self._linked:
-                    self._linked[types] = self._stored.linked(types)
-                return self._linked.get(types) or self.dispatcher
+            if types is not None:
+                return self.linked(types) or self.dispatcher
         return self.dispatcher
 
     def _in_order(self, arguments: tuple, named: dict) -> tuple:

@@ -10,6 +10,7 @@ standard streams and exit code. Otherwise tests of programs would mostly wait fo
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -86,12 +87,16 @@ class ProgramServer:
 
 
 def preload(names: list[str]) -> None:
-    """Import modules, and call functions given as `module:function`."""
+    """Import modules, call functions given as `module:function`, and get ready to fork."""
     for name in names:
         module, _, function = name.partition(":")
         imported = importlib.import_module(module)
         if function:
             getattr(imported, function)()
+    # Forks would copy the memory of all these objects, and collect garbage among them.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000)
 
 
 def _end(process: int, number: int) -> None:
