@@ -14,8 +14,7 @@ from pathlib import Path
 
 #: A quick search for imports: parsing all modules would slow down the start of programs.
 _IMPORT = re.compile(
-    rb"^[ \t]*(?:import[ \t]+([\w.,\t ]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]+))",
-    re.MULTILINE,
+    rb"\n[ \t]*(?:import[ \t]+([\w.,\t ]+)|from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]+))"
 )
 
 
@@ -27,15 +26,19 @@ def files_digest(package: Path) -> str:
     included because all files of an installation may have the same time.
     """
     states = []
+    for source in _sources(package):
+        status = os.stat(source)
+        states.append(f"{source} {status.st_mtime_ns} {status.st_size}")
+    version = (package / "__init__.py").read_text()
+    return hashlib.sha256("\n".join([version, *sorted(states)]).encode()).hexdigest()
+
+
+def _sources(package: Path | str) -> Iterator[str]:
+    """Yield the paths of all sources of a package."""
     for folder, folders, names in os.walk(package):
         if "__pycache__" in folders:
             folders.remove("__pycache__")  # may hold thousands of compiled functions
-        for name in names:
-            if name.endswith(".py"):
-                status = os.stat(os.path.join(folder, name))
-                states.append(f"{folder}/{name} {status.st_mtime_ns} {status.st_size}")
-    version = (package / "__init__.py").read_text()
-    return hashlib.sha256("\n".join([version, *sorted(states)]).encode()).hexdigest()
+        yield from (os.path.join(folder, name) for name in names if name.endswith(".py"))
 
 
 def imported_sources(program: Path, package: Path) -> list[Path]:
@@ -86,7 +89,7 @@ def _read(source: str, folder: str, mtime_ns: int, size: int) -> tuple[str, tupl
 def _imported_files(source: bytes, folder: str) -> Iterator[str]:
     """Yield the files of a package that a Python source imports, including __init__.py files."""
     package = os.path.basename(os.path.dirname(folder))
-    for plain, module, names in _IMPORT.findall(source):
+    for plain, module, names in _IMPORT.findall(b"\n" + source):
         if plain:
             wanted = [part.split()[0] for part in plain.decode().split(",") if part.strip()]
         else:
@@ -102,13 +105,17 @@ def _imported_files(source: bytes, folder: str) -> Iterator[str]:
 @functools.cache
 def _files_of(folder: str, name: str) -> tuple[str, ...]:
     """Return the files of a module and of its parent packages."""
-    files = []
-    for part in ("__init__", *filter(None, name.split("."))):
-        file = os.path.join(folder, f"{part}.py")
-        if os.path.isfile(file):
-            files.append(file)
-        elif os.path.isdir(inner := os.path.join(folder, part)):
-            folder = inner
-            if os.path.isfile(file := os.path.join(folder, "__init__.py")):
-                files.append(file)
-    return tuple(files)
+    modules = _modules(folder)
+    parts = name.split(".")
+    names = ("", *(".".join(parts[:end]) for end in range(1, len(parts) + 1)))
+    return tuple(modules[one] for one in dict.fromkeys(names) if one in modules)
+
+
+@functools.cache
+def _modules(folder: str) -> dict[str, str]:
+    """Return the files of all modules of a package, by their names without that of the package."""
+    found = {}
+    for source in _sources(folder):
+        name = source.removeprefix(folder).removesuffix(".py").replace(os.sep, ".")
+        found[f".{name}".removesuffix(".__init__")[1:]] = source
+    return found
