@@ -21,8 +21,8 @@ from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.site_rows import SiteRows, describe
 from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled
-from bwarp.variants.edits import LONGEST_EDIT, Edits, overlap
-from bwarp.variants.files import bases_of
+from bwarp.variants.edits import LONGEST_EDIT, overlap, taken_pieces
+from bwarp.variants.files import Stretch, bases_of, context_of
 from bwarp.variants.lines import Bases
 from bwarp.variants.windows import Limits, Windows, alternative_genome, list_windows
 
@@ -35,27 +35,25 @@ class Origins(NamedTuple):
     Attributes
     ----------
     exists : ndarray, shape=(n,), dtype=bool
-        Whether a haplotype has the site.
-    firsts, lasts : ndarray, shape=(n,), dtype=int64
-        The range of its edits in the entries of `Windows`.
+        Whether a haplotype has the site, and the site is in the stretch.
+    edits : ndarray, shape=(n, 2), dtype=int64
+        The range of its edits in the entries of `Windows`, or in `AlternativeSites.edits`.
     starts, ends, borders : ndarray, shape=(n,), dtype=int64
         The protospacer, and its end next to the PAM, in positions of the genome.
     same : ndarray, shape=(n,), dtype=bool
         Whether the reference has the same bases there.
     free : ndarray, shape=(n,), dtype=bool
-    haplotypes : ndarray, shape=(n,), dtype=int64
     carriers : ndarray, shape=(n, n_words), dtype=uint64
+        The haplotypes that have the site.
     """
 
     exists: np.ndarray
-    firsts: np.ndarray
-    lasts: np.ndarray
+    edits: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
     borders: np.ndarray
     same: np.ndarray
     free: np.ndarray
-    haplotypes: np.ndarray
     carriers: np.ndarray
 
 
@@ -67,12 +65,16 @@ class AlternativeSites(NamedTuple):
     rows : SiteRows
         In coordinates of the windows.
     origins : Origins
-    windows : Windows
+    edits : ndarray, dtype=int64
+        The edits of all sites.
+    limited : ndarray, shape=(n, 2), dtype=int64
+        As in `Windows`.
     """
 
     rows: SiteRows
     origins: Origins
-    windows: Windows
+    edits: np.ndarray
+    limited: np.ndarray
 
 
 class Sought(NamedTuple):
@@ -92,15 +94,36 @@ class Sought(NamedTuple):
         return int(self.guides.lengths.max()) + self.options.dna_bulge + self.pam.length
 
 
-def find_alternative_sites(
-    edits: Edits, contig: int, n_haplotypes: int, sought: Sought
-) -> AlternativeSites:
+def find_alternative_sites(stretch: Stretch, sought: Sought) -> AlternativeSites:
     """Find the sites that the edits of a stretch of a contig make or change."""
-    reference = sought.reference
+    edits, reference = stretch.edits, sought.reference
     genome = bases_of(reference)
-    begin, end = reference.contig_starts[contig : contig + 2].tolist()
-    limits = Limits(sought.reach, sought.combinations, begin, end)
-    windows = list_windows(edits, genome, limits)
+    contig = reference.names.index(stretch.contig)
+    limits = Limits(
+        sought.reach, sought.combinations, *reference.contig_starts[contig : contig + 2].tolist()
+    )
+    context = context_of(sought.reach)
+    anchors = np.searchsorted(edits.starts, [stretch.begin - context, stretch.end + context])
+    parts, n_edits = [], 0
+    for windows in list_windows(edits, genome, limits, *anchors.tolist()):
+        part = _sites_of_windows(windows, stretch, genome, sought)
+        parts.append(part._replace(origins=part.origins._replace(
+            edits=part.origins.edits + n_edits
+        )))  # fmt: skip
+        n_edits += part.edits.size
+    columns = zip(*(part.origins for part in parts), strict=True)
+    return _each_once(AlternativeSites(
+        joined_rows([part.rows for part in parts]),
+        Origins(*map(np.concatenate, columns)),
+        np.concatenate([part.edits for part in parts]),
+        np.concatenate([part.limited for part in parts]),
+    ))  # fmt: skip
+
+
+def _sites_of_windows(
+    windows: Windows, stretch: Stretch, genome: Bases, sought: Sought
+) -> AlternativeSites:
+    """Find the sites in windows."""
     genome_of_windows = alternative_genome(windows)
     found = find_sites(
         genome_of_windows, sought.guides, sought.pam, sought.options, sought.threads,
@@ -108,14 +131,23 @@ def find_alternative_sites(
     )  # fmt: skip
     hits = joined_hits([hits for _, hits in found]) if windows.count else _no_hits()
     rows = describe(hits, sought.guides, sought.pam, genome_of_windows)
-    origins = _origins(rows, edits, windows, genome, n_haplotypes, sought)
-    kept, origins = _each_once(rows, origins, windows, n_haplotypes)
-    return AlternativeSites(taken_rows(rows, kept), origins, windows)
+    origins = _origins(rows, stretch, windows, genome, sought)
+    there = np.flatnonzero(origins.exists)
+    origins = taken_origins(origins, there)
+    edits, bounds = taken_pieces(windows.edits, origins.edits)
+    limited = windows.limited[stretch.contains(stretch.edits.starts[windows.limited[:, 0]])]
+    return AlternativeSites(taken_rows(rows, there), origins._replace(edits=bounds), edits, limited)
 
 
 def pam_follows(strands: np.ndarray, side: int) -> np.ndarray:
     """Return whether the PAM is after the protospacer on the forward strand."""
     return (strands == 0) == (side == 3)
+
+
+def borders_of(hits: SiteHits, sought: Sought) -> np.ndarray:
+    """Return the ends of sites next to the PAM."""
+    follows = pam_follows(hits.strands, sought.pam.side)
+    return np.where(follows, hits.starts + hits.lengths, hits.starts)
 
 
 def taken_rows(rows: SiteRows, which) -> SiteRows:
@@ -129,13 +161,13 @@ def taken_origins(origins: Origins, which) -> Origins:
     return Origins(*(column[which] for column in origins))
 
 
-def all_haplotypes(n_haplotypes: int) -> np.ndarray:
-    """Return a bit per haplotype, dtype uint64; without genotypes, one for any haplotype."""
-    n_bits = max(n_haplotypes, 1)
-    words = np.full(-(-n_bits // 64), ~np.uint64(0))
-    if n_bits & 63:
-        words[-1] = (1 << (n_bits & 63)) - 1
-    return words
+def joined_rows(parts: list[SiteRows]) -> SiteRows:
+    """Concatenate rows."""
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in vars(parts[0]) if name != "hits"
+    }  # fmt: skip
+    return SiteRows(hits=joined_hits([part.hits for part in parts]), **columns)
 
 
 def _no_hits() -> SiteHits:
@@ -143,15 +175,13 @@ def _no_hits() -> SiteHits:
     return SiteHits(*(np.empty(0, dtype) for dtype in types))
 
 
-def _origins(rows, edits: Edits, windows: Windows, genome: Bases, n_haplotypes, sought) -> Origins:
-    n = rows.hits.count
-    everyone = all_haplotypes(n_haplotypes)
-    carriers = edits.carriers
-    if carriers.shape[1] == 0:
-        carriers = np.zeros((edits.count, 1), np.uint64)
+def _origins(
+    rows: SiteRows, stretch: Stretch, windows: Windows, genome: Bases, sought: Sought
+) -> Origins:
+    n, edits = rows.hits.count, stretch.edits
     origins = Origins(
-        np.zeros(n, bool), *np.zeros((5, n), np.int64), *np.zeros((2, n), bool),
-        np.zeros(n, np.int64), np.zeros((n, everyone.size), np.uint64),
+        np.zeros(n, bool), np.zeros((n, 2), np.int64), *np.zeros((3, n), np.int64),
+        *np.zeros((2, n), bool), np.zeros((n, edits.carriers.shape[1]), np.uint64),
     )  # fmt: skip
     lefts, rights = with_pams(rows.starts, rows.ends, rows.pam_lengths, rows.hits, sought)
     sites = _Sites(
@@ -159,7 +189,7 @@ def _origins(rows, edits: Edits, windows: Windows, genome: Bases, n_haplotypes, 
         *farthest(rows.starts, rows.ends, rows.hits, sought),
         pam_follows(rows.hits.strands, sought.pam.side),
     )  # fmt: skip
-    _trace(sites, edits._replace(carriers=carriers), windows, genome, everyone, origins)
+    _trace(sites, edits, windows, genome, (stretch.begin, stretch.end), origins)
     return origins
 
 
@@ -180,41 +210,32 @@ def farthest(starts, ends, hits: SiteHits, sought: Sought) -> tuple:
     )
 
 
-def _each_once(
-    rows: SiteRows, origins: Origins, windows: Windows, n_haplotypes: int
-) -> tuple[np.ndarray, Origins]:
-    """Join the sites that several windows have; return their rows, and their origins."""
-    there = np.flatnonzero(origins.exists)
-    hits = rows.hits
-    firsts, counts = origins.firsts[there], (origins.lasts - origins.firsts)[there]
+def _each_once(found: AlternativeSites) -> AlternativeSites:
+    """Join the sites that several windows have."""
+    hits, origins = found.rows.hits, found.origins
+    firsts, counts = origins.edits[:, 0], origins.edits[:, 1] - origins.edits[:, 0]
     edits = [
-        np.where(i < counts, windows.edits[np.minimum(firsts + i, windows.edits.size - 1)], -1)
+        np.where(i < counts, found.edits[np.minimum(firsts + i, found.edits.size - 1)], -1)
         for i in range(int(counts.max(initial=0)))
     ]
     keys = [
-        *edits,
-        *(
-            column[there]
-            for column in (
-                hits.gaps, origins.starts, origins.ends, origins.borders, hits.strands, hits.guides,
-            )
-        ),
+        *edits, hits.gaps, origins.starts, origins.ends, origins.borders, hits.strands,
+        hits.guides,
     ]  # fmt: skip
     # The sequences of sites without edits, or with the same ones, are the same.
-    order = np.lexsort([hits.ranks[there], *keys])
+    order = np.lexsort([hits.ranks, *keys])
     new = np.ones(order.size, bool)
     if order.size:
         new[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
     begins = np.flatnonzero(new)
-    kept = there[order[begins]]
-    one_each = taken_origins(origins, kept)
-    carriers = origins.carriers[there[order]]
+    kept = order[begins]
+    carriers = origins.carriers[order]
     if begins.size:
         carriers = np.bitwise_or.reduceat(carriers, begins, axis=0)
-    haplotypes = np.bitwise_count(carriers).sum(axis=1, dtype=np.int64)
-    if not n_haplotypes:
-        haplotypes[:] = 0
-    return kept, one_each._replace(carriers=carriers, haplotypes=haplotypes)
+    return found._replace(
+        rows=taken_rows(found.rows, kept),
+        origins=taken_origins(origins, kept)._replace(carriers=carriers),
+    )
 
 
 class _Sites(NamedTuple):
@@ -231,8 +252,8 @@ class _Sites(NamedTuple):
 
 
 @compiled
-def _trace(sites, edits, windows, genome, everyone, origins):
-    """Write the origins of sites."""
+def _trace(sites, edits, windows, genome, stretch, origins):
+    """Write the origins of sites whose border is in a stretch."""
     for row in range(sites.windows.size):
         window = sites.windows[row]
         first, after = windows.firsts[window], windows.firsts[window + 1]
@@ -242,30 +263,32 @@ def _trace(sites, edits, windows, genome, everyone, origins):
         if far[0] != first or far[1] == first:
             continue
         origin = windows.origins[window]
-        carriers = origins.carriers[row]
-        for word in range(everyone.size):
-            carriers[word] = everyone[word]
-        for entry in range(first, far[1]):
-            edit = windows.edits[entry]
-            if not edits.free[edit]:
-                for word in range(everyone.size):
-                    carriers[word] &= edits.carriers[edit, word]
-        _without_others(edits, windows, (first, far[1], origin, far_left, far_right), carriers)
-        held = _NONE
-        for word in range(everyone.size):
-            held |= carriers[word]
-        if held == _NONE:
-            continue
         start, end, left, right = (
             sites.starts[row], sites.ends[row], sites.lefts[row], sites.rights[row],
         )  # fmt: skip
-        begin, stop = _entries_in(edits, windows, (first, after), left, right)
         lifted = _lift_start(edits, windows, first, after, origin, start)
         lifted_end = _lift_end(edits, windows, first, after, origin, end)
         border = lifted_end if sites.pam_follows[row] else lifted
+        if border < stretch[0] or border >= stretch[1]:
+            continue
+        last = max(np.searchsorted(edits.starts, border, side="right") - 1, 0)
+        carriers = origins.carriers[row]
+        carriers[:] = edits.present[edits.ploidies[last]]
+        for entry in range(first, far[1]):
+            edit = windows.edits[entry]
+            if not edits.free[edit]:
+                for word in range(carriers.size):
+                    carriers[word] &= edits.carriers[edit, word]
+        _without_others(edits, windows, (first, far[1], origin, far_left, far_right), carriers)
+        held = _NONE
+        for word in range(carriers.size):
+            held |= carriers[word]
+        if held == _NONE:
+            continue
+        begin, stop = _entries_in(edits, windows, (first, after), left, right)
         before = end - left if sites.pam_follows[row] else start - left
         origins.exists[row] = True
-        origins.firsts[row], origins.lasts[row] = begin, stop
+        origins.edits[row, 0], origins.edits[row, 1] = begin, stop
         origins.starts[row], origins.ends[row], origins.borders[row] = lifted, lifted_end, border
         at = windows.begins[window] + left
         origins.same[row] = begin == stop or _same_bases(

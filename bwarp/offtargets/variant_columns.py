@@ -9,7 +9,7 @@ import numpy as np
 from bwarp.offtargets.alternative_sites import (
     AlternativeSites,
     Sought,
-    all_haplotypes,
+    borders_of,
     farthest,
     pam_follows,
     with_pams,
@@ -40,23 +40,28 @@ class Allele(NamedTuple):
 class Alleles:
     """The alleles of a stretch, parsed when they are first needed."""
 
-    def __init__(self, stretch: Stretch, n_haplotypes: int):
-        self._stretch, self._n_haplotypes = stretch, n_haplotypes
+    def __init__(self, stretch: Stretch):
+        self._stretch = stretch
         self._parsed: dict[int, Allele] = {}
 
     def __getitem__(self, edit: int) -> Allele:
         if edit not in self._parsed:
             edits = self._stretch.edits
             text = self._stretch.texts[edits.records[edit]].decode("utf-8", "replace")
-            count = int(edits.counts[edit]) if edits.counts[edit] >= 0 else None
-            self._parsed[edit] = parsed_allele(
-                text, int(edits.alleles[edit]), count, self._n_haplotypes
-            )
+            share = None
+            if edits.counts[edit] >= 0:
+                share = int(edits.counts[edit]) / count_of(edits.present[edits.ploidies[edit]])
+            self._parsed[edit] = parsed_allele(text, int(edits.alleles[edit]), share)
         return self._parsed[edit]
 
 
-def parsed_allele(text: str, number: int, count: int | None, n_haplotypes: int) -> Allele:
-    """Parse an allele; without AF and AC/AN, its frequency is that of the haplotypes."""
+def count_of(haplotypes: np.ndarray) -> int:
+    """Return the number of haplotypes, which are bits."""
+    return int(np.bitwise_count(haplotypes).sum())
+
+
+def parsed_allele(text: str, number: int, share: float | None) -> Allele:
+    """Parse an allele; without AF and AC/AN, its frequency is its share of the haplotypes."""
     contig, position, identifier, ref, alts, _, _, *info = text.split("\t")
     values: dict[str, float] = {}
     totals: dict[str, float] = {}
@@ -75,8 +80,8 @@ def parsed_allele(text: str, number: int, count: int | None, n_haplotypes: int) 
     frequency = values.get("AF")
     if frequency is None and totals.get("AN") and "AC" in values:
         frequency = values["AC"] / totals["AN"]
-    if frequency is None and count is not None:
-        frequency = count / n_haplotypes
+    if frequency is None:
+        frequency = share
     populations = {
         re.sub("^AF[_-]|_AF$", "", key): value
         for key, value in values.items()
@@ -89,20 +94,22 @@ def parsed_allele(text: str, number: int, count: int | None, n_haplotypes: int) 
 class Keys(NamedTuple):
     """By guide, strand and border: haplotypes with the site, and edits that occur in it alone."""
 
-    haplotypes: dict[tuple[int, int, int], int]
+    haplotypes: dict[tuple[int, int, int], np.ndarray]
     alone: dict[tuple[int, int, int], set[int]]
 
 
 def keys_of(found: AlternativeSites, which: np.ndarray) -> Keys:
     """Sum up sites, each by its best alignment."""
     hits, origins = found.rows.hits, found.origins
-    haplotypes: dict[tuple[int, int, int], int] = {}
+    haplotypes: dict[tuple[int, int, int], np.ndarray] = {}
     alone: dict[tuple[int, int, int], set[int]] = {}
     for row in np.flatnonzero(which & (hits.ranks == 0)).tolist():
         key = (int(hits.guides[row]), int(hits.strands[row]), int(origins.borders[row]))
-        haplotypes[key] = haplotypes.get(key, 0) + int(origins.haplotypes[row])
-        if origins.lasts[row] - origins.firsts[row] == 1:
-            alone.setdefault(key, set()).add(int(found.windows.edits[origins.firsts[row]]))
+        carriers = origins.carriers[row]
+        haplotypes[key] = haplotypes[key] | carriers if key in haplotypes else carriers
+        first, last = origins.edits[row].tolist()
+        if last - first == 1:
+            alone.setdefault(key, set()).add(int(found.edits[first]))
     return Keys(haplotypes, alone)
 
 
@@ -128,8 +135,8 @@ def alternative_columns(
     found: AlternativeSites,
     rows: np.ndarray,
     stretch: Stretch,
-    reference_hits: dict[tuple[int, int, int], tuple[int, float]],
-    n_haplotypes: int,
+    reference_hits: dict[tuple[int, int, int], int],
+    has_genotypes: bool,
     sought: Sought,
 ) -> list[str]:
     """Return the text of `VARIANT_COLUMNS` for rows of alternative sites.
@@ -139,26 +146,28 @@ def alternative_columns(
     reference_hits : dict
         Edits of the sites of the reference by guide, strand and border.
     """
-    alleles = Alleles(stretch, n_haplotypes)
+    alleles = Alleles(stretch)
     hits, origins = found.rows.hits, found.origins
+    present = stretch.edits.present_at(origins.borders)
     there = reference_at(
         origins.borders[rows], hits.guides[rows], hits.strands[rows], sought.guides, sought.pam,
         sought.reference,
     )  # fmt: skip
     texts = []
     for i, row in enumerate(rows.tolist()):
-        entries = found.windows.edits[origins.firsts[row] : origins.lasts[row]].tolist()
+        first, last = origins.edits[row].tolist()
+        entries = found.edits[first:last].tolist()
         names, identifiers, frequency, populations = _of_alleles([alleles[e] for e in entries])
         free = bool(origins.free[row])
         count = ""
-        if n_haplotypes and not free:
-            count = str(origins.haplotypes[row])
-            frequency = int(origins.haplotypes[row]) / n_haplotypes
+        if has_genotypes and not free:
+            n_carriers = count_of(origins.carriers[row])
+            count, frequency = str(n_carriers), n_carriers / count_of(present[row])
         scores = (found.rows.cfd[row], found.rows.mit[row])
         before = (there.cfd[i], there.mit[i])
         if np.isnan(scores[0]):
             before = (np.nan, np.nan)
-        changes = [after - first for after, first in zip(scores, before, strict=True)]
+        changes = [after - old for after, old in zip(scores, before, strict=True)]
         key = (int(hits.guides[row]), int(hits.strands[row]), int(origins.borders[row]))
         edits = int(hits.mismatches[row]) + int(hits.dna_bulges[row]) + int(hits.rna_bulges[row])
         texts.append("\t".join([
@@ -185,7 +194,7 @@ def _effect(edits: int, change: float, before: int | None) -> str:
 class Touched(NamedTuple):
     """Edits in sites of the reference: those of site i are ``edits[firsts[i]:firsts[i + 1]]``.
 
-    `intact` counts the haplotypes without any phased edit in the bases that decide about a site.
+    `intact` has the haplotypes without any phased edit in the bases that decide about a site.
     """
 
     firsts: np.ndarray
@@ -193,26 +202,22 @@ class Touched(NamedTuple):
     intact: np.ndarray
 
 
-def touched_sites(hits: SiteHits, edits: Edits, n_haplotypes: int, sought: Sought) -> Touched:
+def touched_sites(hits: SiteHits, edits: Edits, sought: Sought) -> Touched:
     """Find the edits that occur in sites of the reference, including their PAMs."""
     pams = pam_lengths_of(hits, sought.pam, sought.reference)
     ends = hits.starts + hits.lengths
     sites = with_pams(hits.starts, ends, pams, hits, sought)
     far = farthest(hits.starts, ends, hits, sought)
-    everyone = all_haplotypes(n_haplotypes)
-    carriers = edits.carriers
-    if carriers.shape[1] == 0:
-        carriers = np.zeros((edits.count, 1), np.uint64)
-    occurs = edits.free | (carriers != 0).any(axis=1)
+    occurs = edits.free | (edits.carriers != 0).any(axis=1)
     counts = np.zeros(hits.count + 1, np.int64)
-    intact = np.zeros((hits.count, everyone.size), np.uint64)
+    intact = edits.present_at(borders_of(hits, sought))
     spans = (edits.starts, edits.stops, occurs)
-    _without_edits(far, spans, edits.free, carriers, everyone, intact)
+    _without_edits(far, spans, edits.free, edits.carriers, intact)
     _count_touched(sites, spans, counts)
     firsts = np.cumsum(counts)
     listed = np.empty(firsts[-1], np.int64)
     _list_touched(sites, spans, firsts, listed)
-    return Touched(firsts, listed, np.bitwise_count(intact).sum(axis=1, dtype=np.int64))
+    return Touched(firsts, listed, intact)
 
 
 @compiled
@@ -222,17 +227,15 @@ def _is_in(left, right, start, stop):
 
 
 @compiled
-def _without_edits(sites, spans, free, carriers, everyone, intact):
-    """Write the haplotypes without any phased edit in each site."""
+def _without_edits(sites, spans, free, carriers, intact):
+    """Leave only the haplotypes without any phased edit in each site."""
     lefts, rights = sites
     starts, stops, _ = spans
     for row in range(lefts.size):
-        for word in range(everyone.size):
-            intact[row, word] = everyone[word]
         edit = np.searchsorted(starts, lefts[row] - LONGEST_EDIT)
         while edit < starts.size and starts[edit] < rights[row]:
             if not free[edit] and _is_in(lefts[row], rights[row], starts[edit], stops[edit]):
-                for word in range(everyone.size):
+                for word in range(intact.shape[1]):
                     intact[row, word] &= ~carriers[edit, word]
             edit += 1
 
@@ -265,7 +268,10 @@ def _list_touched(sites, spans, firsts, listed):
 
 
 def unchanged_columns(n_haplotypes: int) -> str:
-    """Return the text of `VARIANT_COLUMNS` for a site of the reference without variants."""
+    """Return the text of `VARIANT_COLUMNS` for a site of the reference without variants.
+
+    Without genotypes, the number of haplotypes is 0.
+    """
     frequency, count = ("1.000000", str(n_haplotypes)) if n_haplotypes else ("", "")
     lost = "0" if n_haplotypes else ""
     return "\t".join(["reference", *[""] * 3, frequency, "", count, *[""] * 6, lost])
@@ -276,7 +282,7 @@ def reference_columns(
     touched: Touched,
     stretch: Stretch,
     keys: tuple[Keys, Keys],
-    n_haplotypes: int,
+    has_genotypes: bool,
     sought: Sought,
 ) -> list[str | None]:
     """Return the text of `VARIANT_COLUMNS` for sites of the reference; None without variants.
@@ -286,10 +292,12 @@ def reference_columns(
     keys : tuple of Keys
         Of alternative sites, and of sites in windows with the bases of the reference.
     """
-    alleles = Alleles(stretch, n_haplotypes)
+    alleles = Alleles(stretch)
     different, same = keys
     after = pam_follows(hits.strands, sought.pam.side)
-    borders = np.where(after, hits.starts + hits.lengths, hits.starts)
+    borders = borders_of(hits, sought)
+    present = stretch.edits.present_at(borders)
+    nobody = np.zeros(present.shape[1], np.uint64)
     texts: list[str | None] = [None] * hits.count
     for row in np.flatnonzero(np.diff(touched.firsts)).tolist():
         entries = touched.edits[touched.firsts[row] : touched.firsts[row + 1]].tolist()
@@ -299,10 +307,12 @@ def reference_columns(
         kept = different.alone.get(key, set()) | same.alone.get(key, set())
         is_lost = any(e not in kept for e in entries if stretch.edits.free[e])
         frequency = count = lost = ""
-        if n_haplotypes and not free:
-            intact = int(touched.intact[row]) + same.haplotypes.get(key, 0)
-            n_lost = n_haplotypes - intact - different.haplotypes.get(key, 0)
-            frequency, count, lost = _decimals(intact / n_haplotypes), str(intact), str(n_lost)
+        if has_genotypes and not free:
+            intact = touched.intact[row] | same.haplotypes.get(key, nobody)
+            n_intact = count_of(intact)
+            n_lost = count_of(present[row] & ~intact & ~different.haplotypes.get(key, nobody))
+            frequency = _decimals(n_intact / count_of(present[row]))
+            count, lost = str(n_intact), str(n_lost)
             is_lost = n_lost > 0
         without_pam = any(
             _loses_pam(stretch.edits, e, key[2], bool(after[row]), sought) for e in entries

@@ -20,7 +20,10 @@ from bwarp.io.table_writer import TableWriter
 from bwarp.offtargets.alternative_sites import (
     AlternativeSites,
     Sought,
+    borders_of,
     find_alternative_sites,
+    joined_rows,
+    pam_follows,
     taken_origins,
     taken_rows,
 )
@@ -31,6 +34,7 @@ from bwarp.offtargets.site_tables import SiteText, site_tables_at
 from bwarp.offtargets.variant_columns import (
     VARIANT_COLUMNS,
     alternative_columns,
+    count_of,
     keys_of,
     reference_columns,
     touched_sites,
@@ -90,7 +94,7 @@ class VariantTables:
 
     def add_stretch(self, path: str | os.PathLike, file: VariantFile, stretch: Stretch) -> None:
         """Find alternative sites in a stretch of a contig, and changes of reference sites."""
-        sought, n_haplotypes = self._sought, 2 * len(file.samples)
+        sought, has_genotypes = self._sought, bool(file.samples)
         self.unsearched += stretch.unsearched
         if stretch.contig not in sought.reference.names:
             return
@@ -100,39 +104,44 @@ class VariantTables:
                 f"{path}: variants of {stretch.contig} are also in {self.contigs[stretch.contig]}: "
                 "join the files with bcftools merge or concat"
             )
-        self._mark_contig(contig, n_haplotypes)
-        self.n_variants += stretch.edits.count
+        self.n_variants += int(stretch.contains(stretch.edits.starts).sum())
         if stretch.edits.count == 0:
             return
-        found = find_alternative_sites(stretch.edits, contig, n_haplotypes, sought)
-        self._note_limited(found, stretch)
+        if has_genotypes:
+            self._mark_unchanged(stretch)
+        found = find_alternative_sites(stretch, sought)
+        self.unsearched += [
+            stretch.not_searched(
+                anchor, f"combinations of more than {counted(most, 'variant')} from here on"
+            )
+            for anchor, most in found.limited.tolist()
+        ]
         same = found.origins.same
-        near = self._near(stretch)
-        hits = taken_hits(self._hits, near)
-        touched = touched_sites(hits, stretch.edits, n_haplotypes, sought)
+        there = self._within(stretch)
+        hits = taken_hits(self._hits, there)
+        touched = touched_sites(hits, stretch.edits, sought)
         columns = reference_columns(
-            hits, touched, stretch, (keys_of(found, ~same), keys_of(found, same)), n_haplotypes,
+            hits, touched, stretch, (keys_of(found, ~same), keys_of(found, same)), has_genotypes,
             sought,
         )  # fmt: skip
-        for row, text in enumerate(columns, near.start):
+        for row, text in zip(there.tolist(), columns, strict=True):
             if text is not None:
                 self._number_of[row] = len(self._texts)
                 self._texts.append(text)
         rows = np.flatnonzero(~same)
-        after = (hits.strands == 0) == (sought.pam.side == 3)
-        borders = np.where(after, hits.starts + hits.lengths, hits.starts)
         edits = hits.mismatches.astype(np.int64) + hits.dna_bulges + hits.rna_bulges
         best = hits.ranks == 0
+        borders = borders_of(hits, sought)
         before = dict(zip(
             zip(hits.guides[best].tolist(), hits.strands[best].tolist(), borders[best].tolist(),
                 strict=True),
             edits[best].tolist(), strict=True,
         ))  # fmt: skip
-        self._columns += alternative_columns(found, rows, stretch, before, n_haplotypes, sought)
+        self._columns += alternative_columns(found, rows, stretch, before, has_genotypes, sought)
         if self._with_samples:
             self._carried += [
                 _samples_of(found.origins.carriers[row], file.samples)
-                if n_haplotypes and not found.origins.free[row] else []
+                if has_genotypes and not found.origins.free[row] else []
                 for row in rows.tolist()
             ]  # fmt: skip
         self._rows.append(_lifted(found, rows, contig, sought))
@@ -196,31 +205,29 @@ class VariantTables:
             ]  # fmt: skip
             file.write(("\t".join(cells) + "\n").encode())
 
-    def _mark_contig(self, contig: int, n_haplotypes: int) -> None:
-        """Count the haplotypes of sites without variants."""
+    def _mark_unchanged(self, stretch: Stretch) -> None:
+        """Count the haplotypes of sites without variants, from the first edit or its contig on."""
+        edits = stretch.edits
+        starts = self._hits.starts
+        contig = self._sought.reference.names.index(stretch.contig)
         begin, end = self._sought.reference.contig_starts[contig : contig + 2].tolist()
-        there = slice(*np.searchsorted(self._hits.starts, [begin, end]).tolist())
-        unmarked = self._number_of[there] == 0
-        if n_haplotypes and unmarked.any():
-            self._number_of[there][unmarked] = len(self._texts)
+        changes = np.flatnonzero(np.diff(edits.ploidies, prepend=-1))
+        froms = np.maximum(edits.starts[changes], stretch.begin)
+        froms[0] = max(begin, stretch.begin)
+        for change, first, last in zip(
+            changes.tolist(), froms.tolist(), [*froms[1:].tolist(), end], strict=True
+        ):
+            there = slice(*np.searchsorted(starts, [first, last]).tolist())
+            n_haplotypes = count_of(edits.present[edits.ploidies[change]])
+            self._number_of[there] = len(self._texts)
             self._texts.append(unchanged_columns(n_haplotypes))
 
-    def _near(self, stretch: Stretch) -> slice:
-        """Return the hits of the reference that edits of a stretch may occur in."""
-        reach = self._sought.reach
-        first = int(stretch.edits.starts.min()) - reach
-        last = int(stretch.edits.stops.max()) + reach
-        return slice(*np.searchsorted(self._hits.starts, [first, last]).tolist())
-
-    def _note_limited(self, found: AlternativeSites, stretch: Stretch) -> None:
-        for anchor, most in found.windows.limited.tolist():
-            text = stretch.texts[stretch.edits.records[anchor]].decode("utf-8", "replace")
-            contig, position, identifier, ref, alts = text.split("\t")[:5]
-            alt = alts.split(",")[stretch.edits.alleles[anchor] - 1]
-            self.unsearched.append(Unsearched(
-                contig, position, identifier, ref, alt,
-                f"combinations of more than {counted(most, 'variant')} from here on",
-            ))  # fmt: skip
+    def _within(self, stretch: Stretch) -> np.ndarray:
+        """Return the hits of the reference that have their borders in a stretch."""
+        edges = [stretch.begin - self._sought.reach, stretch.end]
+        first, last = np.searchsorted(self._hits.starts, edges).tolist()
+        borders = borders_of(taken_hits(self._hits, slice(first, last)), self._sought)
+        return first + np.flatnonzero(stretch.contains(borders))
 
 
 def _samples_of(carriers: np.ndarray, samples: tuple[str, ...]) -> list[str]:
@@ -236,7 +243,7 @@ def _lifted(found: AlternativeSites, which: np.ndarray, contig: int, sought: Sou
     cuts = rows.cuts
     if sought.pam.length:
         # The cut is as far from the PAM as on the reference.
-        follows = (rows.hits.strands == 0) == (sought.pam.side == 3)
+        follows = pam_follows(rows.hits.strands, sought.pam.side)
         from_border = np.where(follows, rows.ends - rows.cuts, rows.cuts - rows.starts)
         cuts = origins.borders - begin + np.where(follows, -from_border, from_border)
     lengths = np.minimum(origins.ends - origins.starts, 255).astype(np.uint8)
@@ -245,15 +252,6 @@ def _lifted(found: AlternativeSites, which: np.ndarray, contig: int, sought: Sou
         "hits": hits, "contigs": np.full(which.size, contig), "starts": starts, "ends": ends,
         "cuts": cuts,
     })  # fmt: skip
-
-
-def joined_rows(parts: list[SiteRows]) -> SiteRows:
-    """Concatenate rows."""
-    columns = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in vars(parts[0]) if name != "hits"
-    }  # fmt: skip
-    return SiteRows(hits=joined_hits([part.hits for part in parts]), **columns)
 
 
 @contextmanager

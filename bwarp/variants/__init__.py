@@ -8,7 +8,7 @@ Edits are ordered by start, stop, and position in the file.
 
 A haplotype carries the alleles of one column of phased genotypes; missing alleles are those of the
 reference. Its edits are applied in order. An edit is not applied if it overlaps an applied one, or
-inserts bases at the same position.
+inserts bases at the same position. An allele that an earlier line has is part of its edit.
 
 An edit is free if the file does not tell which haplotypes carry it: there are no genotypes, or a
 heterozygous genotype is unphased. Any haplotype may have it, in any combination with other free

@@ -17,15 +17,28 @@ from bwarp.runtime.chunks import in_order
 from bwarp.runtime.compiled_code import read_only
 from bwarp.sequence import CODE_OF_BYTE
 from bwarp.variants import lines
-from bwarp.variants.edits import LONGEST_EDIT, Edits, in_order_of_edits, joined_edits, taken_edits
+from bwarp.variants.edits import (
+    LONGEST_EDIT,
+    MOST_EDITS,
+    Edits,
+    in_order_of_edits,
+    joined_edits,
+    taken_edits,
+    taken_pieces,
+)
 
-#: Minimum number of edits of a stretch, unless its contig ends; it ends at the next gap.
+#: More than the bases of any contig.
+_END_OF_CONTIG = 1 << 40
+
+#: Edits of a stretch, and bytes of its lines; it ends when either number is reached.
 EDITS_AT_ONCE = 1 << 16
+_TEXT_AT_ONCE = 256 << 20
 
 _BLOCK_BYTES = 4 << 20
 
 UNKNOWN_CONTIG = "the reference has no such contig"
 WRONG_REF = "REF differs from the reference"
+REPEATED = "searched as part of the same variant on an earlier line"
 _REASONS = {
     lines.SYMBOLIC: "the ALT allele is not a sequence",
     lines.TOO_LONG: f"more than {LONGEST_EDIT} bases are removed or inserted",
@@ -47,7 +60,7 @@ class Unsearched(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """The edits of a stretch of a contig.
+    """The edits of a stretch of a contig, and those next to it that its sites may have.
 
     Attributes
     ----------
@@ -58,6 +71,8 @@ class Stretch(NamedTuple):
     texts : list of bytes
         The first eight columns of each line.
     unsearched : list of Unsearched
+    begin, end : int
+        The positions of the stretch in the genome, without those of other stretches.
     """
 
     contig: str
@@ -66,6 +81,20 @@ class Stretch(NamedTuple):
     edits: Edits
     texts: list[bytes]
     unsearched: list[Unsearched]
+    begin: int
+    end: int
+
+    def contains(self, positions: np.ndarray) -> np.ndarray:
+        """Return whether positions are in the stretch itself."""
+        return (positions >= self.begin) & (positions < self.end)
+
+    def not_searched(self, edit: int, reason: str) -> Unsearched:
+        """Describe an allele as not searched."""
+        text = self.texts[self.edits.records[edit]].decode("utf-8", "replace")
+        contig, position, name, ref, alts = text.split("\t")[:5]
+        return Unsearched(
+            contig, position, name, ref, alts.split(",")[self.edits.alleles[edit] - 1], reason
+        )
 
 
 class VariantFile:
@@ -89,14 +118,14 @@ class VariantFile:
         self.samples, self._n_header, self._rest = self._header()
 
     def stretches(self, reach: int, at_once: int = EDITS_AT_ONCE) -> Iterator[Stretch]:
-        """Yield all variants, in stretches with gaps between them that no site spans.
+        """Yield all variants, in stretches that cover their contigs.
 
         Parameters
         ----------
         reach : int
             The maximum number of bases of a site, with its PAM.
         at_once : int
-            The minimum number of edits of a stretch, unless its contig ends.
+            The minimum number of edits of a stretch, unless its lines are long or its contig ends.
 
         Raises
         ------
@@ -106,13 +135,15 @@ class VariantFile:
         waiting: list[Stretch] = []
         seen: list[str] = []
         n_searched = n_wrong = 0
-        most = at_once
+        # Edits of the stretch before, next to the waiting ones.
+        n_before = 0
+        context = context_of(reach)
         parts = in_order(self._parsed, self._numbered(), self._threads)
         for part in itertools.chain.from_iterable(parts):
             if not seen or part.contig != seen[-1]:
                 if waiting:
-                    yield _finished(waiting)
-                waiting = []
+                    yield _in_order(_joined(waiting))
+                waiting, n_before = [], 0
                 if part.contig in seen:
                     raise self._unsorted(part.contig)
                 seen.append(part.contig)
@@ -121,13 +152,18 @@ class VariantFile:
             n_searched += part.edits.count
             n_wrong += sum(one.reason == WRONG_REF for one in part.unsearched)
             waiting.append(part)
-            if sum(one.edits.count for one in waiting) >= most:
-                done, rest = _cut_at_gap(_joined(waiting), reach)
-                if done is not None:
-                    yield _finished([done])
-                waiting, most = [rest], max(at_once, 2 * rest.edits.count)
+            if (
+                sum(one.edits.count for one in waiting) >= n_before + at_once
+                or sum(len(text) for one in waiting for text in one.texts) >= _TEXT_AT_ONCE
+            ):
+                whole = _joined(waiting)
+                waiting = [whole]
+                if whole.last - 2 * context > whole.begin:
+                    done, rest = _cut(whole, context)
+                    waiting, n_before = [rest], rest.edits.count
+                    yield done
         if waiting:
-            yield _finished(waiting)
+            yield _in_order(_joined(waiting))
         if seen and not set(seen) & set(self._reference.names):
             raise InputError(
                 f"{self._path}: no variant lies on a contig of the index: the first variant is on "
@@ -224,13 +260,19 @@ class VariantFile:
         rows = np.unique(alleles[:, 0])
         texts = [text[columns[row, 0] : columns[row, lines.FIXED - 1] - 1] for row in rows]
         first, last = (begin + positions[[0, -1]] - 1).tolist()
-        return Stretch(name, first, last, edits, texts, unsearched)
+        return Stretch(name, first, last, edits, texts, unsearched, begin, begin + _END_OF_CONTIG)
 
     def _edits(self, before, text, data, columns, alleles) -> Edits:
         n_samples = len(self.samples)
-        carriers = np.zeros((len(alleles), -(-2 * n_samples // 64)), np.uint64)
-        kinds = np.zeros(len(alleles), np.uint8)
-        row, problem = lines.read_genotypes(data, columns, alleles, n_samples, carriers, kinds)
+        everyone = all_haplotypes(n_samples)
+        n = len(alleles)
+        genotypes = lines.Genotypes(
+            np.zeros((n, everyone.size), np.uint64), np.zeros(n, np.uint8), np.zeros(n, np.int64),
+            np.empty((n, everyone.size), np.uint64),
+        )  # fmt: skip
+        row, problem, n_present = lines.read_genotypes(
+            data, columns, alleles, everyone, n_samples, genotypes
+        )
         if problem:
             where = self._line(before, text, columns[row])
             if problem == lines.SAMPLE_COUNT:
@@ -244,23 +286,23 @@ class VariantFile:
                 f"{where}: a genotype has characters other than allele numbers, dots, bars "
                 "and slashes"
             )
-        sizes = alleles[:, 5] - alleles[:, 4]
-        ends = np.cumsum(sizes)
-        offsets = np.arange(sizes.sum()) + np.repeat(alleles[:, 4] - (ends - sizes), sizes)
+        letters, bounds = taken_pieces(data, alleles[:, 4:6])
         return Edits(
             starts=alleles[:, 2].copy(),
             stops=alleles[:, 3].copy(),
-            bases=CODE_OF_BYTE[data[offsets]],
-            bounds=np.column_stack([ends - sizes, ends]),
+            bases=CODE_OF_BYTE[letters],
+            bounds=bounds,
             records=np.unique(alleles[:, 0], return_inverse=True)[1].astype(np.int64),
             alleles=alleles[:, 1].copy(),
-            free=kinds != lines.PHASED,
-            carriers=carriers,
+            free=genotypes.kinds != lines.PHASED,
+            carriers=genotypes.carriers,
             counts=np.where(
-                kinds == lines.NO_GENOTYPES,
+                genotypes.kinds == lines.NO_GENOTYPES,
                 -1,
-                np.bitwise_count(carriers).sum(axis=1, dtype=np.int64),
+                np.bitwise_count(genotypes.carriers).sum(axis=1, dtype=np.int64),
             ),
+            ploidies=genotypes.ploidies,
+            present=genotypes.present[:n_present].copy(),
         )
 
     def _line(self, before: int, text: bytes, row: np.ndarray) -> str:
@@ -284,9 +326,29 @@ def _cell(text: bytes, row: np.ndarray, column: int) -> str:
     return text[row[column] : row[column + 1] - 1].decode("utf-8", "replace")
 
 
-def _finished(parts: list[Stretch]) -> Stretch:
-    joined = _joined(parts)
-    return joined._replace(edits=in_order_of_edits(joined.edits))
+def all_haplotypes(n_samples: int) -> np.ndarray:
+    """Return a bit per haplotype, dtype uint64; without samples, one for any haplotype."""
+    n_bits = max(2 * n_samples, 1)
+    words = np.full(-(-n_bits // 64), ~np.uint64(0))
+    if n_bits & 63:
+        words[-1] = (1 << (n_bits & 63)) - 1
+    return words
+
+
+def context_of(reach: int) -> int:
+    """Return how far from a position edits may be that are in windows with sites there.
+
+    A window has bases of the reference on the left, and on the right bases and deletions.
+    """
+    return reach + MOST_EDITS * LONGEST_EDIT
+
+
+def _in_order(stretch: Stretch) -> Stretch:
+    """Return a stretch with its edits in order, the repeated ones as not searched."""
+    edits, repeated = in_order_of_edits(stretch.edits)
+    of_repeated = stretch._replace(edits=repeated)
+    listed = [of_repeated.not_searched(row, REPEATED) for row in range(repeated.count)]
+    return stretch._replace(edits=edits, unsearched=stretch.unsearched + listed)
 
 
 def _joined(parts: list[Stretch]) -> Stretch:
@@ -303,28 +365,30 @@ def _joined(parts: list[Stretch]) -> Stretch:
         joined_edits(edits),
         [text for part in parts for text in part.texts],
         [one for part in parts for one in part.unsearched],
+        parts[0].begin,
+        parts[0].end,
     )
 
 
-def _cut_at_gap(stretch: Stretch, reach: int) -> tuple[Stretch | None, Stretch]:
-    """Split variants at the last gap that no site spans; the first part is None without a gap."""
-    edits = stretch.edits
-    order = np.argsort(edits.starts, kind="stable")
+def _cut(stretch: Stretch, context: int) -> tuple[Stretch, Stretch]:
+    """Return the part of a stretch to which no later line may add edits, and the rest.
+
+    Both have the edits of a window more next to their common end, so that sites on both sides of
+    it are in complete windows.
+    """
     # Later lines have edits from the position of the last line on.
-    starts = np.minimum(edits.starts[order], stretch.last)
-    reached = np.maximum.accumulate(edits.stops[order])
-    gaps = np.flatnonzero(starts[1:] - reached[:-1] > reach) + 1
-    if gaps.size == 0:
-        return None, stretch
-    before, after = np.sort(order[: gaps[-1]]), np.sort(order[gaps[-1] :])
-    return _some(stretch, before), _some(stretch, after)._replace(unsearched=[])
-
-
-def _some(stretch: Stretch, rows: np.ndarray) -> Stretch:
-    edits = taken_edits(stretch.edits, rows)
-    used, records = np.unique(edits.records, return_inverse=True)
-    texts = [stretch.texts[i] for i in used]
-    return stretch._replace(edits=edits._replace(records=records.astype(np.int64)), texts=texts)
+    is_known = stretch.edits.starts < stretch.last
+    done = _in_order(stretch._replace(edits=taken_edits(stretch.edits, is_known)))
+    end = stretch.last - 2 * context
+    near = taken_edits(done.edits, done.edits.stops > end - 2 * context)
+    rest = joined_edits([near, taken_edits(stretch.edits, ~is_known)])
+    used, records = np.unique(rest.records, return_inverse=True)
+    return done._replace(end=end), stretch._replace(
+        edits=rest._replace(records=records.astype(np.int64)),
+        texts=[stretch.texts[i] for i in used],
+        unsearched=[],
+        begin=end,
+    )
 
 
 # Text of VCF, from either format.

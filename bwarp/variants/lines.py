@@ -18,7 +18,7 @@ FIXED = 9
 SEARCHED, SYMBOLIC, TOO_LONG, WRONG_REF, AMBIGUOUS, BEYOND = range(6)
 
 #: Problems of genotypes.
-WELL, SAMPLE_COUNT, BAD_GENOTYPE, PLOIDY, NO_SUCH_ALLELE = range(5)
+WELL, SAMPLE_COUNT, BAD_GENOTYPE, PLOIDY = range(4)
 
 #: Kinds of alleles. One that nobody carries counts as phased.
 PHASED, UNPHASED, NO_GENOTYPES = range(3)
@@ -40,6 +40,27 @@ class Bases(NamedTuple):
     packed: np.ndarray
     segment_starts: np.ndarray
     segment_stops: np.ndarray
+
+
+class Genotypes(NamedTuple):
+    """What genotypes tell of alleles.
+
+    Attributes
+    ----------
+    carriers : ndarray, shape=(n, n_words), dtype=uint64
+        The haplotypes with the allele; zeros at first.
+    kinds : ndarray, shape=(n,), dtype=uint8
+        `PHASED`, `UNPHASED` or `NO_GENOTYPES`.
+    ploidies : ndarray, shape=(n,), dtype=int64
+        The row of `present` of each allele.
+    present : ndarray, shape=(n, n_words), dtype=uint64
+        The haplotypes that exist, a row for each change.
+    """
+
+    carriers: np.ndarray
+    kinds: np.ndarray
+    ploidies: np.ndarray
+    present: np.ndarray
 
 
 @compiled
@@ -257,27 +278,31 @@ def _upper(letter):
 
 
 @compiled
-def read_genotypes(data, columns, found, n_samples, carriers, kinds):
-    """Write which haplotypes carry each allele, and which alleles are phased.
+def read_genotypes(data, columns, found, everyone, n_samples, genotypes):
+    """Write which haplotypes carry each allele, which exist, and which alleles are phased.
 
-    Haplotypes 2 i and 2 i + 1 are those of sample i.
+    Haplotypes 2 i and 2 i + 1 are those of sample i; the second does not exist if its genotype is
+    one allele. A missing genotype, which is only a dot, counts as two alleles.
 
     Parameters
     ----------
     found : ndarray, shape=(n, 7), dtype=int64
         From `list_alleles`; those of a line are consecutive.
-    carriers : ndarray, shape=(n, n_words), dtype=uint64
-        Zeros.
-    kinds : ndarray, shape=(n,), dtype=uint8
-        `PHASED`, `UNPHASED` or `NO_GENOTYPES`.
+    everyone : ndarray, shape=(n_words,), dtype=uint64
+        All haplotypes.
+    genotypes : Genotypes
 
     Returns
     -------
     row, problem : int
         The first line with a problem.
+    n_present : int
+        Rows of `present`.
     """
+    carriers, kinds, ploidies, present = genotypes
     pattern = load(_ALL_REFERENCE, 0)
     allele = 0
+    n_present = 0
     while allele < len(found):
         row = found[allele, 0]
         after = allele + 1
@@ -285,6 +310,8 @@ def read_genotypes(data, columns, found, n_samples, carriers, kinds):
             after += 1
         at, stop = columns[row, FIXED] + 1, columns[row, FIXED + 1]
         is_free, has_sets = _format_of(data, columns, row)
+        there = present[n_present]
+        there[:] = everyone
         sample = 0
         while at <= stop and sample < n_samples:
             # Most genotypes are those of the reference, a vector of them at a time.
@@ -305,21 +332,26 @@ def read_genotypes(data, columns, found, n_samples, carriers, kinds):
                 continue
             if is_free != 2:
                 unphased, at, problem = _read_genotype(
-                    data, at, stop, found, allele, after, sample, carriers
+                    data, (at, stop), found, (allele, after), sample, carriers, there
                 )
                 if problem:
-                    return row, problem
+                    return row, problem, n_present
                 if unphased == 1 or (unphased == 2 and has_sets):
                     is_free = 1
             at = find_byte(data, at, stop, _TAB) + 1
             sample += 1
         if sample != n_samples or at <= stop:
-            return row, SAMPLE_COUNT
+            return row, SAMPLE_COUNT, n_present
+        changed = np.int64(n_present == 0)
+        for word in range(0 if changed else everyone.size):
+            changed += there[word] != present[n_present - 1, word]
+        n_present += changed > 0
         for i in range(allele, after):
+            ploidies[i] = n_present - 1
             is_carried = is_free == 1 and carriers[i].any()
             kinds[i] = NO_GENOTYPES if is_free == 2 else UNPHASED if is_carried else PHASED
         allele = after
-    return -1, WELL
+    return -1, WELL, n_present
 
 
 @inner(nogil=True, forceinline=True)
@@ -360,8 +392,10 @@ def _format_of(data, columns, row):
 
 
 @compiled
-def _read_genotype(data, at, stop, found, first, last, sample, carriers):
+def _read_genotype(data, ends, found, alleles, sample, carriers, there):
     """Read one genotype; return 1 if it is unphased, 2 if phased and heterozygous; and its end."""
+    at, stop = ends
+    first, last = alleles
     number = 0
     before = _MISSING
     state = 0
@@ -395,6 +429,9 @@ def _read_genotype(data, at, stop, found, first, last, sample, carriers):
         before = allele
         number += 1
         if at >= stop or data[at] == _TAB or data[at] == _COLON:
+            if number == 1 and allele != _MISSING:
+                second = 2 * sample + 1
+                there[second >> 6] &= ~(np.uint64(1) << np.uint64(second & 63))
             return state, at, WELL
         separator = data[at]
         if separator not in (_SLASH, _BAR):

@@ -13,19 +13,19 @@ have another edit on the left: `bwarp.offtargets.alternative_sites` compares the
 site with those of the haplotypes.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.errors import InputError
 from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled
 from bwarp.sequence import pack
-from bwarp.variants.edits import Edits
+from bwarp.variants.edits import MOST_EDITS, Edits
 from bwarp.variants.lines import Bases
 
-#: Maximum number of edits in a window.
-_MOST_EDITS = 128
+#: Windows of a part, unless those of a single anchor are more.
+_WINDOWS_AT_ONCE = 1 << 18
 
 _NONE = np.uint64(0)
 
@@ -95,42 +95,38 @@ class Limits(NamedTuple):
     end: int
 
 
-def list_windows(edits: Edits, genome: Bases, limits: Limits) -> Windows:
-    """List the windows of all anchors."""
-    n_words = max(edits.carriers.shape[1], 1)
+def list_windows(
+    edits: Edits, genome: Bases, limits: Limits, first: int, last: int
+) -> Iterator[Windows]:
+    """Yield the windows of the anchors from `first` up to `last`, in at least one part."""
+    n_words = edits.carriers.shape[1]
     # The states on the stack have different numbers of edits.
-    deepest = _MOST_EDITS + 2
+    deepest = MOST_EDITS + 2
     stack = _Stack(
         np.empty((deepest, n_words), np.uint64), np.empty(deepest, np.int64),
         np.empty(deepest, np.int64), np.empty(deepest, np.int64),
-        np.empty((deepest, _MOST_EDITS), np.int64),
+        np.empty((deepest, MOST_EDITS), np.int64),
     )  # fmt: skip
-    carriers = edits.carriers
-    if carriers.shape[1] == 0:
-        carriers = np.zeros((edits.count, 1), np.uint64)
-    edits = edits._replace(carriers=carriers)
-    parts, anchor, size = [], 0, 1 << 16
-    while anchor < edits.count:
+    anchor, size = first, _WINDOWS_AT_ONCE
+    while True:
         room = _Room(
             np.empty(64 * size, np.uint8), np.empty(size + 1, np.int64), np.empty(size, np.int64),
             np.empty(size + 1, np.int64), np.empty(8 * size, np.int64),
             np.empty(8 * size, np.int64), np.empty((size, 2), np.int64), np.zeros(4, np.int64),
         )  # fmt: skip
-        after = _fill(edits, genome, limits, anchor, stack, room)
-        # The windows of an anchor do not fit: there are very many combinations.
-        size = size if after > anchor else 4 * size
+        after = _fill(edits, genome, limits, (anchor, last), stack, room)
+        if after > anchor or anchor >= last:
+            yield _part(room)
+        else:
+            # The windows of an anchor do not fit: there are very many combinations.
+            size *= 4
         anchor = after
-        parts.append(_part(room))
-    return _joined(parts)
+        if anchor >= last:
+            return
 
 
 def alternative_genome(windows: Windows) -> Reference:
     """Return a reference whose contigs, one segment each, are the windows."""
-    if windows.codes.size >= 1 << 32:
-        raise InputError(
-            "there are too many combinations of variants near each other: use a smaller "
-            "--max-combinations"
-        )
     lengths = np.diff(windows.begins)
     packed = pack(windows.codes)
     packed.setflags(write=False)
@@ -154,31 +150,18 @@ def _part(room: _Room) -> Windows:
     )  # fmt: skip
 
 
-def _joined(parts: list[Windows]) -> Windows:
-    if len(parts) == 1:
-        return parts[0]
-    begins, firsts, n_codes, n_entries = [], [], 0, 0
-    for part in parts:
-        begins.append(part.begins[:-1] + n_codes)
-        firsts.append(part.firsts[:-1] + n_entries)
-        n_codes, n_entries = n_codes + part.codes.size, n_entries + part.edits.size
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return Windows(*columns)._replace(
-        begins=np.concatenate([*begins, [n_codes]]), firsts=np.concatenate([*firsts, [n_entries]])
-    )
-
-
 @compiled
-def _fill(edits, genome, limits, anchor, stack, room):
-    """Write the windows of anchors as far as they fit; return the next anchor."""
+def _fill(edits, genome, limits, anchors, stack, room):
+    """Write the windows of a range of anchors as far as they fit; return the next anchor."""
     used = room.used
-    while anchor < edits.starts.size:
+    anchor, last = anchors
+    while anchor < last:
         before = used.copy()
-        count, any_free = _windows_of(edits, genome, limits, anchor, _MOST_EDITS, stack, room)
+        count, any_free = _windows_of(edits, genome, limits, anchor, MOST_EDITS, stack, room)
         if count >= 0 and any_free and count > limits.combinations:
             # Fewer edits at a time, as many as the limit allows.
             most = 1
-            while most < _MOST_EDITS - 1:
+            while most < MOST_EDITS - 1:
                 used[:] = before
                 count, _ = _windows_of(edits, genome, limits, anchor, most + 1, stack, room)
                 if count < 0 or count > limits.combinations:
@@ -256,7 +239,7 @@ def _windows_of(edits, genome, limits, anchor, most_edits, stack, room):
         if not with_it:
             continue
         if n_edits >= most_edits:
-            if most_edits == _MOST_EDITS:
+            if most_edits == MOST_EDITS:
                 return limits.combinations + 1, True
             if not free:
                 # Only the haplotypes without it are left.

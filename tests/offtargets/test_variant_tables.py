@@ -10,6 +10,8 @@ import pysam
 import pytest
 
 from bwarp.index.store import save_index
+from bwarp.offtargets import alternative_sites as alternative_sites_module
+from bwarp.variants import files
 from tests.helpers.cases.random_variants import (
     HEADER,
     haplotypes_of,
@@ -21,6 +23,7 @@ from tests.helpers.oracles.index_oracle import index_of
 from tests.helpers.oracles.offtargets_oracle import sites
 from tests.helpers.oracles.seed_hits_oracle import random_bases
 from tests.helpers.oracles.variants_oracle import alternative_sites, applied, written_out
+from tests.helpers.programs.programs_here import run_here
 from tests.helpers.programs.refusal import refusal
 from tests.offtargets.test_find import guides_from, text_of
 
@@ -53,7 +56,7 @@ def cohort(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cohort")
     rng = np.random.default_rng(4)
     lines = random_lines(text_of(CONTIGS), rng, 25)
-    genotypes = phased(lines, 4, rng)
+    genotypes = phased(lines, 4, rng, haploid="contig1")
     guides = guides_from(CONTIGS, 2, 18, 20, 6)
     variants = folder / "variants.vcf"
     variants.write_text(vcf_text(lines, genotypes))
@@ -74,6 +77,8 @@ def borders_of(guides, limits, haplotypes):
     for number in range(8):
         there = set()
         for contig, lists in haplotypes.items():
+            if contig == "contig1" and number == 1:
+                continue
             text, starts, ends = written_out(text_of(CONTIGS)[contig], applied(lists[number]))
             for row in sites({contig: text}, guides, ["NGG"], 3, *limits):
                 name, *_, start, end, strand = row[:8]
@@ -114,7 +119,7 @@ def test_rows_are_those_of_all_haplotypes(run_program, index, cohort, tmp_path):
     for key, numbers in wanted.items():
         row = found[key]
         assert row["haplotypes"] == str(len(numbers))
-        assert row["frequency"] == f"{len(numbers) / 8:.6f}"
+        assert row["frequency"] == f"{len(numbers) / (7 if key[4] == 'contig1' else 8):.6f}"
         assert row["phase"] == "phased"
         names = samples[key[0], key[4], str(key[5]), str(key[6]), key[7], key[-1]]
         assert names == [f"sample{i}" for i in sorted({number // 2 for number in numbers})]
@@ -124,7 +129,7 @@ def test_rows_are_those_of_all_haplotypes(run_program, index, cohort, tmp_path):
         if row["origin"] == "reference":
             border = int(row["end"] if row["strand"] == "+" else row["start"])
             key = (row["guide"], row["contig"], row["strand"], border)
-            lost = sum(key not in one for one in there)
+            lost = sum(key not in one for one in there) - (row["contig"] == "contig1")
             assert row["lost"] == str(lost), row
             assert row["effect"] == ("loss" if lost else "")
             n_lost += lost
@@ -221,6 +226,40 @@ def test_more_combinations_than_allowed_are_listed(run_program, index, tmp_path)
     assert counts[1024] == (1 + 10 + 45 + 120, 0)
     assert counts[5][0] < counts[1024][0]
     assert counts[5][1] > 3
+
+
+def test_where_a_contig_is_cut_makes_no_difference(tmp_path, monkeypatch):
+    """The first sample has one haplotype from the middle of the contig on."""
+    contigs = [random_bases(4_000, 11)]
+    save_index(index_of(contigs, with_reverse=False), tmp_path / "i")
+    rng = np.random.default_rng(12)
+    lines = [line for line in random_lines(text_of(contigs), rng, 120) if not 900 < line[1] < 1300]
+    genotypes = phased(lines, 3, rng)
+    genotypes[[line[1] > 2_000 for line in lines], 0, 1] = -1
+    (tmp_path / "v.vcf").write_text(vcf_text(lines, genotypes))
+    guides = write_guides(tmp_path / "g.fa", guides_from(contigs, 3, 15, 16, 40))
+    run = (
+        "--index", tmp_path / "i", "--guides", guides, "--pam", "R", "--mismatches", 4,
+        "--variants", tmp_path / "v.vcf", "--samples", "-o", tmp_path / "o.tsv",
+    )  # fmt: skip
+    endings = (".tsv", ".samples.tsv", ".unsearched.tsv", ".guides.tsv")
+    made, said = [], []
+    for is_cut in (False, True):
+        if is_cut:
+            for module in (files, alternative_sites_module):
+                monkeypatch.setattr(module, "context_of", lambda reach: reach + 100)
+            monkeypatch.setattr(files, "_BLOCK_BYTES", 200)
+            monkeypatch.setattr(files, "_TEXT_AT_ONCE", 1)
+        done = run_here("find_offtargets", *run, folder=tmp_path)
+        assert done.rc == 0, done.said
+        made.append([(tmp_path / f"o{ending}").read_bytes() for ending in endings])
+        said.append(done.said.splitlines()[-1])
+    assert (made[0], said[0]) == (made[1], said[1])
+    counts = {}
+    for row in rows_of(tmp_path / "o.tsv"):
+        if row["origin"] == "reference" and not row["variants"]:
+            counts.setdefault(int(row["start"]) > 2_050, set()).add(row["haplotypes"])
+    assert counts == {False: {"6"}, True: {"5"}}
 
 
 @pytest.fixture

@@ -29,17 +29,26 @@ def random_lines(contigs, rng, n, longest=4):
                     alts.append(alt)
             if alts:
                 lines.append((name, at + 1, ref, alts))
+            # The same variant again, with another base on the left.
+            if alts and at and text[at - 1] != "N" and rng.random() < 0.15:
+                before = text[at - 1]
+                lines.append((name, at, before + ref, [before + alts[-1]]))
     order = list(contigs)
     return sorted(lines, key=lambda line: (order.index(line[0]), line[1]))
 
 
-def phased(lines, n_samples, rng):
-    """Return genotypes, shape=(lines, samples, 2): most of the reference, as in real data."""
+def phased(lines, n_samples, rng, haploid=""):
+    """Return genotypes, shape=(lines, samples, 2): most of the reference, as in real data.
+
+    On the contig `haploid`, the first sample has one allele; the other is -1.
+    """
     genotypes = np.zeros((len(lines), n_samples, 2), int)
     for row, (*_, alts) in enumerate(lines):
         share = rng.choice([0.1, 0.4, 0.8])
         has = rng.random((n_samples, 2)) < share
         genotypes[row] = np.where(has, rng.integers(1, len(alts) + 1, (n_samples, 2)), 0)
+        if lines[row][0] == haploid:
+            genotypes[row, 0, 1] = -1
     return genotypes
 
 
@@ -51,21 +60,30 @@ def vcf_text(lines, genotypes=None, separator="|"):
     for row, (contig, position, ref, alts) in enumerate(lines):
         text += f"{contig}\t{position}\trs{row}\t{ref}\t{','.join(alts)}\t.\tPASS\t."
         if genotypes is not None:
-            text += "\tGT" + "".join(f"\t{a}{separator}{b}" for a, b in genotypes[row])
+            text += "\tGT" + "".join(
+                f"\t{a}{separator}{b}" if b >= 0 else f"\t{a}" for a, b in genotypes[row]
+            )
         text += "\n"
     return text
 
 
 def edits_of(lines):
-    """Return edits by contig, in order: start, stop, bases, line, allele, name."""
+    """Return edits by contig, in order: start, stop, bases, line, allele, name, all alleles.
+
+    An edit that several lines have is that of the first; it has the lines and alleles of all.
+    """
     found = {}
     for row, (contig, position, ref, alts) in enumerate(lines):
         for number, alt in enumerate(alts, 1):
-            edit = (*trimmed(position, ref, alt), row, number, f"{contig}:{position}:{ref}:{alt}")
-            found.setdefault(contig, []).append(edit)
+            places = found.setdefault(contig, {})
+            name = f"{contig}:{position}:{ref}:{alt}"
+            places.setdefault(trimmed(position, ref, alt), []).append((row, number, name))
     return {
-        contig: sorted(edits, key=lambda edit: (edit[0], edit[1], edit[3], edit[4]))
-        for contig, edits in found.items()
+        contig: sorted(
+            ((*place, *same[0], tuple(one[:2] for one in same)) for place, same in places.items()),
+            key=lambda edit: (edit[0], edit[1], edit[3], edit[4]),
+        )
+        for contig, places in found.items()
     }
 
 
@@ -74,7 +92,11 @@ def haplotypes_of(lines, genotypes):
     columns = genotypes.reshape(len(lines), -1)
     return {
         contig: [
-            [edit for edit in edits if columns[edit[3], haplotype] == edit[4]]
+            [
+                edit
+                for edit in edits
+                if any(columns[row, haplotype] == number for row, number in edit[6])
+            ]
             for haplotype in range(columns.shape[1])
         ]
         for contig, edits in edits_of(lines).items()
