@@ -147,6 +147,7 @@ class VariantFile:
                 if part.contig in seen:
                     raise self._unsorted(part.contig)
                 seen.append(part.contig)
+                self._check_prefix(seen)
             elif waiting and part.first < waiting[-1].last:
                 raise self._unsorted(part.contig)
             n_searched += part.edits.count
@@ -308,6 +309,19 @@ class VariantFile:
     def _line(self, before: int, text: bytes, row: np.ndarray) -> str:
         """Name a line in an error."""
         return f"{self._path}, line {before + text.count(bytes([10]), 0, int(row[0])) + 1}"
+
+    def _check_prefix(self, seen: list[str]) -> None:
+        """Check that not only the prefix chr distinguishes the last contig from one of the index.
+
+        If an earlier contig is in the index, names are as in the index.
+        """
+        contig, names = seen[-1], self._reference.names
+        other = contig.removeprefix("chr") if contig.startswith("chr") else f"chr{contig}"
+        if other in names and not set(seen) & set(names):
+            raise InputError(
+                f"{self._path}: the variants are on {contig}, but the index has {other}: use "
+                f"bcftools annotate --rename-chrs FILE, where a line of FILE is: {contig} {other}"
+            )
 
     def _unsorted(self, contig: str) -> InputError:
         return InputError(

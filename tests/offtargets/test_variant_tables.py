@@ -4,6 +4,7 @@ import csv
 import gzip
 import os
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pysam
@@ -176,7 +177,7 @@ def test_a_pam_that_is_made_and_one_that_is_lost(run_program, tmp_path):
     guides = write_guides(tmp_path / "g.fa", {"g": GUIDE})
     lost, made = text.index("TGGATT") + 2, text.rindex("TGATT") + 2
     body = (
-        f"contig0\t{lost + 1}\trs1\tG\tC\t.\t.\tAC=30;AN=100;AF_afr=0.25;EAS_AF=0.01\n"
+        f"contig0\t{lost + 1}\trs1\tG\tC\t.\t.\tAC=30;AN=100;AF_afr=0.25;EAS_AF=0.01;lcr;vep=A|x\n"
         f"contig0\t{made + 1}\trs2\tA\tG,<DEL>\t.\t.\tAF=0.5,0.1;AF_afr=0.125,0\n"
     )
     (tmp_path / "v.vcf").write_text(f"{HEADER}\n{body}")
@@ -300,6 +301,60 @@ def test_broken_files(refused):
         rc, last = refused(text)
         assert rc == 1, text
         assert said in last
+
+
+def test_contigs_with_and_without_chr(checkout, monkeypatch, capsys, cohort, tmp_path):
+    reference = index_of([CONTIGS[0]], with_reverse=False)
+    base = CONTIGS[0][9:10].decode()
+    for name, other in (("chr20", "20"), ("20", "chr20")):
+        named = replace(reference, reference=replace(reference.reference, names=(name,)))
+        save_index(named, tmp_path / name)
+        path = tmp_path / "v.vcf"
+        path.write_text(f"{HEADER}\n{other}\t10\t.\t{base}\t{base}A\t.\t.\t.\n")
+        run = (
+            "--index", tmp_path / name, "--guides", cohort[3], "-o", tmp_path / "o.tsv",
+            "--variants", path,
+        )  # fmt: skip
+        rc, last = refusal(checkout / "scripts" / SCRIPT, run, monkeypatch, capsys)
+        assert (rc, f"the variants are on {other}, but the index has {name}: use" in last) == (
+            1,
+            True,
+        )
+        assert last.rstrip().endswith(f"{other} {name}")
+
+
+def test_truncated_files(refused, cohort, tmp_path):
+    text = cohort[4].read_text()
+    whole = tmp_path / "whole.vcf.gz"
+    with pysam.BGZFile(str(whole), "wb") as file:
+        file.write(text.encode())
+    packed = whole.read_bytes()
+    for length in (len(packed) // 2, len(packed) - 30):
+        rc, last = refused(packed[:length])
+        assert (rc, "damaged" in last or "truncated" in last) == (1, True), last
+
+
+def test_spanning_deletions(run_program, index, cohort, tmp_path):
+    """A star is a deletion of another line: the haplotype has the deletion, and no other allele."""
+    text = CONTIGS[0].decode()
+    other = next(base for base in "ACGT" if base not in text[51:53])
+    tables = []
+    for alts, first in ((f"*,{other}", "1|2"), (other, "0|1")):
+        body = (
+            f"contig0\t50\trs1\t{text[49:54]}\t{text[49]}\t.\t.\t.\tGT\t1|0\t0|0\n"
+            f"contig0\t52\trs2\t{text[51]}\t{alts}\t.\t.\t.\tGT\t{first}\t0|0\n"
+        )
+        (tmp_path / "v.vcf").write_text(f"{HEADER}\tFORMAT\ts1\ts2\n{body}")
+        guides = write_guides(tmp_path / "g.fa", {"g": text[34:49] + text[53:58]})
+        done = run_program(
+            SCRIPT, "--index", index, "--guides", guides, "-o", tmp_path / "o.tsv", "--pam",
+            "none", "--mismatches", 2, "--variants", tmp_path / "v.vcf",
+        )  # fmt: skip
+        assert done.rc == 0, done.stderr
+        rows = rows_of(tmp_path / "o.tsv")
+        assert "1" in {row["haplotypes"] for row in rows if row["variant_ids"] == "rs1"}
+        tables.append([{**row, "variants": ""} for row in rows])
+    assert tables[0] == tables[1]
 
 
 def test_wrong_use(refused):
