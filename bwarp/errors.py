@@ -25,17 +25,13 @@ def missing_package(module: str) -> str:
     return f"the Python package {module} is required: pip install {wanted}"
 
 
-class BwarpError(Exception):
-    """A problem that the user can correct; never a bug in bwarp."""
+class InputError(Exception):
+    """Something that the user can correct, such as the contents of a file; never a bug in bwarp."""
 
     exit_code = DATA
 
 
-class InputError(BwarpError):
-    """A file or its contents cannot be used."""
-
-
-class UsageError(BwarpError):
+class UsageError(InputError):
     """An option or a config value cannot be used."""
 
     exit_code = USAGE

@@ -91,7 +91,9 @@ def find_loci(
         allowed edits.
     """
     gaps = ALLMAP["gaps"].check(gaps)
-    options = LocusOptions(*parse_edits(str(edits)), gaps, parse_report(report), filter=filter)
+    options = LocusOptions(
+        *parse_edits(str(edits)), gaps, parse_report(ALLMAP["report"].check(report)), filter=filter
+    )
     max_places = ALLMAP["max_places"].check(max_places)
     scores = {"match": match, "mismatch": mismatch, "gap_open": gap_open, "gap_extend": gap_extend}
     scores = {name: ALLMAP[name].check(score) for name, score in scores.items()}
@@ -99,7 +101,9 @@ def find_loci(
     threads = threads_or_all(threads)
     pairing = None
     if mates is not None:
-        parameters = mapping_parameters(insert_size=insert_size, orientation=orientation)
+        parameters = mapping_parameters(
+            insert_size=insert_size, orientation=ALLMAP["orientation"].check(orientation)
+        )
         pairing = PairOptions(given_insert_size(parameters), orientation)
     stored = arrays_of(index)
     task = LociTask(options, max_places, pairing, scored)

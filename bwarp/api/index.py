@@ -7,6 +7,7 @@ index = bwarp.Index.open("genome.index")
 
 import hashlib
 import os
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -94,10 +95,7 @@ class Index:
         threads = threads_or_all(threads)
         # Report wrong options before any work is done.
         choose_parameters(1, occ_rate, sa_rate, prefix_length)
-        if is_file(reference, "reference"):
-            contigs = read_reference(reference, threads)
-        else:
-            contigs = _reference_of(reference, threads)
+        contigs = reference_of(reference, threads)
         chosen = choose_parameters(contigs.text_length, occ_rate, sa_rate, prefix_length)
         _, built = prepared(
             backend,
@@ -127,9 +125,15 @@ class Index:
             index.sa_rate,
         )
 
-    def save(self, folder: str | os.PathLike, threads: int | None = None) -> None:
-        """Write the index to a folder, which replaces an older index once it is complete."""
+    def save(self, folder: str | os.PathLike, threads: int | None = None) -> Path:
+        """Write the index to a folder, which replaces an older index once it is complete.
+
+        Returns
+        -------
+        folder : Path
+        """
         save_index(arrays_of(self), folder, threads_or_all(threads))
+        return Path(folder)
 
     def __len__(self) -> int:
         """Return the number of contigs."""
@@ -163,8 +167,10 @@ def arrays_or_chunks_of(
     )
 
 
-def _reference_of(given: Sequences, threads: int) -> Reference:
-    """Return contigs in memory as a reference, the same as read from a FASTA file."""
+def reference_of(given: Sequences, threads: int) -> Reference:
+    """Return the contigs of a FASTA file, or contigs in memory, as a reference."""
+    if is_file(given, "reference"):
+        return read_reference(given, threads)
     items = list(given_sequences(given, "reference"))
     refuse_nothing(items, "reference")
     batch = batch_of(items)

@@ -15,7 +15,7 @@ import numpy as np
 from bwarp.alignment.pair_text import cigar_texts
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
-from bwarp.api.sequences import Sequences, chunks_of_reads
+from bwarp.api.sequences import Sequences, check_file, chunks_of_reads
 from bwarp.bam.fields import SECONDARY, SUPPLEMENTARY, UNMAPPED
 from bwarp.counted import counted
 from bwarp.index.alt_contigs import chosen_alt_contigs
@@ -106,7 +106,7 @@ class Mapper:
         Orientation of pairs; by default that of the majority of the first pairs.
     hic : bool, default: False
         Map both ends of pairs independently, as `bwa mem -5SP` does.
-    alt : str, optional
+    alt : path or str, optional
         ALT contigs, instead of those listed in the index: a file of names, names separated by
         commas, or "none".
     all : bool, default: False
@@ -135,7 +135,7 @@ class Mapper:
         insert_size: tuple[float, float] | None = None,
         orientation: str | None = None,
         hic: bool = False,
-        alt: str | None = None,
+        alt: str | os.PathLike | None = None,
         all: bool = False,
         max_secondary: int | None = None,
         soft_clip: bool = False,
@@ -144,18 +144,19 @@ class Mapper:
         self.index = arrays_of(index)
         self.threads = threads_or_all(threads)
         max_secondary = MAP["max_secondary"].check(max_secondary)
+        scores = {"match": match, "mismatch": mismatch, "clip": clip}
+        scores |= {"gap_open": gap_open, "gap_extend": gap_extend}
+        if isinstance(alt, os.PathLike):
+            check_file(alt)
+        typed = None if alt is None else os.fspath(alt)
         self.parameters = mapping_parameters(
             mode=MAP["mode"].check(mode),
-            match=match,
-            mismatch=mismatch,
-            gap_open=gap_open,
-            gap_extend=gap_extend,
-            clip=clip,
-            least_score=min_score,
+            **{name: MAP[name].check(score) for name, score in scores.items()},
+            least_score=MAP["min_score"].check(min_score),
             insert_size=insert_size,
             orientation=MAP["orientation"].check(orientation),
             hic=hic,
-            alt=chosen_alt_contigs(alt, self.index.reference),
+            alt=chosen_alt_contigs(typed, self.index.reference),
             secondary_records=secondary_records(all, max_secondary),
         )
         self._form = {"soft_clip": soft_clip, "eqx": eqx}

@@ -65,7 +65,7 @@ def find_offtargets(
         Columns and rows of OUT.tsv of bwarp offtargets, in the same order. `cut` is -1
         without a PAM; `cfd` and `mit` are NaN where they are not defined.
     """
-    searched = parse_pam(pam, OFFTARGETS["pam_side"].check(pam_side))
+    searched = parse_pam(OFFTARGETS["pam"].check(pam), OFFTARGETS["pam_side"].check(pam_side))
     limits = SiteOptions(
         OFFTARGETS["mismatches"].check(mismatches),
         OFFTARGETS["dna_bulges"].check(dna_bulges),

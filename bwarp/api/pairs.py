@@ -73,7 +73,7 @@ def align_pairs(
             threads,
             mode=mode,
             free_ends=free_ends,
-            matrix=matrix,
+            matrix=PAIRS["matrix"].check(matrix),
             overhang=overhang,
             parameters=parameters,
             algorithm=algorithm,

@@ -82,7 +82,7 @@ def search(
         in the program's table.
     """
     scoring = search_scoring(
-        matrix,
+        SEARCH["matrix"].check(matrix),
         SEARCH["match"].check(match),
         SEARCH["mismatch"].check(mismatch),
         SEARCH["gap_open"].check(gap_open),
@@ -124,9 +124,9 @@ def search(
 def _database(given: Sequences, scoring: Scoring, threads: int) -> Database:
     if isinstance(given, Database):
         return given
+    if isinstance(given, str | os.PathLike) and os.path.isdir(given):
+        return load_database(given, scoring.letters, threads)
     if is_file(given, "database"):
-        if os.path.isdir(given):
-            return load_database(given, scoring.letters, threads)
         return read_database(given, scoring.code_of_byte, threads)
     table = gather_sequences(*sequence_batches(given, "database", scoring.code_of_byte))
     refuse_nothing(table.names.bounds, "database")

@@ -46,10 +46,13 @@ def is_file(given: Sequences, what: str) -> TypeGuard[str | os.PathLike]:
 
     Raises
     ------
+    InputError
+        If a path does not exist, or is a folder.
     UsageError
         If a string does not name a file; it would otherwise be taken as a list of letters.
     """
     if isinstance(given, os.PathLike) or (isinstance(given, str) and os.path.exists(given)):
+        check_file(given)
         return True
     if isinstance(given, str | bytes | bytearray):
         shown = repr(given[:_SHOWN])
@@ -58,6 +61,14 @@ def is_file(given: Sequences, what: str) -> TypeGuard[str | os.PathLike]:
             "the path of a FASTA or FASTQ file"
         )
     return False
+
+
+def check_file(path: str | os.PathLike) -> None:
+    """Raise an error if a path does not exist, or is a folder."""
+    if os.path.isdir(path):
+        raise InputError(f"{path}: is a folder: give the path of a file")
+    if not os.path.exists(path):
+        raise InputError(f"{path}: no such file: check the path")
 
 
 def sequence_batches(

@@ -25,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from bwarp.allmap.find import Certificate
+from bwarp.api.sequences import check_file
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.compressed_files import read_blocks
@@ -58,15 +59,16 @@ DTYPES = {
 def frame(columns: Sequence[str], parts: Iterable[Sequence]) -> pd.DataFrame:
     """Concatenate parts, each with one array or list per column, to a data frame."""
     whole: list[Sequence] = [*zip(*parts, strict=True)] or [[] for _ in columns]
+    dtypes = _dtypes(columns).items()
     return pd.DataFrame(
-        {name: _series(name, column) for name, column in zip(columns, whole, strict=True)}
+        {name: _series(dtype, column) for (name, dtype), column in zip(dtypes, whole, strict=True)}
     )
 
 
-def _series(name: str, parts: Sequence) -> pd.Series:
-    kind = object if DTYPES[name] == "str" else DTYPES[name]
+def _series(dtype: str, parts: Sequence) -> pd.Series:
+    kind = object if dtype == "str" else dtype
     values = np.concatenate([np.asarray(part, kind) for part in ((), *parts)])
-    return pd.Series(values, dtype=DTYPES[name])
+    return pd.Series(values, dtype=dtype)
 
 
 def named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
@@ -178,6 +180,7 @@ def read_table(path: str | os.PathLike) -> pd.DataFrame:
     ending = Path(os.fspath(path).removesuffix(".gz")).suffix
     if ending in _ALIGNMENTS:
         raise UsageError(f"{path}: the file contains alignments: read it with pysam.AlignmentFile")
+    check_file(path)
     if ending == ".json":
         return statistics_frame(path)
     if ending == ".parquet":

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bwarp.errors import BwarpError
+from bwarp.errors import InputError
 from bwarp.runtime.signals import not_ended, undone_if_ended
 
 #: Start of a Python program that calls samtools. pysam puts the output of samtools into its
@@ -83,4 +83,4 @@ def failure(returncode: int, message: bytes, folder: Path, path: str, task: str)
     if most in sizes:
         return OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
     reason = " ".join(message.decode(errors="replace").split())[-200:] or f"exit code {returncode}"
-    return BwarpError(f"{path}: samtools could not {task} the file ({reason})")
+    return InputError(f"{path}: samtools could not {task} the file ({reason})")

@@ -9,7 +9,7 @@ from bwarp.errors import (
     MEMORY,
     NO_ROOM,
     USAGE,
-    BwarpError,
+    InputError,
     missing_package,
 )
 from bwarp.runtime.backend import is_gpu_memory_error
@@ -39,7 +39,7 @@ _OF_NUMBER = {
 
 def explanation(error: BaseException) -> tuple[str, int] | None:
     """Return a sentence and the exit code for an error, or None if it is a bug of bwarp."""
-    if isinstance(error, BwarpError):
+    if isinstance(error, InputError):
         return str(error), error.exit_code
     for kind, code in ((_memory_sentence, MEMORY), (_package_sentence, USAGE), (_sentence, DATA)):
         sentence = kind(error)

@@ -197,7 +197,13 @@ def mapping_parameters(match: int | None = None, **given) -> MappingParameters:
     if given.get("hic") and (given.get("insert_size") or given.get("orientation")):
         raise UsageError("--hic cannot be combined with --insert-size or --orientation")
     if given.get("insert_size"):
-        mean, standard_deviation = given["insert_size"]
+        try:
+            mean, standard_deviation = map(float, given["insert_size"])
+        except (TypeError, ValueError):
+            raise UsageError(
+                f"insert size {given['insert_size']!r} is not a mean and a standard deviation: "
+                "give two numbers"
+            ) from None
         if not (1 <= mean <= MOST_INSERT_SIZE and 0 < standard_deviation <= MOST_INSERT_SIZE):
             raise UsageError(
                 f"insert size {mean:g},{standard_deviation:g}: mean and standard deviation must be "

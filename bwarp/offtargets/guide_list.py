@@ -1,5 +1,7 @@
 """List all guides in stretches of a genome: protospacers next to a PAM, on both strands."""
 
+import itertools
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.io.bed_regions import read_regions
 from bwarp.offtargets.guides import Pam
 from bwarp.options.finding import LONGEST_PAM
 from bwarp.reference import Reference, codes_between
+from bwarp.sequence import decode
 
 #: Bases of a stretch examined at a time.
 STRETCH = 1 << 22
@@ -27,11 +31,20 @@ class GuideFilter:
         The percentage of C and G among the bases.
     without_tttt : bool
         Whether to exclude four consecutive T, which end transcription by RNA polymerase III.
+
+    Raises
+    ------
+    UsageError
+        If the minimum percentage is greater than the maximum.
     """
 
     min_gc: int = 0
     max_gc: int = 100
     without_tttt: bool = False
+
+    def __post_init__(self):
+        if self.min_gc > self.max_gc:
+            raise UsageError(f"--min-gc {self.min_gc} is greater than --max-gc {self.max_gc}")
 
 
 @dataclass(frozen=True)
@@ -95,6 +108,35 @@ def list_guides(
         # Regions may overlap, as do stretches of one, and a guide may have several PAMs.
         _, kept = np.unique(columns[0] * 2 + columns[1], return_index=True)
         yield GuideList(*(column[kept] for column in columns))
+
+
+def regions_of(
+    reference: Reference, texts: Sequence[str], bed: str | os.PathLike | None
+) -> list[tuple[int, int]]:
+    """Return the regions of texts and of a BED file; without either, all contigs."""
+    if not texts and not bed:
+        starts = reference.contig_starts.tolist()
+        return [(start, stop) for start, stop in itertools.pairwise(starts) if start < stop]
+    regions = [region_of(text, reference) for text in texts]
+    return regions + (read_regions(bed, reference) if bed else [])
+
+
+def guide_rows(guides: GuideList, reference: Reference) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, the sequence and the PAM of each guide of a contig."""
+    if guides.count == 0:
+        return
+    contig = int(reference.contig_of(guides.starts[:1])[0])
+    name, begin = reference.names[contig], int(reference.contig_starts[contig])
+    length, width = guides.codes.shape[1], guides.pams.shape[1]
+    sequences = decode(np.ascontiguousarray(guides.codes).ravel()).decode()
+    pams = decode(np.ascontiguousarray(guides.pams).ravel()).decode()
+    for i, (start, strand) in enumerate(zip(guides.starts, guides.strands, strict=True)):
+        at = int(start) - begin
+        yield (
+            f"{name}:{at}-{at + length}:{'+-'[strand]}",
+            sequences[i * length : (i + 1) * length],
+            pams[i * width :][: guides.pam_lengths[i]],
+        )
 
 
 def _stretches(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:

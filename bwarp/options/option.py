@@ -160,6 +160,12 @@ class Text(NamedTuple):
     def argument(self) -> dict:
         return {"metavar": self.metavar} | ({"type": _typed(self.parse)} if self.parse else {})
 
+    def check(self, shown: str, value: Any) -> str:
+        """Return the value if it is a string; `shown` begins the error message."""
+        if not isinstance(value, str):
+            raise UsageError(f"{shown} is not a str")
+        return value
+
 
 def _typed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     """Return a parser whose errors argparse reports with the name of the option."""
@@ -290,7 +296,7 @@ class Option(NamedTuple):
             If the value is not allowed.
         """
         unset = value is None and self.default is None
-        if unset or not isinstance(self.value, Whole | OneOf):
+        if unset or not isinstance(self.value, Whole | OneOf | Text):
             return value
         return self.value.check(f"{self.name} {value!r}", value)
 

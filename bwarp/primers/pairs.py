@@ -16,7 +16,8 @@ from bwarp.seeding.queries import CODE_OF_LETTER, bases_of_codes
 #: First cells of header lines.
 _HEADS = ("name", "pair", "id", "primer")
 
-_DIRECTIONS = ("forward", "reverse")
+#: The two primers of a pair.
+DIRECTIONS = ("forward", "reverse")
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def pairs_of(names: list[str], primers: list[str], where: str) -> PrimerPairs:
         seen.add(name)
     taken = []
     for number, primer in enumerate(primers):
-        what = f"{where}, pair {names[number // 2]}, {_DIRECTIONS[number % 2]} primer"
+        what = f"{where}, pair {names[number // 2]}, {DIRECTIONS[number % 2]} primer"
         letters = primer.upper().encode("latin-1", "replace").replace(b"U", b"T")
         codes = CODE_OF_LETTER[np.frombuffer(letters, np.uint8)]
         for at in np.flatnonzero(codes == 255)[:1]:

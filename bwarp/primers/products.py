@@ -9,9 +9,10 @@ from typing import IO
 import numpy as np
 
 from bwarp.errors import UsageError
+from bwarp.index.chunks import PreparedChunks
 from bwarp.index.fm_index import FMIndex
 from bwarp.io.atomic_output import atomic_files
-from bwarp.primers.pairs import PrimerPairs
+from bwarp.primers.pairs import DIRECTIONS, PrimerPairs
 from bwarp.reference import Reference, codes_between
 from bwarp.seeding.find import find_sites
 from bwarp.seeding.hits import SeedHits, SeedOptions
@@ -39,6 +40,11 @@ class ProductOptions:
         In bases, including the primers.
     with_itself : bool
         Whether a primer may face itself.
+
+    Raises
+    ------
+    UsageError
+        If the minimum length is greater than the maximum.
     """
 
     mismatches: int = 2
@@ -46,6 +52,12 @@ class ProductOptions:
     min_product: int = 1
     max_product: int = 4000
     with_itself: bool = False
+
+    def __post_init__(self):
+        if self.min_product > self.max_product:
+            raise UsageError(
+                f"--min-product {self.min_product} is greater than --max-product {self.max_product}"
+            )
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,7 @@ class _Sites:
 
 
 def find_products(
-    index: FMIndex,
+    index: FMIndex | PreparedChunks,
     reference: Reference,
     pairs: PrimerPairs,
     options: ProductOptions,
@@ -96,7 +108,7 @@ def find_products(
 
     Parameters
     ----------
-    index : FMIndex
+    index : FMIndex or PreparedChunks
         As prepared by `bwarp.seeding.find.prepare`.
 
     Yields
@@ -203,11 +215,10 @@ def _facing(pair, left, right, plus, minus, lengths, reference, options) -> tupl
 
 
 ENDINGS = {".tsv": "tsv", ".bed": "bed", ".fa": "fasta", ".fasta": "fasta"}
-_HEADER = (
+PRODUCTS_HEADER = (
     "pair\tcontig\tstart\tend\tlength\tstrand\tleft\tright\tleft_mismatches\tright_mismatches\n"
 )
 _PAIRS_HEADER = "pair\tforward\treverse\tforward_sites\treverse_sites\tproducts\n"
-_DIRECTIONS = ("forward", "reverse")
 
 
 def layout_of(path: str | os.PathLike) -> str:
@@ -242,7 +253,7 @@ class ProductTables:
         self._reference: Reference = reference
         self._done = 0
         if layout == "tsv":
-            file.write(_HEADER)
+            file.write(PRODUCTS_HEADER)
         if of_pairs is not None:
             of_pairs.write(_PAIRS_HEADER)
 
@@ -276,8 +287,8 @@ class ProductTables:
             first, last = start - begin, end - begin
             if self._layout == "tsv":
                 yield (
-                    f"{name}\t{on}\t{first}\t{last}\t{end - start}\t{strand}\t{_DIRECTIONS[left]}\t"
-                    f"{_DIRECTIONS[right]}\t{m_left}\t{m_right}\n"
+                    f"{name}\t{on}\t{first}\t{last}\t{end - start}\t{strand}\t{DIRECTIONS[left]}\t"
+                    f"{DIRECTIONS[right]}\t{m_left}\t{m_right}\n"
                 )
             elif self._layout == "bed":
                 yield f"{on}\t{first}\t{last}\t{name}\t{m_left + m_right}\t{strand}\n"
@@ -286,7 +297,7 @@ class ProductTables:
                 if strand == "-":
                     codes = reverse_complement(codes)
                 yield f">{name}:{on}:{first}-{last}:{strand} {end - start} bases, "
-                yield f"{_DIRECTIONS[left]} and {_DIRECTIONS[right]} primer\n"
+                yield f"{DIRECTIONS[left]} and {DIRECTIONS[right]} primer\n"
                 yield decode(codes).decode() + "\n"
 
 

@@ -63,7 +63,7 @@ def test_nothing_and_refusals(mapper):
         "mates[0] has 10,001 bases, but the maximum is 10,000: use a mapper for long reads, "
         "such as minimap2"
     )
-    with pytest.raises(UsageError, match="mismatch is 4"):
+    with pytest.raises(UsageError, match="mismatch 4 is not a whole number"):
         bwarp.Mapper(mapper.index, mismatch=4)
     with pytest.raises(UsageError, match="^mode 'x' is not one of local, end-to-end$"):
         bwarp.Mapper(mapper.index, mode="x")

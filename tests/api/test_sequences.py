@@ -87,7 +87,7 @@ def test_a_string_is_not_a_list_of_letters(text):
 
 
 def test_a_path_without_a_file():
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(InputError, match="no_such.fa: no such file"):
         list(sequence_batches(Path("no_such.fa"), "reads")[1])
 
 

@@ -117,7 +117,7 @@ def test_alignments(tmp_path, name):
 
 def test_no_file(tmp_path):
     for name in ("a.tsv", "a.parquet"):
-        with pytest.raises(FileNotFoundError):
+        with pytest.raises(InputError, match="no such file"):
             bwarp.read_table(tmp_path / name)
 
 

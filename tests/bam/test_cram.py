@@ -21,7 +21,7 @@ from bwarp.bam.cram import cram_file
 from bwarp.bam.external_sort import whole_records
 from bwarp.bam.header import split_header
 from bwarp.bam.samtools import environment
-from bwarp.errors import BwarpError
+from bwarp.errors import InputError
 
 FEW, MANY = 3, 900
 
@@ -358,7 +358,7 @@ def test_numbers(most):
 
 
 def test_a_failure_of_samtools_is_one_sentence(some, write):
-    with pytest.raises(BwarpError) as error:
+    with pytest.raises(InputError) as error:
         write(some(FEW, 500, 0), 37, version="9.9")
     assert re.fullmatch(
         r"given\.cram: samtools could not make the file \(.*\)", str(error.value)
@@ -378,7 +378,7 @@ def test_an_ended_process_is_an_error(some, tmp_path, monkeypatch):
                 for encoder in writer._encoders._all:
                     encoder.stop()
 
-    with pytest.raises(BwarpError) as error:
+    with pytest.raises(InputError) as error:
         write_and_end()
     assert str(error.value) == "given.cram: samtools could not make the file (exit code -9)"
 

@@ -12,7 +12,7 @@ import pysam
 import pytest
 
 from bwarp.bam.bgzf import compressed_block
-from bwarp.errors import BwarpError, InputError, UsageError
+from bwarp.errors import InputError, UsageError
 from bwarp.io import standard_streams
 from bwarp.io.compressed_files import read_blocks
 from bwarp.reads import read_chunks as counted_records
@@ -168,7 +168,7 @@ def test_a_named_pipe(write, tmp_path, ending):
 def test_a_named_pipe_that_is_cut_off(write, tmp_path):
     data = write(random_lines(1) * 500).read_bytes()[:-28]
     pipe = tmp_path / "pipe"
-    with into_pipe(pipe, data), pytest.raises(BwarpError, match=r"pipe: the file is truncated"):
+    with into_pipe(pipe, data), pytest.raises(InputError, match=r"pipe: the file is truncated"):
         text_of(pipe)
 
 
@@ -223,7 +223,7 @@ def test_standard_input_that_is_fastq(monkeypatch):
 @pytest.mark.parametrize("cut", [28, 29, 200])
 def test_standard_input_that_is_cut_off(write, monkeypatch, pipe, cut):
     data = write(random_lines(1) * 500).read_bytes()[:-cut]
-    with sent(data, monkeypatch, pipe), pytest.raises(BwarpError) as error:
+    with sent(data, monkeypatch, pipe), pytest.raises(InputError) as error:
         text_of("-")
     assert str(error.value).startswith(
         "-: the file is truncated: download or write it again"
@@ -306,7 +306,7 @@ def test_truncated_and_damaged_files_are_refused(write, capfd, ending):
         whole[:200] + b"?" * 50 + whole[250:], whole[:30] + b"?" * 50 + whole[80:],
     ):  # fmt: skip
         path.write_bytes(content)
-        with pytest.raises(BwarpError, match=f"{path}: "):
+        with pytest.raises(InputError, match=f"{path}: "):
             text_of(path)
         assert capfd.readouterr().err == ""
 
@@ -325,7 +325,7 @@ def test_changed_files_lose_no_reads(write, ending):
         path.write_bytes(changed.tobytes())
         try:
             found = sum(chunk.n_reads - chunk.n_orphans for chunk in read_chunks(path, None, False))
-        except BwarpError:
+        except InputError:
             continue
         assert found == len(lines)
 

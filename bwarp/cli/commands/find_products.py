@@ -11,7 +11,6 @@ OUT.pairs.tsv lists for each pair how often its primers bind, and its number of 
 
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
-from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
 from bwarp.options.finding import PRIMERS
@@ -42,11 +41,10 @@ def parse_options():
 
 def main(options):
     layout_of(options.output)
-    if options.min_product > options.max_product:
-        raise UsageError(
-            f"--min-product {options.min_product} is greater than --max-product "
-            f"{options.max_product}"
-        )
+    limits = ProductOptions(
+        options.mismatches, options.last, options.min_product, options.max_product,
+        options.with_itself,
+    )  # fmt: skip
     check_outputs(product_tables_at(options.output), [options.index, options.pairs])
     pairs = read_pairs(options.pairs)
     backend = choose_engine(options.backend)
@@ -56,10 +54,6 @@ def main(options):
     backend, index = or_on_cpu(
         options.backend, backend, lambda engine: prepare(stored, seeds, engine), say
     )
-    limits = ProductOptions(
-        options.mismatches, options.last, options.min_product, options.max_product,
-        options.with_itself,
-    )  # fmt: skip
     done = 0
     with (
         open_product_tables(options.output, pairs, stored.reference) as tables,

@@ -23,7 +23,6 @@ NOTES = (
     "Problem",
     "progress",
     "ArgumentTypeError",
-    "BwarpError",
 )
 
 
