@@ -35,7 +35,7 @@ from bwarp.runtime.lazy_function import LazyFunction
 from bwarp.runtime.linking import MachineCode, linked
 from bwarp.runtime.source_digest import files_digest, program_digest
 from bwarp.runtime.target import cpu_name, target_words
-from bwarp.runtime.type_text import text_of_types
+from bwarp.runtime.type_text import field_names, text_of_types
 
 _PACKAGE = Path(__file__).parent.parent
 
@@ -173,7 +173,7 @@ class KeptFunction(KeptCode):
             return self._words_of_types(str(types))
 
     def _words_of_types(self, types: str) -> tuple[str, ...]:
-        return *self._words_of_function(), types, *target_words()
+        return *self._words_of_function(), types, field_names(types), *target_words()
 
 
 def _reduced(result) -> bytes | None:

@@ -7,11 +7,14 @@
     (int64, float64)                    a tuple
     named('bwarp.io.names.Names', ...)  a named tuple with the types of its fields
 
-The text of arguments is made without importing Numba.
+The text of arguments is made without importing Numba. Named tuples have text only if their class
+can be imported; the text leaves out the names of their fields, which `field_names` returns.
 """
 
 import ast
 import importlib
+import re
+import sys
 
 import numpy as np
 
@@ -28,6 +31,29 @@ def types_of_text(text: str) -> tuple:
     return tuple(map(_type, ast.parse(text, mode="eval").body.elts))
 
 
+def field_names(text: str) -> str:
+    """Return the names of the fields of each named tuple in a text.
+
+    Raises
+    ------
+    AttributeError, ImportError
+        If a class does not exist.
+    """
+    names = re.findall(r"named\('([^']+)'", text)
+    return " ".join(f"{name}({','.join(_class_at(name)._fields)})" for name in names)
+
+
+def _class_at(path: str) -> type:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _path_of(kind: type) -> str | None:
+    """Return the module and name that import a class, or None."""
+    there = getattr(sys.modules.get(kind.__module__), kind.__qualname__, None)
+    return f"{kind.__module__}.{kind.__qualname__}" if there is kind else None
+
+
 def _text(one) -> str:
     types = compiler.types
     if isinstance(one, types.Array):
@@ -41,8 +67,10 @@ def _text(one) -> str:
         text = f"{_text(one.dtype)}[{', '.join([':'] * (one.ndim - 1) + [last])}]"
         return text if one.mutable else f"readonly({text})"
     if isinstance(one, types.NamedTuple | types.NamedUniTuple):
-        name = f"{one.instance_class.__module__}.{one.instance_class.__qualname__}"
-        return f"named({name!r}, {', '.join(map(_text, one.types))})"
+        path = _path_of(one.instance_class)
+        if path is None:
+            raise ValueError(f"no text for {one}")
+        return f"named({path!r}, {', '.join(map(_text, one.types))})"
     if isinstance(one, types.BaseTuple):
         return text_of_types(one.types)
     if isinstance(one, types.Omitted):
@@ -71,9 +99,7 @@ def _type(node: ast.expr):
         case ast.Call(ast.Name("omitted"), [value]):
             return types.Omitted(ast.literal_eval(value))
         case ast.Call(ast.Name("named"), [ast.Constant(name), *fields]):
-            module, _, class_name = name.rpartition(".")
-            kind = getattr(importlib.import_module(module), class_name)
-            return types.BaseTuple.from_types(list(map(_type, fields)), kind)
+            return types.BaseTuple.from_types(list(map(_type, fields)), _class_at(name))
     raise ValueError(f"no type is written as {ast.unparse(node)}")
 
 
@@ -125,9 +151,8 @@ def _text_of(argument) -> str | None:
         if kind is tuple:
             return text_of_arguments(argument)
         texts = [*map(_text_of, argument)]
-        is_complete = hasattr(kind, "_fields") and None not in texts
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        return f"named({name!r}, {', '.join(texts)})" if is_complete else None
+        path = _path_of(kind) if hasattr(kind, "_fields") else None
+        return f"named({path!r}, {', '.join(texts)})" if path and None not in texts else None
     return _SCALARS.get(kind)
 
 

@@ -94,6 +94,19 @@ def test_an_edit_of_an_inlined_function_compiles_again(package):
     assert run(package) == (11, 0)
 
 
+def test_other_names_of_the_fields_of_an_argument_compile_again(package):
+    """The module of a named tuple need not be one that the function's module imports."""
+    (package / "one.py").write_text(ONE.replace("step(step(x))", "step(x.a)"))
+    code = CALL.replace("twice(1)", "twice(Pair(1, 5))").replace(
+        "import twice", "import twice\nfrom bwarp.three import Pair"
+    )
+    pair = "from typing import NamedTuple\nclass Pair(NamedTuple):\n"
+    for fields, answer in (("a: int; b: int", "2"), ("bb: int; a: int", "6")):
+        (package / "three.py").write_text(f"{pair}    {fields}\n")
+        assert call(package, code)[0] == f"{answer} 0\n"
+        assert call(package, code)[0] == f"{answer} 1\n"
+
+
 def test_an_edit_elsewhere_does_not(package):
     run(package)
     (package / "three.py").write_text("A = 1\n")

@@ -7,7 +7,13 @@ import pytest
 from numba import typeof, types
 
 from bwarp.io.names import Names
-from bwarp.runtime.type_text import kind_of, text_of_arguments, text_of_types, types_of_text
+from bwarp.runtime.type_text import (
+    field_names,
+    kind_of,
+    text_of_arguments,
+    text_of_types,
+    types_of_text,
+)
 
 BYTES = types.uint8[::1]
 RECORDS = np.zeros(4, [("start", np.int64), ("strand", np.uint8)])
@@ -48,6 +54,24 @@ def test_types_go_to_text_and_back(text):
 def test_types_without_text_are_refused(kind):
     with pytest.raises(ValueError, match="no text for"):
         text_of_types((kind,))
+
+
+def test_named_tuples_with_the_same_types_differ_by_their_fields():
+    text = text_of_types((typeof(Pair(1, 2)), typeof(Names(np.zeros(1, np.uint8), 3))))
+    module = Pair.__module__
+    assert field_names(text) == f"{module}.Pair(numbers,count) bwarp.io.names.Names(text,bounds)"
+    assert field_names("(int64, )") == ""
+    with pytest.raises(AttributeError):
+        field_names("(named('bwarp.io.names.Former', int64), )")
+
+
+def test_a_class_that_cannot_be_imported_has_no_text():
+    class Local(NamedTuple):
+        count: int
+
+    assert text_of_arguments((Local(3),)) is None
+    with pytest.raises(ValueError, match="no text for"):
+        text_of_types((typeof(Local(3)),))
 
 
 @pytest.mark.parametrize("text", ["(1, )", "(uint8 + 1, )", "(open('x'), )"])
