@@ -89,20 +89,28 @@ class _WaitingOutputs:
     folders: list[Path] = field(default_factory=list)
 
     def name(self) -> None:
-        """Give the files their names; if that fails, remove those that already have theirs."""
-        named = []
-        try:
-            with naming_outputs():
+        """Give the files their names; if that fails, older files keep theirs."""
+        named: list[Path] = []
+        older: list[tuple[Path, Path]] = []
+        with naming_outputs():
+            try:
                 for part, path in self.files:
+                    if len(self.files) > 1 and path.is_file():
+                        older.append((_second_name(path), path))
                     os.replace(part, path)
                     named.append(path)
                 for path in self.gone:
                     path.unlink(missing_ok=True)
-            self.folders.clear()
-        except OSError:
-            for path in named:
-                path.unlink(missing_ok=True)
-            raise
+                self.folders.clear()
+            except OSError:
+                for path in named:
+                    path.unlink(missing_ok=True)
+                for second, path in older:
+                    os.replace(second, path)
+                raise
+            finally:
+                for second, _ in older:
+                    second.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove the files without a name, and new folders that are empty."""
@@ -111,6 +119,16 @@ class _WaitingOutputs:
         for folder in self.folders:
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _second_name(path: Path) -> Path:
+    """Give a file a second, private name; rename it where disks have no hard links."""
+    second = _private_name(path, "old")
+    try:
+        os.link(path, second)
+    except OSError:
+        os.replace(path, second)
+    return second
 
 
 #: The outputs of the current block of `named_together`.

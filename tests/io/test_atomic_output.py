@@ -316,8 +316,11 @@ def test_after_an_error_complete_outputs_do_not_appear(tmp_path):
     assert (tmp_path / "a").read_text() == "old"
 
 
-def test_if_a_name_cannot_be_given_no_output_is_left(tmp_path):
-    (tmp_path / "old").touch()
+@pytest.mark.parametrize("links", [True, False])
+def test_if_a_name_cannot_be_given_older_files_stay(tmp_path, monkeypatch, links):
+    (tmp_path / "a").write_text("old")
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_: os.close(-1))
 
     def write():
         with named_together():
@@ -329,4 +332,12 @@ def test_if_a_name_cannot_be_given_no_output_is_left(tmp_path):
 
     with pytest.raises(IsADirectoryError):
         write()
-    assert names(tmp_path) == ["d", "old"]
+    assert names(tmp_path) == ["a", "d"]
+    assert (tmp_path / "a").read_text() == "old"
+    (tmp_path / "d").rmdir()
+    with named_together():
+        for name in "ade":
+            with atomic_file(tmp_path / name):
+                pass
+    assert names(tmp_path) == ["a", "d", "e"]
+    assert (tmp_path / "a").read_text() == ""
