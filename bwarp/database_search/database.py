@@ -197,6 +197,9 @@ def load_database(folder: str | os.PathLike, letters: bytes, threads: int = 1) -
         problem = column.problem(arrays[name])
         if problem:
             raise _invalid(folder / f"{name}.npy", problem)
+    lengths = np.diff(arrays["offsets"])
+    if (lengths[1:] < lengths[:-1]).any():
+        raise _invalid(folder / "offsets.npy", "the sequences are not in order of length")
     codes = arrays["codes"]
     largest = for_each_range(
         lambda first, last: int(codes[first:last].max()), residues, threads, 1 << 22

@@ -120,6 +120,7 @@ def test_damaged_folders_are_refused(database, tmp_path, spoil, message):
         ("codes", {0: 99}, "99 is not the code of a letter"),
         ("offsets", {2: 90}, "90 is not in 0 to 56"),
         ("offsets", {2: 0}, "not in rising order from 0 to 56"),
+        ("offsets", {2: 7}, "the sequences are not in order of length"),
         ("order", {1: -1}, "-1 is not in 0 to 4"),
         ("name_offsets", {5: 22}, "22 is not in 0 to 20"),
     ],
