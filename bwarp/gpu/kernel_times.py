@@ -3,8 +3,9 @@
     host    event | launch | event | other work ...
     GPU         ... other kernels | event, kernel, event |
 
-The GPU notes its time at each event. One more event per GPU, at a known time of the host, relates
-both clocks.
+The GPU notes its time at each event. One more event per GPU and minute, at a known time of the
+host, relates both clocks; the driver returns the time between two events in milliseconds as
+float32, which has microseconds only if it is short.
 """
 
 import functools
@@ -21,6 +22,9 @@ from bwarp.runtime.timeline import Span, add_later, start_of_recording
 #: Number of events; the best one relates the clocks.
 _TRIES = 5
 
+#: Nanoseconds after which the clocks are related again.
+_MINUTE = 60 * 10**9
+
 
 class _Origin(NamedTuple):
     """An event of a GPU, and when it happened, in nanoseconds of the recording."""
@@ -33,7 +37,8 @@ class _Origin(NamedTuple):
 def on_gpu_timeline(name: str, stream=0) -> Iterator[None]:
     """Record when the kernel that the block launches on a stream runs."""
     gpu = cuda.get_current_device().id
-    origin = _origin(gpu, start_of_recording())
+    begun = start_of_recording()
+    origin = _origin(gpu, begun, (time.perf_counter_ns() - begun) // _MINUTE)
     before, after = cuda.event(), cuda.event()
     before.record(stream)
     yield
@@ -42,8 +47,8 @@ def on_gpu_timeline(name: str, stream=0) -> Iterator[None]:
 
 
 @functools.lru_cache(maxsize=64)
-def _origin(_gpu: int, begun: int) -> _Origin:
-    """Return an event of a GPU for the recording that began at a time.
+def _origin(_gpu: int, begun: int, _minute: int) -> _Origin:
+    """Return an event of a GPU in a minute of the recording that began at a time.
 
     Among several events, it is the one that took the shortest time, because other processes on the
     GPU delay some of them.
