@@ -62,6 +62,9 @@ _lock = threading.RLock()
 _to_begin_with: list[Callable[[], object]] = []
 _has_begun = False
 
+#: One thread calls them; others wait until all are called.
+_beginning = threading.RLock()
+
 
 def __getattr__(name: str) -> Any:
     """Import a name on first use."""
@@ -77,20 +80,27 @@ def __getattr__(name: str) -> Any:
 def when_compiling(begin: Callable[[], object]) -> Callable[[], object]:
     """Decorate a function that is called before the first function is compiled."""
     with _lock:
-        if _has_begun:
-            begin()
-        elif begin not in _to_begin_with:
+        is_late = _has_begun
+        if not is_late and begin not in _to_begin_with:
             _to_begin_with.append(begin)
+    if is_late:
+        begin()
     return begin
 
 
 def begin_compiling() -> None:
-    """Call all functions that `when_compiling` decorates, once."""
+    """Call all functions that `when_compiling` decorates, unless that has been done.
+
+    They import modules. `_lock` is free meanwhile, because another thread that imports one of these
+    modules takes it in `when_compiling`.
+    """
     global _has_begun
-    with _lock:
-        if not _has_begun:
-            _has_begun = True
-            for begin in _to_begin_with:
+    with _beginning:
+        while not _has_begun:
+            with _lock:
+                waiting, _to_begin_with[:] = [*_to_begin_with], []
+                _has_begun = not waiting
+            for begin in waiting:
                 begin()
 
 

@@ -85,11 +85,11 @@ class LazyFunction:
     @property
     def dispatcher(self) -> Any:
         """Numba's dispatcher of the function, which compiles it."""
+        compiler.begin_compiling()
         # functools.cached_property of Python 3.11 has one lock for all functions: a thread that
         # holds it may wait for a thread that waits for it.
         with _lock:
             if self._made is None:
-                compiler.begin_compiling()
                 made = compiler.njit(**self.targetoptions)(self.py_func)
                 if self._stored is not None:
                     made._cache = self._stored

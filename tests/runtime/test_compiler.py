@@ -1,0 +1,50 @@
+"""What happens before the first function is compiled."""
+
+import importlib
+import threading
+
+import pytest
+
+from bwarp.runtime import compiler
+
+SLOW = """
+from bwarp.runtime import compiler
+from tests.runtime.test_compiler import importing, waiting
+
+importing.set()
+waiting.wait(0.5)
+compiler.when_compiling(list)
+"""
+
+importing, waiting = threading.Event(), threading.Event()
+
+
+@pytest.mark.timeout(120)
+def test_a_thread_that_imports_and_one_that_compiles_do_not_wait_for_each_other(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "imported_slowly.py").write_text(SLOW)
+    monkeypatch.syspath_prepend(tmp_path)
+    called = []
+
+    def begin():
+        importlib.import_module("imported_slowly")
+        called.append(True)
+
+    monkeypatch.setattr(compiler, "_has_begun", False)
+    monkeypatch.setattr(compiler, "_to_begin_with", [begin])
+    works = (lambda: importlib.import_module("imported_slowly"), compiler.begin_compiling)
+    threads = [threading.Thread(target=work, daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+        assert importing.wait(10)
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert called == [True]
+    assert compiler._has_begun
+    compiler.begin_compiling()
+    assert called == [True]
+    late = []
+    compiler.when_compiling(lambda: late.append(True))
+    assert late == [True]
