@@ -17,7 +17,7 @@ import numpy as np
 
 from bwarp.offtargets.find import find_sites
 from bwarp.offtargets.guides import Guides, Pam
-from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
+from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, no_hits, taken_hits
 from bwarp.offtargets.site_rows import SiteRows, describe
 from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled
@@ -129,7 +129,7 @@ def _sites_of_windows(
         genome_of_windows, sought.guides, sought.pam, sought.options, sought.threads,
         sought.backend,
     )  # fmt: skip
-    hits = joined_hits([hits for _, hits in found]) if windows.count else _no_hits()
+    hits = joined_hits([hits for _, hits in found]) if windows.count else no_hits()
     rows = describe(hits, sought.guides, sought.pam, genome_of_windows)
     origins = _origins(rows, stretch, windows, genome, sought)
     there = np.flatnonzero(origins.exists)
@@ -168,11 +168,6 @@ def joined_rows(parts: list[SiteRows]) -> SiteRows:
         for name in vars(parts[0]) if name != "hits"
     }  # fmt: skip
     return SiteRows(hits=joined_hits([part.hits for part in parts]), **columns)
-
-
-def _no_hits() -> SiteHits:
-    types = (np.int32, np.int64, *[np.uint8] * 5, np.uint32, np.uint32)
-    return SiteHits(*(np.empty(0, dtype) for dtype in types))
 
 
 def _origins(

@@ -12,7 +12,7 @@ import numpy as np
 
 from bwarp.offtargets.cas9_scores import has_scores, specificity
 from bwarp.offtargets.guides import Guides, Pam
-from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, taken_hits
+from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, no_hits, taken_hits
 from bwarp.offtargets.site_rows import SiteRows
 from bwarp.runtime.threads import bounded_ranges, run_together
 from bwarp.runtime.timeline import on_timeline
@@ -180,6 +180,17 @@ class HitsByGuide:
                     parts, n_hits = [], 0
         if parts:
             yield parts
+
+    def edges(self) -> np.ndarray:
+        """Return the number of hits of all guides before each one, dtype int64."""
+        self._sort_waiting()
+        return sum((edges for _, edges in self._runs), np.zeros(self._n_guides + 1, np.int64))
+
+    def of_guides(self, first: int, last: int) -> SiteHits:
+        """Return all hits of the guides from `first` to before `last`, sorted by guide."""
+        parts = [taken_hits(run, slice(edges[first], edges[last])) for run, edges in self._runs]
+        hits = joined_hits([no_hits(), *parts])
+        return taken_hits(hits, np.argsort(hits.guides, kind="stable"))
 
     def _sort_waiting(self) -> None:
         """Sort the hits in memory, as a run per thread if they are many."""

@@ -71,3 +71,9 @@ def joined_hits(parts: Sequence[SiteHits]) -> SiteHits:
     columns = zip(*(vars(part).values() for part in parts), strict=True)
     # Copies of memory-mapped arrays would have the class numpy.memmap.
     return SiteHits(*(np.concatenate(column).view(np.ndarray) for column in columns))
+
+
+def no_hits() -> SiteHits:
+    """Return a table without rows."""
+    types = (np.int32, np.int64, *[np.uint8] * 5, np.uint32, np.uint32)
+    return SiteHits(*(np.empty(0, dtype) for dtype in types))

@@ -17,10 +17,11 @@ from bwarp.io.names import Names
 from bwarp.offtargets.cas9_scores import SCORED_LENGTH, cfd_scores, has_scores, mit_scores
 from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits
-from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE
+from bwarp.options.finding import BULGES_EACH, LONGEST_GUIDE, LONGEST_PAM
 from bwarp.reference import Reference, interval_at
 from bwarp.runtime.compiled_code import compiled, read_only
 from bwarp.runtime.timeline import on_timeline
+from bwarp.sequence import pack
 
 #: Bases next to the PAM in which mismatches are also counted separately.
 SEED_LENGTH = 12
@@ -32,6 +33,10 @@ _CUT_FROM_PAM = {3: 3, 5: 18}
 
 #: Bytes per row of aligned text: whole vectors of any processor.
 ROW_BYTES = 64
+
+#: Bases in two words, which any site with its PAM fits in.
+SITE_BASES = 64
+assert LONGEST_GUIDE + BULGES_EACH + LONGEST_PAM <= SITE_BASES
 assert LONGEST_GUIDE + BULGES_EACH <= ROW_BYTES
 _SMALL, _GAP = 32, ord("-")
 _LETTERS = np.frombuffer(b"ACGT", np.uint8)
@@ -109,16 +114,13 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
         mit[scored] = mit_scores(its_guides, its_sites, its_pams)
     contigs = reference.contig_of(hits.starts)
     begins = reference.contig_starts[contigs]
-    cuts = np.full(n, NO_CUT, np.int64)
-    if pam.length:
-        far = _CUT_FROM_PAM[pam.side]
-        cuts = np.where(pam_after, stops - far, hits.starts + far) - begins
+    borders = np.where(pam_after, stops, hits.starts) - begins
     return SiteRows(
         hits=hits,
         contigs=contigs,
         starts=hits.starts - begins,
         ends=stops - begins,
-        cuts=cuts,
+        cuts=cut_of(borders, pam_after, pam),
         **text._asdict(),
         pam_numbers=pam_numbers,
         pams=_LETTERS[pam_codes],
@@ -126,6 +128,19 @@ def describe(hits: SiteHits, guides: Guides, pam: Pam, reference: Reference) -> 
         cfd=cfd,
         mit=mit,
     )
+
+
+def cut_of(borders: np.ndarray, pam_after: np.ndarray, pam: Pam) -> np.ndarray:
+    """Return where sites are cut, given their ends next to the PAM; `NO_CUT` without a PAM.
+
+    Returns
+    -------
+    cuts : ndarray, shape=(n,), dtype=int64
+    """
+    if not pam.length:
+        return np.full(borders.size, NO_CUT, np.int64)
+    far = _CUT_FROM_PAM[pam.side]
+    return borders + np.where(pam_after, -far, far)
 
 
 class ReferenceSites(NamedTuple):
@@ -182,6 +197,21 @@ def pam_lengths_of(hits: SiteHits, pam: Pam, reference: Reference) -> np.ndarray
     stops = hits.starts + hits.lengths
     numbers, _ = _first_pams(reference, pam, hits.starts, stops, pam_after, forward)
     return pam.lengths[numbers]
+
+
+def site_words(hits: SiteHits, pam_lengths: np.ndarray, pam: Pam, packed: np.ndarray) -> np.ndarray:
+    """Return the bases of sites with their PAMs, from 5' to 3', packed.
+
+    Returns
+    -------
+    words : ndarray, shape=(n, 2), dtype=uint64
+        From `bwarp.sequence.pack`; unused bases are 0.
+    """
+    forward = hits.strands == 0
+    pam_after = forward if pam.side == 3 else ~forward
+    lefts = hits.starts - np.where(pam_after, 0, pam_lengths)
+    codes = _codes(packed, lefts, SITE_BASES, forward, hits.lengths + pam_lengths)
+    return pack(codes.reshape(-1))[: 2 * hits.count].reshape(-1, 2)
 
 
 def _codes(

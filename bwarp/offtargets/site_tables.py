@@ -447,7 +447,7 @@ def open_site_tables(
     with ExitStack() as stack:
         files = atomic_files(site_tables_at(path), threads=threads)
         *siblings, file = stack.enter_context(files)
-        hits = HitsByGuide(guides.count, stack.enter_context(_folder(path)), threads=threads)
+        hits = HitsByGuide(guides.count, stack.enter_context(hits_folder(path)), threads=threads)
         yield SiteTables(hits, counts)
         file.write(text.header)
         parts = list(hits)
@@ -468,7 +468,7 @@ def open_site_tables(
 
 
 @contextmanager
-def _folder(path: str | os.PathLike) -> Iterator[Path]:
+def hits_folder(path: str | os.PathLike) -> Iterator[Path]:
     """Yield a folder for temporary files: next to the output if that is a file."""
     output = real_path(path)
     if str(path) != "-" and (output.is_file() or not output.exists()):

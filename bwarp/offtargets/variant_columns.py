@@ -113,7 +113,7 @@ def keys_of(found: AlternativeSites, which: np.ndarray) -> Keys:
     return Keys(haplotypes, alone)
 
 
-def _decimals(value: float | None) -> str:
+def decimals(value: float | None) -> str:
     return "" if value is None or np.isnan(value) else f"{value:.6f}"
 
 
@@ -172,15 +172,15 @@ def alternative_columns(
         edits = int(hits.mismatches[row]) + int(hits.dna_bulges[row]) + int(hits.rna_bulges[row])
         texts.append("\t".join([
             "alternative", names, identifiers, "unphased" if free else "phased",
-            _decimals(frequency), populations, count,
+            decimals(frequency), populations, count,
             "" if there.has_pam[i] or not sought.pam.length else "made",
-            *map(_decimals, before), *map(_decimals, changes),
-            _effect(edits, changes[0], reference_hits.get(key)), "",
+            *map(decimals, before), *map(decimals, changes),
+            effect_of(edits, changes[0], reference_hits.get(key)), "",
         ]))  # fmt: skip
     return texts
 
 
-def _effect(edits: int, change: float, before: int | None) -> str:
+def effect_of(edits: int, change: float, before: int | None) -> str:
     """Return whether a site is better or worse for the guide than that of the reference."""
     if before is None or edits < before:
         return "gain"
@@ -311,7 +311,7 @@ def reference_columns(
             intact = touched.intact[row] | same.haplotypes.get(key, nobody)
             n_intact = count_of(intact)
             n_lost = count_of(present[row] & ~intact & ~different.haplotypes.get(key, nobody))
-            frequency = _decimals(n_intact / count_of(present[row]))
+            frequency = decimals(n_intact / count_of(present[row]))
             count, lost = str(n_intact), str(n_lost)
             is_lost = n_lost > 0
         without_pam = any(

@@ -29,7 +29,7 @@ from bwarp.offtargets.alternative_sites import (
 )
 from bwarp.offtargets.guide_counts import CountedSites, GuideCounts
 from bwarp.offtargets.hits import SiteHits, joined_hits, taken_hits
-from bwarp.offtargets.site_rows import Features, SiteRows, describe
+from bwarp.offtargets.site_rows import Features, SiteRows, cut_of, describe
 from bwarp.offtargets.site_tables import SiteText, site_tables_at
 from bwarp.offtargets.variant_columns import (
     VARIANT_COLUMNS,
@@ -240,12 +240,9 @@ def _lifted(found: AlternativeSites, which: np.ndarray, contig: int, sought: Sou
     rows, origins = taken_rows(found.rows, which), taken_origins(found.origins, which)
     begin = int(sought.reference.contig_starts[contig])
     starts, ends = origins.starts - begin, origins.ends - begin
-    cuts = rows.cuts
-    if sought.pam.length:
-        # The cut is as far from the PAM as on the reference.
-        follows = pam_follows(rows.hits.strands, sought.pam.side)
-        from_border = np.where(follows, rows.ends - rows.cuts, rows.cuts - rows.starts)
-        cuts = origins.borders - begin + np.where(follows, -from_border, from_border)
+    # The cut is as far from the PAM as on the reference.
+    follows = pam_follows(rows.hits.strands, sought.pam.side)
+    cuts = cut_of(origins.borders - begin, follows, sought.pam)
     lengths = np.minimum(origins.ends - origins.starts, 255).astype(np.uint8)
     hits = SiteHits(**vars(rows.hits) | {"starts": origins.starts, "lengths": lengths})
     return SiteRows(**vars(rows) | {

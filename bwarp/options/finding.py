@@ -186,6 +186,17 @@ OFFTARGETS = Task({"": (
         "samples", "with `--variants`: write the samples of each alternative site to .samples.tsv",
         only=PROGRAM,
     ),
+    Option(
+        "genomes", File("A.fa", "a FASTA file or an index"),
+        "FASTA files, plain or compressed, or indexes of other genomes: also find their sites",
+        many=True, only=PROGRAM,
+    ),
+    Option(
+        "alignments", File("A.paf", "a PAF or chain file"),
+        "with `--genomes`: PAF with CIGARs, or chain files, one for each genome in the same order, "
+        "from the genome to the reference; they give the positions of sites in the reference",
+        many=True, only=PROGRAM,
+    ),
 )})  # fmt: skip
 
 GUIDES = Task({"": (

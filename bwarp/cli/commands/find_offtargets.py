@@ -14,6 +14,9 @@ from 0 to 100.
 With --variants, the table also has the sites that variants make or change. More columns list the
 variants of each site, its frequency, and its difference from the reference. OUT.unsearched.tsv
 lists the variants that were not searched, with the reason.
+
+With --genomes, the table also has the sites of other genomes. More columns list the genomes that
+have each site. Sites are compared by their bases, or where --alignments says, by their positions.
 """
 
 import os
@@ -28,6 +31,8 @@ from bwarp.index.store import load_index
 from bwarp.io.atomic_output import check_outputs
 from bwarp.offtargets.alternative_sites import Sought
 from bwarp.offtargets.find import find_sites, search_one_site, stretch_to_search
+from bwarp.offtargets.genome_files import genome_names, read_genomes
+from bwarp.offtargets.genome_tables import GenomeTables, open_genome_tables
 from bwarp.offtargets.guides import pam_left_on, parse_pam, read_guides
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.site_rows import read_features
@@ -53,6 +58,8 @@ bwarp offtargets --index genome.index --guides cas12a.fa -o sites.bed --pam TTTV
     --pam-side 5
 bwarp offtargets --index genome.index --guides guides.fa -o sites.tsv --mismatches 4 \\
     --variants variants.vcf.gz
+bwarp offtargets --index genome.index --guides guides.fa -o sites.tsv \\
+    --genomes child.fa.gz mother.index --alignments child.paf.gz mother.chain.gz
 """
 
 
@@ -65,11 +72,17 @@ def main(options):
     pam = parse_pam(options.pam, options.pam_side)
     if options.guides_have_pam and not pam.texts:
         raise UsageError("--guides-have-pam requires a PAM: use --pam, or omit --guides-have-pam")
-    if options.variants and layout != "tsv":
+    more_columns = "--variants" if options.variants else "--genomes" if options.genomes else ""
+    if more_columns and layout != "tsv":
         raise UsageError(
-            "--variants requires the columns of bwarp: use --format tsv, or an output that ends in "
-            ".tsv or .tsv.gz"
+            f"{more_columns} requires the columns of bwarp: use --format tsv, or an output that "
+            "ends in .tsv or .tsv.gz"
         )
+    if options.variants and options.genomes:
+        raise UsageError("--genomes cannot be combined with --variants: run them separately")
+    if options.alignments and not options.genomes:
+        raise UsageError("--alignments requires --genomes")
+    names = genome_names(options.genomes, options.alignments)
     if not options.variants and options.samples:
         raise UsageError("--samples requires --variants")
     if options.output == "-" and options.samples:
@@ -77,9 +90,10 @@ def main(options):
     outputs = site_tables_at(options.output)
     if options.variants:
         outputs = variant_tables_at(options.output, options.samples)
-    check_outputs(outputs, [options.index, options.guides, options.annotation, *options.variants])
+    more_inputs = [*options.variants, *options.genomes, *options.alignments]
+    check_outputs(outputs, [options.index, options.guides, options.annotation, *more_inputs])
     backend = choose_engine(options.backend)
-    compile_first(backend, options, options.guides)
+    compile_first(backend, options, options.guides, *options.genomes, *options.alignments)
     guides = read_guides(options.guides, pam if options.guides_have_pam else None)
     if not options.guides_have_pam and (left_on := pam_left_on(guides, pam, "--guides-have-pam")):
         say(f"warning: {left_on}")
@@ -102,7 +116,7 @@ def main(options):
     sought = Sought(
         reference, guides, pam, limits, options.threads, backend, options.max_combinations
     )
-    with tables_of(options, layout, sought, features) as tables:
+    with tables_of(options, layout, sought, names, features) as tables:
         with progress("base", reference.n_bases) as report:
             n_hits = 0
             for done, hits in find_sites(
@@ -115,6 +129,9 @@ def main(options):
             tables.finish_reference()
             for path in dict.fromkeys(options.variants):
                 add_variants(tables, path, sought)
+        if options.genomes:
+            tables.finish_reference()
+            add_genomes(tables, options, sought, stretch)
     counts = tables.counts.sites
     say(
         f"{counted(guides.count, 'guide')} searched: {counted(tables.n_sites, 'site')}, "
@@ -126,15 +143,22 @@ def main(options):
             f"{counted(tables.n_alternative, 'alternative site')}; "
             f"{counted(len(tables.unsearched), 'allele')} not searched"
         )
+    if options.genomes:
+        say(
+            f"{counted(len(names), 'genome')} searched: "
+            f"{counted(tables.n_alternative, 'alternative site')}"
+        )
 
 
 @contextmanager
 def tables_of(
-    options, layout: str, sought: Sought, features
-) -> Iterator[SiteTables | VariantTables]:
-    """Open the tables of a search, with or without variants."""
+    options, layout: str, sought: Sought, names: tuple[str, ...], features
+) -> Iterator[SiteTables | VariantTables | GenomeTables]:
+    """Open the tables of a search, with or without variants or genomes."""
     if options.variants:
         opened = open_variant_tables(options.output, sought, features, options.samples)
+    elif options.genomes:
+        opened = open_genome_tables(options.output, sought, names, features)
     else:
         opened = open_site_tables(
             options.output, layout, sought.guides, sought.pam, sought.options, sought.reference,
@@ -151,6 +175,25 @@ def add_variants(tables: VariantTables, path: str | os.PathLike, sought: Sought)
         for stretch in file.stretches(sought.reach):
             tables.add_stretch(path, file, stretch)
             report(tables.n_variants, counted(tables.n_alternative, "alternative site"))
+
+
+def add_genomes(tables: GenomeTables, options, sought: Sought, stretch: int) -> None:
+    """Search other genomes."""
+    genomes = read_genomes(options.genomes, options.alignments, sought.reference, sought.threads)
+    with progress("genome", len(options.genomes)) as report:
+        for genome in genomes:
+            if genome.alignments is not None and genome.alignments.skipped:
+                say(
+                    f"warning: {options.alignments[genome.number]}: "
+                    f"{counted(genome.alignments.skipped, 'alignment')} not used, because the "
+                    "genome or the reference has no such contig"
+                )
+            found = find_sites(
+                genome.bases, sought.guides, sought.pam, sought.options, sought.threads,
+                sought.backend, stretch,
+            )  # fmt: skip
+            tables.add_genome(genome, (hits for _, hits in found))
+            report(genome.number + 1, counted(tables.n_alternative, "alternative site"))
 
 
 def layout_of(options) -> str:
