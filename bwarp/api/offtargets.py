@@ -1,7 +1,10 @@
 """bwarp.find_offtargets: every site of CRISPR guides, as bwarp offtargets finds them."""
 
 import os
+import tempfile
 import warnings
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,13 +12,21 @@ import pandas as pd
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
 from bwarp.api.sequences import Sequences, given_sequences, is_file
-from bwarp.api.tables import frame, named
+from bwarp.api.tables import frame, named, read_table
 from bwarp.errors import InputError, UsageError
+from bwarp.offtargets.alternative_sites import Sought
 from bwarp.offtargets.find import find_sites, stretch_to_search
+from bwarp.offtargets.genome_files import genome_names, read_genomes
+from bwarp.offtargets.genome_tables import open_genome_tables
 from bwarp.offtargets.guides import Guides, Pam, guides_of, pam_left_on, parse_pam, read_guides
 from bwarp.offtargets.hits import SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.site_rows import describe
+from bwarp.offtargets.variant_tables import open_variant_tables
 from bwarp.options.finding import OFFTARGETS
+from bwarp.variants.files import VariantFile
+
+#: One file, or several.
+Files = str | os.PathLike | Sequence[str | os.PathLike]
 
 SITES = (
     *("guide", "guide_aligned", "site_aligned", "pam", "contig", "start", "end", "strand", "cut"),
@@ -33,6 +44,10 @@ def find_offtargets(
     mismatches: int = 3,
     dna_bulges: int = 0,
     rna_bulges: int = 0,
+    variants: Files | None = None,
+    max_combinations: int = 1024,
+    genomes: Files | None = None,
+    alignments: Files | None = None,
     backend: str = "auto",
     threads: int | None = None,
 ) -> pd.DataFrame:
@@ -54,6 +69,15 @@ def find_offtargets(
     dna_bulges, rna_bulges : int, default: 0
         Maximum number of bases in the site that are missing in the guide, and the reverse, 0 to
         2.
+    variants : path or list of paths, optional
+        VCF or BCF: also find the sites that variants make or change.
+    max_combinations : int, default: 1024
+        Maximum number of combinations of unphased variants that start with the same
+        variant.
+    genomes : path or list of paths, optional
+        FASTA files or indexes of other genomes: also find their sites.
+    alignments : path or list of paths, optional
+        PAF or chain files, one for each of `genomes`.
     backend : {"auto", "cpu", "cuda"}
         Engine to use.
     threads : int, optional
@@ -63,7 +87,8 @@ def find_offtargets(
     -------
     sites : DataFrame
         Columns and rows of OUT.tsv of bwarp offtargets, in the same order. `cut` is -1
-        without a PAM; `cfd` and `mit` are NaN where they are not defined.
+        without a PAM; `cfd` and `mit` are NaN where they are not defined. Empty cells of the
+        columns of variants and genomes are NaN, -1 or "".
     """
     searched = parse_pam(OFFTARGETS["pam"].check(pam), OFFTARGETS["pam_side"].check(pam_side))
     limits = SiteOptions(
@@ -77,8 +102,18 @@ def find_offtargets(
     given = _guides_of(guides, searched if guides_have_pam else None)
     if not guides_have_pam and (left_on := pam_left_on(given, searched, "guides_have_pam=True")):
         warnings.warn(left_on, stacklevel=2)
+    if variants is not None and genomes is not None:
+        raise UsageError("genomes cannot be combined with variants: search them separately")
+    if alignments is not None and genomes is None:
+        raise UsageError("alignments requires genomes")
     reference = arrays_of(index).reference
     engine, stretch = prepared(backend, stretch_to_search)
+    most = OFFTARGETS["max_combinations"].check(max_combinations)
+    sought = Sought(reference, given, searched, limits, threads, engine, most)
+    if variants is not None:
+        return _with_variants(sought, stretch, _listed(variants))
+    if genomes is not None:
+        return _with_genomes(sought, stretch, _listed(genomes), _listed(alignments))
     found = find_sites(reference, given, searched, limits, threads, engine, stretch)
     hits = joined_hits([hits for _, hits in found])
     order = np.lexsort((hits.strands, hits.lengths, hits.starts, hits.guides))
@@ -102,6 +137,40 @@ def find_offtargets(
         rows.mit,
     )
     return frame(SITES, [columns])
+
+
+def _with_variants(sought: Sought, stretch: int, paths: list) -> pd.DataFrame:
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "sites.tsv"
+        with open_variant_tables(table, sought) as tables:
+            for _, hits in find_sites(*sought[:6], stretch):
+                tables.add(hits)
+            tables.finish_reference()
+            for path in dict.fromkeys(paths):
+                file = VariantFile(path, sought.reference, sought.threads)
+                for part in file.stretches(sought.reach):
+                    tables.add_stretch(path, file, part)
+        return read_table(table)
+
+
+def _with_genomes(sought: Sought, stretch: int, genomes: list, alignments: list) -> pd.DataFrame:
+    names = genome_names(genomes, alignments)
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(folder) / "sites.tsv"
+        with open_genome_tables(table, sought, names) as tables:
+            for _, hits in find_sites(*sought[:6], stretch):
+                tables.add(hits)
+            tables.finish_reference()
+            for genome in read_genomes(genomes, alignments, sought.reference, sought.threads):
+                found = find_sites(genome.bases, *sought[1:6], stretch)
+                tables.add_genome(genome, (hits for _, hits in found))
+        return read_table(table)
+
+
+def _listed(files: Files | None) -> list:
+    if files is None:
+        return []
+    return [files] if isinstance(files, str | os.PathLike) else list(files)
 
 
 def _guides_of(given: Sequences, pam: Pam | None) -> Guides:

@@ -53,6 +53,12 @@ DTYPES = {
     **dict.fromkeys(("left_mismatches", "right_mismatches", "takes", "gives"), "int64"),
     **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), "float64"),
     **dict.fromkeys(("similarity", "identity", "evalue", "bits"), "float64"),
+    **dict.fromkeys(("origin", "pam_change", "effect", "coordinates", "genome_names"), "str"),
+    **dict.fromkeys(("variants", "variant_ids", "phase", "populations", "samples"), "str"),
+    **dict.fromkeys(("id", "ref", "alt"), "str"),
+    **dict.fromkeys(("haplotypes", "genomes", "aligned", "lost"), "int64"),
+    **dict.fromkeys(("frequency", "reference_cfd", "reference_mit"), "float64"),
+    **dict.fromkeys(("cfd_change", "mit_change"), "float64"),
 }
 
 
@@ -160,7 +166,9 @@ _GUIDE_LINE = re.compile(rb"[^\t]+:\d+-\d+:[+-]\t[ACGT]+\n")
 _MAY_BE_EMPTY = {
     **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), np.nan),
     **dict.fromkeys(("mitOfftargetScore", "cfdOfftargetScore"), np.nan),
-    "cut": -1,
+    **dict.fromkeys(("frequency", "reference_cfd", "reference_mit"), np.nan),
+    **dict.fromkeys(("cfd_change", "mit_change"), np.nan),
+    **dict.fromkeys(("cut", "haplotypes", "aligned", "lost"), -1),
 }
 
 _ALIGNMENTS = (".sam", ".bam", ".cram")

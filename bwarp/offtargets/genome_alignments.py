@@ -212,7 +212,7 @@ def _checked(where: str, part, whole: Reference, contig: int, what: str) -> int:
     if end - begin != length:
         raise InputError(
             f"{where}: {name} of the {what} has {counted(length, 'base')} here, but really "
-            f"{end - begin:,}: give --alignments in the order of --genomes, from the genome to the "
+            f"{end - begin:,}: give alignments in the order of genomes, from the genome to the "
             "reference"
         )
     return begin

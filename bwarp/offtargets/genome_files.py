@@ -29,14 +29,14 @@ def genome_names(genomes: Paths, alignments: Paths) -> tuple[str, ...]:
     """
     if alignments and len(alignments) != len(genomes):
         raise UsageError(
-            f"--alignments has {counted(len(alignments), 'file')} for "
-            f"{counted(len(genomes), 'genome')}: give one for each genome, in the same order"
+            f"there are alignments of {counted(len(alignments), 'genome')}, but "
+            f"{counted(len(genomes), 'genome')}: give a file for each genome, in the same order"
         )
     names = tuple(_ENDINGS.sub("", Path(genome).name, count=1) for genome in genomes)
     for number, name in enumerate(names):
         if name in names[:number] or name in (ALL, THE_REFERENCE) or re.search(r"[,\s]", name):
             raise UsageError(
-                f"--genomes {genomes[number]}: the genome would be named {name!r}: rename the "
+                f"{genomes[number]}: the genome would be named {name!r}: rename the "
                 "file, so that names of genomes differ, have no commas or blanks, and are not "
                 f"{ALL} or {THE_REFERENCE}"
             )

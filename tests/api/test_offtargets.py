@@ -8,6 +8,8 @@ import pytest
 
 import bwarp
 from bwarp.index.store import save_index
+from bwarp.reference import codes_of
+from bwarp.sequence import decode
 from tests.helpers.oracles.loci_oracle import index_of_codes
 from tests.helpers.programs.programs_here import run_here
 
@@ -90,6 +92,57 @@ def test_guides_with_their_pam(given):
         bwarp.find_offtargets(folder / "index", {"g0": "ACGT" * 5}, guides_have_pam=True)
     with pytest.raises(bwarp.UsageError, match="guides_have_pam=True requires a PAM"):
         bwarp.find_offtargets(folder / "index", guides, pam="none", guides_have_pam=True)
+
+
+@pytest.fixture(scope="module")
+def others(given):
+    """Return variants and a genome with one of them, and its alignment."""
+    folder, guides = given
+    genome = bwarp.Index.open(folder / "index").fm_index.reference
+    text = decode(codes_of(genome)).decode()
+    at = text.index(next(iter(guides.values()))) + 4
+    alt = "ACGT"["ACGT".index(text[at]) - 1]
+    (folder / "v.vcf").write_text(
+        "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts\n"
+        f"{genome.names[0]}\t{at + 1}\t7\t{text[at]}\t{alt}\t.\t.\t.\tGT\t0|1\n"
+    )
+    (folder / "kid.fa").write_text(f">k\n{text[:at]}{alt}{text[at + 1 : 3500]}\n")
+    (folder / "kid.paf").write_text(
+        f"k\t3500\t0\t3500\t+\t{genome.names[0]}\t3500\t0\t3500\t3499\t3500\t60\tcg:Z:3500M\n"
+    )
+    return folder, guides
+
+
+@pytest.mark.parametrize("names", [("variants",), ("genomes",), ("genomes", "alignments")])
+def test_variants_and_genomes(others, names):
+    folder, guides = others
+    files = {"variants": "v.vcf", "genomes": "kid.fa", "alignments": "kid.paf"}
+    more = {name: folder / files[name] for name in names}
+    flags = [word for name, path in more.items() for word in (f"--{name}", path)]
+    done = run_here(
+        "find_offtargets", "--index", folder / "index", "--guides", folder / "guides.fa", "-o",
+        folder / "o.tsv", *flags, folder=folder,
+    )  # fmt: skip
+    assert done.rc == 0, done.said
+    table = bwarp.read_table(folder / "o.tsv")
+    sites = bwarp.find_offtargets(folder / "index", guides, **more)
+    pd.testing.assert_frame_equal(sites, table)
+    several = {name: [str(path)] for name, path in more.items()}
+    pd.testing.assert_frame_equal(bwarp.find_offtargets(folder / "index", guides, **several), table)
+    assert set(sites.origin) == {"reference", "alternative"}
+    assert set(map(str, table.dtypes)) == {"str", "int64", "float64"}
+    plain = bwarp.find_offtargets(folder / "index", guides)
+    known = sites[sites.origin == "reference"].reset_index(drop=True)[list(plain)]
+    pd.testing.assert_frame_equal(known, plain, atol=1e-6)
+
+
+def test_variants_and_genomes_together(others):
+    folder, guides = others
+    more = {"variants": folder / "v.vcf", "genomes": folder / "kid.fa"}
+    with pytest.raises(bwarp.UsageError, match="genomes cannot be combined with variants"):
+        bwarp.find_offtargets(folder / "index", guides, **more)
+    with pytest.raises(bwarp.UsageError, match="alignments requires genomes"):
+        bwarp.find_offtargets(folder / "index", guides, alignments=folder / "kid.paf")
 
 
 def test_refusals(given):

@@ -278,7 +278,11 @@ def test_wrong_use(refused, family, tmp_path):
         (genomes, "o.bed", "--genomes requires the columns of bwarp"),
         ((*genomes, "--variants", folder / "g.fa"), "o.tsv", "--genomes cannot be combined with"),
         (("--alignments", folder / "ann.paf"), "o.tsv", "--alignments requires --genomes"),
-        ((*genomes, "--alignments", folder / "ann.paf"), "o.tsv", "has 1 file for 3 genomes"),
+        (
+            (*genomes, "--alignments", folder / "ann.paf"),
+            "o.tsv",
+            "of 1 genome, but 3 genomes: give a file",
+        ),
         ((*genomes, folder / "ann.fa"), "o.tsv", "the genome would be named 'ann': rename"),
         (("--genomes", tmp_path / "a,b.fa"), "o.tsv", "the genome would be named 'a,b': rename"),
         (("--genomes", tmp_path / "all.fa"), "o.tsv", "the genome would be named 'all': rename"),
