@@ -52,6 +52,11 @@ DTYPES = {
     **dict.fromkeys(("sites", "products", "forward_sites", "reverse_sites"), "int64"),
     **dict.fromkeys(("left_mismatches", "right_mismatches", "takes", "gives"), "int64"),
     **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), "float64"),
+    **dict.fromkeys(("tttt", "worst_site", "worst_position", "worst_variants"), "str"),
+    **dict.fromkeys(("target_variants", "target_pam_change", "target_effect"), "str"),
+    **dict.fromkeys(("gc", "annotated_sites", "gains", "target_lost", "offset"), "int64"),
+    **dict.fromkeys(("worst_cfd", "worst_mit", "worst_frequency", "target_frequency"), "float64"),
+    **dict.fromkeys(("worst_cfd_specificity", "worst_mit_specificity"), "float64"),
     **dict.fromkeys(("similarity", "identity", "evalue", "bits"), "float64"),
     **dict.fromkeys(("origin", "pam_change", "effect", "coordinates", "genome_names"), "str"),
     **dict.fromkeys(("variants", "variant_ids", "phase", "populations", "samples"), "str"),
@@ -168,7 +173,9 @@ _MAY_BE_EMPTY = {
     **dict.fromkeys(("mitOfftargetScore", "cfdOfftargetScore"), np.nan),
     **dict.fromkeys(("frequency", "reference_cfd", "reference_mit"), np.nan),
     **dict.fromkeys(("cfd_change", "mit_change"), np.nan),
-    **dict.fromkeys(("cut", "haplotypes", "aligned", "lost"), -1),
+    **dict.fromkeys(("cut", "haplotypes", "aligned", "lost", "target_lost"), -1),
+    **dict.fromkeys(("worst_cfd", "worst_mit", "worst_frequency", "target_frequency"), np.nan),
+    **dict.fromkeys(("worst_cfd_specificity", "worst_mit_specificity"), np.nan),
 }
 
 _ALIGNMENTS = (".sam", ".bam", ".cram")

@@ -73,3 +73,22 @@ def read_named_regions(
     if not regions:
         raise InputError(f"{path}: no regions: write contig, start and end, separated by tabs")
     return regions
+
+
+def overlap_any(
+    starts: np.ndarray, stops: np.ndarray, lefts: np.ndarray, rights: np.ndarray
+) -> np.ndarray:
+    """Return which intervals, from `lefts` to `rights`, overlap any of the regions.
+
+    Parameters
+    ----------
+    starts, stops : ndarray, shape=(n_regions,), dtype=int64
+        Of the regions, each sorted.
+    lefts, rights : ndarray, shape=(n,), dtype=int64
+
+    Returns
+    -------
+    overlap : ndarray, shape=(n,), dtype=bool
+    """
+    # Regions that start before the right end, less those that stop before the left end.
+    return np.searchsorted(starts, rights) > np.searchsorted(stops, lefts, side="right")

@@ -16,6 +16,9 @@ from bwarp.offtargets.guides import Guides, Pam
 
 SCORED_LENGTH = 20
 
+#: The CFD and MIT score of a perfect target.
+WHOLE = np.array([[1.0], [100.0]])
+
 _TABLES = Path(__file__).parent / "cas9_tables"
 _G = 2
 
@@ -92,17 +95,17 @@ def mit_scores(guides: np.ndarray, sites: np.ndarray, pams: np.ndarray) -> np.nd
     return np.where((pams[:, 1] == _G) & (pams[:, 2] == _G), scores, scores * _OTHER_PAM)
 
 
-def specificity(total: float, best_perfect: float, whole: float) -> float:
-    """Return the share of a guide's own target in the scores of all sites, on the scale of the
+def specificity(total: np.ndarray, best_perfect: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return the share of the target of guides in the scores of all sites, on the scale of the
     scores.
 
     Parameters
     ----------
-    total : float
-        The sum of the scores of all its sites.
-    best_perfect : float
+    total : ndarray, dtype=float64
+        The sum of the scores of all sites of each guide.
+    best_perfect : ndarray, dtype=float64
         The best score without a mismatch, that of the target; 0 if there is none.
-    whole : float
-        The score of a perfect target: 1, or 100 percent.
+    whole : ndarray, dtype=float64
+        The score of a perfect target, such as `WHOLE`.
     """
     return whole * whole / (whole + total - best_perfect)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.offtargets.cas9_scores import has_scores, specificity
+from bwarp.offtargets.cas9_scores import WHOLE, has_scores, specificity
 from bwarp.offtargets.guides import Guides, Pam
 from bwarp.offtargets.hits import SiteHits, SiteOptions, joined_hits, no_hits, taken_hits
 from bwarp.offtargets.site_rows import SiteRows
@@ -83,24 +83,48 @@ class GuideCounts:
             np.add.at(self._sums[score], guides, values)
             np.maximum.at(self._perfect[score], guides[perfect], values[perfect])
 
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of `counts`."""
+        levels = self.sites.shape[2]
+        return [f"n{m}{_KINDS[kind]}" for kind in self._kinds for m in range(levels)]
+
+    def counts(self) -> np.ndarray:
+        """Return the sites of each guide by class, shape=(n_guides, n_columns), dtype=int64."""
+        return self.sites[:, self._kinds].reshape(-1, len(self.columns))
+
+    def specificities(self, added: np.ndarray | float = 0.0) -> np.ndarray:
+        """Return the CFD and MIT specificity of each guide; NaN where they are not defined.
+
+        Parameters
+        ----------
+        added : ndarray, shape=(2, n_guides), dtype=float64, optional
+            Scores to add to those of the sites.
+
+        Returns
+        -------
+        specificities : ndarray, shape=(2, n_guides), dtype=float64
+        """
+        found = specificity(self._sums + added, self._perfect, WHOLE)
+        return np.where(self._has_scores, found, np.nan)
+
     def table(self) -> str:
         """Return a table of guides, header first."""
-        levels = self.sites.shape[2]
-        columns = [f"n{m}{_KINDS[kind]}" for kind in self._kinds for m in range(levels)]
-        head = ["guide", "sequence", *columns, "sites", "cfd_specificity", "mit_specificity"]
+        head = ["guide", "sequence", *self.columns, "sites", "cfd_specificity", "mit_specificity"]
         lines = ["\t".join([*head, "complete"])]
-        for guide in range(self._guides.count):
-            counts = self.sites[guide, self._kinds].ravel().tolist()
-            scores = ["", ""]
-            if self._has_scores[guide]:
-                scores = [
-                    f"{specificity(self._sums[i, guide], self._perfect[i, guide], whole):.6f}"
-                    for i, whole in enumerate((1.0, 100.0))
-                ]
-            cells = [self._guides.names[guide], self._guides.sequences[guide], *counts]
+        for name, sequence, counts, scores in zip(
+            self._guides.names, self._guides.sequences, self.counts().tolist(),
+            self.specificities().T, strict=True,
+        ):  # fmt: skip
+            cells = [name, sequence, *counts, sum(counts), *map(decimals, scores)]
             # No site was left out, because there is no limit.
-            lines.append("\t".join(map(str, [*cells, sum(counts), *scores, "yes"])))
+            lines.append("\t".join(map(str, [*cells, "yes"])))
         return "\n".join(lines) + "\n"
+
+
+def decimals(value: float) -> str:
+    """Return six decimals; nothing for NaN."""
+    return "" if np.isnan(value) else f"{value:.6f}"
 
 
 # Hits arrive by position and are returned by guide, from memory or, if many, from files.

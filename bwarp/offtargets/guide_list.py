@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.io.bed_regions import read_regions
+from bwarp.io.bed_regions import overlap_any
 from bwarp.offtargets.guides import Pam
 from bwarp.options.finding import LONGEST_PAM
 from bwarp.reference import Reference, codes_between
@@ -72,6 +72,61 @@ class GuideList:
     @property
     def count(self) -> int:
         return len(self.starts)
+
+    @property
+    def stops(self) -> np.ndarray:
+        """The ends of the protospacers, shape=(n,), dtype=int64."""
+        return self.starts + self.codes.shape[1]
+
+    def taken(self, which) -> "GuideList":
+        """Select guides by mask, numbers or slice."""
+        return GuideList(*(column[which] for column in vars(self).values()))
+
+    def names(self, reference: Reference) -> list[str]:
+        """Return the positions that name the guides, such as ``chr20:1000-1020:+``."""
+        contigs = reference.contig_of(self.starts)
+        begins = self.starts - reference.contig_starts[contigs]
+        ends = begins + self.codes.shape[1]
+        columns = (contigs.tolist(), begins.tolist(), ends.tolist(), self.strands.tolist())
+        return [
+            f"{reference.names[contig]}:{begin}-{end}:{'+-'[strand]}"
+            for contig, begin, end, strand in zip(*columns, strict=True)
+        ]
+
+    def sequences(self) -> list[str]:
+        """Return the protospacers as text."""
+        length = self.codes.shape[1]
+        text = decode(np.ascontiguousarray(self.codes).ravel()).decode()
+        return [text[i * length : (i + 1) * length] for i in range(self.count)]
+
+    def pam_texts(self) -> list[str]:
+        """Return the PAMs as text."""
+        width = self.pams.shape[1]
+        text = decode(np.ascontiguousarray(self.pams).ravel()).decode()
+        return [text[i * width :][:n] for i, n in enumerate(self.pam_lengths.tolist())]
+
+
+def joined_guides(parts: Sequence[GuideList]) -> GuideList:
+    """Concatenate one or more lists."""
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    return GuideList(*(np.concatenate(column) for column in columns))
+
+
+def guides_outside(guides: GuideList, regions: Sequence[tuple[int, int]], side: int) -> GuideList:
+    """Return the guides that, with their PAMs, overlap none of the regions.
+
+    Parameters
+    ----------
+    regions : sequence of (start, stop)
+        Positions of the genome.
+    side : int
+        3 or 5: the end of the protospacer next to the PAM.
+    """
+    starts, stops = np.sort(np.array(regions, np.int64).reshape(-1, 2), axis=0).T
+    pam_follows = (guides.strands == 0) == (side == 3)
+    lefts = guides.starts - np.where(pam_follows, 0, guides.pam_lengths)
+    rights = guides.stops + np.where(pam_follows, guides.pam_lengths, 0)
+    return guides.taken(~overlap_any(starts, stops, lefts, rights))
 
 
 def list_guides(

@@ -301,12 +301,15 @@ def reference_columns(
     texts: list[str | None] = [None] * hits.count
     for row in np.flatnonzero(np.diff(touched.firsts)).tolist():
         entries = touched.edits[touched.firsts[row] : touched.firsts[row + 1]].tolist()
-        names, identifiers, _, _ = _of_alleles([alleles[e] for e in entries])
+        its = [alleles[e] for e in entries]
+        names, identifiers, _, _ = _of_alleles(its)
         free = bool(stretch.edits.free[entries].any())
         key = (int(hits.guides[row]), int(hits.strands[row]), int(borders[row]))
         kept = different.alone.get(key, set()) | same.alone.get(key, set())
         is_lost = any(e not in kept for e in entries if stretch.edits.free[e])
-        frequency = count = lost = ""
+        count = lost = ""
+        most = max((one.frequency for one in its if one.frequency is not None), default=None)
+        frequency = "" if most is None else decimals(1 - most)
         if has_genotypes and not free:
             intact = touched.intact[row] | same.haplotypes.get(key, nobody)
             n_intact = count_of(intact)

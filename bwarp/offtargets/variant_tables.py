@@ -286,12 +286,13 @@ def open_variant_tables(
             writer.add(counts_and_lines, order.size, _ROWS_AT_ONCE)
         if siblings:
             unsearched, *samples, guides = siblings
-            unsearched.write(_unsearched_text(tables.unsearched))
+            unsearched.write(unsearched_text(tables.unsearched))
             for table in samples:
                 tables.write_samples(table, order)
             guides.write(tables.counts.table().encode())
 
 
-def _unsearched_text(unsearched: list[Unsearched]) -> bytes:
+def unsearched_text(unsearched: list[Unsearched]) -> bytes:
+    """Return the table of alleles that were not searched, header first."""
     head = "\t".join(["contig", "position", "id", "ref", "alt", "reason"])
     return "".join(f"{line}\n" for line in [head, *map("\t".join, unsearched)]).encode()

@@ -199,6 +199,9 @@ OFFTARGETS = Task({"": (
     ),
 )})  # fmt: skip
 
+#: The group of options that only apply to a table of guides with their off-targets.
+DESIGN = "design, with --specificity"
+
 GUIDES = Task({"": (
     sequence_file("fasta", "F.fa", "sequences to list guides from", in_program=ON_STDIN),
     INDEX_FOLDER._replace(required=False),
@@ -210,7 +213,7 @@ GUIDES = Task({"": (
     output(
         "OUT.fa",
         "file to write: a name and a sequence per line for .txt or .tsv, else FASTA; - writes "
-        "FASTA to standard output",
+        "FASTA to standard output. With `--specificity`: a table, .tsv, also .gz",
     ),
     _PAM,
     _PAM_SIDE,
@@ -223,6 +226,33 @@ GUIDES = Task({"": (
     yes_no(
         "without_tttt",
         "leave out guides with four T in a row, which end transcription from U6 promoters",
+    ),
+    Option(
+        "exclude", File("X.bed", "a BED file"),
+        "BED file of regions: leave out guides that overlap them, with their PAMs",
+    ),
+    yes_no(
+        "specificity",
+        "search the off-targets of each guide in the index, and write a table of the guides, best "
+        "first",
+    ),
+), DESIGN: (
+    *OFFTARGETS.only(
+        "mismatches", "dna_bulges", "rna_bulges", "annotation", "variants", "max_combinations",
+    ),
+    yes_no(
+        "nickases",
+        "also write .nickases.tsv: pairs of guides on opposite strands with their PAMs at the "
+        "outer ends",
+    ),
+    Option(
+        "min_offset", Whole(-LONGEST_GUIDE, 1000),
+        "with `--nickases`: minimum number of bases between the 5' ends of a pair; negative if "
+        "they overlap", -4,
+    ),
+    Option(
+        "max_offset", Whole(-LONGEST_GUIDE, 1000),
+        "with `--nickases`: maximum number of bases between the 5' ends of a pair", 20,
     ),
 )})  # fmt: skip
 

@@ -85,6 +85,7 @@ COMMANDS = [
     (*LOCI, "-1", "IN/r.fq", "-o", "OUT/o.tsv", "--max-places", "1"),
     *((*PRODUCTS, "-o", name) for name in one_for_each(PRODUCT_ENDINGS)),
     *((*GUIDES, "-o", name) for name in one_for_each(list_guides.TABLES)),
+    (*GUIDES, "--specificity", "--nickases", "-o", "OUT/o.tsv", "--annotation", "IN/genes.bed"),
     *((*MEMS, "-o", name) for name in one_for_each([*find_mems.FORMATS, ".mums", ".mums.gz"])),
     *(
         (*PAIRS, "-o", name, "--mode", mode)

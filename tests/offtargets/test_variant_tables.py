@@ -192,6 +192,7 @@ def test_a_pam_that_is_made_and_one_that_is_lost(run_program, tmp_path):
     first, second = rows_of(tmp_path / "o.tsv")
     assert (first["origin"], first["pam_change"], first["effect"]) == ("reference", "lost", "loss")
     assert (first["variants"], first["phase"]) == (f"contig0:{lost + 1}:G:C", "unphased")
+    assert (first["frequency"], first["haplotypes"], first["lost"]) == ("0.700000", "", "")
     wanted = {
         "origin": "alternative", "variants": f"contig0:{made + 1}:A:G", "variant_ids": "rs2",
         "phase": "unphased", "frequency": "0.500000", "populations": "afr=0.125", "haplotypes": "",

@@ -113,6 +113,32 @@ def test_regions_and_filters(run_program, index, tmp_path):
     assert 0 < len(kept) < len(rows)
 
 
+@pytest.mark.parametrize(("pam", "side"), [("NGG", 3), ("TTN,CN", 5)])
+def test_guides_that_overlap_excluded_regions_are_left_out(run_program, fasta, tmp_path, pam, side):
+    regions = [("contig0", 20, 23), ("contig0", 44, 45), ("contig0", 40, 41), ("contig2", 39, 43)]
+    bed = tmp_path / "x.bed"
+    bed.write_text("".join("{}\t{}\t{}\n".format(*region) for region in regions))
+    run = ("--fasta", fasta, "--pam", pam, "--pam-side", side, "--length", 15, "-o", "-")
+    listed = of_fasta(run_program(SCRIPT, *run).stdout)
+    kept = []
+    for name, beside, sequence in listed:
+        contig, span, strand = name.split(":")
+        start, end = map(int, span.split("-"))
+        if (strand == "+") == (side == 3):
+            end += len(beside)
+        else:
+            start -= len(beside)
+        if not any(contig == other and start < stop and end > first
+                   for other, first, stop in regions):  # fmt: skip
+            kept.append((name, beside, sequence))
+    done = run_program(SCRIPT, *run, "--exclude", bed)
+    assert of_fasta(done.stdout) == kept
+    assert 0 < len(kept) < len(listed)
+    assert done.stderr.splitlines()[-1] == (
+        f"{len(kept)} guides of 15 bases listed; {len(listed) - len(kept)} left out (--exclude)"
+    )
+
+
 def test_listed_guides_can_be_searched(run_program, index, tmp_path):
     for name in ("guides.fa", "guides.txt.gz"):
         assert run_program(SCRIPT, "--index", index, "-o", tmp_path / name).rc == 0

@@ -308,6 +308,7 @@ FURTHER = {
         "guides --fasta genome.fa -o listed.fa",
         "guides --index index --region contig_0:1001-2000 -o listed.fa --min-gc 30 --without-tttt",
         "guides --index index --bed regions.bed -o listed.txt --pam TTTV --pam-side 5 --length 23",
+        "guides --index index --region contig_0:1001-2000 -o designed.tsv --specificity --nickases",
         *_lines(
             "offtargets --index index --guides guides.fa",
             ("-o t.tsv", "-o t.bed", "-o t.tsv --format cas-offinder", "-o t.tsv --format crispor"),
