@@ -10,7 +10,7 @@ from bwarp.api.index import Index, arrays_or_chunks_of, reference_of
 from bwarp.api.sequences import Sequences, check_file
 from bwarp.api.tables import frame
 from bwarp.offtargets import guide_list
-from bwarp.offtargets.guide_list import GuideFilter, guide_rows, regions_of
+from bwarp.offtargets.guide_list import GuideFilter, chosen_regions
 from bwarp.offtargets.guides import parse_pam
 from bwarp.options.finding import GUIDES
 
@@ -74,7 +74,7 @@ def list_guides(
     texts = [region] if isinstance(region, str) else region or ()
     if bed is not None:
         check_file(bed)
-    regions = regions_of(contigs, texts, bed)
+    regions = chosen_regions(texts, bed, contigs)
     found = guide_list.list_guides(contigs, regions, searched, length, wanted)
-    rows = [row for guides in found for row in guide_rows(guides, contigs)]
-    return frame(ROWS, [[*zip(*rows, strict=True)]] if rows else [])
+    columns = [(part.names(contigs), part.sequences(), part.pam_texts()) for part in found]
+    return frame(ROWS, columns)

@@ -82,6 +82,18 @@ def _series(dtype: str, parts: Sequence) -> pd.Series:
     return pd.Series(values, dtype=dtype)
 
 
+def frame_of(columns: dict[str, list]) -> pd.DataFrame:
+    """Return columns as a data frame; None becomes the value of an empty cell."""
+    dtypes = _dtypes(tuple(columns))
+    series = {
+        name: pd.Series(
+            [_MAY_BE_EMPTY[name] if value is None else value for value in column], dtype=dtype
+        )
+        for (name, column), dtype in zip(columns.items(), dtypes.values(), strict=True)
+    }
+    return pd.DataFrame(series)
+
+
 def named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
     """Return the name of each number, shape=(n,), dtype=object."""
     return np.array([*names, ""], object)[numbers]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bwarp.errors import UsageError
-from bwarp.io.bed_regions import overlap_any
+from bwarp.io.bed_regions import overlap_any, read_regions
 from bwarp.offtargets.guides import Pam
 from bwarp.options.finding import LONGEST_PAM
 from bwarp.reference import Reference, codes_between
@@ -165,35 +165,6 @@ def list_guides(
         yield GuideList(*(column[kept] for column in columns))
 
 
-def regions_of(
-    reference: Reference, texts: Sequence[str], bed: str | os.PathLike | None
-) -> list[tuple[int, int]]:
-    """Return the regions of texts and of a BED file; without either, all contigs."""
-    if not texts and not bed:
-        starts = reference.contig_starts.tolist()
-        return [(start, stop) for start, stop in itertools.pairwise(starts) if start < stop]
-    regions = [region_of(text, reference) for text in texts]
-    return regions + (read_regions(bed, reference) if bed else [])
-
-
-def guide_rows(guides: GuideList, reference: Reference) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, the sequence and the PAM of each guide of a contig."""
-    if guides.count == 0:
-        return
-    contig = int(reference.contig_of(guides.starts[:1])[0])
-    name, begin = reference.names[contig], int(reference.contig_starts[contig])
-    length, width = guides.codes.shape[1], guides.pams.shape[1]
-    sequences = decode(np.ascontiguousarray(guides.codes).ravel()).decode()
-    pams = decode(np.ascontiguousarray(guides.pams).ravel()).decode()
-    for i, (start, strand) in enumerate(zip(guides.starts, guides.strands, strict=True)):
-        at = int(start) - begin
-        yield (
-            f"{name}:{at}-{at + length}:{'+-'[strand]}",
-            sequences[i * length : (i + 1) * length],
-            pams[i * width :][: guides.pam_lengths[i]],
-        )
-
-
 def _stretches(start: int, stop: int, width: int) -> Iterator[tuple[int, int]]:
     for first in range(start, max(start + 1, stop - width + 1), STRETCH):
         yield first, min(first + STRETCH + width - 1, stop)
@@ -257,6 +228,25 @@ def _wanted(guides: np.ndarray, wanted: GuideFilter) -> np.ndarray:
         run = is_t[:, :-3] & is_t[:, 1:-2] & is_t[:, 2:-1] & is_t[:, 3:]
         kept &= ~run.any(axis=1)
     return kept
+
+
+def chosen_regions(
+    texts: Sequence[str], bed: str | os.PathLike | None, reference: Reference
+) -> list[tuple[int, int]]:
+    """Return regions as positions of the genome; without any, all contigs that have bases.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Regions for `region_of`.
+    bed : path-like, optional
+        A BED file of further regions.
+    """
+    if not texts and bed is None:
+        starts = reference.contig_starts.tolist()
+        return [(start, stop) for start, stop in itertools.pairwise(starts) if start < stop]
+    regions = [region_of(text, reference) for text in texts]
+    return regions + (read_regions(bed, reference) if bed is not None else [])
 
 
 def region_of(text: str, reference: Reference) -> tuple[int, int]:

@@ -8,70 +8,60 @@ The offset is the number of bases between the 5' ends of the two guides; it is n
 overlap.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from bwarp.offtargets.cas9_scores import WHOLE
-from bwarp.offtargets.guide_design import Columns
-from bwarp.offtargets.guide_list import GuideList
-from bwarp.reference import Reference
+
+#: More than the positions of a contig.
+_CONTIG = 1 << 40
 
 
-def paired_guides(
-    guides: GuideList, reference: Reference, min_offset: int, max_offset: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers of the left and right guides of all pairs with PAMs at 3' ends.
-
-    Pairs are sorted by left guide, then by right guide.
-    """
-    left = np.flatnonzero(guides.strands == 1)
-    right = np.flatnonzero(guides.strands == 0)
-    ends, starts = guides.stops[left], guides.starts[right]
-    firsts = np.searchsorted(starts, ends + min_offset)
-    counts = np.searchsorted(starts, ends + max_offset, side="right") - firsts
-    lefts = np.repeat(left, counts)
-    within = np.arange(lefts.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    rights = right[np.repeat(firsts, counts) + within]
-    contigs = reference.contig_of(guides.starts)
-    same = contigs[lefts] == contigs[rights]
-    return lefts[same], rights[same]
-
-
-def nickase_columns(columns: Columns, lefts: np.ndarray, rights: np.ndarray) -> Columns:
+def nickase_pairs(
+    guides: Mapping[str, Sequence], min_offset: int, max_offset: int
+) -> dict[str, list]:
     """Return the columns of a table of pairs, the best pair first.
 
-    Pairs are sorted like guides: by CFD specificity, with the worst alleles if there are variants.
+    The best have the highest CFD specificity, with the worst alleles if there are variants; ties
+    are in the order of contig, left and right guide.
 
     Parameters
     ----------
-    columns : dict
-        Columns of the table of guides, in the order of the list (`GuideDesign.columns`).
-    lefts, rights : ndarray, shape=(n_pairs,), dtype=int64
-        From `paired_guides`.
+    guides : mapping
+        Columns of a table of guides with PAMs at their 3' ends, in any order (`GuideDesign`).
+    min_offset, max_offset : int
     """
-    starts, ends = np.array(columns["start"], int), np.array(columns["end"], int)
+    names, starts, ends, strands = (
+        np.array(guides[name]) for name in ("guide", "start", "end", "strand")
+    )
+    contig_names, contigs = np.unique(guides["contig"], return_inverse=True)
+    begins = contigs * _CONTIG
+    order = np.argsort(begins + starts, kind="stable")
+    left, right = order[strands[order] == "-"], order[strands[order] == "+"]
+    reached = (begins + starts)[right]
+    firsts = np.searchsorted(reached, (begins + ends)[left] + min_offset)
+    counts = np.searchsorted(reached, (begins + ends)[left] + max_offset, side="right") - firsts
+    lefts = np.repeat(left, counts)
+    within = np.arange(lefts.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    rights = right[np.repeat(firsts, counts) + within]
     found = {}
-    for prefix in ("", "worst_") if "worst_cfd_specificity" in columns else ("",):
-        for name, (whole,) in zip(("cfd", "mit"), WHOLE.tolist(), strict=True):
+    for prefix in ("", "worst_") if "worst_cfd_specificity" in guides else ("",):
+        for name, whole in zip(("cfd", "mit"), WHOLE.ravel().tolist(), strict=True):
             column = f"{prefix}{name}_specificity"
-            found[column] = _together(np.array(columns[column], float), lefts, rights, whole)
+            specificities = np.array(guides[column], float)
+            # The sum of the scores of the off-targets of each guide.
+            scores = whole * whole / specificities - whole
+            found[column] = whole * whole / (whole + scores[lefts] + scores[rights])
     by = found.get("worst_cfd_specificity", found["cfd_specificity"])
-    order = np.argsort(-np.round(np.nan_to_num(by), 6), kind="stable")
-    lefts, rights = lefts[order], rights[order]
+    best = np.argsort(-np.round(np.nan_to_num(by), 6), kind="stable")
+    lefts, rights = lefts[best], rights[best]
     return {
-        "left": [columns["guide"][i] for i in lefts],
-        "right": [columns["guide"][i] for i in rights],
-        "contig": [columns["contig"][i] for i in lefts],
+        "left": names[lefts].tolist(),
+        "right": names[rights].tolist(),
+        "contig": contig_names[contigs[lefts]].tolist(),
         "start": starts[lefts].tolist(),
         "end": ends[rights].tolist(),
         "offset": (starts[rights] - ends[lefts]).tolist(),
-        **{name: values[order].tolist() for name, values in found.items()},
+        **{name: values[best].tolist() for name, values in found.items()},
     }
-
-
-def _together(
-    specificities: np.ndarray, lefts: np.ndarray, rights: np.ndarray, whole: float
-) -> np.ndarray:
-    """Return the specificity for the off-targets of both guides."""
-    # The sum of the scores of the off-targets of each guide.
-    scores = whole * whole / specificities - whole
-    return whole * whole / (whole + scores[lefts] + scores[rights])

@@ -14,7 +14,7 @@ from bwarp.offtargets import site_tables as site_text
 from bwarp.options.aligning import PAIRS, SEARCH
 from bwarp.options.common import BACKEND, THREADS
 from bwarp.options.configuration import TASKS
-from bwarp.options.finding import GUIDES, MEMS, OFFTARGETS, PRIMERS, SCAN, SEEDS
+from bwarp.options.finding import GUIDES, MEMS, OFFTARGETS, SCAN, SEEDS
 from bwarp.options.mapping import ALLMAP, INDEX, MAP
 from bwarp.options.option import CONFIGURATION, PROGRAM
 
@@ -25,8 +25,8 @@ FUNCTIONS = {
     "find_loci": (bwarp.find_loci, ALLMAP, {"reads", "mates"}),
     "find_seeds": (bwarp.find_seeds, SEEDS, set()),
     "find_offtargets": (bwarp.find_offtargets, OFFTARGETS, set()),
-    "find_products": (bwarp.find_products, PRIMERS, {"pairs"}),
-    "list_guides": (bwarp.list_guides, GUIDES, {"reference"}),
+    "design_guides": (bwarp.design_guides, GUIDES, set()),
+    "pair_nickases": (bwarp.pair_nickases, GUIDES, {"guides"}),
     "find_mems": (bwarp.find_mems, MEMS, set()),
     "scan": (bwarp.scan, SCAN, set()),
     "align_pairs": (bwarp.align_pairs, PAIRS, set()),

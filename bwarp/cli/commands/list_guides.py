@@ -11,8 +11,6 @@ describe the variants in the target, and the worst off-target that variants make
 (--nickases) has the pairs of guides for nickases, best first.
 """
 
-import itertools
-
 import numpy as np
 
 from bwarp.cli.commands.find_offtargets import add_variants
@@ -26,14 +24,14 @@ from bwarp.offtargets.find import find_sites, search_one_site, stretch_to_search
 from bwarp.offtargets.guide_design import GuideDesign, sought_guides, table_text
 from bwarp.offtargets.guide_list import (
     GuideFilter,
+    chosen_regions,
     guides_outside,
     joined_guides,
     list_guides,
-    region_of,
 )
 from bwarp.offtargets.guides import parse_pam
 from bwarp.offtargets.hits import SiteOptions
-from bwarp.offtargets.nickases import nickase_columns, paired_guides
+from bwarp.offtargets.nickases import nickase_pairs
 from bwarp.offtargets.site_rows import read_features
 from bwarp.offtargets.variant_tables import VariantTables, unsearched_text
 from bwarp.options.finding import DESIGN, GUIDES
@@ -62,6 +60,7 @@ def parse_options():
 
 def main(options):
     check_options(options)
+    wanted = GuideFilter(options.min_gc, options.max_gc, options.without_tttt)
     pam = parse_pam(options.pam, options.pam_side)
     inputs = [options.fasta, options.index, options.bed, options.exclude, options.annotation]
     outputs = tables_at(options) if options.specificity else [options.output]
@@ -70,14 +69,8 @@ def main(options):
         reference = load_index(options.index).reference
     else:
         reference = read_reference(options.fasta, options.threads)
-    regions = [region_of(text, reference) for text in options.region]
-    if options.bed:
-        regions += read_regions(options.bed, reference)
-    if not options.region and not options.bed:
-        starts = reference.contig_starts.tolist()
-        regions = [(start, stop) for start, stop in itertools.pairwise(starts) if start < stop]
+    regions = chosen_regions(options.region, options.bed, reference)
     excluded = read_regions(options.exclude, reference) if options.exclude else []
-    wanted = GuideFilter(options.min_gc, options.max_gc, options.without_tttt)
     n_guides = n_excluded = 0
 
     def kept_guides():
@@ -105,8 +98,6 @@ def check_options(options) -> None:
     """Raise an error if options contradict each other."""
     if (options.fasta is None) == (options.index is None):
         raise UsageError("use either --fasta or --index")
-    if options.min_gc > options.max_gc:
-        raise UsageError(f"--min-gc {options.min_gc} is greater than --max-gc {options.max_gc}")
     if not options.specificity:
         for option in GUIDES.groups[DESIGN]:
             if getattr(options, option.name) not in (option.default, []):
@@ -162,7 +153,7 @@ def design(listed, reference, pam, outputs, options) -> None:
         texts = [table_text(columns, found.ranks())]
         if options.nickases:
             offsets = options.min_offset, options.max_offset
-            pairs = nickase_columns(columns, *paired_guides(listed, reference, *offsets))
+            pairs = nickase_pairs(columns, *offsets)
             n_pairs = len(pairs["left"])
             texts.insert(0, table_text(pairs, np.arange(n_pairs)))
             say(f"{counted(n_pairs, 'pair of guides')} listed")
