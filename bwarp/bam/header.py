@@ -1,16 +1,19 @@
 """Headers of BAM files: reading, writing and merging them; valid names; the @PG record."""
 
+import itertools
 import re
 import shlex
 import struct
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bwarp import __version__
 from bwarp.errors import InputError
+
+#: The kinds of header lines in their order; others follow.
+_KINDS = (b"@HD", b"@SQ", b"@RG", b"@PG")
 
 
 @dataclass(frozen=True)
@@ -91,22 +94,46 @@ def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
                     )
         lines |= dict.fromkeys(header.text.splitlines())
     # Order the lines as in a single file: contigs, groups, programs, the rest.
-    kinds = (b"@HD", b"@SQ", b"@RG", b"@PG")
-    rank = {kind: number for number, kind in enumerate(kinds)}
-    ordered = sorted(lines, key=lambda line: rank.get(line[:3], len(kinds)))
+    rank = {kind: number for number, kind in enumerate(_KINDS)}
+    ordered = sorted(lines, key=lambda line: rank.get(line[:3], len(_KINDS)))
     text = b"".join(line + b"\n" for line in _numbered_programs(ordered))
     return BamHeader(text, first.names, first.lengths)
 
 
 def _numbered_programs(lines: list[bytes]) -> Iterator[bytes]:
     """Yield the lines; number @PG records with the same ID, as mapping may differ between units."""
-    seen = Counter()
+    taken, seen = set(filter(None, map(_program_id, lines))), set()
     for line in lines:
-        name = re.match(rb"@PG\tID:([^\t]*)", line)
-        if name and seen[name[1]]:
-            line = b"%b.%d%b" % (name[0], seen[name[1]], line[name.end() :])
-        seen[name and name[1]] += 1
+        name = _program_id(line)
+        if name is not None and name in seen:
+            numbered = (b"%b.%d" % (name, number) for number in itertools.count(1))
+            free = next(one for one in numbered if one not in taken)
+            taken.add(free)
+            line = line.replace(b"\tID:" + name, b"\tID:" + free, 1)
+        seen.add(name)
         yield line
+
+
+def _program_id(line: bytes) -> bytes | None:
+    """Return the ID of a @PG record, or None for other lines."""
+    found = re.match(rb"@PG\t(?:.*\t)?ID:([^\t]*)", line)
+    return found[1] if found else None
+
+
+def with_program(header: BamHeader, record: str) -> BamHeader:
+    """Add a @PG record after those of a merged header; its PP is the last of them.
+
+    Its ID gets a number if the header has this ID.
+    """
+    lines = header.text.splitlines()
+    earlier = [name for name in map(_program_id, lines) if name is not None]
+    *_, last = _numbered_programs([*filter(_program_id, lines), record.encode()])
+    if earlier:
+        # Before CL, which pysam reads up to the end of the line.
+        name = b"\tID:%b" % _program_id(last)
+        last = last.replace(name, b"%b\tPP:%b" % (name, earlier[-1]), 1)
+    lines.insert(sum(line.startswith(_KINDS) for line in lines), last)
+    return replace(header, text=b"".join(line + b"\n" for line in lines))
 
 
 class _Stream:
@@ -178,13 +205,13 @@ def program_record(command: str, files: Mapping[str, str], options: Mapping[str,
     Parameters
     ----------
     command : str
-        A subcommand of bwarp.
+        A subcommand of bwarp, and placeholders of files that follow it.
     files : mapping
         Options and their placeholders, as in --help.
     options : mapping
         Long option names and their values. True stands for a flag; False and None are left out.
     """
-    words = ["bwarp", command, *(word for option in files.items() for word in option)]
+    words = ["bwarp", *command.split(), *(word for option in files.items() for word in option)]
     for name, value in options.items():
         if value is True:
             words.append(f"--{name}")

@@ -108,9 +108,9 @@ DEFAULT_OPTICAL_DISTANCE = 100
 
 OPTICAL_DISTANCE = Option(
     "optical_distance", Whole(0, (1 << 16) - 1, note="none"),
-    "with `--mark-duplicates`: count duplicate pairs of the same tile as optical duplicates if x "
-    "and y in their names differ by at most N. Use 2500 for patterned flow cells such as those of "
-    "HiSeq X and NovaSeq",
+    "with `--mark-duplicates`, for metrics and tags: count duplicate pairs of the same "
+    "tile as optical duplicates if x and y in their names differ by at most N. Use 2500 for "
+    "patterned flow cells such as those of HiSeq X and NovaSeq",
     unset=f"{DEFAULT_OPTICAL_DISTANCE}",
 )  # fmt: skip
 
@@ -124,7 +124,7 @@ _OF_DUPLICATES = BARCODE_TAG, OPTICAL_DISTANCE, DUPLICATE_METRICS, DUPLICATE_TAG
 
 
 def check_duplicate_options(options) -> None:
-    """Reject options that require `mark_duplicates` without it.
+    """Reject options that have no effect without others.
 
     Raises
     ------
@@ -134,6 +134,9 @@ def check_duplicate_options(options) -> None:
         value = getattr(options, option.name)
         if value is not None and value is not False and not options.mark_duplicates:
             raise UsageError(f"{option.flags[-1]} requires --mark-duplicates")
+    is_counted = options.duplicate_metrics or options.duplicate_tags
+    if options.optical_distance is not None and not is_counted:
+        raise UsageError("--optical-distance requires --duplicate-metrics or --duplicate-tags")
 
 
 def counted_distance(options) -> int | None:

@@ -11,7 +11,7 @@ from bwarp.bam import external_sort
 from bwarp.bam import sort_keys as sort_order
 from bwarp.bam.bgzf import read_bgzf
 from bwarp.bam.external_sort import RecordSorter, whole_records
-from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header
+from bwarp.bam.header import BamHeader, header_bytes, merged_header, split_header, with_program
 from bwarp.bam.sort_keys import NO_POSITION, sorted_order
 from bwarp.bam.sorted_file import bam_file, indexed_bam_file
 from bwarp.errors import InputError
@@ -191,6 +191,36 @@ def test_units_of_other_options_keep_program_records_of_their_own():
     assert merged_header(list("abcd"), units) == header(
         b"ID:bwarp\tCL:map --clip 5", b"ID:bwarp.1\tCL:map --clip 6", b"ID:bwarp.2\tCL:map --clip 7"
     )
+
+
+def test_the_merge_has_a_program_record():
+    def header(*lines) -> BamHeader:
+        text = b"".join(line + b"\n" for line in (b"@HD\tVN:1.6", *lines, b"@CO\thello"))
+        return BamHeader(text, (b"c",), (9,))
+
+    record = "@PG\tID:bwarp\tCL:merge"
+    merge = record.encode()
+    assert with_program(header(), record) == header(merge)
+    mapped = b"@PG\tID:bwarp\tCL:map"
+    once = header(mapped, b"@PG\tID:bwarp.1\tPP:bwarp\tCL:merge")
+    assert with_program(header(mapped), record) == once
+    twice = header(
+        mapped, b"@PG\tID:bwarp.1\tPP:bwarp\tCL:merge", b"@PG\tID:bwarp.2\tPP:bwarp.1\tCL:merge"
+    )
+    assert with_program(once, record) == twice
+    other = b"@PG\tPN:x\tID:x"
+    assert with_program(header(mapped, other), record) == header(
+        mapped, other, b"@PG\tID:bwarp.1\tPP:x\tCL:merge"
+    )
+
+
+def test_numbers_of_program_records_are_free():
+    sorted_by = b"@HD\tVN:1.6\tSO:coordinate\n"
+    lines = [b"@PG\tID:bwarp\tCL:%b\n@PG\tID:bwarp.1\tCL:%b\n" % (one, one) for one in (b"x", b"y")]
+    units = [BamHeader(sorted_by + two, (b"c",), (9,)) for two in lines]
+    text = merged_header(["a", "b"], units).text
+    names = [line.split(b"\t")[1] for line in text.splitlines() if line.startswith(b"@PG")]
+    assert names == [b"ID:bwarp", b"ID:bwarp.1", b"ID:bwarp.2", b"ID:bwarp.1.1"]
 
 
 def test_not_a_bam_file():

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from bwarp.bam.duplicate_metrics import write_metrics
+from bwarp.bam.header import program_record, with_program
 from bwarp.bam.sorted_file import merge_files, sorted_file, templates_of_files
 from bwarp.cli.options import (
     check_files,
@@ -124,7 +125,9 @@ def main(options):
                 cram_version=options.cram_version or CRAM_VERSIONS[0],
                 check_files=qc,
             ),
-            partial(naming_reference, fasta=options.reference),
+            lambda header: naming_reference(
+                with_program(header, merging_program(options)), options.reference
+            ),
             duplicates,
         )
         with atomic_file(output.with_suffix(".stats.json"), "w") as file:
@@ -139,6 +142,23 @@ def main(options):
     warn_of_unnamed_reference(options.output, options.reference)
     say(f"{output}: {counted(len(statistics), 'unit')} merged{marked}")
     warn_of_unmapped_reads(merged_counts["reads"], merged_counts["mapped"])
+
+
+def merging_program(options) -> str:
+    """Return the @PG record, with every option that affects the records.
+
+    Like the bytes of the file, it does not depend on the number of parts.
+    """
+    return program_record(
+        "merge UNIT.bam",
+        {"-o": "OUT.bam"},
+        {
+            "mark-duplicates": options.mark_duplicates,
+            "barcode-tag": options.barcode_tag,
+            "optical-distance": options.optical_distance if options.duplicate_tags else None,
+            "duplicate-tags": options.duplicate_tags,
+        },
+    )
 
 
 def check_format(options) -> None:

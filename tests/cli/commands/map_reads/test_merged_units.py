@@ -54,6 +54,9 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
         "s.bam", "s.bam.bai", "s.cram", "s.cram.crai", "s.stats.json"
     ]  # fmt: skip
     assert done.stderr.count("\n") == 1
+    first, last = pysam.AlignmentFile(cram, check_sq=False).header.to_dict()["PG"]
+    assert (first["ID"], last["ID"], last["PP"]) == ("bwarp", "bwarp.1", "bwarp")
+    assert last["CL"] == " ".join(["bwarp merge UNIT.bam -o OUT.bam", *options])
     assert cram.read_bytes()[:6] == b"CRAM\3\0"
     assert pysam.view("-H", str(cram)).count(f"\tUR:{folder}/genome.fa\n") > 1
     newer = tmp_path / "newer.cram"
@@ -94,6 +97,10 @@ def test_cram_has_the_records_of_bam(run_program, units, folder, tmp_path, optio
         (
             ("-o", "s.bam", "--optical-distance", 0),
             "--optical-distance requires --mark-duplicates",
+        ),
+        (
+            ("-o", "s.bam", "--mark-duplicates", "--optical-distance", 50),
+            "--optical-distance requires --duplicate-metrics or --duplicate-tags",
         ),
         (
             ("-o", "s.bam", "--duplicate-tags"),
