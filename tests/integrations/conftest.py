@@ -1,6 +1,7 @@
 """A small genome, pairs of reads named by their positions, and programs on the path."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -56,3 +57,10 @@ def environment(folder, checkout) -> dict:
     """Return an environment in which `bwarp` is that of this checkout."""
     path = os.pathsep.join([str(folder / "bin"), str(Path(sys.executable).parent), os.defpath])
     return os.environ | {"PATH": path, "PYTHONPATH": str(checkout)}
+
+
+@pytest.fixture(scope="module")
+def samtools(environment) -> None:
+    """Skip tests that run samtools where it is not installed."""
+    if shutil.which("samtools", path=environment["PATH"]) is None:
+        pytest.skip("samtools is not installed")

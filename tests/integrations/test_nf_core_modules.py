@@ -99,6 +99,7 @@ def map_values(process: Process, reads, suffix="bam", args2="", sort=True) -> di
     return values
 
 
+@pytest.mark.usefixtures("samtools")
 @pytest.mark.parametrize(
     ("n_files", "suffix", "args2", "sort", "order", "index_file"),
     [

@@ -64,6 +64,7 @@ def records(path) -> tuple[dict, list[str]]:
     return header, [read.to_string() for read in reads]
 
 
+@pytest.mark.usefixtures("samtools")
 def test_the_examples(snakemake, folder, checkout):
     example = checkout / WRAPPERS / "bio/bwarp/map/test/Snakefile"
     targets = ("mapped/a.bam", "sorted/a.cram", "by_name/a.bam")
@@ -82,6 +83,7 @@ def test_the_examples(snakemake, folder, checkout):
     assert len(single) == 20
 
 
+@pytest.mark.usefixtures("samtools")
 def test_all_sortings_give_the_same_records(snakemake, folder):
     cases = {
         "none": "",
