@@ -21,9 +21,12 @@ MATE = READ.translate(bytes.maketrans(b"ACGT", b"TGCA"))[::-1]
 MORE_INPUTS = {
     "primers.tsv": b"7\tACGTTGCAACGGTATCGGAT\tGTTAACCGGATCCGATGCTGC\n",
     "m.fq": b"".join(b"@r%d\n%b\n+\n%b\n" % (i, MATE, b"I" * len(MATE)) for i in range(12)),
+    "v.vcf": b"##fileformat=VCFv4.2\n"
+    b"#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts1\ts2\n"
+    b"one\t15\trs1\tT\tG\t.\t.\tAF=0.25\tGT\t0|1\t0|0\n"
+    b"one\t75\t.\tT\tTA\t.\t.\t.\tGT\t0/1\t0|0\n"
+    b"one\t90\t.\tC\t<DEL>\t.\t.\t.\tGT\t0|1\t0|0\n",
     "genes.bed": b"one\t0\t100\tgene\n",
-    "v.vcf": b"##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n"
-    b"one\t1\t.\tA\t<DEL>\t.\t.\t.\n",
     "tags.fq": b"".join(
         b"@%b\n%b\n+\n%b\n" % (name, READ, b"I" * len(READ))
         for name in (b"a BC:Z:ACGT", b"b XX:i:3", b"c")
@@ -69,7 +72,7 @@ COMMANDS = [
     (*SITES, "-o", "OUT/o.tsv", "--all-alignments", "--annotation", "IN/genes.bed"),
     (*SITES, "-o", "OUT/o.tsv", "--pam", "none", "--format", "crispor"),
     (*SITES, "-o", "OUT/o.tsv", "--genomes", "IN/g.fa"),
-    (*SITES, "-o", "OUT/o.tsv", "--variants", "IN/v.vcf", "--samples"),
+    (*SITES, "-o", "OUT/o.tsv", "--pam", "none", "--variants", "IN/v.vcf", "--samples"),
     *((*SCAN, "-o", name) for name in one_for_each(TABLE_FORMATS)),
     (*SCAN, "-o", "OUT/o.tsv", "--regions"),
     (*SCAN, "-o", "OUT/o.tsv", "--count-only"),
