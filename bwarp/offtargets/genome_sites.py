@@ -254,14 +254,36 @@ def _positions_and_bases(sites: np.ndarray) -> list[np.ndarray]:
 
 
 def _merged(sites: np.ndarray) -> np.ndarray:
-    """Join equal sites; the first of them stands for all."""
-    keys = _positions_and_bases(sites)
-    order = np.lexsort(keys)
-    begins = np.flatnonzero(_is_new(keys, order))
-    merged = sites[order[begins]]
+    """Join equal sites; the first of them stands for all. Return them by guide."""
+    order, new = _equal_rows(_positions_and_bases(sites))
+    begins = np.flatnonzero(new)
+    firsts = order[begins]
+    guides = sites["guide"][firsts]
+    by_guide = np.lexsort([firsts, guides])
+    merged = sites[firsts[by_guide]]
     if begins.size:
-        merged["genomes"] = np.bitwise_or.reduceat(sites["genomes"][order], begins, axis=0)
+        genomes = np.bitwise_or.reduceat(sites["genomes"][order], begins, axis=0)
+        merged["genomes"] = genomes[by_guide]
     return merged
+
+
+def _equal_rows(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order in which equal rows are together, and whether each row begins new ones.
+
+    Equal rows stay in their order.
+    """
+    # One sort by a hash takes a fraction of the time of a sort by every column.
+    hashes = np.zeros(keys[0].size, np.uint64)
+    for key in keys:
+        hashes = (hashes ^ key.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(32)
+    order = np.argsort(hashes, kind="stable")
+    new = _is_new(keys, order)
+    if (new[1:] & ~_is_new([hashes], order)[1:]).any():
+        # Different rows have the same hash.
+        order = np.lexsort(keys)
+        new = _is_new(keys, order)
+    return order, new
 
 
 def _is_new(keys: list[np.ndarray], order: np.ndarray) -> np.ndarray:
@@ -274,9 +296,9 @@ def _is_new(keys: list[np.ndarray], order: np.ndarray) -> np.ndarray:
 
 def _numbers(keys: list[np.ndarray]) -> np.ndarray:
     """Return numbers from 0 on that are equal for rows that are equal."""
-    order = np.lexsort(keys)
+    order, new = _equal_rows(keys)
     numbers = np.empty(order.size, np.int64)
-    numbers[order] = np.cumsum(_is_new(keys, order)) - 1
+    numbers[order] = np.cumsum(new) - 1
     return numbers
 
 

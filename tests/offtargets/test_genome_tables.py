@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bwarp.index.store import load_index, save_index
-from bwarp.offtargets import genome_tables
+from bwarp.offtargets import genome_sites, genome_tables
 from bwarp.offtargets.alternative_sites import Sought
 from bwarp.offtargets.find import find_sites
 from bwarp.offtargets.genome_files import read_genomes
@@ -172,6 +172,18 @@ def test_many_sites_go_to_files(run_program, family, tmp_path, monkeypatch):
             assert len(list(tmp_path.glob(".f.tsv.hits*/*.sites"))) == 1
         assert (tmp_path / "f.tsv").read_bytes() == (tmp_path / "o.tsv").read_bytes()
     assert not list(tmp_path.glob(".*"))
+
+
+def test_rows_whose_hashes_are_equal():
+    factor = 0x9E3779B97F4A7C15
+    mixed = [(1 * factor) % 2**64, (2 * factor) % 2**64]
+    mixed = [value ^ value >> 32 for value in mixed]
+    first = np.array([1, 2, 1, 2, 2])
+    # The second column takes the difference back.
+    second = np.array([mixed[value - 1] for value in first], np.uint64)
+    order, new = genome_sites._equal_rows([first, second])
+    assert sorted(np.split(order, np.flatnonzero(new)[1:]), key=len)[0].tolist() == [0, 2]
+    assert sorted(np.split(order, np.flatnonzero(new)[1:]), key=len)[1].tolist() == [1, 3, 4]
 
 
 def test_more_alignments_of_a_site(run_program, family, tmp_path):
