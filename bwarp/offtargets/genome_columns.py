@@ -85,21 +85,20 @@ def genome_columns(
         )
     others = np.flatnonzero(sites["kind"] != REFERENCE)
     there = _reference_there(sites[others], sought)
+    is_lifted, contigs = (sites["kind"] == LIFTED).tolist(), rows.contigs.tolist()
+    edits, before = _edits(sites).tolist(), comparison.reference_edits.tolist()
     for i, row in enumerate(others.tolist()):
-        is_lifted = sites["kind"][row] == LIFTED
-        after = (rows.cfd[row], rows.mit[row])
-        before = (np.nan, np.nan) if np.isnan(after[0]) else (there.cfd[i], there.mit[i])
-        changes = [value - first for value, first in zip(after, before, strict=True)]
+        scores = (rows.cfd[row], rows.mit[row])
+        first = (np.nan, np.nan) if np.isnan(scores[0]) else (there.cfd[i], there.mit[i])
+        changes = [score - old for score, old in zip(scores, first, strict=True)]
         pam_change = effect = ""
-        if is_lifted:
+        if is_lifted[row]:
             pam_change = "" if there.has_pam[i] or not sought.pam.length else "made"
-            edits = comparison.reference_edits[row]
-            effect = effect_of(
-                int(_edits(sites[row])), changes[0], None if edits == _NONE else int(edits)
-            )
+            known = None if before[row] == _NONE else before[row]
+            effect = effect_of(edits[row], changes[0], known)
         texts[row] = "\t".join([
-            "alternative", owners[rows.contigs[row]], genomes[bits[row]], "", pam_change,
-            *map(decimals, before), *map(decimals, changes), effect, "",
+            "alternative", owners[contigs[row]], genomes[bits[row]], "", pam_change,
+            *map(decimals, first), *map(decimals, changes), effect, "",
         ])  # fmt: skip
     return texts
 

@@ -1,5 +1,6 @@
 """bwarp offtargets --genomes: its tables against every genome searched alone, and its errors."""
 
+import csv
 import gzip
 
 import numpy as np
@@ -216,6 +217,23 @@ def test_the_reference_itself_and_features(run_program, family, tmp_path):
     assert done.rc == 0, done.stderr
     noted = {(row["origin"], row["annotation"]) for row in rows_of(tmp_path / "o.tsv")}
     assert {("alternative", "gene"), ("alternative", ""), ("reference", "gene")} <= noted
+
+
+def test_more_than_64_genomes(run_program, family, tmp_path):
+    folder, *_ = family
+    paths = [tmp_path / f"{number}.fa" for number in range(70)]
+    for path in paths[:-1]:
+        path.write_text(fasta(REFERENCE))
+    paths[-1].write_text(">x\nACGT\n")
+    run = (*arguments_of(folder, "-", (6, 1, 1)), "--format", "tsv", "--genomes", *paths)
+    done = run_program(SCRIPT, *run)
+    assert done.rc == 0, done.stderr
+    rows = list(csv.DictReader(done.stdout.splitlines(), delimiter="\t"))
+    assert len(rows) > 10
+    names = ",".join(map(str, range(69)))
+    assert {(row["genomes"], row["genome_names"], row["lost"]) for row in rows} == {
+        ("69", names, "1")
+    }
 
 
 def test_a_site_whose_pam_a_genome_makes(run_program, tmp_path):
