@@ -50,7 +50,7 @@ def edited(text: str, rng, rate: float) -> tuple[str, list]:
 
 
 def random_genome(contigs: dict, rng, prefix: str, rate=0.03) -> tuple[dict, list[Piece]]:
-    """Return contigs of a genome, and its pieces: some turned, some bases without a place."""
+    """Return contigs of a genome, and its pieces: some turned, some on the same bases."""
     texts, pieces = {}, []
     for number, (name, text) in enumerate(contigs.items()):
         contig = f"{prefix}{number}"
@@ -69,6 +69,12 @@ def random_genome(contigs: dict, rng, prefix: str, rate=0.03) -> tuple[dict, lis
             ))  # fmt: skip
             made += opposite(new) if is_reverse else new
         texts[contig] = made + text[20:70]
+        # Other alignments of the same bases.
+        other = list(contigs)[(number + 1) % len(contigs)]
+        for start, score in ((5, 1 + number % 2), (30, 0)):
+            pieces.append(Piece(
+                contig, start, start + 40, other, 3, 43, number % 2 == 0, [("M", 40)], score
+            ))  # fmt: skip
     return texts, pieces
 
 
