@@ -39,7 +39,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "primers": Subcommand(
             "commands.find_products", "find the products of primer pairs: in-silico PCR"
         ),
-        "guides": Subcommand("commands.list_guides", "list the CRISPR guides of a sequence"),
+        "guides": Subcommand("commands.list_guides", "list CRISPR guides, and rank them"),
         "allmap": Subcommand(
             "commands.find_alignments", "find every alignment of reads with few edits"
         ),
