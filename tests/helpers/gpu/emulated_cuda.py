@@ -62,7 +62,11 @@ class Memory:
         return self._item(self._checked(index))
 
     def __setitem__(self, index, value):
-        self.array[self._checked(index)] = self._convert(value) if self._convert else value
+        if self._is_flat and type(index) is int:
+            assert 0 <= index < self.size, f"index ({index},) outside of {self.shape}"
+        else:
+            index = self._checked(index)
+        self.array[index] = self._convert(value) if self._convert else value
 
     def __len__(self):
         return len(self.array)
@@ -110,21 +114,26 @@ class _Meeting:
 
     def __init__(self, ready, threads):
         self.ready, self.threads = ready, threads
-        self.arrived, self.exchanged = {}, None
+        self.operation, self.values = None, [None] * len(threads)
+        self.arrived, self.exchanged = 0, None
         self._next_turn = getcurrent().switch
 
     def exchange(self, thread, operation, value, combine=list):
         """Return `combine` of the values of all threads, computed once for all."""
-        arrived = self.arrived
-        arrived[thread] = operation, value
-        if len(arrived) < len(self.threads):
+        if not self.arrived:
+            self.operation = operation
+        operations = {self.operation, operation}
+        assert len(operations) == 1, f"threads meet in different operations: {operations}"
+        threads = self.threads
+        self.values[thread - threads.start] = value
+        self.arrived += 1
+        if self.arrived < len(threads):
             self._next_turn()
             return self.exchanged
-        operations = {name for name, _ in arrived.values()}
-        assert len(operations) == 1, f"threads meet in different operations: {operations}"
-        self.exchanged = combine([arrived[other][1] for other in self.threads])
-        self.arrived = {}
-        self.ready.extend(other for other in self.threads if other != thread)
+        self.exchanged = combine(self.values)
+        self.arrived = 0
+        self.ready.extend(range(threads.start, thread))
+        self.ready.extend(range(thread + 1, threads.stop))
         return self.exchanged
 
 
@@ -150,8 +159,7 @@ class _Thread:
 
     def begin(self, grid, block, block_index, warp, whole_block, shared):
         """Become a thread of this block."""
-        self.blockIdx = types.SimpleNamespace(x=block_index)
-        self.blockDim, self.gridDim = types.SimpleNamespace(x=block), types.SimpleNamespace(x=grid)
+        self.gridDim, self.blockDim, self.blockIdx = grid, block, block_index
         self._warp, self._block, self._shared_memory = warp, whole_block, shared
         self._shared_count = 0
 
@@ -331,21 +339,35 @@ def launch(kernel, grid, block, *arguments):
     if not crew.is_of_today():
         crew = _Crew(kernel)
     crew.grow(block)
+    finished: list[int] = []
+    # To begin a greenlet takes longer than a short kernel: each runs one thread of every block.
+    run = partial(_run_thread, arguments, grid, finished, getcurrent().switch)
+    fibres = [greenlet(partial(run, function)) for function in crew.functions[:block]]
     for block_index in range(grid):
-        _run_block(crew, grid, block, block_index, arguments)
+        finished.clear()
+        _run_block(crew, fibres, grid, block_index)
+        assert len(finished) == block, "threads wait for others that wait elsewhere"
     idle.append(crew)
 
 
-def _run_block(crew, grid, block, block_index, arguments):
-    ready, shared = deque(), _Shared()
+def _run_thread(arguments, grid, finished, next_turn, function):
+    """Run a thread of all blocks, one block after another."""
+    for block_index in range(grid):
+        function(*arguments)
+        finished.append(block_index)
+        if block_index < grid - 1:
+            next_turn()
+
+
+def _run_block(crew, fibres, grid, block_index):
+    block, ready, shared = len(fibres), deque(), _Shared()
     whole_block = _Meeting(ready, range(block))
     warps = [_Meeting(ready, range(i, i + WARP)) for i in range(0, block, WARP)]
+    position = [types.SimpleNamespace(x=number) for number in (grid, block, block_index)]
     for index, thread in enumerate(crew.threads[:block]):
-        thread.begin(grid, block, block_index, warps[index // WARP], whole_block, shared)
-    fibres = [greenlet(function) for function in crew.functions[:block]]
+        thread.begin(*position, warps[index // WARP], whole_block, shared)
     # An error in a thread is raised here.
     for fibre in fibres:
-        fibre.switch(*arguments)
+        fibre.switch()
     while ready:
         fibres[ready.popleft()].switch()
-    assert all(fibre.dead for fibre in fibres), "threads wait for others that wait elsewhere"
