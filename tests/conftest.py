@@ -37,11 +37,12 @@ PRELOADED = (
 LONG_FILES = (
     "test_cuda_compilation.py",
     "test_benchmark_programs.py",
-    "test_pairs_cpu.py",
-    "test_search_cpu.py",
-    "test_scan.py",
-    "test_find.py",
-    "test_find_mems.py",
+    "test_compile_ahead.py",
+    "test_plain_reads_cuda_emulated.py",
+    "test_compiled_code.py",
+    "test_find_cuda_emulated.py",
+    "test_pipeline_cuda_emulated.py",
+    "test_find_cpu.py",
 )
 
 # Otherwise each process would read the sources again if the environment says so.
