@@ -156,7 +156,7 @@ def running_in(folder):
         with contextlib.suppress(OSError):
             if Path(os.readlink(process / "cwd")) == folder:
                 found.append((process / "cmdline").read_bytes())
-    return [words for words in found if b"scripts/" in words]
+    return [words for words in found if b"bwarp" in words]
 
 
 def test_a_failing_step_ends_the_others_in_pipes(copy):

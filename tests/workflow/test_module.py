@@ -19,12 +19,12 @@ def copy(make_copy):
 
 @pytest.fixture(scope="module")
 def blocks(checkout):
-    """Return Snakefile, configuration, module with a prefix, and changed rule from the page."""
+    """Return Snakefile, configuration, module with a prefix, changed rule, and a repository."""
     page = (checkout / "docs/gpu-and-cluster.md").read_text()
     section = page[page.index("## Inside another workflow") :]
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)
     blocks = [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks]
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     return [block.strip() + "\n" for block in blocks]
 
 
@@ -181,11 +181,71 @@ use rule * from bwarp as bwarp_*
     assert "directive" not in said
 
 
-def test_a_module_that_is_not_on_this_machine(copy, folder):
+@pytest.fixture(scope="module")
+def repository(copy):
+    """Make Snakemake's clone of a repository with the rules, and nothing to clone it from."""
+    cached = copy.folder.parent / "cache/snakemake/snakemake/source-cache/snakemake-git-cache"
+    clone = cached / "github.com/OWNER/bwarp"
+    git = ("git", "-C", copy.folder, "-c", "user.name=a", "-c", "user.email=a@b")
+    init = copy / "bwarp/__init__.py"
+    text = init.read_text()
     subprocess.run(["git", "init", "-q", "-b", "main", copy.folder], check=True)
-    commit = ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "a")
-    subprocess.run(["git", "-C", copy.folder, "add", "workflow"], check=True)
-    subprocess.run(["git", "-C", copy.folder, *commit], check=True)
+    for tag in ("v0.1.0", "v9.9.9"):
+        init.write_text(text.replace("0.1.0", tag[1:]))
+        subprocess.run([*git, "add", "workflow", "bwarp/__init__.py"], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", tag], check=True)
+        subprocess.run([*git, "tag", tag], check=True)
+    init.write_text(text)
+    subprocess.run(["git", "clone", "-q", "--bare", copy.folder, clone], check=True)
+    return clone
+
+
+@pytest.fixture
+def of_a_repository(repository, folder, blocks):
+    """Use the page's module of a repository in the folder, without a clone there."""
+    (folder / "bwarp").unlink()
+    example = blocks[0].replace('"bwarp/workflow/Snakefile"', blocks[4].strip())
+    assert "github(" in example
+    (folder / "Snakefile").write_text(example)
+    return folder
+
+
+def test_a_module_from_a_repository(copy, of_a_repository):
+    """Jobs run the installed bwarp."""
+    copy.snakemake("--cores", 2, cwd=of_a_repository)
+    check_results(of_a_repository, "results")
+    assert "Nothing to be done" in copy.snakemake("--cores", 2, cwd=of_a_repository)
+    said = copy.snakemake("-np", "--forceall", "--sdm", "conda", cwd=of_a_repository)
+    assert "\nShell command: python -P -m bwarp map --index " in said
+    assert "conda env" not in said.lower()
+
+
+def test_a_module_of_another_version(copy, of_a_repository):
+    snakefile = of_a_repository / "Snakefile"
+    snakefile.write_text(snakefile.read_text().replace("v0.1.0", "v9.9.9"))
+    said = copy.snakemake("-n", cwd=of_a_repository, rc=2)
+    assert said.endswith(
+        "Nothing was run: the rules are those of bwarp 9.9.9, and bwarp 0.1.0 is installed: type "
+        "pip install 'bwarp[workflow]==9.9.9'.\n"
+    )
+
+
+def test_a_module_from_a_repository_without_an_installed_bwarp(copy, of_a_repository):
+    program = of_a_repository / "without.py"
+    program.write_text(
+        "import sys\nfrom snakemake.cli import main\nsys.modules['bwarp'] = None\nmain(['-n'])\n"
+    )
+    rc, said, _ = copy.server.run(
+        [program], cwd=of_a_repository, environment=copy.environment, merged=True
+    )
+    assert rc == 2
+    assert said.endswith(
+        "Nothing was run: the rules are read from a repository, and bwarp is not installed: type "
+        "pip install 'bwarp[workflow]==0.1.0'.\n"
+    )
+
+
+def test_a_module_by_the_address_of_a_local_repository(copy, repository, folder):
     (folder / "Snakefile").write_text(f"""\
 module bwarp:
     snakefile: "git+file://{copy.folder}/workflow/Snakefile@main"
@@ -194,6 +254,6 @@ use rule * from bwarp as bwarp_*
 """)
     said = copy.snakemake("-n", cwd=folder, rc=2)
     assert said.endswith(
-        "Nothing was run: the rules need the programs next to them: clone bwarp, and use "
-        "workflow/Snakefile of the clone as the module.\n"
+        "Nothing was run: a module of bwarp cannot be git+file: use the path of a clone, or "
+        "github(...).\n"
     )

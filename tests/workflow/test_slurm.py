@@ -6,19 +6,19 @@ import pytest
 
 from tests.helpers.programs.slurm_nodes import Slurm, missing
 
-# The first job of a rule fails like one without memory.
+# The first job fails like one without memory.
 FAILS_ONCE = """\
 import os
 import sys
 from pathlib import Path
 
+from bwarp.cli.main import main
+
 if not Path("failed").exists():
     Path("failed").touch()
-    sys.exit(
-        "index_reference.py: error: out of memory: give the job more memory, or use a smaller input"
-    )
+    sys.exit("bwarp index: error: out of memory: give the job more memory, or use a smaller input")
 print(os.environ["CUDA_VISIBLE_DEVICES"], file=sys.stderr)
-os.execv(sys.executable, [sys.executable, "scripts/the_real_one.py", *sys.argv[1:]])
+main()
 """
 
 
@@ -33,8 +33,7 @@ def slurm(tmp_path_factory):
 
 def test_a_failed_job_is_resubmitted_with_more_memory_and_a_gpu(slurm, make_copy):
     copy = make_copy("on_slurm")
-    (copy / "scripts/index_reference.py").rename(copy / "scripts/the_real_one.py")
-    (copy / "scripts/index_reference.py").write_text(FAILS_ONCE)
+    (copy / "bwarp/__main__.py").write_text(FAILS_ONCE)
     output = copy.snakemake(
         "index", "--config", "reference=small.fa", "--workflow-profile", "profiles/slurm",
         "--set-threads", "index_reference=2", "--slurm-status-command", "squeue",

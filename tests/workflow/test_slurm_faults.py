@@ -31,7 +31,11 @@ import sys
 import time
 from pathlib import Path
 
+from bwarp.cli.main import main
+
 words = sys.argv[1:]
+if words[0] != "map":
+    sys.exit(main())
 part = words[words.index("--part") + 1] if "--part" in words else "all"
 job, node = os.environ["SLURM_JOB_ID"], os.environ["SLURMD_NODENAME"]
 
@@ -45,9 +49,9 @@ record("begun")
 time.sleep(float(Path("pause.txt").read_text()))
 if Path("full.txt").exists() and part.startswith("2/"):
     Path("full.txt").unlink()
-    sys.exit("map_reads.py: error: out.bam: no space is left on the device")
-real_one = Path(__file__).with_name("the_real_one.py")
-code = subprocess.run([sys.executable, real_one, *words]).returncode
+    sys.exit("bwarp map: error: out.bam: no space is left on the device")
+real_one = ["-P", "-c", "from bwarp.cli.main import main; main()"]
+code = subprocess.run([sys.executable, *real_one, *words]).returncode
 if code == 0:
     record("done")
 sys.exit(code)
@@ -74,8 +78,7 @@ def copy(make_copy, slurm):
     (copy / "one.yaml").write_text("reference: small.fa\nsamples: units.tsv\nbackend: cpu\n")
     copy.snakemake("map", "--configfile", "one.yaml")
     copy.expected = written(copy)
-    (copy / "scripts/map_reads.py").rename(copy / "scripts/the_real_one.py")
-    (copy / "scripts/map_reads.py").write_text(RECORDED)
+    (copy / "bwarp/__main__.py").write_text(RECORDED)
     return copy
 
 

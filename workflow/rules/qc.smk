@@ -5,7 +5,7 @@ import json
 # The contents of the report: results of the target all, if they can be made.
 MAPPING_REPORT = ["results/qc/plots", "results/qc/multiqc.html"] if REPORT_TOOLS and SAMPLES else []
 REPORTED = [*MAPPING_REPORT, *timelines(), f"{INDEX}.txt", *SEEDS[1:]]
-REPORT = ["results/report.html"] if REPORT_TOOLS and IS_MAIN else []
+REPORT = ["results/report.html"] if REPORT_TOOLS and IS_MAIN and CHECKOUT else []
 
 RESULTS["results/qc/multiqc.html"] = "MultiQC: mapping, qualities, insert sizes, index"
 RESULTS["results/report.html"] = "the report: plots, tables, steps and their times"
@@ -45,7 +45,7 @@ rule draw_report:
     log:
         "logs/draw_report.log",
     conda:
-        "../../envs/report.yaml"
+        REPORT_ENVIRONMENT
     params:
         program=program("draw_report.py"),
         code=code("draw_report.py"),
@@ -70,9 +70,9 @@ rule multiqc:
     log:
         "logs/multiqc.log",
     conda:
-        "../../envs/report.yaml"
+        REPORT_ENVIRONMENT
     params:
-        config=relative("workflow/report/multiqc.yaml"),
+        config=multiqc_settings,
         # The files of --qc have more than these summaries of samtools stats.
         ignored=["--ignore", "*.samtools_stats.txt"] if CHECKS else [],
     shell:
@@ -135,7 +135,7 @@ rule preview_table:
 
 # Snakemake's report covers what has been made, here the targets of this workflow. A workflow that
 # uses this one as a module has its own report.
-if IS_MAIN:
+if IS_MAIN and CHECKOUT:
 
     rule report:
         input:
@@ -145,7 +145,7 @@ if IS_MAIN:
         log:
             "logs/report.log",
         conda:
-            "../../envs/report.yaml"
+            REPORT_ENVIRONMENT
         params:
             program=os.path.relpath(CHECKOUT / "workflow" / "scripts" / "write_report.py"),
             snakefile=os.path.relpath(workflow.main_snakefile),

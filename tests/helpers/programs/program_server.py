@@ -126,16 +126,22 @@ def _run(streams: list[str], **request) -> None:
 
 
 def become(words: list[str], cwd: str, environment: dict[str, str]) -> None:
-    """Become a program until it ends: a script, or -m and a module, with arguments."""
+    """Become a program until it ends: a script, or -m and a module, with arguments.
+
+    With -P before -m, the working directory has no modules.
+    """
     os.chdir(cwd)
     os.environ.update(environment)
     # If a shell started the tests in the background, they ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     code = 0
     try:
+        is_safe = words[0] == "-P"
+        words = words[is_safe:]
         if words[0] == "-m":
             sys.argv = words[1:]
-            sys.path.insert(0, cwd)
+            if not is_safe:
+                sys.path.insert(0, cwd)
             runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         else:
             sys.argv = words

@@ -1,6 +1,8 @@
-# Locate the checkout, and check all user input before anything else.
+# Locate the workflow and the library, and check all user input before anything else.
 import os
+import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
@@ -11,13 +13,47 @@ IS_MAIN = workflow.modifier.is_main_snakefile()
 # The storage of inputs and results, if they are not local files; fs is a folder.
 STORAGE = workflow.storage_settings.default_storage_provider
 
-if not isinstance(workflow.current_basedir, os.PathLike):
-    clone = "clone bwarp, and use workflow/Snakefile of the clone as the module"
-    print(f"Nothing was run: the rules need the programs next to them: {clone}.", file=sys.stderr)
+# The checkout with these rules; None if they are read from a repository, as with `github(...)`.
+# Programs and library are then those of the installed bwarp.
+HERE = workflow.current_basedir
+CHECKOUT = Path(HERE).parents[2] if isinstance(HERE, os.PathLike) else None
+
+MODULES = ("bwarp_configuration", "bwarp_pipes", "bwarp_sheet")
+
+
+def of_checkout(path):
+    """Return the path of a file of the checkout; from a repository, that of a local copy."""
+    return CHECKOUT / path if CHECKOUT else Path(workflow.source_path(f"../../../{path}"))
+
+
+def stop(message):
+    """Print why nothing can run, and exit with the code of a usage error."""
+    print(f"Nothing was run: {message}.", file=sys.stderr)
     sys.exit(2)
 
-CHECKOUT = Path(workflow.current_basedir).parents[2]
-sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "workflow" / "lib")]
+
+def check_installed_version():
+    """Stop if no bwarp, or another version of it, is installed for rules from a repository."""
+    text = of_checkout("bwarp/__init__.py").read_text()
+    version = re.search(r'^__version__ = "(.+)"', text, re.MULTILINE)[1]
+    install = f"type pip install 'bwarp[workflow]=={version}'"
+    if not find_spec("bwarp"):
+        stop(f"the rules are read from a repository, and bwarp is not installed: {install}")
+    import bwarp
+
+    if bwarp.__version__ != version:
+        found = bwarp.__version__
+        stop(f"the rules are those of bwarp {version}, and bwarp {found} is installed: {install}")
+
+
+LIBRARY = [of_checkout(f"workflow/lib/{name}.py") for name in MODULES]
+if CHECKOUT:
+    sys.path.insert(0, str(CHECKOUT))
+elif LIBRARY[0].suffix != ".py":
+    stop("a module of bwarp cannot be git+file: use the path of a clone, or github(...)")
+else:
+    check_installed_version()
+sys.path.insert(0, str(LIBRARY[0].parent))
 
 from bwarp_configuration import (
     ConfigFile,
@@ -39,7 +75,7 @@ DEMO_READS = ["resources/demo/reads_1.fq.gz", "resources/demo/reads_2.fq.gz"]
 
 # Schemas of the configuration and of a row of the sample sheet. PyYAML's own parser is slow.
 SCHEMA = configuration_schema()
-SHEET_TEXT = (CHECKOUT / "workflow" / "schemas" / "samples.schema.yaml").read_text()
+SHEET_TEXT = of_checkout("workflow/schemas/samples.schema.yaml").read_text()
 SHEET_SCHEMA = yaml.load(SHEET_TEXT, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 

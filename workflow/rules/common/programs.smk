@@ -1,35 +1,47 @@
-# How rules call the programs in scripts/: paths, flags and environment.
+# How rules call the programs of bwarp: commands, flags and environment.
 import os
 import shlex
 import sys
+from pathlib import Path
 
+import bwarp
+from bwarp.cli.subcommands import SUBCOMMANDS
 from bwarp.runtime.source_digest import program_digest
 
 # Programs run with the Python that runs Snakemake, or with that of an active conda environment, and
-# always with the library of this checkout.
+# always with the library of this checkout, if there is one.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
-shell.prefix(f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(CHECKOUT))}; ")
+LIBRARY_PATH = f"export PYTHONPATH={shlex.quote(str(CHECKOUT))}; " if CHECKOUT else ""
+shell.prefix(f"set -euo pipefail; {LIBRARY_PATH}")
 
-# For conda, relative to the folder of the rules.
-CPU_ENVIRONMENT = "../../envs/cpu.yaml"
-GPU_ENVIRONMENT = "../../envs/gpu.yaml"
+# For conda, relative to the folder of the rules. Environments do not contain bwarp: without a
+# checkout, all jobs run in the environment of Snakemake.
+CPU_ENVIRONMENT, GPU_ENVIRONMENT, REPORT_ENVIRONMENT = (
+    f"../../envs/{name}.yaml" if CHECKOUT else None for name in ("cpu", "gpu", "report")
+)
+
+# Subcommands, by the names of their files in scripts/.
+PROGRAMS = {f"{command.program}.py": (name, command) for name, command in SUBCOMMANDS.items()}
 
 
 def relative(path):
-    """Return a path of the checkout relative to the folder in which snakemake was started."""
-    return os.path.relpath(CHECKOUT / path)
+    """Return the path of a file of the checkout relative to the folder in which snakemake was
+    started.
+    """
+    return os.path.relpath(of_checkout(path))
 
 
 def program(name):
-    """Return the path of scripts/NAME relative to the folder in which snakemake was started."""
-    return relative(f"scripts/{name}")
+    """Return the words after `python` that run scripts/NAME of this library, wherever it is."""
+    # -P: not a folder bwarp in the working directory.
+    return ["-P", "-m", "bwarp", PROGRAMS[name][0]]
 
 
 def code(name):
-    """Return a digest of scripts/NAME and the library that it imports; edited code reruns its
-    rules.
-    """
-    return program_digest(CHECKOUT / "scripts" / name, CHECKOUT / "bwarp")
+    """Return a digest of a program and the library that it imports; edited code reruns its rules."""
+    library = Path(bwarp.__file__).parent
+    _, command = PROGRAMS[name]
+    return program_digest(library / "cli" / (command.module.replace(".", "/") + ".py"), library)
 
 
 def flags(settings, *left_out):

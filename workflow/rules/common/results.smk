@@ -37,7 +37,7 @@ FRONT_PAGE = "samples.rst" if os.path.exists("results/qc/plots/samples.rst") els
 def print_results():
     """Summarise the fate of the reads, and list the results, at the end of a run."""
     if os.path.isdir("results"):
-        shutil.copyfile(CHECKOUT / "workflow" / "report" / "results.md", "results/README.md")
+        shutil.copyfile(of_checkout("workflow/report/results.md"), "results/README.md")
     summaries = {sample: summary_of(sample) for sample in SAMPLES}
     summaries = {sample: summary for sample, summary in summaries.items() if summary}
     if summaries:
@@ -128,11 +128,19 @@ def header_option(wildcards):
     return "--no-header" if wildcards.target == "mems" else ""
 
 
+def multiqc_settings(wildcards, input):
+    """Return the settings of MultiQC.
+
+    Not compared with an earlier run: from a repository, each run may have a new copy of the file.
+    """
+    return relative("workflow/report/multiqc.yaml")
+
+
 def can_report():
     """Return whether plots and the report can be made, in this environment or with conda."""
     methods = workflow.deployment_settings.deployment_method
     here = all(find_spec(name) for name in ("multiqc", "matplotlib"))
-    return here or DeploymentMethod.CONDA in methods
+    return here or (REPORT_ENVIRONMENT and DeploymentMethod.CONDA in methods)
 
 
 # MultiQC and matplotlib are large, and mapping does not need them.
