@@ -317,6 +317,12 @@ MAP = Task({
             "another machine; `auto`: 50,000,000. The results are the same", 0,
             only=CONFIGURATION,
         ),
+        yes_no(
+            "keep_units",
+            "keep the BAM files of units (`results/map/units/`) and parts, so that a new unit of a "
+            "sample maps only that unit",
+            only=CONFIGURATION,
+        ),
     ),
     "options of bwa mem": WITHOUT_EFFECT,
 })  # fmt: skip

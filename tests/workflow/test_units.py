@@ -109,3 +109,31 @@ def test_allmap_finds_pairs_in_one_file(copy):
         found = [(r.is_proper_pair, r.reference_start, r.get_tag("RG")) for r in file]
     expected = [(True, at, f"p.{unit}") for at in (6000, 7000) for unit in (1, 2)]
     assert sorted(found) == sorted(expected)
+
+
+def test_a_new_unit_maps_only_that_unit_if_units_are_kept(copy):
+    """The result is that of a run with both units."""
+    lines = ["sample\tunit\tfq1", "k\tlane1\ta1.fq", "k\tlane2\tb1.fq", "k\tlane3\tc.fq"]
+    (copy / "kept.yaml").write_text(
+        "reference: small.fa\nsamples: kept.tsv\nmap: {keep_units: true}\n"
+    )
+    target = ("results/map/k.bam", "--configfile", "kept.yaml")
+    (copy / "kept.tsv").write_text("\n".join(lines[:3]) + "\n")
+    assert sorted(copy.planned(*target)) == ["map_reads", "map_reads", "merge_alignments"]
+    copy.snakemake(*target)
+    (copy / "kept.tsv").write_text("\n".join(lines) + "\n")
+    assert sorted(copy.planned(*target)) == ["map_reads", "merge_alignments"]
+    copy.snakemake(*target)
+    written = (copy / "results/map/k.bam").read_bytes()
+    assert copy.planned(*target) == []
+    # In another format, they are only merged.
+    cram = ("results/map/k.cram", *target[1:], "--config", "map={output: cram}")
+    assert copy.planned(*cram) == ["merge_alignments"]
+    # Without a unit, nothing is mapped.
+    (copy / "kept.tsv").write_text("\n".join(lines[:3]) + "\n")
+    assert copy.planned(*target) == ["merge_alignments"]
+    (copy / "kept.tsv").write_text("\n".join(lines) + "\n")
+    (copy / "kept.yaml").write_text("reference: small.fa\nsamples: kept.tsv\n")
+    copy.snakemake(*target, "--forceall")
+    assert (copy / "results/map/k.bam").read_bytes() == written
+    assert not (copy / "results/map/units/k/lane1.bam").exists()

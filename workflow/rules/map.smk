@@ -54,9 +54,9 @@ rule map_reads:
         alt=alt_names(),
     output:
         **timeline_of("results/map/timelines/{sample}/{unit}/all.json"),
-        bam=temp("results/map/units/{sample}/{unit}.bam"),
-        bai=temp("results/map/units/{sample}/{unit}.bam.bai"),
-        stats=temp("results/map/units/{sample}/{unit}.stats.json"),
+        bam=file_of_unit("results/map/units/{sample}/{unit}.bam"),
+        bai=file_of_unit("results/map/units/{sample}/{unit}.bam.bai"),
+        stats=file_of_unit("results/map/units/{sample}/{unit}.stats.json"),
     log:
         "logs/map_reads/{sample}/{unit}.log",
     benchmark:
@@ -152,9 +152,9 @@ use rule map_reads as map_part with:
         insert_size=measured_insert_size,
     output:
         **timeline_of("results/map/timelines/{sample}/{unit}/{part}-of-{parts}.json"),
-        bam=temp("results/map/parts/{sample}/{unit}/{part}-of-{parts}.bam"),
-        bai=temp("results/map/parts/{sample}/{unit}/{part}-of-{parts}.bam.bai"),
-        stats=temp("results/map/parts/{sample}/{unit}/{part}-of-{parts}.stats.json"),
+        bam=file_of_unit("results/map/parts/{sample}/{unit}/{part}-of-{parts}.bam"),
+        bai=file_of_unit("results/map/parts/{sample}/{unit}/{part}-of-{parts}.bam.bai"),
+        stats=file_of_unit("results/map/parts/{sample}/{unit}/{part}-of-{parts}.stats.json"),
     log:
         "logs/map_part/{sample}/{unit}/{part}-of-{parts}.log",
     benchmark:

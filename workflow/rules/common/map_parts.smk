@@ -50,6 +50,11 @@ def parts_of_unit(sample, unit):
     ]
 
 
+def file_of_unit(path):
+    """Return an output of a unit or part, which is removed after merging unless it is to be kept."""
+    return path if config["map"]["keep_units"] else temp(path)
+
+
 def timeline_of(path):
     """Return the additional output of a mapping job if timelines are wanted."""
     return {"timeline": path} if config["map"]["timeline"] else {}

@@ -97,7 +97,8 @@ def read_group(wildcards):
 
 # Keys of the section map for which mapping jobs have no flags.
 NOT_OF_JOBS = (
-    "batch_reads", "output", "cram_version", "duplicate_tags", "qc", "qc_regions", "timeline"
+    "batch_reads", "keep_units", "output", "cram_version", "duplicate_tags", "qc", "qc_regions",
+    "timeline",
 )  # fmt: skip
 
 
