@@ -65,14 +65,14 @@ def test_an_error_names_the_line_of_the_whole_file(copy):
         "reference: small.fa\nbackend: cpu\nscan: {queries: wrong.fa, parts: 3, similarity: 0.9}\n"
     )
     said = copy.snakemake("scan", "--configfile", "wrong.yaml", rc=1)
-    assert ("cut_queries.py: error: wrong.fa, line 20: '!' is not a valid sequence letter") in said
+    assert "bwarp cut-queries: error: wrong.fa, line 20: '!' is not a valid sequence letter" in said
     assert "rule scan_composition" not in said
 
 
 def test_more_parts_than_queries(copy):
     said = copy.snakemake(*settings(copy, "search", 50), rc=1)
     assert (
-        "cut_queries.py: error: queries.fa: 41 sequences cannot be cut into 50 parts: use fewer "
+        "bwarp cut-queries: error: queries.fa: 41 sequences cannot be cut into 50 parts: use fewer "
         "parts"
     ) in said
 

@@ -39,9 +39,9 @@ def test_jobs_take_turns_at_the_gpu_only_with_a_driver(built):
 def test_a_job_that_is_given_several_gpus_uses_them(built):
     given = ("--resources", "gpu=4", "--set-resources", "find_mems:gpu=4")
     words = ("mems", "-n", "-p", "--forceall", *given, *SMALL, "backend=cuda")
-    (command,) = re.findall(r"find_mems\.py .*", built.snakemake(*words))
+    (command,) = re.findall(r"bwarp mems .*", built.snakemake(*words))
     assert "--backend cuda --gpus 4 2> logs/find_mems.log" in command
-    (command,) = re.findall(r"find_mems\.py .*", built.snakemake("mems", "-n", "-p", *SMALL))
+    (command,) = re.findall(r"bwarp mems .*", built.snakemake("mems", "-n", "-p", *SMALL))
     assert "--gpus" not in command
 
 
@@ -101,7 +101,7 @@ def test_a_failed_job_ends_its_log_with_the_reason(built):
     (built / "bad.fa").write_text(">protein\nMKLV\n")
     said = built.snakemake("index", "--config", "reference=bad.fa", rc=1)
     last = (built / "logs/index_reference/bad.log").read_text().splitlines()[-1]
-    assert last.startswith("index_reference.py: error: bad.fa")
+    assert last.startswith("bwarp index: error: bad.fa")
     assert last in said
     assert "Traceback" not in said
     assert not (built / "results/index/bad").exists()

@@ -73,7 +73,7 @@ def test_an_algorithm_is_what_the_program_gets(copy, target):
         if given:
             arguments += ("--config", f"{target}={{{given}}}")
         said = copy.snakemake(target, "-n", "-p", "-R", rule, *arguments)
-        (command,) = re.findall(rf"^Shell command: (python .*/{rule}\.py .*)$", said, re.MULTILINE)
+        (command,) = re.findall(rf"^Shell command: .*bwarp {target} .*$", said, re.MULTILINE)
         assert command.count("--algorithm") == 1
         assert f" --algorithm {expected} " in command
 
