@@ -20,6 +20,7 @@ from bwarp.reference import Reference, codes_between
 from bwarp.runtime.compiled_code import compiled
 from bwarp.variants.edits import LONGEST_EDIT, Edits
 from bwarp.variants.files import Stretch
+from bwarp.variants.populations import Populations
 
 #: Columns that follow those of a search without variants.
 VARIANT_COLUMNS = (
@@ -113,6 +114,36 @@ def keys_of(found: AlternativeSites, which: np.ndarray) -> Keys:
     return Keys(haplotypes, alone)
 
 
+def _by_population(populations: Populations, shares: np.ndarray) -> str:
+    """Return the text of a share per population; NaN for populations without haplotypes."""
+    return ";".join(
+        f"{name}={share:g}"
+        for name, share in zip(populations.names, shares.tolist(), strict=True)
+        if not np.isnan(share)
+    )
+
+
+def _shares(populations: Populations, haplotypes: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """Return the share of each population that is in `haplotypes`."""
+    totals = populations.counts_of(present)
+    return np.where(totals, populations.counts_of(haplotypes) / np.maximum(totals, 1), np.nan)
+
+
+def _shares_of_alleles(
+    populations: Populations, edits: Edits, entries: Sequence[int]
+) -> np.ndarray:
+    """Return the minimum frequency of some alleles in each population; NaN if one is unknown."""
+    if (edits.counts[entries] < 0).any():
+        return np.full(len(populations.names), np.nan)
+    return np.min(
+        [
+            _shares(populations, edits.carriers[edit], edits.present[edits.ploidies[edit]])
+            for edit in entries
+        ],
+        axis=0,
+    )
+
+
 def decimals(value: float | None) -> str:
     return "" if value is None or np.isnan(value) else f"{value:.6f}"
 
@@ -136,7 +167,7 @@ def alternative_columns(
     rows: np.ndarray,
     stretch: Stretch,
     reference_hits: dict[tuple[int, int, int], int],
-    has_genotypes: bool,
+    populations: Populations | None,
     sought: Sought,
 ) -> list[str]:
     """Return the text of `VARIANT_COLUMNS` for rows of alternative sites.
@@ -145,6 +176,8 @@ def alternative_columns(
     ----------
     reference_hits : dict
         Edits of the sites of the reference by guide, strand and border.
+    populations : Populations or None
+        Those to count; None without genotypes.
     """
     alleles = Alleles(stretch)
     hits, origins = found.rows.hits, found.origins
@@ -157,10 +190,16 @@ def alternative_columns(
     for i, row in enumerate(rows.tolist()):
         first, last = origins.edits[row].tolist()
         entries = found.edits[first:last].tolist()
-        names, identifiers, frequency, populations = _of_alleles([alleles[e] for e in entries])
+        names, identifiers, frequency, by_population = _of_alleles([alleles[e] for e in entries])
         free = bool(origins.free[row])
         count = ""
-        if has_genotypes and not free:
+        if populations is not None and populations.names:
+            shares = (
+                _shares_of_alleles(populations, stretch.edits, entries) if free
+                else _shares(populations, origins.carriers[row], present[row])
+            )  # fmt: skip
+            by_population = _by_population(populations, shares)
+        if populations is not None and not free:
             n_carriers = count_of(origins.carriers[row])
             count, frequency = str(n_carriers), n_carriers / count_of(present[row])
         scores = (found.rows.cfd[row], found.rows.mit[row])
@@ -172,7 +211,7 @@ def alternative_columns(
         edits = int(hits.mismatches[row]) + int(hits.dna_bulges[row]) + int(hits.rna_bulges[row])
         texts.append("\t".join([
             "alternative", names, identifiers, "unphased" if free else "phased",
-            decimals(frequency), populations, count,
+            decimals(frequency), by_population, count,
             "" if there.has_pam[i] or not sought.pam.length else "made",
             *map(decimals, before), *map(decimals, changes),
             effect_of(edits, changes[0], reference_hits.get(key)), "",
@@ -267,14 +306,19 @@ def _list_touched(sites, spans, firsts, listed):
             edit += 1
 
 
-def unchanged_columns(n_haplotypes: int) -> str:
+def unchanged_columns(
+    populations: Populations | None = None, present: np.ndarray | None = None
+) -> str:
     """Return the text of `VARIANT_COLUMNS` for a site of the reference without variants.
 
-    Without genotypes, the number of haplotypes is 0.
+    Without genotypes, there are no haplotypes.
     """
-    frequency, count = ("1.000000", str(n_haplotypes)) if n_haplotypes else ("", "")
-    lost = "0" if n_haplotypes else ""
-    return "\t".join(["reference", *[""] * 3, frequency, "", count, *[""] * 6, lost])
+    cells = ["", "", "", ""]
+    if populations is not None and present is not None:
+        by_population = _by_population(populations, _shares(populations, present, present))
+        cells = ["1.000000", by_population, str(count_of(present)), "0"]
+    frequency, by_population, count, lost = cells
+    return "\t".join(["reference", *[""] * 3, frequency, by_population, count, *[""] * 6, lost])
 
 
 def reference_columns(
@@ -282,7 +326,7 @@ def reference_columns(
     touched: Touched,
     stretch: Stretch,
     keys: tuple[Keys, Keys],
-    has_genotypes: bool,
+    populations: Populations | None,
     sought: Sought,
 ) -> list[str | None]:
     """Return the text of `VARIANT_COLUMNS` for sites of the reference; None without variants.
@@ -291,6 +335,8 @@ def reference_columns(
     ----------
     keys : tuple of Keys
         Of alternative sites, and of sites in windows with the bases of the reference.
+    populations : Populations or None
+        Those to count; None without genotypes.
     """
     alleles = Alleles(stretch)
     different, same = keys
@@ -307,22 +353,24 @@ def reference_columns(
         key = (int(hits.guides[row]), int(hits.strands[row]), int(borders[row]))
         kept = different.alone.get(key, set()) | same.alone.get(key, set())
         is_lost = any(e not in kept for e in entries if stretch.edits.free[e])
-        count = lost = ""
+        by_population = count = lost = ""
         most = max((one.frequency for one in its if one.frequency is not None), default=None)
         frequency = "" if most is None else decimals(1 - most)
-        if has_genotypes and not free:
+        if populations is not None and not free:
             intact = touched.intact[row] | same.haplotypes.get(key, nobody)
             n_intact = count_of(intact)
             n_lost = count_of(present[row] & ~intact & ~different.haplotypes.get(key, nobody))
             frequency = decimals(n_intact / count_of(present[row]))
             count, lost = str(n_intact), str(n_lost)
+            by_population = _by_population(populations, _shares(populations, intact, present[row]))
             is_lost = n_lost > 0
         without_pam = any(
             _loses_pam(stretch.edits, e, key[2], bool(after[row]), sought) for e in entries
         )
         texts[row] = "\t".join([
-            "reference", names, identifiers, "unphased" if free else "phased", frequency, "", count,
-            "lost" if without_pam else "", *[""] * 4, "loss" if is_lost else "", lost,
+            "reference", names, identifiers, "unphased" if free else "phased", frequency,
+            by_population, count, "lost" if without_pam else "", *[""] * 4,
+            "loss" if is_lost else "", lost,
         ])  # fmt: skip
     return texts
 

@@ -34,7 +34,6 @@ from bwarp.offtargets.site_tables import SiteText, site_tables_at
 from bwarp.offtargets.variant_columns import (
     VARIANT_COLUMNS,
     alternative_columns,
-    count_of,
     keys_of,
     reference_columns,
     touched_sites,
@@ -42,6 +41,7 @@ from bwarp.offtargets.variant_columns import (
 )
 from bwarp.seeding.seed_tables import sibling
 from bwarp.variants.files import Stretch, Unsearched, VariantFile
+from bwarp.variants.populations import Populations
 
 #: Rows formatted at a time.
 _ROWS_AT_ONCE = 1 << 15
@@ -89,12 +89,12 @@ class VariantTables:
     def finish_reference(self) -> None:
         """Note that all sites of the reference have been added."""
         self._hits, self._parts = joined_hits(self._parts), []
-        self._texts = [unchanged_columns(0)]
+        self._texts = [unchanged_columns()]
         self._number_of = np.zeros(self._hits.count, np.int64)
 
     def add_stretch(self, path: str | os.PathLike, file: VariantFile, stretch: Stretch) -> None:
         """Find alternative sites in a stretch of a contig, and changes of reference sites."""
-        sought, has_genotypes = self._sought, bool(file.samples)
+        sought, populations = self._sought, file.populations
         self.unsearched += stretch.unsearched
         if stretch.contig not in sought.reference.names:
             return
@@ -107,8 +107,8 @@ class VariantTables:
         self.n_variants += int(stretch.contains(stretch.edits.starts).sum())
         if stretch.edits.count == 0:
             return
-        if has_genotypes:
-            self._mark_unchanged(stretch)
+        if populations is not None:
+            self._mark_unchanged(stretch, populations)
         found = find_alternative_sites(stretch, sought)
         self.unsearched += [
             stretch.not_searched(
@@ -121,7 +121,7 @@ class VariantTables:
         hits = taken_hits(self._hits, there)
         touched = touched_sites(hits, stretch.edits, sought)
         columns = reference_columns(
-            hits, touched, stretch, (keys_of(found, ~same), keys_of(found, same)), has_genotypes,
+            hits, touched, stretch, (keys_of(found, ~same), keys_of(found, same)), populations,
             sought,
         )  # fmt: skip
         for row, text in zip(there.tolist(), columns, strict=True):
@@ -137,11 +137,11 @@ class VariantTables:
                 strict=True),
             edits[best].tolist(), strict=True,
         ))  # fmt: skip
-        self._columns += alternative_columns(found, rows, stretch, before, has_genotypes, sought)
+        self._columns += alternative_columns(found, rows, stretch, before, populations, sought)
         if self._with_samples:
             self._carried += [
                 _samples_of(found.origins.carriers[row], file.samples)
-                if has_genotypes and not found.origins.free[row] else []
+                if populations is not None and not found.origins.free[row] else []
                 for row in rows.tolist()
             ]  # fmt: skip
         self._rows.append(_lifted(found, rows, contig, sought))
@@ -205,7 +205,7 @@ class VariantTables:
             ]  # fmt: skip
             file.write(("\t".join(cells) + "\n").encode())
 
-    def _mark_unchanged(self, stretch: Stretch) -> None:
+    def _mark_unchanged(self, stretch: Stretch, populations: Populations) -> None:
         """Count the haplotypes of sites without variants, from the first edit or its contig on."""
         edits = stretch.edits
         starts = self._hits.starts
@@ -218,9 +218,9 @@ class VariantTables:
             changes.tolist(), froms.tolist(), [*froms[1:].tolist(), end], strict=True
         ):
             there = slice(*np.searchsorted(starts, [first, last]).tolist())
-            n_haplotypes = count_of(edits.present[edits.ploidies[change]])
             self._number_of[there] = len(self._texts)
-            self._texts.append(unchanged_columns(n_haplotypes))
+            present = edits.present[edits.ploidies[change]]
+            self._texts.append(unchanged_columns(populations, present))
 
     def _within(self, stretch: Stretch) -> np.ndarray:
         """Return the hits of the reference that have their borders in a stretch."""

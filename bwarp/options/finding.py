@@ -182,6 +182,11 @@ OFFTARGETS = Task({"": (
         "the same variant; if there are more, those with the fewest variants are searched, and "
         "the variant is listed in .unsearched.tsv", 1024,
     ),
+    Option(
+        "populations", File("SAMPLES.tsv", "a table of samples and populations"),
+        "with `--variants`: a sample and its population per line; the column populations then has "
+        "the share of each of these populations, from the genotypes instead of INFO",
+    ),
     yes_no(
         "samples", "with `--variants`: write the samples of each alternative site to .samples.tsv",
         only=PROGRAM,
@@ -197,6 +202,7 @@ OFFTARGETS = Task({"": (
         "from the genome to the reference; they give the positions of sites in the reference",
         many=True, only=PROGRAM,
     ),
+    PARTS,
 )})  # fmt: skip
 
 #: The group of options that only apply to a table of guides with their off-targets.

@@ -275,7 +275,18 @@ class Option(NamedTuple):
         """Return the schema rule of its key in the configuration."""
         default = getattr(self.value, "word", "") if self.default is None else self.default
         has_default = {"default": default} if default not in (None, "") else {}
-        return self.value.rule() | has_default | {"write": self.value.write}
+        return self.value.rule() | self._list_rule() | has_default | {"write": self.write}
+
+    @property
+    def write(self) -> str:
+        """Return what the value of its key is."""
+        return self.value.write + (", or a list of paths" if self._list_rule() else "")
+
+    def _list_rule(self) -> dict:
+        """Return the additions to the schema rule if the key may have several files."""
+        if not (self.many and isinstance(self.value, File)):
+            return {}
+        return {"type": ["string", "array"], "items": self.value.rule(), "minItems": 1}
 
     def row(self, section: str) -> list[str]:
         """Return its row in the tables: key, default, value, effect."""
@@ -285,7 +296,7 @@ class Option(NamedTuple):
         elif self.unset:
             default = self.unset
         named = re.sub(r"--([a-z][a-z-]+)", lambda found: found[1].replace("-", "_"), self.help)
-        return [f"`{section}{self.name}`", default, self.value.write, named + self.in_workflow]
+        return [f"`{section}{self.name}`", default, self.write, named + self.in_workflow]
 
     def check(self, value: Any) -> Any:
         """Validate a value given in Python; None is valid if there is no default.

@@ -28,7 +28,8 @@ class Edits(NamedTuple):
         The line in `texts`, and the number of the ALT allele in it, from 1 on.
     free : ndarray, shape=(n,), dtype=bool
     carriers : ndarray, shape=(n, n_words), dtype=uint64
-        A bit per haplotype. Without genotypes, there is one bit for any haplotype.
+        A bit per haplotype. Without genotypes, there is one bit for any haplotype. Those of free
+        edits are the haplotypes of unphased genotypes, in any order per sample.
     counts : ndarray, shape=(n,), dtype=int64
         Haplotypes with the allele in the file, whether applied or not; -1 without genotypes.
     ploidies : ndarray, shape=(n,), dtype=int64
@@ -118,8 +119,7 @@ def in_order_of_edits(edits: Edits) -> tuple[Edits, Edits]:
         if edits.counts[row] >= 0:
             edits.counts[row] = np.bitwise_count(edits.carriers[row]).sum()
     edits, repeated = taken_edits(edits, ~is_repeated), taken_edits(edits, is_repeated)
-    edits.carriers[edits.free] = 0
-    _remove_overlapping(edits.starts, edits.stops, edits.carriers)
+    _remove_overlapping(edits.starts, edits.stops, edits.free, edits.carriers)
     return edits, repeated
 
 
@@ -153,11 +153,12 @@ def overlap(start, stop, other_start, other_stop):
 
 
 @compiled
-def _remove_overlapping(starts, stops, carriers):
+def _remove_overlapping(starts, stops, free, carriers):
     for i in range(starts.size):
         j = i - 1
         while j >= 0 and starts[j] >= starts[i] - LONGEST_EDIT:
-            if overlap(starts[i], stops[i], starts[j], stops[j]):
+            both_phased = not free[i] and not free[j]
+            if both_phased and overlap(starts[i], stops[i], starts[j], stops[j]):
                 for word in range(carriers.shape[1]):
                     carriers[i, word] &= ~carriers[j, word]
             j -= 1

@@ -26,6 +26,7 @@ from bwarp.variants.edits import (
     taken_edits,
     taken_pieces,
 )
+from bwarp.variants.populations import populations_of
 
 #: More than the bases of any contig.
 _END_OF_CONTIG = 1 << 40
@@ -105,17 +106,37 @@ class VariantFile:
     path : path-like
     reference : Reference
     threads : int
+    populations_of_sample : dict, optional
+        The populations to count, by sample.
 
     Attributes
     ----------
     samples : tuple of str
         Empty without genotypes.
+    populations : Populations or None
+        None without genotypes.
     """
 
-    def __init__(self, path: str | os.PathLike, reference: Reference, threads: int = 1):
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        reference: Reference,
+        threads: int = 1,
+        populations_of_sample: dict[str, list[str]] | None = None,
+    ):
         self._path, self._reference, self._threads = path, reference, threads
         self._pieces = _whole_lines(_text_blocks(path, threads))
         self.samples, self._n_header, self._rest = self._header()
+        listed = populations_of_sample
+        if listed is not None and not self.samples:
+            raise InputError(f"{path}: no genotypes, which --populations requires")
+        if listed is not None and not set(self.samples) & set(listed):
+            raise InputError(
+                f"{path}: no sample has a population: the first sample is {self.samples[0]}"
+            )
+        self.populations = None
+        if self.samples:
+            self.populations = populations_of(self.samples, listed or {})
 
     def stretches(self, reach: int, at_once: int = EDITS_AT_ONCE) -> Iterator[Stretch]:
         """Yield all variants, in stretches that cover their contigs.

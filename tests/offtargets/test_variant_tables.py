@@ -88,15 +88,35 @@ def borders_of(guides, limits, haplotypes):
     return found
 
 
+POPULATIONS = {
+    "north": ("sample0", "sample2", "unknown"),
+    "all": [f"sample{i}" for i in range(4)],
+    "nobody": ["unknown"],
+}
+
+
+def shares_of(haplotypes, contig):
+    """Return the text of the share of each population; sample 0 is haploid on contig1."""
+    texts = []
+    for name, samples in list(POPULATIONS.items())[:2]:
+        members = [h for h in range(8) if f"sample{h // 2}" in samples]
+        members = [h for h in members if contig != "contig1" or h != 1]
+        texts.append(f"{name}={len(set(members) & set(haplotypes)) / len(members):g}")
+    return ";".join(texts)
+
+
 def test_rows_are_those_of_all_haplotypes(run_program, index, cohort, tmp_path):
     guides, lines, genotypes, guide_file, variants = cohort
     limits = (6, 1, 1)
+    table = tmp_path / "samples.tsv"
+    table.write_text("".join(f"{a}\t{b}\n" for b, some in POPULATIONS.items() for a in some))
     run = ("--index", index, "--guides", guide_file, "--mismatches", 6, "--dna-bulges", 1,
            "--rna-bulges", 1)  # fmt: skip
     assert run_program(SCRIPT, *run, "-o", tmp_path / "plain.tsv").rc == 0
     done = run_program(
-        SCRIPT, *run, "-o", tmp_path / "out.tsv", "--variants", variants, "--samples"
-    )
+        SCRIPT, *run, "-o", tmp_path / "out.tsv", "--variants", variants, "--samples",
+        "--populations", table,
+    )  # fmt: skip
     assert done.rc == 0, done.stderr
     rows = rows_of(tmp_path / "out.tsv")
     plain = (tmp_path / "plain.tsv").read_text().splitlines()
@@ -122,6 +142,7 @@ def test_rows_are_those_of_all_haplotypes(run_program, index, cohort, tmp_path):
         assert row["haplotypes"] == str(len(numbers))
         assert row["frequency"] == f"{len(numbers) / (7 if key[4] == 'contig1' else 8):.6f}"
         assert row["phase"] == "phased"
+        assert row["populations"] == shares_of(numbers, key[4])
         names = samples[key[0], key[4], str(key[5]), str(key[6]), key[7], key[-1]]
         assert names == [f"sample{i}" for i in sorted({number // 2 for number in numbers})]
     there = borders_of(guides, limits, haplotypes)
@@ -132,6 +153,9 @@ def test_rows_are_those_of_all_haplotypes(run_program, index, cohort, tmp_path):
             key = (row["guide"], row["contig"], row["strand"], border)
             lost = sum(key not in one for one in there) - (row["contig"] == "contig1")
             assert row["lost"] == str(lost), row
+            if row["haplotypes"] in ("0", "7" if row["contig"] == "contig1" else "8"):
+                share = int(row["haplotypes"] != "0")
+                assert row["populations"] == f"north={share};all={share}"
             assert row["effect"] == ("loss" if lost else "")
             n_lost += lost
     assert n_lost > 5
@@ -415,13 +439,13 @@ def made(tmp_path_factory):
     guides = write_guides(folder / "g.fa", {"g": GUIDE})
     start = f"contig0\t{text.rindex('TGATT') + 3}\t.\tA\t"
 
-    def alternative_rows(run_program, alts, kind, genotypes, times=1):
+    def alternative_rows(run_program, alts, kind, genotypes, times=1, more=()):
         columns = "".join(f"\ts{i}" for i in range(len(genotypes)))
         line = "\t".join((f"{start}{alts}", ".", ".", ".", kind, *genotypes))
         (folder / "v.vcf").write_text(f"{HEADER}\tFORMAT{columns}\n{line}\n")
         done = run_program(
             SCRIPT, "--index", folder / "i", "--guides", guides, "-o", folder / "o.tsv",
-            "--mismatches", 1, "--variants", *[folder / "v.vcf"] * times,
+            "--mismatches", 1, "--variants", *[folder / "v.vcf"] * times, *more,
         )  # fmt: skip
         assert done.rc == 0, done.stderr
         return [row for row in rows_of(folder / "o.tsv") if row["origin"] == "alternative"]
@@ -435,6 +459,27 @@ def test_alleles_that_nobody_carries_make_no_sites(run_program, made):
     assert made(run_program, "C,G", "GT", ("0/1", "0/0")) == []
     (row,) = made(run_program, "C,G", "GT", ("0/2", "0/0"))
     assert (row["phase"], row["frequency"]) == ("unphased", "0.250000")
+
+
+def test_populations_of_unphased_genotypes(run_program, made, tmp_path):
+    table = tmp_path / "p.tsv"
+    table.write_text("# samples\ns0 A\ns1 A\n\ns1 B\n")
+    (row,) = made(run_program, "G", "GT", ("0/1", "1/1", "0/0"), more=("--populations", table))
+    assert (row["phase"], row["populations"]) == ("unphased", "A=0.75;B=1")
+    assert row["frequency"] == "0.500000"
+
+
+def test_wrong_populations(refused, cohort, tmp_path):
+    table, text = tmp_path / "p.tsv", cohort[4].read_text()
+    for listed, variants, said in (
+        ("sample0 A\nsample1\n", text, "p.tsv, line 2: found 1 column: write a sample and"),
+        ("sample0 A=B\n", text, "p.tsv, line 1: found 2 columns: write a sample and"),
+        ("other A\n", text, "no sample has a population: the first sample is sample0"),
+        ("other A\n", f"{HEADER}\n", "no genotypes, which --populations requires"),
+    ):
+        table.write_text(listed)
+        rc, last = refused(variants, "--populations", table)
+        assert (rc, said in last) == (1, True), last
 
 
 def test_a_phase_before_the_first_allele(run_program, made):

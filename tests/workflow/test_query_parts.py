@@ -10,6 +10,10 @@ SECTIONS = {
     "seeds": ("k: 14, step: 3, mismatches: 1, max_hits: 20", ("tsv", "over.tsv", "skipped.tsv")),
     "mems": ("min_length: 12, kind: maxmatch, strands: both", ("mums",)),
     "scan": ("similarity: 0.9, align: true, min_score: -30", ("tsv",)),
+    "offtargets": (
+        "pam: R, mismatches: 5, populations: samples.tsv, variants: [one.vcf, two.vcf]",
+        ("tsv", "guides.tsv", "unsearched.tsv"),
+    ),
     "search": ("database: database.fa, match: 2, mismatch: -3, top: 5", ("tsv",)),
 }
 
@@ -29,13 +33,32 @@ def copy(make_copy):
         records.append(f">q{number} more words\n{text[:50]}\n{text[50:]}\n")
     (copy / "queries.fa").write_text("".join(records))
     (copy / "database.fa").write_text("".join(records[::-1]))
+    starts = rng.integers(9_000, size=N_QUERIES).tolist()
+    guides = [f"guide{number}\t{genome[at : at + 20]}\n" for number, at in enumerate(starts)]
+    (copy / "queries.txt").write_text("".join(guides))
+    head = "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts1\ts2\n"
+    for name, record in zip(
+        ("one", "two"), (copy / "small.fa").read_text().split(">")[1:3], strict=True
+    ):
+        contig, text = record.split()[0], "".join(record.split("\n")[1:])
+        body = [
+            f"{contig}\t{at + 1}\t.\t{text[at]}\t{'A' if text[at] != 'A' else 'C'},<X>\t.\t.\t."
+            f"\tGT\t0|1\t{at % 2}|0\n"
+            for at in range(5, len(text), 7)
+        ]
+        (copy / f"{name}.vcf").write_text(head + "".join(body))
+    (copy / "samples.tsv").write_text("s1\tnorth\ns2\tsouth\n")
     return copy
+
+
+def queries_of(target):
+    return "guides: queries.txt" if target == "offtargets" else "queries: queries.fa"
 
 
 def settings(copy, target, parts):
     (copy / "mine.yaml").write_text(
         "reference: small.fa\nbackend: cpu\n"
-        f"{target}: {{queries: queries.fa, parts: {parts}, {SECTIONS[target][0]}}}\n"
+        f"{target}: {{{queries_of(target)}, parts: {parts}, {SECTIONS[target][0]}}}\n"
     )
     return (target, "--configfile", "mine.yaml")
 
@@ -45,7 +68,7 @@ def results_of(target):
 
 
 @pytest.mark.parametrize(
-    ("target", "parts"), [("seeds", 7), ("mems", 3), ("scan", 7), ("search", 3)]
+    ("target", "parts"), [("seeds", 7), ("offtargets", 4), ("mems", 3), ("scan", 7), ("search", 3)]
 )
 def test_the_bytes_do_not_depend_on_parts(copy, target, parts):
     copy.snakemake(*settings(copy, target, 1))

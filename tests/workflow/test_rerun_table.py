@@ -60,12 +60,15 @@ VALUES = {
     "seeds.chunk_bases": 3000,
     "mems.chunk_bases": 4000,
     "offtargets.pam": "none",
-    "offtargets.variants": "regions.bed",
+    "offtargets.variants": ["regions.bed"],
+    "offtargets.populations": "regions.bed",
     "pairs.free_ends": "query-start",
     "pairs.matrix": "BLOSUM62",
     "search.matrix": "BLOSUM62",
     "scan.similarity": 0.8,
-    **dict.fromkeys(("seeds.parts", "mems.parts", "scan.parts", "search.parts"), 3),
+    **dict.fromkeys(
+        ("seeds.parts", "offtargets.parts", "mems.parts", "scan.parts", "search.parts"), 3
+    ),
 }
 
 # Keys that have an effect only with another one.

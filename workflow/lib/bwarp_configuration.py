@@ -195,10 +195,15 @@ def _file_settings(
     """Yield the key and the value of every input file in a configuration."""
     for key, rule in schema["properties"].items():
         value = config.get(key)
-        if rule.get("file") and isinstance(value, str):
-            yield (*path, key), value
+        if rule.get("file") and isinstance(value, str | list):
+            yield from (((*path, key), one) for one in listed(value) if isinstance(one, str))
         elif isinstance(value, Mapping) and "properties" in rule:
             yield from _file_settings(value, rule, (*path, key))
+
+
+def listed(value: str | list | None) -> list:
+    """Return the files of a key, which has one, a list, or none."""
+    return value if isinstance(value, list) else [value] if value else []
 
 
 def file_message(path: str, made: Container[str]) -> str | None:

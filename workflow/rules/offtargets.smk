@@ -3,20 +3,29 @@
 RESULTS[result_of("offtargets", ".tsv")] = "every site of the guides"
 RESULTS[result_of("offtargets", ".guides.tsv")] = "sites and specificities of every guide"
 
+# Files besides the guides.
+OFFTARGET_FILES = ("annotation", "variants", "populations")
+
+# With variants, also those that were not searched.
+OFFTARGET_TABLES = [".tsv", ".guides.tsv"]
+if config.get("offtargets", {}).get("variants"):
+    OFFTARGET_TABLES.append(".unsearched.tsv")
+    RESULTS[result_of("offtargets", ".unsearched.tsv")] = "variants that were not searched"
+
 
 rule find_offtargets:
     input:
         index=INDEX,
-        guides=file_of("offtargets", "guides"),
-        annotation=annotation_of,
-        variants=variants_of,
+        queries=queries_to_search("offtargets"),
+        annotation=files_of("offtargets", "annotation"),
+        variants=files_of("offtargets", "variants"),
+        populations=files_of("offtargets", "populations"),
     output:
-        table=result_of("offtargets", ".tsv"),
-        guides=result_of("offtargets", ".guides.tsv"),
+        tables=[found_in("offtargets", ending) for ending in OFFTARGET_TABLES],
     log:
-        "logs/find_offtargets.log",
+        search_log("offtargets", "find_offtargets", ".log"),
     benchmark:
-        "logs/find_offtargets.benchmark.tsv"
+        search_log("offtargets", "find_offtargets", ".benchmark.tsv")
     conda:
         environment
     threads: 16
@@ -28,18 +37,17 @@ rule find_offtargets:
         program=program("find_offtargets.py"),
         gpus=gpus_given,
         code=code("find_offtargets.py"),
-        options=options_of("offtargets", "guides", "annotation", "variants"),
-        annotation=annotation_flags,
-        variants=variants_flags,
+        options=options_of("offtargets", "guides", "parts", *OFFTARGET_FILES),
+        files=flags_of_files(*OFFTARGET_FILES),
+        guides=query_file,
     shell:
-        "python {params.program:q} --index {input.index:q} --guides {input.guides:q}"
-        " -o {output.table:q} {params.options:q} {params.annotation:q} {params.variants:q} --threads {threads}"
+        "python {params.program:q} --index {input.index:q} --guides {params.guides:q}"
+        " -o {output.tables[0]:q} {params.options:q} {params.files:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
 
 rule offtargets:
     input:
         RESAMPLED,
-        result_of("offtargets", ".tsv"),
-        result_of("offtargets", ".guides.tsv"),
+        [result_of("offtargets", ending) for ending in OFFTARGET_TABLES],
         "results/qc/previews/offtargets.html",

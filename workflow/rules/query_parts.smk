@@ -40,5 +40,7 @@ if CUT_TARGETS:
         params:
             program=program("merge_tables.py"),
             code=code("merge_tables.py"),
+            options=merging_flags,
         shell:
-            "python {params.program:q} {input.parts:q} -o {output.table:q} 2> {log:q}"
+            "python {params.program:q} {input.parts:q} -o {output.table:q} {params.options:q}"
+            " 2> {log:q}"

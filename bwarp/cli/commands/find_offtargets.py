@@ -47,6 +47,7 @@ from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import run_together
 from bwarp.variants.files import VariantFile
+from bwarp.variants.populations import read_populations
 
 EXAMPLES = """
 bwarp offtargets --index genome.index --guides guides.fa -o sites.tsv
@@ -85,13 +86,15 @@ def main(options):
     names = genome_names(options.genomes, options.alignments)
     if not options.variants and options.samples:
         raise UsageError("--samples requires --variants")
+    if not options.variants and options.populations:
+        raise UsageError("--populations requires --variants")
     if options.output == "-" and options.samples:
         raise UsageError("--samples writes a second file: use -o OUT.tsv instead of -o -")
     outputs = site_tables_at(options.output)
     if options.variants:
         outputs = variant_tables_at(options.output, options.samples)
-    more_inputs = [*options.variants, *options.genomes, *options.alignments]
-    check_outputs(outputs, [options.index, options.guides, options.annotation, *more_inputs])
+    inputs = [options.index, options.guides, options.annotation, options.populations]
+    check_outputs(outputs, [*inputs, *options.variants, *options.genomes, *options.alignments])
     backend = choose_engine(options.backend)
     compile_first(backend, options, options.guides, *options.genomes, *options.alignments)
     guides = read_guides(options.guides, pam if options.guides_have_pam else None)
@@ -112,6 +115,7 @@ def main(options):
     reference, (backend, stretch) = run_together(
         [lambda: stored.reference, partial(or_on_cpu, options.backend, backend, prepare, say)], 2
     )
+    populations = read_populations(options.populations) if options.populations else None
     features = read_features(options.annotation, reference) if options.annotation else None
     sought = Sought(
         reference, guides, pam, limits, options.threads, backend, options.max_combinations
@@ -128,7 +132,7 @@ def main(options):
         if options.variants:
             tables.finish_reference()
             for path in dict.fromkeys(options.variants):
-                add_variants(tables, path, sought)
+                add_variants(tables, path, sought, populations)
         if options.genomes:
             tables.finish_reference()
             add_genomes(tables, options, sought, stretch)
@@ -168,9 +172,14 @@ def tables_of(
         yield tables
 
 
-def add_variants(tables: VariantTables, path: str | os.PathLike, sought: Sought) -> None:
-    """Search the variants of a file."""
-    file = VariantFile(path, sought.reference, sought.threads)
+def add_variants(
+    tables: VariantTables,
+    path: str | os.PathLike,
+    sought: Sought,
+    populations: dict[str, list[str]] | None = None,
+) -> None:
+    """Search the variants of a file, and count the populations of its samples."""
+    file = VariantFile(path, sought.reference, sought.threads, populations)
     with progress("variant") as report:
         for stretch in file.stretches(sought.reach):
             tables.add_stretch(path, file, stretch)

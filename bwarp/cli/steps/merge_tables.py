@@ -1,5 +1,5 @@
 """Merge the tables of parts of queries, in order: tables of bwarp seeds, bwarp mems,
-bwarp scan and bwarp search, as .tsv or in MUMmer's format.
+bwarp scan, bwarp search and bwarp offtargets, as .tsv or in MUMmer's format.
 
 The output is byte-identical to that of a single run with all queries.
 """
@@ -28,6 +28,9 @@ def parse_options():
         EXAMPLES,
         output("OUT", "table to write, with the ending of the parts"),
     )
+    parser.add_argument(
+        "--no-header", action="store_true", help="the tables have no header line, as BED"
+    )
     parser.add_argument("parts", nargs="+", metavar="PART", help="tables, in order")
     return parser
 
@@ -40,11 +43,12 @@ def main(options):
         if Path(part).suffix != ending:
             raise UsageError(f"{part}: all tables must end in {ending}, like the output")
     check_outputs([options.output], options.parts)
+    has_header = HAS_HEADER[ending] and not options.no_header
     header = None
     with atomic_file(options.output) as file:
         for path in options.parts:
             with open(path, "rb") as part:
-                if HAS_HEADER[ending]:
+                if has_header:
                     line = part.readline()
                     if header is None:
                         header = line

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from snakemake.io import flag
+from bwarp_configuration import listed
 from snakemake.path_modifier import PATH_MODIFIER_FLAG
 
 from bwarp.index.alt_contigs import alt_list_beside
@@ -59,16 +60,13 @@ def files_in_order(name, *keys):
     return paths
 
 
-def annotation_of(wildcards):
-    """Return the features for annotating off-targets, if the section names a file."""
-    path = section("offtargets").get("annotation")
-    return [as_named(path)] if path else []
+def files_of(name, *keys):
+    """Return an input function: the files in keys of a section that may be missing or lists."""
 
+    def paths(wildcards):
+        return [as_named(path) for key in keys for path in listed(section(name).get(key))]
 
-def variants_of(wildcards):
-    """Return the variants for off-targets, if the section names a file."""
-    path = section("offtargets").get("variants")
-    return [as_named(path)] if path else []
+    return paths
 
 
 def reverse_for(name, needs):
@@ -87,10 +85,14 @@ def reverse_for(name, needs):
     return table
 
 
+def query_key(name):
+    """Return the key of the queries in a section."""
+    return {"offtargets": "guides", "primers": "pairs"}.get(name, "queries")
+
+
 def result_of(name, ending):
     """Return the result of a section, named after its queries."""
-    key = {"offtargets": "guides", "primers": "pairs"}.get(name, "queries")
-    queries = config.get(name, {}).get(key, "missing_section")
+    queries = config.get(name, {}).get(query_key(name), "missing_section")
     return f"results/{name}/{stem(queries)}{ending}"
 
 

@@ -92,17 +92,16 @@ def algorithm_of(name):
     return algorithm
 
 
-def annotation_flags(wildcards, input):
-    """--annotation with what `annotation_of` named.
+def flags_of_files(*keys):
+    """Return a function for params: the flags of input files that may be missing.
 
     Apart from the other flags: what depends on inputs is not compared with that of an earlier run.
     """
-    return [word for path in input.annotation for word in ("--annotation", path)]
 
+    def words(wildcards, input):
+        return [word for key in keys for path in input[key] for word in (f"--{key}", path)]
 
-def variants_flags(wildcards, input):
-    """--variants with what `variants_of` named; see `annotation_flags`."""
-    return [word for path in input.variants for word in ("--variants", path)]
+    return words
 
 
 def environment(wildcards, params):

@@ -7,13 +7,15 @@ def query_parts(name):
 
 
 # The targets whose queries are split.
-CUT_TARGETS = [name for name in ("seeds", "mems", "scan", "search") if query_parts(name) > 1]
+CUT_TARGETS = [
+    name for name in ("seeds", "offtargets", "mems", "scan", "search") if query_parts(name) > 1
+]
 
 
 def queries_to_search(name):
     """Return an input function: the queries of a section, or the folder of their parts."""
     if name not in CUT_TARGETS:
-        return file_of(name, "queries")
+        return file_of(name, query_key(name))
     return f"results/{name}/parts/queries-{query_parts(name)}"
 
 
@@ -39,7 +41,7 @@ def search_log(name, program, ending):
 
 def queries_to_cut(wildcards):
     """Return the file to split."""
-    return as_named(section(wildcards.target)["queries"])
+    return as_named(section(wildcards.target)[query_key(wildcards.target)])
 
 
 def cutting_flags(wildcards):
@@ -53,6 +55,15 @@ def cutting_flags(wildcards):
 def tables_of_parts(wildcards):
     """Return the tables that are merged into a table of a target, in order."""
     name = wildcards.target
-    ending = wildcards.file.removeprefix(stem(section(name)["queries"]))
+    ending = wildcards.file.removeprefix(stem(section(name)[query_key(name)]))
     n_parts = query_parts(name)
-    return [f"results/{name}/parts/{part}-of-{n_parts}{ending}" for part in range(1, n_parts + 1)]
+    # The variants that are not searched are the same for all guides.
+    merged = 1 if ending == ".unsearched.tsv" else n_parts
+    return [f"results/{name}/parts/{part}-of-{n_parts}{ending}" for part in range(1, merged + 1)]
+
+
+def merging_flags(wildcards):
+    """Return the flag for tables without a header: BED, which has the same name."""
+    settings = section(wildcards.target)
+    is_bed = settings.get("format") == "bed" and not wildcards.file.endswith(".guides.tsv")
+    return ["--no-header"] if is_bed else []

@@ -47,8 +47,9 @@ def database_memory_mb(wildcards, attempt):
 
 def cutting_memory_mb(wildcards, attempt):
     """Return memory to split queries: 4 bytes per letter, and 12 for scan, which sorts them."""
-    a_letter = 12 if wildcards.target == "scan" else 4
-    return attempt * (1000 + round(a_letter * letters_mb(section(wildcards.target)["queries"])))
+    target = wildcards.target
+    a_letter = 12 if target == "scan" else 4
+    return attempt * (1000 + round(a_letter * letters_mb(section(target)[query_key(target)])))
 
 
 def chunk_memory_mb(wildcards, attempt):

@@ -11,6 +11,8 @@ from snakemake.common import NOTHING_TO_BE_DONE_MSG
 from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
 
+from bwarp_configuration import listed
+
 from bwarp.report.mapping_summary import summarise, summary_lines
 
 # The results of each target, for the list at the end of a run; every rule file adds its own.
@@ -85,7 +87,8 @@ def manifest_inputs(wildcards):
     """Return the input files of the results of a target."""
     target = wildcards.target
     rules = SCHEMA["properties"][target]["properties"]
-    named = [section(target).get(key) for key, rule in rules.items() if rule.get("file")]
+    files = [listed(section(target).get(key)) for key, rule in rules.items() if rule.get("file")]
+    named = list(chain.from_iterable(files))
     if target in ("map", "allmap"):
         named += [config.get("samples"), *chain.from_iterable(map(reads_in, UNITS.values()))]
     if target not in ("pairs", "search"):
