@@ -82,6 +82,7 @@ RUNS = {
     "off-targets": (
         "offtargets --index index --guides guides.fa -o sites.tsv",
         "offtargets --index index --guides guides.fa -o bulges.tsv --dna-bulges 1 --rna-bulges 1",
+        "offtargets --index index --guides guides.fa -o haplotypes.tsv --variants phased.vcf",
     ),
     "a simulation": (
         "simulate-genome -o made.fa.gz --length 20000 --contigs 2",
@@ -322,6 +323,9 @@ FURTHER = {
             ),
         ),
         "offtargets --index index --guides guides.fa -o t.tsv --pam TTTV --pam-side 5",
+        "offtargets --index index --guides guides.fa -o t.tsv --variants sites.vcf",
+        "offtargets --index index --guides guides.fa -o t.tsv --variants phased.vcf --populations"
+        " samples.tsv --samples",
     ),
     "primers": _lines(
         "primers --index index --pairs primers.tsv",

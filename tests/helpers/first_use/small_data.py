@@ -27,6 +27,8 @@ def write_data(folder: Path) -> None:
     long.fq                       reads of thousands of bases
     words.fa, iupac.fa            k-mers of the genome, and with ambiguous letters
     guides.fa, primers.tsv        guides next to PAMs of the genome, and pairs of primers
+    phased.vcf, sites.vcf         variants of the genome with genotypes, and without
+    samples.tsv                   populations of the samples with genotypes
     regions.bed, pairs.txt        regions of the genome, and pairs of sequences
     windows.fa, reads.fa          windows of the genome, and a read of each
     database.fa, proteins.fa      proteins, and some of them with changes
@@ -86,6 +88,7 @@ def _write_targets(folder: Path, one: str, reads: Sequence[str]) -> None:
     _write_fasta(folder / "iupac.fa", "word", [f"{one[at : at + 20]}RN" for at in (50, 90)])
     guides = [one[at - 21 : at - 1] for at in range(50, 6_000) if one[at : at + 2] == "GG"]
     _write_fasta(folder / "guides.fa", "guide", guides[:5])
+    _write_variants(folder, one)
     turned = one[::-1].translate(_COMPLEMENT)
     primers = [(one[at : at + 20], turned[-at - 300 : -at - 280 or None]) for at in (200, 3_000)]
     lines = [f"pair_{i}\t{first}\t{second}\n" for i, (first, second) in enumerate(primers)]
@@ -93,6 +96,21 @@ def _write_targets(folder: Path, one: str, reads: Sequence[str]) -> None:
     (folder / "regions.bed").write_text("contig_0\t100\t3000\tone\ncontig_1\t0\t500\ttwo\n")
     lines = [f"{one[at : at + 80]}\t{read}\n" for at, read in enumerate(reads)]
     (folder / "pairs.txt").write_text("".join(lines))
+
+
+def _write_variants(folder: Path, one: str) -> None:
+    """Write variants of the first contig: SNVs, insertions and deletions."""
+    head = "#CHROM POS ID REF ALT QUAL FILTER INFO".replace(" ", "\t")
+    body = []
+    for number, at in enumerate(range(40, 6_000, 11)):
+        ref = one[at : at + 1 + number % 3]
+        alt = ref[0] + "T" * (number % 2) if number % 3 else "ACGT".replace(ref, "")[0]
+        body.append(f"contig_0\t{at + 1}\trs{number}\t{ref}\t{alt}\t.\t.\tAF=0.1")
+    (folder / "sites.vcf").write_text("\n".join([head, *body, ""]))
+    lines = [f"{head}\tFORMAT\ts1\ts2\ts3", *(f"{line}\tGT\t0|1\t1\t0/1" for line in body[:-9])]
+    lines += [f"{line}\tGT\t1|0\t0\t1|1" for line in body[-9:]]
+    (folder / "phased.vcf").write_text("\n".join([*lines, ""]))
+    (folder / "samples.tsv").write_text("s1\tnorth\ns2\tsouth\n")
 
 
 def _letters(rng: np.random.Generator, length: int, alphabet: str) -> str:
