@@ -106,6 +106,9 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         "preview-table": Subcommand(
             "reports.preview_table", "write the first rows of a table as a web page"
         ),
+        "report-offtargets": Subcommand(
+            "reports.report_offtargets", "write tables of off-targets as a web page"
+        ),
         "write-manifest": Subcommand(
             "reports.write_manifest", "write checksums, versions and parameters as JSON"
         ),

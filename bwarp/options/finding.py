@@ -1,5 +1,8 @@
 """Options of the search programs: seeds, offtargets, guides, primers, mems and scan."""
 
+import re
+
+from bwarp.errors import UsageError
 from bwarp.options.common import (
     CHUNK,
     GPUS,
@@ -132,6 +135,18 @@ SHORTEST_GUIDE, LONGEST_GUIDE = 15, 40
 #: Maximum number of bases in DNA bulges, and in RNA bulges, of a site.
 BULGES_EACH = 2
 
+
+def _address(text: str) -> str:
+    """Check an address with {contig}, {start} and {end}."""
+    names = set(re.findall(r"\{(\w*)\}", text))
+    if re.match("https?://", text) and "contig" in names <= {"contig", "start", "end"}:
+        return text
+    raise UsageError(
+        f"{text!r} is not an address with {{contig}}, {{start}} and {{end}}: write one such as "
+        "https://igv.org/app/?genome=hg38&locus={contig}:{start}-{end}"
+    )
+
+
 OFFTARGETS = Task({"": (
     INDEX_FOLDER,
     Option(
@@ -203,6 +218,28 @@ OFFTARGETS = Task({"": (
         many=True, only=PROGRAM,
     ),
     PARTS,
+), "report": (
+    Option(
+        "report", Text("OUT.html"),
+        "also write a web page: guides by rank, each with its worst sites", only=PROGRAM,
+    ),
+    Option(
+        "report_sites", Whole(1, 10**5),
+        "maximum number of sites per guide in the report with a CFD score, and without one, of the "
+        "reference and as many alternative sites",
+        unset="25, or fewer with more than 200 guides",
+    ),
+    Option(
+        "report_link",
+        Text(
+            "ADDRESS", "an address with {contig}, {start} and {end}, such as "
+            "https://igv.org/app/?genome=hg38&locus={contig}:{start}-{end}",
+            "^https?://.*[{]contig[}]", _address,
+        ),
+        "address of a genome browser in which the report opens a site, with {contig}, {start} and "
+        "{end} for the 1-based position",
+        unset="positions are text",
+    ),
 )})  # fmt: skip
 
 #: The group of options that only apply to a table of guides with their off-targets.

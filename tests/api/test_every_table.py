@@ -121,6 +121,7 @@ WITHOUT_TABLES = {
     *("batch_reads", "seed_reads", "locate_seeds", "filter_candidates", "extend_candidates"),
     *("estimate_allmap_insert_size", "cut_queries"),
     *("count_correct", "draw_timeline", "draw_report", "preview_table", "write_manifest"),
+    "report_offtargets",
 }
 
 

@@ -17,6 +17,8 @@ lists the variants that were not searched, with the reason.
 
 With --genomes, the table also has the sites of other genomes. More columns list the genomes that
 have each site. Sites are compared by their bases, or where --alignments says, by their positions.
+
+--report writes the tables as a web page, which holds the worst sites of each guide.
 """
 
 import os
@@ -28,7 +30,7 @@ from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import check_outputs
+from bwarp.io.atomic_output import atomic_file, check_outputs, is_standard_output
 from bwarp.offtargets.alternative_sites import Sought
 from bwarp.offtargets.find import find_sites, search_one_site, stretch_to_search
 from bwarp.offtargets.genome_files import genome_names, read_genomes
@@ -43,9 +45,11 @@ from bwarp.offtargets.variant_tables import (
     variant_tables_at,
 )
 from bwarp.options.finding import OFFTARGETS
+from bwarp.report.offtarget_page import offtarget_page
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import run_together
+from bwarp.seeding.seed_tables import sibling
 from bwarp.variants.files import VariantFile
 from bwarp.variants.populations import read_populations
 
@@ -58,7 +62,7 @@ bwarp offtargets --index genome.index --guides crispor_23mers.txt -o sites.tsv \
 bwarp offtargets --index genome.index --guides cas12a.fa -o sites.bed --pam TTTV \\
     --pam-side 5
 bwarp offtargets --index genome.index --guides guides.fa -o sites.tsv --mismatches 4 \\
-    --variants variants.vcf.gz
+    --variants variants.vcf.gz --report sites.html
 bwarp offtargets --index genome.index --guides guides.fa -o sites.tsv \\
     --genomes child.fa.gz mother.index --alignments child.paf.gz mother.chain.gz
 """
@@ -90,11 +94,18 @@ def main(options):
         raise UsageError("--populations requires --variants")
     if options.output == "-" and options.samples:
         raise UsageError("--samples writes a second file: use -o OUT.tsv instead of -o -")
+    if not options.report and (options.report_sites or options.report_link):
+        raise UsageError("--report-sites and --report-link require --report OUT.html")
+    if options.report and (layout != "tsv" or not is_kept(options.output)):
+        raise UsageError("--report requires a table of sites in a file: use -o OUT.tsv")
     outputs = site_tables_at(options.output)
     if options.variants:
         outputs = variant_tables_at(options.output, options.samples)
     inputs = [options.index, options.guides, options.annotation, options.populations]
-    check_outputs(outputs, [*inputs, *options.variants, *options.genomes, *options.alignments])
+    check_outputs(
+        [*outputs, options.report],
+        [*inputs, *options.variants, *options.genomes, *options.alignments],
+    )
     backend = choose_engine(options.backend)
     compile_first(backend, options, options.guides, *options.genomes, *options.alignments)
     guides = read_guides(options.guides, pam if options.guides_have_pam else None)
@@ -152,6 +163,18 @@ def main(options):
             f"{counted(len(names), 'genome')} searched: "
             f"{counted(tables.n_alternative, 'alternative site')}"
         )
+    if options.report:
+        page = offtarget_page(
+            options.output, sibling(options.output, "guides"), options.report_sites,
+            options.report_link,
+        )  # fmt: skip
+        with atomic_file(options.report) as file:
+            file.write(page.encode())
+
+
+def is_kept(path: str) -> bool:
+    """Return whether an output can be read once it is written: no pipe, and no device."""
+    return not is_standard_output(path) and (os.path.isfile(path) or not os.path.exists(path))
 
 
 @contextmanager

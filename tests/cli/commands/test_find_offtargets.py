@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 
 import pytest
 
@@ -192,6 +193,13 @@ def test_guides_that_are_refused(refused, index, tmp_path, text, message):
         (("--dna-bulges", "3"), "argument --dna-bulges: '3' is not a whole number from 0 to 2"),
         (("-o", "out.txt"), "out.txt: the output must end in .tsv, .bed, .tsv.gz or .bed.gz, "
          "unless --format is given"),
+        (("--report-sites", "5"), "--report-sites and --report-link require --report OUT.html"),
+        (("--report", "o.html", "-o", "-"), "--report requires a table of sites in a file: use -o "
+         "OUT.tsv"),
+        (("--report", "o.html", "--format", "crispor"), "--report requires a table of sites in a "),
+        (("--report-link", "javascript:{contig}"), "is not an address with {contig}, {start} and "
+         "{end}: write one such as https://igv.org/app/?genome=hg38&locus={contig}:{start}-{end}"),
+        (("--report-link", "https://x/{contig}:{begin}"), "is not an address with {contig}, "),
     ],
 )  # fmt: skip
 def test_options_that_are_refused(refused, index, guides, tmp_path, words, message):
@@ -258,6 +266,26 @@ def test_a_guide_without_its_pam_is_named(refused, index, tmp_path):
     (tmp_path / "g.fa").write_text(f">c\n{'A' * 41}TGG\n")
     code, said = refused(*run, "--guides-have-pam")
     assert "guide c has 41 bases: guides must have 15 to 40" in said
+
+
+def test_the_report(run_program, index, guides, tmp_path):
+    output, report = tmp_path / "out.tsv", tmp_path / "out.html"
+    run = ("--index", index, "--guides", guides, "-o", output, "--mismatches", 2)
+    more = ("--report", report, "--report-sites", 1)
+    done = run_program(SCRIPT, *run, *more, "--report-link", "https://x/{contig}:{start}")
+    assert done.rc == 0, done.stderr
+    sites = output.read_text().splitlines()
+    assert len(sites) == 3
+    with report.open() as file:
+        (data,) = [line for line in file if 'id="data"' in line]
+    data = json.loads(data.partition(">")[2].removesuffix("</script>\n"))
+    assert data["columns"] == sites[0].split("\t")
+    (guide,) = data["guides"]
+    assert (guide["name"], guide["sites"], guide["mismatches"]) == ("EMX1", 2, [1, 0, 1])
+    assert guide["worst"] == [sites[1].split("\t")]
+    assert (data["rows"], data["link"]) == (1, "https://x/{contig}:{start}")
+    done = run_program(SCRIPT, *run, "--report", output)
+    assert "out.tsv: the name is used by another file of this run" in done.stderr
 
 
 def test_two_names_of_one_sequence_have_rows_each(run_program, index, tmp_path):
