@@ -22,6 +22,7 @@ ON_GPU = {
 }  # fmt: skip
 ON_CPU = {
     "simulate_genome", "simulate_reads", "merge_alignments", "count_correct", "preview_table",
+    "report_offtargets",
 }  # fmt: skip
 REPORTS = {"draw_report", "multiqc", "report"}
 SLURM = ("--workflow-profile", "profiles/slurm", "--executor", "local")

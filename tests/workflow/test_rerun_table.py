@@ -62,6 +62,7 @@ VALUES = {
     "offtargets.pam": "none",
     "offtargets.variants": ["regions.bed"],
     "offtargets.populations": "regions.bed",
+    "offtargets.report_link": "https://localhost/{contig}",
     "pairs.free_ends": "query-start",
     "pairs.matrix": "BLOSUM62",
     "search.matrix": "BLOSUM62",

@@ -12,6 +12,12 @@ if config.get("offtargets", {}).get("variants"):
     OFFTARGET_TABLES.append(".unsearched.tsv")
     RESULTS[result_of("offtargets", ".unsearched.tsv")] = "variants that were not searched"
 
+# Other formats lack the columns of the page.
+OFFTARGET_PAGES = []
+if config.get("offtargets", {}).get("format", "auto") in ("auto", "tsv"):
+    OFFTARGET_PAGES = [result_of("offtargets", ".html")]
+    RESULTS[OFFTARGET_PAGES[0]] = "guides by rank, with their worst sites"
+
 
 rule find_offtargets:
     input:
@@ -37,7 +43,9 @@ rule find_offtargets:
         program=program("find_offtargets.py"),
         gpus=gpus_given,
         code=code("find_offtargets.py"),
-        options=options_of("offtargets", "guides", "parts", *OFFTARGET_FILES),
+        options=options_of(
+            "offtargets", "guides", "parts", "report_sites", "report_link", *OFFTARGET_FILES
+        ),
         files=flags_of_files(*OFFTARGET_FILES),
         guides=query_file,
     shell:
@@ -46,8 +54,32 @@ rule find_offtargets:
         " --backend {resources.backend} 2> {log:q}"
 
 
+rule report_offtargets:
+    input:
+        table=result_of("offtargets", ".tsv"),
+        guides=result_of("offtargets", ".guides.tsv"),
+    output:
+        page=report(
+            result_of("offtargets", ".html"),
+            caption="../report/offtargets.rst",
+            category="Tables",
+            labels={"target": "offtargets: guides and their worst sites"},
+        ),
+    log:
+        "logs/report_offtargets.log",
+    conda:
+        CPU_ENVIRONMENT
+    params:
+        program=program("report_offtargets.py"),
+        code=code("report_offtargets.py"),
+        options=report_flags,
+    shell:
+        "python {params.program:q} {input.table:q} -o {output.page:q} {params.options:q} 2> {log:q}"
+
+
 rule offtargets:
     input:
         RESAMPLED,
         [result_of("offtargets", ending) for ending in OFFTARGET_TABLES],
+        OFFTARGET_PAGES,
         "results/qc/previews/offtargets.html",

@@ -104,6 +104,11 @@ def flags_of_files(*keys):
     return words
 
 
+def report_flags(wildcards):
+    """The flags for the report on off-targets."""
+    return flags_for(section("offtargets"), "report_sites", "report_link")
+
+
 def environment(wildcards, params):
     """Return the conda environment: with CUDA if a job has, or requires, a GPU."""
     return GPU_ENVIRONMENT if params.gpus or config["backend"] == "cuda" else CPU_ENVIRONMENT
