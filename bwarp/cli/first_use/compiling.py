@@ -29,7 +29,13 @@ from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
 from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
 from bwarp.runtime.compiled_code import code_folder, keep, kept, package_state, remove_unused
 from bwarp.runtime.lazy_function import LazyFunction
-from bwarp.runtime.progress import duration, say, status_line
+from bwarp.runtime.progress import (
+    LONG_TO_COMPILE,
+    compiling_took,
+    duration,
+    say,
+    status_line,
+)
 from bwarp.runtime.signals import not_ended, undone_if_ended
 from bwarp.runtime.type_text import types_of_text
 
@@ -71,6 +77,7 @@ def compile_missing(
 
     If the functions take fewer seconds in total than `worth`, leave them to their callers.
     """
+    start = time.monotonic()
     with _one_at_a_time():
         # Another program may have compiled them in the meantime.
         missing = [one for one in functions if _is_missing(one)]
@@ -87,6 +94,10 @@ def compile_missing(
             for words in notes:
                 keep(b"", *words)
             remove_unused()
+    # Including the time waited for another program that compiles.
+    taken = time.monotonic() - start
+    if taken > LONG_TO_COMPILE:
+        say(compiling_took(taken))
 
 
 def _note_of_kernels(program: str, capability: tuple[int, int]) -> tuple[str, ...]:
@@ -104,7 +115,6 @@ def _compile(jobs: Sequence[Job], processes: int) -> None:
     seconds = {json.dumps(job): max(taken, 0.1) for taken, job in jobs}
     processes = min(processes, len(seconds))
     say(f"{_COMPILING}: {counted(len(seconds), 'function')}, {processes} at a time")
-    start = time.monotonic()
     left, done = iter(seconds), []
     paths = [str(Path(bwarp.__file__).parent.parent), os.environ.get("PYTHONPATH")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -140,7 +150,6 @@ def _compile(jobs: Sequence[Job], processes: int) -> None:
             end_workers()
     for worker in workers:
         worker.communicate()
-    say(f"{_COMPILING}: done after {duration(time.monotonic() - start)}")
 
 
 def _progress(seconds: dict[str, float], done: Sequence[str], passed: float) -> str:
