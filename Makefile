@@ -98,7 +98,7 @@ $(installed): pyproject.toml $(pins) | .venv/bin/pip
 	@touch $@
 
 $(ready_to_run): $(installed)
-	@echo "== Installing MultiQC and matplotlib, for the report ..."
+	@echo "== Installing MultiQC ..."
 	@$(pip) -e '.[workflow,report$(if $(CUDA),$(comma)gpu-cu$(CUDA))]'
 	@touch $@
 

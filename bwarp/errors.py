@@ -16,7 +16,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 INSTALL_AGAIN = "install bwarp again with its dependencies; in its checkout, type make doctor"
 
 #: Modules that only some programs import, and the extras that install their packages.
-EXTRAS = {"matplotlib": "report", "yaml": "report", "pyarrow": "parquet"}
+EXTRAS = {"yaml": "report", "pyarrow": "parquet"}
 
 
 def missing_package(module: str) -> str:

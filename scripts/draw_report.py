@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw statistics of mapped reads, and write the sections of a MultiQC report."""
+"""Write the report on mapped reads, and the sections of a MultiQC report."""
 
 import _environment  # noqa: F401
 

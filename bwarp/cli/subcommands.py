@@ -101,7 +101,7 @@ GROUPS: dict[str, dict[str, Subcommand]] = {
         ),
         "draw-timeline": Subcommand("reports.draw_timeline", "draw the timeline of a run"),
         "draw-report": Subcommand(
-            "reports.draw_report", "draw plots and write sections for MultiQC"
+            "reports.draw_report", "write the report on mapped reads, and sections for MultiQC"
         ),
         "preview-table": Subcommand(
             "reports.preview_table", "write the first rows of a table as a web page"

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from bwarp import __version__
 from bwarp.counted import counted
+from bwarp.report.page import page
 
 #: Packages that affect results or their format.
 _PACKAGES = ("numpy", "numba", "pysam", "snakemake")
@@ -81,25 +82,6 @@ SHOWN = 20
 #: The maximum number of characters of a cell on a page.
 _LONGEST = 60
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; }}
-.wide {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .25em .9em .25em 0; text-align: left; white-space: nowrap; }}
-thead th {{ border-bottom: 2px solid #888; }}
-tbody tr {{ border-bottom: 1px solid #ddd; }}
-</style></head><body>
-<h1 style="font-size: 1.2em">{title}</h1>
-{picture}<p>{count}</p>
-<div class="wide"><table>{head}<tbody>
-{rows}
-</tbody></table></div>
-</body></html>
-"""
-
 
 def preview_page(title: str, table: BinaryIO, header: bool, picture: str = "") -> str:
     """Return an HTML page with the first `SHOWN` rows of a table and its number of rows.
@@ -112,7 +94,7 @@ def preview_page(title: str, table: BinaryIO, header: bool, picture: str = "") -
     header : bool
         Whether the first line names the columns.
     picture : str
-        SVG above the table.
+        HTML above the table.
     """
     head = f"<thead>{_row(table.readline(), 'th')}</thead>" if header else ""
     rows = [_row(line, "td") for line in islice(table, SHOWN)]
@@ -120,12 +102,12 @@ def preview_page(title: str, table: BinaryIO, header: bool, picture: str = "") -
     while block := table.read(1 << 20):
         count += block.count(b"\n")
     shown = "all of them" if count <= SHOWN else f"the first {SHOWN} of them"
-    return _PAGE.format(
-        title=html.escape(title),
-        picture=f'<div class="wide">{picture}</div>\n' if picture else "",
-        count=f"{counted(count, 'row')}; here are {shown}." if count else "There are no rows.",
-        head=head,
-        rows="\n".join(rows),
+    said = f"{counted(count, 'row')}; here are {shown}." if count else "There are no rows."
+    return page(
+        title,
+        f'{picture}<p>{said}</p>\n<div class="wide"><table>{head}<tbody>\n'
+        + "\n".join(rows)
+        + "\n</tbody></table></div>",
     )
 
 

@@ -1,12 +1,12 @@
 """Summarise the mapping statistics of samples."""
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.records.statistics import few_mapped
+from bwarp.records.statistics import INSERT_BIN, few_mapped
 
 #: A mapping quality that variant callers trust.
 CONFIDENT = 30
@@ -31,6 +31,10 @@ class SampleSummary:
         Reads with a supplementary record.
     depth : float or None
         Aligned bases per base of the reference.
+    covered : float or None
+        Bases of the reference with a depth of at least 1, as a percentage.
+    insert_size : float or None
+        The median of proper pairs, in bases; None without pairs.
     correct : float or None
         Simulated reads of the reference that are mapped to their origin.
     """
@@ -43,7 +47,50 @@ class SampleSummary:
     errors: float
     split: float
     depth: float | None
+    covered: float | None
+    insert_size: float | None
     correct: float | None
+
+
+class Column(NamedTuple):
+    """A number of a sample in tables."""
+
+    title: str
+    unit: str
+    description: str
+
+
+COLUMNS = {
+    "reads": Column("Reads", "", "reads in the FASTQ files"),
+    "mapped": Column("Mapped", "%", "reads that are aligned"),
+    "paired": Column(
+        "Proper pairs",
+        "%",
+        "reads aligned in a proper pair, with their mate at a usual insert size",
+    ),
+    "duplicates": Column("Duplicates", "%", "reads marked as duplicates"),
+    "confident": Column(
+        f"Quality >= {CONFIDENT}",
+        "%",
+        f"reads with a mapping quality of {CONFIDENT} or more: at most one in a thousand is "
+        "incorrect",
+    ),
+    "errors": Column("Errors", "%", "mismatched, inserted and deleted bases, of all aligned bases"),
+    "split": Column("Split", "%", "reads with a supplementary record"),
+    "depth": Column(
+        "Mean depth", "X", "aligned bases per base of the reference, duplicates included"
+    ),
+    "covered": Column(
+        "Covered", "%", "bases of the reference with a depth of at least 1, duplicates included"
+    ),
+    "insert_size": Column(
+        "Insert size", "bases", "median distance from the first base of a proper pair to its last"
+    ),
+    "correct": Column("Correct", "%", "simulated reads within 20 bases of their origin"),
+}
+
+#: Columns that are not in the table on the terminal, which has to be narrow.
+_ONLY_ON_PAGES = ("covered", "insert_size")
 
 
 def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummary:
@@ -74,6 +121,8 @@ def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummar
         ),
         split=_percent(statistics["split_reads"], reads),
         depth=_depth(statistics),
+        covered=share_of_depth(statistics.get("depths", ()), 1),
+        insert_size=None if (sizes := insert_quartiles(statistics)) is None else sizes[1],
         correct=correct,
     )
 
@@ -116,6 +165,39 @@ def depth_curve(depths) -> dict[int, float]:
     return dict(zip(at, (100 * left / depths.size).round(3).tolist(), strict=True))
 
 
+def share_of_depth(depths: Sequence[int], least: int) -> float | None:
+    """Return the percentage of bases with at least this depth; None if no depth is known."""
+    return 100 * float(np.mean(np.asarray(depths) >= least)) if len(depths) else None
+
+
+def insert_size_curve(statistics: Mapping) -> dict[int, float]:
+    """Return percentages of proper pairs by the middle of their bin; empty without pairs."""
+    counts: Sequence[int] = statistics.get("insert_sizes") or []
+    total = sum(counts)
+    # The last bin holds all longer ones and would look like a peak.
+    used = [i for i, count in enumerate(counts[:-1]) if count]
+    if not used:
+        return {}
+    return {
+        i * INSERT_BIN + INSERT_BIN // 2: round(100 * counts[i] / total, 4)
+        for i in range(max(0, used[0] - 1), min(used[-1] + 2, len(counts) - 1))
+    }
+
+
+def insert_quartiles(statistics: Mapping) -> tuple[float, float, float] | None:
+    """Return the quartiles of insert sizes, interpolated within bins; None without pairs."""
+    counts = np.asarray(statistics.get("insert_sizes") or [0])
+    ends = np.cumsum(counts)
+    if not ends[-1]:
+        return None
+    low, middle, high = np.interp(
+        ends[-1] * np.array([0.25, 0.5, 0.75]),
+        np.concatenate([[0], ends]),
+        INSERT_BIN * np.arange(counts.size + 1),
+    ).tolist()
+    return low, middle, high
+
+
 def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
     """Count correct and incorrect reads for each minimum mapping quality.
 
@@ -136,7 +218,9 @@ def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
 
 def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
     """Return a table for a terminal, one line per sample, omitting columns that no sample has."""
-    rows = _rows(samples)
+    columns = [name for name in columns_of(samples) if name not in _ONLY_ON_PAGES]
+    titles = (COLUMNS[name].title.lower() + " %" * (COLUMNS[name].unit == "%") for name in columns)
+    rows = [["sample", *titles], *summary_rows(samples, columns)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -147,47 +231,34 @@ def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
     ]
 
 
-def summary_table(samples: Mapping[str, SampleSummary]) -> str:
-    """Return the same table in reStructuredText."""
-    rows = (",".join(f'"{_escaped(cell)}"' for cell in row) for row in _rows(samples))
-    return "".join([".. csv-table::\n   :header-rows: 1\n\n", *(f"   {row}\n" for row in rows)])
+def columns_of(samples: Mapping[str, SampleSummary]) -> list[str]:
+    """Return the names of the columns that any sample has."""
+    return [
+        name
+        for name in COLUMNS
+        if any(getattr(sample, name) is not None for sample in samples.values())
+    ]
 
 
-def mapping_warnings(samples: Mapping[str, Mapping]) -> str:
-    """Return a paragraph of reStructuredText for each sample with few mapped reads."""
-    warnings = {
-        name: few_mapped(counts["reads"], counts["mapped"]) for name, counts in samples.items()
-    }
-    return "".join(
-        f"\n**Warning:** {_escaped(f'{name}: {warning}')}.\n"
-        for name, warning in warnings.items()
-        if warning
-    )
+def summary_rows(samples: Mapping[str, SampleSummary], columns: Sequence[str]) -> list[list[str]]:
+    """Return the name and the numbers of each sample as texts."""
+    return [
+        [name, *(_cell(column, getattr(sample, column)) for column in columns)]
+        for name, sample in samples.items()
+    ]
 
 
-def _escaped(cell: str) -> str:
-    """Return a cell without markup, with quotes doubled."""
-    return re.sub(r"([\\*_`|:])", r"\\\1", cell).replace('"', '""')
+def _cell(column: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if column in ("reads", "insert_size") else f"{value:,.2f}"
 
 
-def _rows(samples: Mapping[str, SampleSummary]) -> list[list[str]]:
-    columns = {
-        "mapped %": "mapped",
-        "proper pairs %": "paired",
-        "duplicates %": "duplicates",
-        f"quality >= {CONFIDENT} %": "confident",
-        "errors %": "errors",
-        "split %": "split",
-        "mean depth": "depth",
-        "correct %": "correct",
-    }
-    shares = {
-        title: [getattr(sample, name) for sample in samples.values()]
-        for title, name in columns.items()
-    }
-    shares = {title: column for title, column in shares.items() if set(column) != {None}}
-    rows = [["sample", "reads", *shares]]
-    for i, (name, sample) in enumerate(samples.items()):
-        cells = ["-" if column[i] is None else f"{column[i]:.2f}" for column in shares.values()]
-        rows.append([name, f"{sample.reads:,}", *cells])
-    return rows
+def mapping_warnings(samples: Mapping[str, Mapping]) -> list[str]:
+    """Return a sentence for each sample without reads, or with few mapped reads."""
+    warnings = []
+    for name, counts in samples.items():
+        few = few_mapped(counts["reads"], counts["mapped"])
+        if not counts["reads"] or few:
+            warnings.append(f"{name}: {few or 'there are no reads'}.")
+    return warnings

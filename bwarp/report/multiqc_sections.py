@@ -8,10 +8,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from bwarp.index.parameters import PartSize
-from bwarp.records.statistics import INSERT_BIN
 from bwarp.report.mapping_summary import (
-    CONFIDENT,
+    COLUMNS,
+    columns_of,
     depth_curve,
+    insert_size_curve,
     share_at_least,
     summarise,
     truth_curve,
@@ -54,60 +55,29 @@ def _section(name: str, title: str, description: str, kind: str, data, plot: Map
     }
 
 
-_SHARE = {"suffix": "%", "min": 0, "max": 100, "format": "{:,.2f}"}
-
-_HEADERS = {
-    "reads": {"title": "Reads", "description": "reads in the FASTQ files", "format": "{:,.0f}"},
-    "mapped": {"title": "Mapped", "description": "reads that are aligned", **_SHARE},
-    "paired": {
-        "title": "Proper pairs",
-        "description": "reads aligned in a proper pair, with their mate at a usual insert size",
-        **_SHARE,
-    },
-    "duplicates": {
-        "title": "Duplicates",
-        "description": "reads marked as duplicates",
-        **_SHARE,
-    },
-    "confident": {
-        "title": f"Quality >= {CONFIDENT}",
-        "description": f"reads mapped with a quality of {CONFIDENT} or more: at most "
-        "one in a thousand is incorrect",
-        **_SHARE,
-    },
-    "errors": {
-        "title": "Errors",
-        "description": "mismatches, inserted and deleted bases, of all aligned bases",
-        **_SHARE,
-    },
-    "split": {
-        "title": "Split",
-        "description": "reads with a supplementary record",
-        **_SHARE,
-    },
-    "depth": {
-        "title": "Mean depth",
-        "description": "aligned bases per base of the reference, duplicates included",
-        "min": 0,
-        "format": "{:,.2f}",
-        "suffix": "X",
-    },
-    "correct": {
-        "title": "Correct",
-        "description": "simulated reads within 20 bases of their origin",
-        **_SHARE,
-    },
+_FORMATS = {
+    "": {"format": "{:,.0f}"},
+    "%": {"suffix": "%", "min": 0, "max": 100, "format": "{:,.2f}"},
+    "X": {"suffix": "X", "min": 0, "format": "{:,.2f}"},
+    "bases": {"suffix": " bases", "min": 0, "format": "{:,.0f}"},
 }
 
 
 def _table(samples: Mapping[str, Mapping], truths: Mapping[str, Mapping]) -> dict:
     """Return the headers and data of a table, omitting columns that no sample has."""
-    data = {}
-    for name, statistics in samples.items():
-        summary = summarise(statistics, truths.get(name))
-        data[name] = {key: value for key, value in vars(summary).items() if value is not None}
-    known = {key for numbers in data.values() for key in numbers}
-    headers = {key: header for key, header in _HEADERS.items() if key in known}
+    summaries = {name: summarise(counts, truths.get(name)) for name, counts in samples.items()}
+    headers = {
+        key: {
+            "title": COLUMNS[key].title,
+            "description": COLUMNS[key].description,
+            **_FORMATS[COLUMNS[key].unit],
+        }
+        for key in columns_of(summaries)
+    }
+    data = {
+        name: {key: value for key, value in vars(summary).items() if value is not None}
+        for name, summary in summaries.items()
+    }
     return {"headers": headers, "data": data}
 
 
@@ -184,20 +154,6 @@ def _qualities(samples) -> dict:
             "tt_label": "quality >= {point.x}: {point.y:.2f} %",
         },
     )
-
-
-def insert_size_curve(statistics: Mapping) -> dict[int, float]:
-    """Return percentages of proper pairs by the middle of their bin; empty without pairs."""
-    counts: Sequence[int] = statistics.get("insert_sizes") or []
-    total = sum(counts)
-    # The last bin holds all longer ones and would look like a peak.
-    used = [i for i, count in enumerate(counts[:-1]) if count]
-    if not used:
-        return {}
-    return {
-        i * INSERT_BIN + INSERT_BIN // 2: round(100 * counts[i] / total, 4)
-        for i in range(max(0, used[0] - 1), min(used[-1] + 2, len(counts) - 1))
-    }
 
 
 def _insert_sizes(curves) -> dict:

@@ -1,15 +1,13 @@
-"""Draw what each step of allmap takes, gives and drops, and how long it runs, as SVG.
-
-The picture needs no package: it is made where the samples are searched, without matplotlib.
-"""
+"""Draw what each step of allmap takes, gives and drops, and how long it runs, as SVG."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-#: The palette of Okabe & Ito, which is safe for colour-blind readers.
-KEPT, TIME, CUDA, GREY = "#0072B2", "#009E73", "#CC79A7", "#777"
-DROPPED = ("#E69F00", "#D55E00", "#F0E442")
+from bwarp.report.charts import BLUE, GREEN, GREY, ORANGE, PINK, VERMILION, YELLOW
+
+KEPT, TIME, CUDA = BLUE, GREEN, PINK
+DROPPED = (ORANGE, VERMILION, YELLOW)
 
 WIDTH, TOP, ROW, LINE = 960, 74, 58, 17
 #: Where bars of numbers and of seconds begin, and the longest of each.
@@ -57,7 +55,6 @@ def step_picture(title: str, steps: Sequence[Step]) -> str:
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" '
             'font-family="system-ui, sans-serif">',
-            f'<rect width="{WIDTH}" height="{y}" fill="#fff"/>',
             _text(16, 26, title, size=17, weight=600),
             _text(NUMBERS, 54, "what each step passes on", weight=600),
             _text(SECONDS, 54, "time of all its jobs", weight=600),
@@ -79,7 +76,7 @@ def _row(step: Step, number: int, y: int, per_number: float, per_second: float) 
         parts.append(f'<rect x="{x}" y="{y + 17}" width="31" height="16" rx="3" fill="{colour}"/>')
         parts.append(_text(x + 15.5, y + 29, word, fill="#fff", anchor="middle", size=11))
     parts.append(_bar(NUMBERS, y, max(1.0, per_number * step.kept), KEPT))
-    parts.append(_text(NUMBERS, y + 31, step.gives, fill=KEPT))
+    parts.append(_text(NUMBERS, y + 31, step.gives))
     at, total = NUMBERS + per_number * step.kept, step.kept + sum(step.dropped.values())
     for nth, (bound, n_dropped) in enumerate(step.dropped.items()):
         colour, line = DROPPED[nth % len(DROPPED)], y + 31 + LINE * (nth + 1)
@@ -90,7 +87,7 @@ def _row(step: Step, number: int, y: int, per_number: float, per_second: float) 
         at += per_number * n_dropped
     if step.seconds is not None:
         parts.append(_bar(SECONDS, y, max(1.0, per_second * step.seconds), TIME))
-        parts.append(_text(SECONDS, y + 31, f"{step.seconds:,.1f} s", fill=TIME))
+        parts.append(_text(SECONDS, y + 31, f"{step.seconds:,.1f} s"))
     return parts
 
 
@@ -98,7 +95,7 @@ def _bar(x: float, y: int, width: float, colour: str, height: int = 16) -> str:
     return f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{height}" fill="{colour}"/>'
 
 
-def _text(x, y, text, fill="#222", anchor="start", size=13, weight=400) -> str:
+def _text(x, y, text, fill="currentColor", anchor="start", size=13, weight=400) -> str:
     return (
         f'<text x="{x:.1f}" y="{y}" fill="{fill}" text-anchor="{anchor}" font-size="{size}" '
         f'font-weight="{weight}" xml:space="preserve">{escape(text)}</text>'

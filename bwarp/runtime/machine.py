@@ -34,7 +34,6 @@ PACKAGES = {
     "snakemake": ("the workflow", "workflow"),
     "numba-cuda": ("the GPU", "gpu-cu13"),
     "multiqc": ("results/qc/multiqc.html", "report"),
-    "matplotlib": ("the plots of the report", "report"),
     "pyarrow": ("Parquet tables", "parquet"),
     "snakemake-executor-plugin-slurm": ("Slurm", None),
 }

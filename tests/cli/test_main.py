@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import os
 import re
 import resource
@@ -16,6 +17,8 @@ from bwarp import __version__
 from bwarp.cli.error_sentences import explanation
 from bwarp.cli.subcommands import GROUPS, SUBCOMMANDS
 from bwarp.index.store import save_index
+from tests.conftest import CHECKOUT
+from tests.helpers.cases.report_cases import PAIRED
 from tests.helpers.oracles.index_oracle import index_of
 
 #: Modules that are too slow to import before showing the list of commands.
@@ -167,18 +170,27 @@ def test_a_compiler_that_cannot_be_imported_is_explained():
     assert explanation(error) == (explanation(MemoryError())[0], 3)
 
 
-@pytest.mark.parametrize("module", ["yaml", "matplotlib"])
-def test_a_command_whose_extra_is_missing_names_it(module):
+def test_an_option_whose_extra_is_missing_names_it(tmp_path):
+    (tmp_path / "a.stats.json").write_text(json.dumps(PAIRED))
     code = (
-        f"import sys; sys.modules[{module!r}] = None; sys.argv = ['bwarp', 'draw-report']; "
-        "from bwarp.cli.main import main; main()"
+        "import sys; sys.modules['yaml'] = None; from bwarp.cli.main import main; "
+        "sys.argv = ['bwarp', 'draw-report', *sys.argv[1:]]; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        f"bwarp draw-report: error: the Python package {module} is required: "
-        "pip install 'bwarp[report]'\n"
-    )
+    words = ["--statistics", "a.stats.json", "-o", "a.html"]
+    for more, rc, said in (
+        ([], 0, ""),
+        (
+            ["--multiqc", "folder"],
+            1,
+            "bwarp draw-report: error: the Python package yaml is required: "
+            "pip install 'bwarp[report]'\n",
+        ),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words, *more], cwd=tmp_path, capture_output=True,
+            text=True, check=False, env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (rc, "", said)
 
 
 @pytest.mark.parametrize("words", [[], ["--version"], ["map", "--help"], ["map", "--version"]])

@@ -1,17 +1,16 @@
 """The main numbers of a sample, counted by hand."""
 
-import re
-
 import numpy as np
-from docutils.core import publish_parts
 
 from bwarp.report.mapping_summary import (
     depth_curve,
+    insert_quartiles,
+    insert_size_curve,
     mapping_warnings,
     share_at_least,
+    share_of_depth,
     summarise,
     summary_lines,
-    summary_table,
     truth_curve,
 )
 from tests.helpers.cases.report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
@@ -23,6 +22,7 @@ def test_a_sample():
     assert summary.confident == 68.0
     assert summary.correct == 96.0
     assert (summary.errors, summary.split, summary.depth) == (0.5, 2.0, 3.0)
+    assert (summary.covered, round(summary.insert_size, 2)) == (75.0, 314.17)
     assert summarise(PAIRED).correct is None
 
 
@@ -30,7 +30,8 @@ def test_a_sample_without_reads():
     summary = summarise(EMPTY, {**TRUTH, "correct": [0] * 61, "incorrect": [0] * 61, "unmapped": 0})
     assert vars(summary) == {
         "reads": 0, "mapped": 0.0, "paired": None, "duplicates": None, "confident": 0.0,
-        "errors": 0.0, "split": 0.0, "depth": None, "correct": 0.0,
+        "errors": 0.0, "split": 0.0, "depth": None, "covered": None, "insert_size": None,
+        "correct": 0.0,
     }  # fmt: skip
 
 
@@ -46,31 +47,17 @@ def test_the_table_on_the_terminal():
     ]
 
 
-def test_the_front_page_warns_of_a_wrong_reference():
-    """Without a warning if a fifth of the reads is mapped."""
+def test_warnings():
+    """Without one if a fifth of the reads is mapped."""
     samples = {
         name: {"reads": reads, "mapped": mapped}
-        for name, reads, mapped in (("few_", 11_786, 154), ("fifth", 10, 2), ("none", 0, 0))
+        for name, reads, mapped in (("few", 11_786, 154), ("fifth", 10, 2), ("none", 0, 0))
     }
-    text = summary_table({"few_": summarise(PAIRED)}) + mapping_warnings(samples)
-    page = publish_parts(text, writer="html")["body"]
-    assert re.findall("<p>(<strong>.*)</p>", page) == [
-        "<strong>Warning:</strong> few_: only 154 of 11,786 reads (1.3 %) are mapped: check "
-        "that the reads are from this reference."
+    assert mapping_warnings(samples) == [
+        "few: only 154 of 11,786 reads (1.3 %) are mapped: check that the reads are from this "
+        "reference.",
+        "none: there are no reads.",
     ]
-
-
-def test_the_table_on_the_front_page():
-    samples = {"a_b_": summarise(PAIRED | {"edits": 0}), "s": summarise(PAIRED)}
-    page = publish_parts(summary_table(samples), writer="html")["body"]
-    rows = re.findall("<tr>(.*?)</tr>", page, re.DOTALL)
-    cells = [re.findall("<t[hd].*?>(.*?)</t[hd]>", row) for row in rows]
-    assert cells == [
-        ["sample", "reads", "mapped %", "proper pairs %", "quality &gt;= 30 %", "errors %",
-         "split %", "mean depth"],
-        ["a_b_", "1,250", "80.00", "72.00", "68.00", "0.00", "2.00", "3.00"],
-        ["s", "1,250", "80.00", "72.00", "68.00", "0.50", "2.00", "3.00"],
-    ]  # fmt: skip
 
 
 def test_depths():
@@ -80,6 +67,23 @@ def test_depths():
     assert list(many)[:2] == [0, 33]
     assert len(many) < 320
     assert list(many)[-1] < 10_000
+
+
+def test_shares_of_depths():
+    assert [share_of_depth(PAIRED["depths"], least) for least in (0, 1, 3, 5)] == [100, 75, 50, 0]
+    assert share_of_depth([], 1) is None
+
+
+def test_insert_sizes():
+    """The last bin would look like a peak, but has a part in the quartiles."""
+    assert insert_size_curve(PAIRED) == {
+        295: 0.0, 305: 22.2222, 315: 66.6667, 325: 8.8889, 335: 0.0,
+    }  # fmt: skip
+    assert insert_size_curve(SINGLE) == {}
+    assert insert_size_curve({"reads": 5}) == {}
+    # 100 pairs of 300 to 310 bases, 300 of 310 to 320, 40 of 320 to 330, 10 longer ones.
+    assert insert_quartiles(PAIRED) == (310 + 12.5 / 30, 310 + 125 / 30, 310 + 237.5 / 30)
+    assert insert_quartiles(SINGLE) is None
 
 
 def test_empty_columns_are_left_out():

@@ -3,7 +3,7 @@
 import json
 
 from bwarp.index.parameters import PartSize
-from bwarp.report.multiqc_sections import index_section, insert_size_curve, mapping_sections
+from bwarp.report.multiqc_sections import index_section, mapping_sections
 from tests.helpers.cases.report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
 
 
@@ -16,11 +16,12 @@ def test_the_sections_of_two_samples():
     assert sections["general"]["data"] == {
         "a": {
             "reads": 1250, "mapped": 80.0, "paired": 72.0, "confident": 68.0, "errors": 0.5,
-            "split": 2.0, "depth": 3.0, "correct": 96.0,
+            "split": 2.0, "depth": 3.0, "covered": 75.0, "insert_size": 310 + 125 / 30,
+            "correct": 96.0,
         },
         "b": {
             "reads": 1250, "mapped": 80.0, "confident": 68.0, "errors": 0.5, "split": 2.0,
-            "depth": 3.0,
+            "depth": 3.0, "covered": 75.0,
         },
     }  # fmt: skip
     assert sections["depth"]["data"]["b"]["4"] == 25.0
@@ -59,14 +60,6 @@ def test_duplicates_are_shown_if_they_were_marked():
 def test_a_sample_without_reads_breaks_nothing():
     sections = mapping_sections({"none": EMPTY}, {})
     assert list(sections) == ["general", "mapping_quality", "stages"]
-
-
-def test_insert_sizes_omit_the_last_bin():
-    assert insert_size_curve(PAIRED) == {
-        295: 0.0, 305: 22.2222, 315: 66.6667, 325: 8.8889, 335: 0.0,
-    }  # fmt: skip
-    assert insert_size_curve(SINGLE) == {}
-    assert insert_size_curve({"reads": 5}) == {}
 
 
 def test_index_sizes():

@@ -13,7 +13,7 @@ HEALTHY = Machine(
     cores=16, all_cores=64, memory=128 * 10**9, free_memory=9_500_000_000,
     free_disk=2 * 10**12, vectors="avx2",
     packages={"numpy": "2.4.6", "numba": "0.68.1", "pysam": "0.24.1", "snakemake": "9.27.1",
-              "numba-cuda": "0.30.4", "multiqc": "1.35", "matplotlib": "3.11.2",
+              "numba-cuda": "0.30.4", "multiqc": "1.35",
               "pyarrow": "26.0", "snakemake-executor-plugin-slurm": "2.8"},
     cuda_parts=13, nvidia_gpus=1, driver="580.65.06", denied=(), visible=None,
     gpus=(Gpu("NVIDIA H200", 143_771, 143_000, (9, 0)),), problem=None, by_make=True,
@@ -113,7 +113,6 @@ def test_installations_by_pip_are_repaired_by_pip():
         "numba-cuda": "needed for the GPU: pip install 'bwarp[gpu-cu13]', or pip install "
         "'bwarp[gpu-cu12]'",
         "multiqc": "needed for results/qc/multiqc.html: pip install 'bwarp[report]'",
-        "matplotlib": "needed for the plots of the report: pip install 'bwarp[report]'",
         "pyarrow": "needed for Parquet tables: pip install 'bwarp[parquet]'",
         "snakemake-executor-plugin-slurm": "needed for Slurm: pip install "
         "snakemake-executor-plugin-slurm",

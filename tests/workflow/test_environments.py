@@ -24,7 +24,7 @@ ON_CPU = {
     "simulate_genome", "simulate_reads", "merge_alignments", "count_correct", "preview_table",
     "report_offtargets",
 }  # fmt: skip
-REPORTS = {"draw_report", "multiqc", "report"}
+REPORTS = {"multiqc", "report"}
 SLURM = ("--workflow-profile", "profiles/slurm", "--executor", "local")
 
 

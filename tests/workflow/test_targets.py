@@ -131,7 +131,7 @@ def test_a_folder_without_a_configuration(copy, tmp_path):
     )
 
 
-@pytest.mark.parametrize("target", ["map", "qc"])
+@pytest.mark.parametrize("target", ["map", "qc", "report"])
 def test_reads_without_a_sample_sheet(copy, tmp_path, target):
     (tmp_path / "mine.yaml").write_text("reference: small.fa\n")
     (tmp_path / "small.fa").write_text(">a\nACGT\n")
@@ -143,7 +143,7 @@ def test_reads_without_a_sample_sheet(copy, tmp_path, target):
     )
 
 
-MAPPING = {"index_reference", "map_reads", "merge_alignments", "draw_report", "multiqc", "report"}
+MAPPING = {"index_reference", "map_reads", "merge_alignments", "multiqc", "report"}
 
 
 def test_a_genome_of_ones_own_is_not_searched_for_the_demo(copy):

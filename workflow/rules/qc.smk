@@ -1,14 +1,13 @@
-# Reports: plots, MultiQC, previews of tables, and Snakemake's report of all of them.
+# Reports: the page on mapped reads, the page on the steps, MultiQC, and previews of tables.
 
-import json
+# The reports of the target all, if there are samples; MultiQC's only if it is installed.
+REPORTS = ["results/report.html", "results/qc/steps.html"] if SAMPLES else []
+if SAMPLES and HAS_MULTIQC:
+    REPORTS.append("results/qc/multiqc.html")
 
-# The contents of the report: results of the target all, if they can be made.
-MAPPING_REPORT = ["results/qc/plots", "results/qc/multiqc.html"] if REPORT_TOOLS and SAMPLES else []
-REPORTED = [*MAPPING_REPORT, *timelines(), f"{INDEX}.txt", *SEEDS[1:]]
-REPORT = ["results/report.html"] if REPORT_TOOLS and IS_MAIN and CHECKOUT else []
-
-RESULTS["results/qc/multiqc.html"] = "MultiQC: mapping, qualities, insert sizes, index"
-RESULTS["results/report.html"] = "the report: plots, tables, steps and their times"
+RESULTS["results/report.html"] = "the report: samples, mapping, depth, qualities"
+RESULTS["results/qc/steps.html"] = "candidates, times of the steps, index sizes"
+RESULTS["results/qc/multiqc.html"] = "MultiQC: the same and more, interactive"
 
 
 rule count_correct:
@@ -29,35 +28,46 @@ rule count_correct:
         "python {params.program:q} {input.bam:q} -o {output.truth:q} 2> {log:q}"
 
 
-rule draw_report:
+rule report:
     input:
-        statistics=expand("results/map/{sample}.stats.json", sample=SAMPLES),
+        statistics=of_samples(expand("results/map/{sample}.stats.json", sample=SAMPLES)),
         truth=expand("results/qc/truth/{sample}.json", sample=SIMULATED),
         sizes=f"{INDEX}.txt",
+        timelines=timelines(),
     output:
-        plots=report(
-            directory("results/qc/plots"),
-            patterns=["{plot}.svg"],
-            caption="../report/plots.rst",
+        sections=directory("results/qc/multiqc"),
+        steps=report(
+            "results/qc/steps.html",
+            caption="../report/steps.rst",
             category="Mapping",
-            labels=plot_labels,
+            labels={"page": "Steps of mapping"},
+        ),
+        page=report(
+            "results/report.html",
+            caption="../report/mapping.rst",
+            category="Mapping",
+            labels={"page": "Mapped reads"},
         ),
     log:
-        "logs/draw_report.log",
+        "logs/report.log",
     conda:
         REPORT_ENVIRONMENT
     params:
         program=program("draw_report.py"),
         code=code("draw_report.py"),
         order=SAMPLES,
+        title=f"Reads mapped to {REFERENCE}",
+        times=times_of_mapping,
     shell:
         "python {params.program:q} --statistics {input.statistics:q} --truth {input.truth:q}"
-        " --index-sizes {input.sizes:q} -o {output.plots:q} 2> {log:q}"
+        " --index-sizes {input.sizes:q} --timelines {input.timelines:q} --times {params.times:q}"
+        " --title {params.title:q} -o {output.page:q} --steps {output.steps:q}"
+        " --multiqc {output.sections:q} 2> {log:q}"
 
 
 rule multiqc:
     input:
-        plots="results/qc/plots",
+        sections="results/qc/multiqc",
         metrics=expand(METRICS, sample=SAMPLES) if METRICS else [],
         checks=expand(CHECKS, sample=SAMPLES),
     output:
@@ -65,7 +75,7 @@ rule multiqc:
             "results/qc/multiqc.html",
             caption="../report/multiqc.rst",
             category="Mapping",
-            labels={"plot": "All of these, interactive (MultiQC)"},
+            labels={"page": "MultiQC"},
         ),
     log:
         "logs/multiqc.log",
@@ -77,7 +87,7 @@ rule multiqc:
         ignored=["--ignore", "*.samtools_stats.txt"] if CHECKS else [],
     shell:
         "multiqc --force --no-ansi --no-version-check --no-data-dir --config {params.config:q}"
-        " {params.ignored:q} --filename {output.html:q} {input.plots:q} {input.metrics:q}"
+        " {params.ignored:q} --filename {output.html:q} {input.sections:q} {input.metrics:q}"
         " {input.checks:q} 2> {log:q}"
 
 
@@ -133,30 +143,6 @@ rule preview_table:
         "python {params.program:q} {input.table:q} -o {output.page:q} {params.header} 2> {log:q}"
 
 
-# Snakemake's report covers what has been made, here the targets of this workflow. A workflow that
-# uses this one as a module has its own report.
-if IS_MAIN and CHECKOUT:
-
-    rule report:
-        input:
-            REPORTED,
-        output:
-            report="results/report.html",
-        log:
-            "logs/report.log",
-        conda:
-            REPORT_ENVIRONMENT
-        params:
-            program=os.path.relpath(CHECKOUT / "workflow" / "scripts" / "write_report.py"),
-            snakefile=os.path.relpath(workflow.main_snakefile),
-            # Not compared with an earlier run: a setting changes the report through its results.
-            configuration=lambda wildcards, input: json.dumps(config),
-        # Not `script:`, which fails if the path of Python contains a blank.
-        shell:
-            "python {params.program:q} {params.snakefile:q} {params.configuration:q}"
-            " {output.report:q} {input:q} > {log:q} 2>&1"
-
-
 rule qc:
     input:
-        of_samples(MAPPING_REPORT),
+        of_samples(REPORTS),

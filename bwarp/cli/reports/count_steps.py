@@ -5,11 +5,8 @@ over all batches as measured by Snakemake, excluding compilation. --page also wr
 table and a picture of it.
 """
 
-import os
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
 
 from bwarp.allmap.find import Certificate
 from bwarp.cli.program import program_parser
@@ -18,7 +15,7 @@ from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.common import output
 from bwarp.report.manifest import preview_page
 from bwarp.report.step_picture import Step, step_picture
-from bwarp.runtime.progress import engine_in, seconds_of_compiling
+from bwarp.report.step_times import Jobs, jobs_of
 
 EXAMPLES = """
 bwarp count-steps results/allmap/demo.stats.json -o demo.steps.tsv --page demo.steps.html \\
@@ -42,13 +39,6 @@ _ON_ENGINE = ("seed_reads", "filter_candidates", "extend_candidates")
 _HEADER = "step\tengine\ttakes\tof\tgives\tcounted\tseconds"
 
 
-class Jobs(NamedTuple):
-    """The seconds of the jobs of a step, and the engines that they used."""
-
-    seconds: float
-    engines: frozenset[str]
-
-
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES, output("OUT.tsv", "table to write"))
     parser.add_argument(
@@ -66,7 +56,7 @@ def parse_options():
 def main(options):
     check_outputs([options.output, options.page], [options.stats, *options.times])
     certificate = Certificate.read(options.stats)
-    jobs = jobs_of(options.times)
+    jobs = jobs_of(options.times, DOES)
     table = "\n".join([_HEADER, *rows_of(certificate, jobs)]) + "\n"
     with atomic_file(options.output, "w") as file:
         file.write(table)
@@ -79,6 +69,7 @@ def main(options):
             open(options.output, "rb") as written,
             atomic_file(options.page, "w") as file,
         ):
+            picture = f'<div class="wide">{picture}</div>\n'
             file.write(preview_page(options.output, written, header=True, picture=picture))
 
 
@@ -168,26 +159,3 @@ def engine_of(step: str, jobs: dict[str, Jobs]) -> str:
     if step not in _ON_ENGINE:
         return "cpu"
     return ", ".join(sorted(jobs[step].engines)) if step in jobs else ""
-
-
-def jobs_of(paths: Sequence[str | os.PathLike]) -> dict[str, Jobs]:
-    """Return the jobs of each step; their files are in a folder of that name."""
-    found: dict[str, Jobs] = {}
-    for path in map(Path, paths):
-        # A sample may have the same name as a step.
-        step = next((part for part in path.parts if part in DOES), None)
-        if step is None:
-            continue
-        # Even a job of less than a second has a line; an interrupted one has none.
-        rows = path.read_text().splitlines()[1:]
-        seconds = sum(float(row.split("\t")[0]) for row in rows)
-        log = path.with_name(path.name.replace(".benchmark.tsv", ".log"))
-        engine = ""
-        if log.exists():
-            said = log.read_text(errors="replace")
-            seconds = max(0.0, seconds - seconds_of_compiling(said))
-            engine = engine_in(said)
-        before = found.get(step, Jobs(0.0, frozenset()))
-        engines = before.engines | {engine} - {""}
-        found[step] = Jobs(before.seconds + seconds, engines)
-    return found

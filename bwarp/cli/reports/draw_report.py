@@ -1,59 +1,46 @@
-"""Plot the statistics of mapped reads, and write the sections of a MultiQC report.
+"""Write a report on mapped reads: a page with a table of the samples, plots, and explanations.
 
-The statistics of bwarp map and bwarp merge give plots of mapping qualities, insert sizes
-and stages, the table of bwarp index a plot of its sizes, and the counts of bwarp count-correct
-a plot of correct and incorrect reads. Plots without data are omitted. The output folder has a file
-NAME.svg per plot, NAME_mqc.yaml per section, and SAMPLE.samtools_stats.txt with the numbers of a
-sample under the names of samtools stats, which MultiQC also reads.
+The statistics are those of bwarp map and bwarp merge. The page is one file that needs no network.
+--steps also writes a page for developers. --multiqc also writes the sections of a MultiQC report:
+NAME_mqc.yaml per section, and SAMPLE.samtools_stats.txt with the numbers of a sample under the
+names of samtools stats, which MultiQC also reads. Plots without data are omitted.
 """
 
 import json
 import os
 from pathlib import Path
 
-import yaml
-
 from bwarp import __version__
 from bwarp.cli.program import program_parser
 from bwarp.errors import InputError
-from bwarp.index.parameters import parse_size_table
-from bwarp.io.atomic_output import atomic_folder, check_outputs
-from bwarp.report import figures
-from bwarp.report.mapping_summary import mapping_warnings, summarise, summary_table
-from bwarp.report.multiqc_sections import (
-    index_section,
-    insert_size_curve,
-    mapping_sections,
-    samtools_stats,
-)
+from bwarp.index.parameters import PartSize, parse_size_table
+from bwarp.io.atomic_output import atomic_files, atomic_folder, check_outputs
+from bwarp.options.common import output
+from bwarp.report.mapping_page import mapping_page
+from bwarp.report.mapping_steps_page import STEPS, mapping_steps_page
+from bwarp.report.multiqc_sections import index_section, mapping_sections, samtools_stats
+from bwarp.report.step_times import jobs_of
 
 EXAMPLES = """
-bwarp draw-report --statistics results/map/*.stats.json -o plots
+bwarp draw-report --statistics results/map/*.stats.json -o report.html
 bwarp draw-report --statistics demo.stats.json --truth demo.json --index-sizes demo.txt \\
-    -o plots
+    -o report.html --steps steps.html --multiqc sections
 """
 
 #: Ending of tables with the names of samtools stats.
 SAMTOOLS = ".samtools_stats.txt"
 
-PLOTS = ("mapping_quality", "depth", "insert_size", "stages", "truth", "index_sizes")
 #: MultiQC recognises this file by its name.
 VERSIONS = "bwarp_mqc_versions.yml"
 
-#: Table on the front page of the workflow's report.
-TABLE = "samples.rst"
-
-FILES = (
-    "general_mqc.yaml",
-    "units_mqc.yaml",
-    VERSIONS,
-    TABLE,
-    *(f"{name}{ending}" for name in PLOTS for ending in ("_mqc.yaml", ".svg")),
+SECTIONS = (
+    *("general", "units", "mapping_quality", "depth", "insert_size", "stages", "truth"),
+    "index_sizes",
 )
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
+    parser = program_parser(__doc__, EXAMPLES, output("OUT.html", "page to write"))
     parser.add_argument(
         "--statistics", nargs="+", required=True, metavar="SAMPLE.stats.json",
         help="statistics, one file per sample, named after the sample",
@@ -68,49 +55,61 @@ def parse_options():
     parser.add_argument(
         "--index-sizes", metavar="INDEX.txt", help="sizes of the parts of the index"
     )
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="folder to write")
+    parser.add_argument("--title", default="Mapped reads", help="title of the page")
+    parser.add_argument(
+        "--steps",
+        metavar="OUT.html",
+        help="also write a page on how reads were mapped: candidates, times, index sizes",
+    )
+    parser.add_argument(
+        "--times", nargs="*", default=[], metavar="BENCHMARK.tsv",
+        help="Snakemake's benchmark files of the jobs, for --steps",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timelines", nargs="*", default=[], metavar="T.svg",
+        help="pictures of bwarp draw-timeline, for --steps",
+    )  # fmt: skip
+    parser.add_argument("--multiqc", metavar="FOLDER", help="also write sections for MultiQC")
     return parser
 
 
 def main(options):
     inputs = [*options.statistics, *options.truth, options.index_sizes]
-    check_outputs([], inputs, options.output)
+    inputs += [*options.times, *options.timelines]
+    check_outputs([options.output, options.steps], inputs, options.multiqc)
     samples = {name_of(path): read(path, "mapping_qualities") for path in options.statistics}
     truths = {name_of(path): read(path, "correct") for path in options.truth}
-    sections = mapping_sections(samples, truths)
-    plots = {"mapping_quality": figures.draw_qualities(samples)}
-    paired = {name: s for name, s in samples.items() if insert_size_curve(s)}
-    covered = {name: s for name, s in samples.items() if s.get("depths")}
-    staged = {name: s for name, s in samples.items() if s.get("stages")}
-    if covered:
-        plots["depth"] = figures.draw_depths(covered)
-    if paired:
-        plots["insert_size"] = figures.draw_insert_sizes(paired)
-    if staged:
-        plots["stages"] = figures.draw_stages(staged)
-    if truths:
-        plots["truth"] = figures.draw_truth(truths)
+    parts = []
     if options.index_sizes:
         parts = parse_size_table(Path(options.index_sizes).read_text())
+    pages = {options.output: mapping_page(options.title, samples, truths)}
+    if options.steps:
+        jobs = jobs_of(options.times, STEPS)
+        timelines = {path: Path(path).read_text() for path in options.timelines}
+        pages[options.steps] = mapping_steps_page(samples, truths, parts, jobs, timelines)
+    if options.multiqc:
+        write_sections(options.multiqc, samples, truths, parts)
+    with atomic_files(list(pages), "w") as files:
+        for file, page in zip(files, pages.values(), strict=True):
+            file.write(page)
+
+
+def write_sections(folder: str, samples: dict, truths: dict, parts: list[PartSize]) -> None:
+    """Write the folder for MultiQC."""
+    import yaml
+
+    sections = mapping_sections(samples, truths)
+    if parts:
         sections["index_sizes"] = index_section(parts)
-        plots["index_sizes"] = figures.draw_index_sizes(parts)
-    tables = {
-        f"{name}{SAMTOOLS}": samtools_stats(statistics)
-        for name, statistics in samples.items()
-        if "edits" in statistics
+    texts = {
+        f"{name}_mqc.yaml": yaml.safe_dump(one, sort_keys=False) for name, one in sections.items()
     }
-    names = [*FILES, *tables, *other_tables(options.output)]
-    with atomic_folder(options.output, names) as folder:
-        summaries = {name: summarise(counts, truths.get(name)) for name, counts in samples.items()}
-        (folder / TABLE).write_text(summary_table(summaries) + mapping_warnings(samples))
-        (folder / VERSIONS).write_text(yaml.safe_dump({"bwarp": __version__}))
-        for name, text in tables.items():
-            (folder / name).write_text(text)
-        for name, section in sections.items():
-            (folder / f"{name}_mqc.yaml").write_text(yaml.safe_dump(section, sort_keys=False))
-        for name, figure in plots.items():
-            with open(folder / f"{name}.svg", "wb") as file:
-                figures.save(figure, file)
+    texts[VERSIONS] = yaml.safe_dump({"bwarp": __version__})
+    texts |= {f"{name}{SAMTOOLS}": samtools_stats(counts) for name, counts in samples.items()}
+    own = [f"{name}_mqc.yaml" for name in SECTIONS]
+    with atomic_folder(folder, [*own, *texts, *other_tables(folder)]) as made:
+        for name, text in texts.items():
+            (made / name).write_text(text)
 
 
 def other_tables(folder: str) -> list[str]:

@@ -10,7 +10,7 @@ from bwarp.cli.program import program_parser
 from bwarp.errors import InputError, UsageError
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.common import output
-from bwarp.report.figures import parse_timeline, picture
+from bwarp.report.timeline_picture import parse_timeline, picture
 
 EXAMPLES = """
 bwarp map --index genome.index -1 R1.fq.gz -2 R2.fq.gz -o out.bam --sort \\

@@ -6,6 +6,7 @@ import os
 import pysam
 import yaml
 
+from bwarp.runtime.progress import compiling_took
 from tests.helpers.cases.report_cases import PAIRED, SINGLE, TRUTH
 from tests.helpers.programs.refusal import refusal
 
@@ -20,36 +21,48 @@ total                           27    2.700               5
 """
 
 
-def test_plots_and_sections(run_program, tmp_path):
+def test_pages_and_sections(run_program, tmp_path):
     for name, counts in (("a", PAIRED), ("b.2", SINGLE)):
         (tmp_path / f"{name}.stats.json").write_text(json.dumps(counts))
     (tmp_path / "a.json").write_text(json.dumps(TRUTH))
     (tmp_path / "i.txt").write_text(INDEX_TABLE)
+    (tmp_path / "t.svg").write_text("<svg></svg>")
+    (tmp_path / "map_reads").mkdir()
+    (tmp_path / "map_reads/a.benchmark.tsv").write_text("s\th:m:s\n60.5\t0:01:00\n")
+    (tmp_path / "map_reads/a.log").write_text(compiling_took(52.2) + "\n")
     done = run_program(
         "draw_report.py", "--statistics", "a.stats.json", "b.2.stats.json", "--truth", "a.json",
-        "--index-sizes", "i.txt", "-o", "plots", cwd=tmp_path,
+        "--index-sizes", "i.txt", "-o", "o.html", "--title", "Reads of mice", "--steps", "s.html",
+        "--times", "map_reads/a.benchmark.tsv", "--timelines", "t.svg", "--multiqc", "sections",
+        cwd=tmp_path,
     )  # fmt: skip
     assert done == (0, "", "")
-    plots = {"mapping_quality", "depth", "insert_size", "stages", "truth", "index_sizes"}
-    assert set(os.listdir(tmp_path / "plots")) == {
-        *(f"{plot}.svg" for plot in plots),
-        *(f"{section}_mqc.yaml" for section in plots | {"general"}),
-        "a.samtools_stats.txt", "b.2.samtools_stats.txt", "samples.rst", "bwarp_mqc_versions.yml",
+    names = {"general", "mapping_quality", "depth", "insert_size", "stages", "truth", "index_sizes"}
+    assert set(os.listdir(tmp_path / "sections")) == {
+        *(f"{name}_mqc.yaml" for name in names),
+        "a.samtools_stats.txt", "b.2.samtools_stats.txt", "bwarp_mqc_versions.yml",
     }  # fmt: skip
-    section = yaml.safe_load((tmp_path / "plots/mapping_quality_mqc.yaml").read_text())
+    section = yaml.safe_load((tmp_path / "sections/mapping_quality_mqc.yaml").read_text())
     assert list(section["data"]) == ["a", "b.2"]
     assert list(section["data"]["a"]) == list(range(61))
-    os.remove(tmp_path / "b.2.stats.json")
+    assert "<h1>Reads of mice</h1>" in (tmp_path / "o.html").read_text()
+    steps = (tmp_path / "s.html").read_text()
+    # Without the time of compiling.
+    assert "<title>map_reads: 8.3 s, 1 job</title>" in steps
+    assert "<td>packed genome</td><td>15</td>" in steps
+    assert 'alt="Timeline t.svg"' in steps
+    # A folder of an earlier run is replaced.
     done = run_program(
-        "draw_report.py", "--statistics", "a.stats.json", "-o", "plots", cwd=tmp_path
-    )
+        "draw_report.py", "--statistics", "a.stats.json", "-o", "o.html", "--multiqc", "sections",
+        cwd=tmp_path,
+    )  # fmt: skip
     assert done == (0, "", "")
-    assert not (tmp_path / "plots/b.2.samtools_stats.txt").exists()
+    assert not (tmp_path / "sections/b.2.samtools_stats.txt").exists()
 
 
 def test_files_of_other_programs_are_refused(checkout, tmp_path, monkeypatch, capsys):
     script = checkout / "scripts/draw_report.py"
-    path, output = tmp_path / "a.stats.json", tmp_path / "plots"
+    path, output = tmp_path / "a.stats.json", tmp_path / "o.html"
     for text, message in (
         ("{", ": not JSON: Expecting property name enclosed in double quotes: "
          "line 1 column 2 (char 1)"),
@@ -87,12 +100,14 @@ def test_names_that_are_not_text(run_program, tmp_path):
     statistics = ["--statistics", f"{name}.stats.json"]
     # The server of the tests only supports names that are text.
     environment = {"LC_ALL": "C.UTF-8"}
-    done = run_program("draw_report.py", *statistics, "-o", "plots", cwd=tmp_path, env=environment)
+    outputs = ["-o", "o.html", "--multiqc", "sections"]
+    done = run_program("draw_report.py", *statistics, *outputs, cwd=tmp_path, env=environment)
     assert done == (0, "", "")
-    section = yaml.safe_load((tmp_path / "plots/general_mqc.yaml").read_text())
+    assert "<td>gr&#65533;&#65533;e</td>" in (tmp_path / "o.html").read_text()
+    section = yaml.safe_load((tmp_path / "sections/general_mqc.yaml").read_text())
     assert list(section["data"]) == ["gr\ufffd\ufffde"]
     done = run_program(
         "preview_table.py", f"{name}.tsv", "-o", "t.html", cwd=tmp_path, env=environment
     )
     assert done == (0, "", "")
-    assert "gr\ufffd\ufffde.tsv" in (tmp_path / "t.html").read_text()
+    assert "gr&#65533;&#65533;e.tsv" in (tmp_path / "t.html").read_text()

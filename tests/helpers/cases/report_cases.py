@@ -1,6 +1,6 @@
 """Invented counts of samples, for tests of reports."""
 
-from bwarp.records.statistics import INSERT_BINS, STAGES
+from bwarp.records.statistics import INSERT_BINS, STAGES, empty_statistics
 
 QUALITIES = [100, *[0] * 28, 50, *[0] * 30, 850]
 
@@ -29,21 +29,7 @@ SINGLE = PAIRED | {"paired": 0, "properly_paired": 0, "insert_sizes": [0] * INSE
 
 MARKED = PAIRED | {"duplicates": 25}
 
-EMPTY = {
-    "reads": 0,
-    "mapped": 0,
-    "paired": 0,
-    "properly_paired": 0,
-    "duplicates": None,
-    "edits": 0,
-    "aligned_bases": 0,
-    "inserted_bases": 0,
-    "split_reads": 0,
-    "reference_bases": 0,
-    "mapping_qualities": [0] * 61,
-    "insert_sizes": [0] * INSERT_BINS,
-    "stages": dict.fromkeys(STAGES, 0),
-}
+EMPTY = empty_statistics()
 
 #: 960 correct, 30 incorrect (10 of them with quality 30), 10 unmapped, and 5 random ones.
 TRUTH = {

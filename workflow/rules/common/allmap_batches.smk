@@ -192,7 +192,7 @@ def batches(*endings):
 def times_of_steps(wildcards, input, output):
     """Return Snakemake's existing benchmark files of the jobs of a sample."""
     results = Path(output.table).parent.parent
-    logs, sample = results.parent / "logs", wildcards.sample
+    sample = wildcards.sample
     names = [f"merge_loci/{sample}"]
     for unit in [unit for other, unit in UNITS if other == sample]:
         names.append(f"batch_reads/{sample}/{unit}")
@@ -203,8 +203,7 @@ def times_of_steps(wildcards, input, output):
                 for step in ("seed_reads", "locate_seeds", "filter_candidates", "extend_candidates")
                 for number in ALLMAP_ROUNDS
             ]
-    paths = [logs / f"{name}.benchmark.tsv" for name in names]
-    return [str(path) for path in paths if path.exists()]
+    return existing_benchmarks(results, names)
 
 
 def passed_on(path, to):

@@ -18,22 +18,8 @@ from bwarp.report.mapping_summary import summarise, summary_lines
 # The results of each target, for the list at the end of a run; every rule file adds its own.
 RESULTS = {}
 
-# Titles of the plots of draw_report.py in the report.
-PLOTS = {
-    "mapping_quality": "Mapping quality",
-    "depth": "Depth",
-    "insert_size": "Insert size",
-    "stages": "Where candidates went",
-    "truth": "Correct and incorrect reads",
-    "index_sizes": "Index sizes",
-}
-
-
 # The targets with a manifest.
 MANIFESTS = ("map", "allmap", *TABLES)
-
-# The introduction of the report: where samples were mapped, a table of them.
-FRONT_PAGE = "samples.rst" if os.path.exists("results/qc/plots/samples.rst") else "workflow.rst"
 
 
 def print_results():
@@ -48,8 +34,8 @@ def print_results():
     for path, what in RESULTS.items():
         if os.path.exists(path):
             print(f"  {path:<40}  {what}")
-    if not REPORT_TOOLS:
-        print("No plots and no report: type pip install -e '.[report]' to install their packages.")
+    if not HAS_MULTIQC:
+        print("No page of MultiQC: type pip install -e '.[report]' to install it.")
     print_truth()
 
 
@@ -116,9 +102,20 @@ def manifest_parameters(wildcards):
     return json.dumps(kept)
 
 
-def plot_labels(wildcards):
-    """Return the title of a plot in the report."""
-    return {"plot": PLOTS[wildcards.plot]}
+def existing_benchmarks(results, names):
+    """Return Snakemake's existing benchmark files of jobs, next to the folder of results."""
+    paths = [results.parent / "logs" / f"{name}.benchmark.tsv" for name in names]
+    return [str(path) for path in paths if path.exists()]
+
+
+def times_of_mapping(wildcards, input, output):
+    """Return the benchmark files of indexing and mapping."""
+    names = [f"index_reference/{REFERENCE}"]
+    for sample, unit in UNITS:
+        names += [f"{step}/{sample}/{unit}" for step in ("cut_reads", "map_reads")]
+        parts = [Path(path).name for path in parts_of_unit(sample, unit)]
+        names += [f"map_part/{sample}/{unit}/{part}" for part in parts]
+    return existing_benchmarks(Path(output.page).parent, names)
 
 
 def previewed_table(wildcards):
@@ -139,15 +136,11 @@ def multiqc_settings(wildcards, input):
     return relative("workflow/report/multiqc.yaml")
 
 
-def can_report():
-    """Return whether plots and the report can be made, in this environment or with conda."""
-    methods = workflow.deployment_settings.deployment_method
-    here = all(find_spec(name) for name in ("multiqc", "matplotlib"))
-    return here or (REPORT_ENVIRONMENT and DeploymentMethod.CONDA in methods)
-
-
-# MultiQC and matplotlib are large, and mapping does not need them.
-REPORT_TOOLS = can_report()
+# MultiQC is large, and mapping does not need it. Jobs may run in a conda environment.
+HAS_MULTIQC = find_spec("multiqc") is not None or (
+    REPORT_ENVIRONMENT is not None
+    and DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+)
 
 if IS_MAIN:
     logger.addFilter(print_results_of_an_earlier_run)
