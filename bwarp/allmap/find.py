@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib import import_module
+from itertools import chain, zip_longest
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, TypeVar
@@ -108,6 +109,9 @@ class Certificate:
         Proper pairs written.
     lowest_insert_size, highest_insert_size : int
         The range of insert sizes of proper pairs; 0 without pairs.
+    reads_by_loci : list of list of int
+        Reads with loci, aligned or over the limit, by the edits of their best locus and by their
+        number of loci (`n_loci` of a `FoundChunk`): 1, 2, 3 to 4, 5 to 8, and so on.
     """
 
     reads: int = 0
@@ -126,11 +130,16 @@ class Certificate:
     pairs: int = 0
     lowest_insert_size: int = 0
     highest_insert_size: int = 0
+    reads_by_loci: list[list[int]] = field(default_factory=list)
 
     def add(self, other: "Certificate") -> None:
-        for name in (one.name for one in fields(self)):
+        for name in (one.name for one in fields(self) if one.name != "reads_by_loci"):
             mine, others = getattr(self, name), getattr(other, name)
             setattr(self, name, max(mine, others) if "insert_size" in name else mine + others)
+        strata = zip_longest(self.reads_by_loci, other.reads_by_loci, fillvalue=())
+        self.reads_by_loci = [
+            [a + b for a, b in zip_longest(mine, others, fillvalue=0)] for mine, others in strata
+        ]
 
     @classmethod
     def read(cls, path: str | os.PathLike) -> "Certificate":
@@ -144,8 +153,10 @@ class Certificate:
         try:
             counts = json.loads(Path(path).read_bytes())
             certificate = cls(**counts)
-            whole = all(
-                type(count) is int and 0 <= count < _MOST_COUNTED for count in counts.values()
+            single = [count for name, count in counts.items() if name != "reads_by_loci"]
+            whole = type(certificate.reads_by_loci) is list and all(
+                type(count) is int and 0 <= count < _MOST_COUNTED
+                for count in chain(single, *certificate.reads_by_loci)
             )
         except (ValueError, TypeError, RecursionError):
             whole = False
@@ -305,6 +316,8 @@ def finish_chunk(
     alignments = align(loci)
     skipped = int((loci.searched < 0).sum())
     with_loci = int((n_loci > 0).sum())
+    # Of all loci found: those of reads over the limit are left out above.
+    by_loci = _reads_by_loci(one.loci, n_loci)
     certificate = Certificate(
         reads=chunk.n_reads,
         aligned=with_loci - over.size,
@@ -316,9 +329,25 @@ def finish_chunk(
         pairs=0 if pairs is None else int((pairs.numbers > 0).sum()) // 2,
         lowest_insert_size=0 if insert is None else insert.lowest,
         highest_insert_size=0 if insert is None else insert.highest,
+        reads_by_loci=by_loci,
         **dict(zip(COUNTS, counts.tolist(), strict=True)),
     )
     return FoundChunk(chunk, both, loci, alignments, n_loci, over, certificate, pairs)
+
+
+def _reads_by_loci(loci: FoundLoci, n_loci: np.ndarray) -> list[list[int]]:
+    """Count reads by the edits of their best locus and the power of two of their loci."""
+    first = np.flatnonzero(np.diff(loci.reads, prepend=-1))
+    if not first.size:
+        return []
+    best, numbers = np.minimum.reduceat(loci.distances, first), n_loci[loci.reads[first]]
+    best, numbers = best[numbers > 0], numbers[numbers > 0]
+    # The exponent of 0 is 0, of 1 it is 1, of 2 and 3 it is 2.
+    powers = np.frexp((numbers - 1).astype(np.float64))[1]
+    return [
+        np.trim_zeros(np.bincount(powers[best == edits]), "b").tolist()
+        for edits in range(int(best.max(initial=-1)) + 1)
+    ]
 
 
 def _within(loci: FoundLoci, kept: np.ndarray) -> FoundLoci:

@@ -128,7 +128,9 @@ def statistics_frame(path: str | os.PathLike) -> pd.DataFrame:
 
 def _of_loci(path: str | os.PathLike) -> pd.DataFrame:
     try:
-        return pd.DataFrame([asdict(Certificate.read(path))])
+        counts = asdict(Certificate.read(path))
+        del counts["reads_by_loci"]
+        return pd.DataFrame([counts])
     except InputError:
         raise InputError(
             f"{path}: not statistics of bwarp map or bwarp allmap: read other JSON with json.load"

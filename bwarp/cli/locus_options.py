@@ -1,7 +1,6 @@
 """Convert the typed options of a search for loci to library parameters, and open its outputs."""
 
 import argparse
-import json
 import os
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -23,6 +22,7 @@ from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.mapping import ALL, SCORES
 from bwarp.reads.read_files import holds_pairs
 from bwarp.records.output_options import parse_read_group
+from bwarp.records.statistics import statistics_text
 from bwarp.reference import Reference
 from bwarp.seeding.seed_tables import sibling
 
@@ -106,4 +106,4 @@ def open_locus_output(
 
 def write_certificate(path: str | os.PathLike, certificate: Certificate) -> None:
     with atomic_file(path, "wt") as file:
-        file.write(json.dumps(asdict(certificate), indent=1) + "\n")
+        file.write(statistics_text(asdict(certificate)))

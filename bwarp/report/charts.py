@@ -23,8 +23,8 @@ _WIDTH, _HEIGHT = 460, 280
 #: Where axes of lines begin and end.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 448, 26, 236
 #: Where bars begin and end if they have names.
-_NAMES, _END = 140, 340
-_LONGEST = 16
+_NAMES, _END = 150, 340
+_LONGEST = 19
 
 
 class Bar(NamedTuple):

@@ -2,7 +2,7 @@
 
 A row has the step, its engine, the numbers that it takes and gives, and the seconds of its jobs
 over all batches as measured by Snakemake, excluding compilation. --page also writes a page with the
-table and a picture of it.
+table, a picture of it, and the number of loci per read.
 """
 
 from dataclasses import asdict
@@ -13,7 +13,9 @@ from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.common import output
+from bwarp.report.loci_chart import loci_chart
 from bwarp.report.manifest import preview_page
+from bwarp.report.page import side_by_side
 from bwarp.report.step_picture import Step, step_picture
 from bwarp.report.step_times import Jobs, jobs_of
 
@@ -69,7 +71,8 @@ def main(options):
             open(options.output, "rb") as written,
             atomic_file(options.page, "w") as file,
         ):
-            picture = f'<div class="wide">{picture}</div>\n'
+            charts = side_by_side([loci_chart(certificate)])
+            picture = f'{charts}\n<div class="wide">{picture}</div>\n'
             file.write(preview_page(options.output, written, header=True, picture=picture))
 
 

@@ -109,6 +109,28 @@ def test_every_locus_is_a_row(given, tmp_path, gaps):
     assert len(rows) == len(expected(given, gaps=gaps))
 
 
+@pytest.mark.parametrize("limit", [[], ["--max-places", 1]])
+def test_reads_are_counted_by_loci_and_edits(given, tmp_path, limit):
+    """Whatever the limit of loci that are written."""
+    folder, _, _ = given
+    given_files = ("-1", folder / "reads.fq", "-o", tmp_path / "o.tsv", "--edits", EDITS)
+    run(folder, *given_files, "--stats", tmp_path / "s.json", *limit)
+    counts = json.loads((tmp_path / "s.json").read_text())
+    distances: dict[int, list[int]] = {}
+    for read, _, _, _, distance in expected(given):
+        distances.setdefault(read, []).append(distance)
+    wanted: dict[tuple[int, int], int] = {}
+    for found in distances.values():
+        power = next(power for power in range(60) if 2**power >= len(found))
+        wanted[min(found), power] = wanted.get((min(found), power), 0) + 1
+    table = counts["reads_by_loci"]
+    made = {(e, p): n for e, row in enumerate(table) for p, n in enumerate(row) if n}
+    assert made == wanted
+    assert sum(map(sum, table)) == counts["aligned"] + counts["over"]
+    assert all(row[-1] for row in table if row)
+    assert (counts["over"] > 0) == bool(limit)
+
+
 def index_names(folder) -> list[str]:
     return [one["name"] for one in json.loads((folder / "index/index.json").read_text())["contigs"]]
 

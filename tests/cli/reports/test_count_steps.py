@@ -14,7 +14,9 @@ from tests.helpers.programs.programs_here import run_here
 @pytest.fixture
 def stats(tmp_path):
     path = tmp_path / "s.stats.json"
-    counts = Certificate(reads=7, parts=70, located=20, dropped_by_kmers=5, aligned=6)
+    counts = Certificate(
+        reads=7, parts=70, located=20, dropped_by_kmers=5, aligned=6, reads_by_loci=[[3], [0, 3]]
+    )
     path.write_text(json.dumps(asdict(counts)))
     return path
 
@@ -50,7 +52,8 @@ def test_numbers_and_seconds(stats, tmp_path):
     assert rows[8][:2] == ["extend_candidates", "cuda"]
     shown = page.read_text()
     assert "<td>dropped by kmers</td>" in shown
-    picture = ElementTree.fromstring(shown[shown.index("<svg") : shown.index("</svg>") + 6])
+    assert "<title>2 loci: 3</title>" in shown
+    picture = ElementTree.fromstring(shown[shown.rindex("<svg") : shown.rindex("</svg>") + 6])
     words = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert words[0] == "From the reads of s to their loci"
     assert {"20 hits", "15 candidates", "5 dropped by kmers (25 %)", "6 reads with loci"} <= {

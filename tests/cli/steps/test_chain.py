@@ -157,6 +157,7 @@ def test_the_chain_writes_what_one_program_does(
     assert made == expected
     counts = json.loads(made["s.stats.json"])
     assert counts["reads"] == N_READS * ends
+    assert sum(map(sum, counts["reads_by_loci"])) == counts["aligned"] + counts["over"]
     assert counts["loci"] or counts["loci_over"]
 
 
