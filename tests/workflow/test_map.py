@@ -97,6 +97,7 @@ def test_timelines_are_drawn(units):
     assert not {"map_reads", "draw_timeline"} & set(planned)
     # Units mapped without them are mapped again to make them.
     shutil.rmtree(units / "results/map/timelines/s.1")
+    (units / "results/report.html").unlink(missing_ok=True)
     for target in ("map", "report"):
         planned = units.planned(target, "--configfile", "mine.yaml")
         assert (planned.count("map_reads"), planned.count("draw_timeline")) == (3, 3)
