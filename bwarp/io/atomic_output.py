@@ -34,6 +34,9 @@ from bwarp.io.standard_streams import flush_standard_output, standard_output
 from bwarp.runtime.signals import naming_outputs, not_ended, undone_if_ended
 from bwarp.runtime.timeline import on_timeline
 
+#: Endings of the index of a file, which gets its name together with the file.
+INDEX_ENDINGS = (".bai", ".csi", ".crai")
+
 
 @contextmanager
 def atomic_file(path: str | os.PathLike, mode: str = "wb", threads: int = 1) -> Iterator[IO]:
@@ -370,17 +373,19 @@ def _private_name(path: Path, kind: str) -> Path:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what killed runs left of this output; keep parts of running processes.
+    """Remove what killed runs left of this output and its index; keep parts of running processes.
 
     A folder that was moved away to be replaced is restored unless something replaced it.
     """
-    name = re.compile(rf"\.{re.escape(path.name)}\.(\d+)\.(part|made|old|gone)")
+    index = "|".join(map(re.escape, INDEX_ENDINGS))
+    name = re.compile(rf"\.({re.escape(path.name)}(?:{index})?)\.(\d+)\.(part|made|old|gone)")
     for entry in path.parent.iterdir():
         match = name.fullmatch(entry.name)
-        if not match or _alive_elsewhere(int(match[1])):
+        if not match or _alive_elsewhere(int(match[2])):
             continue
-        if match[2] == "old" and not path.exists():
-            os.replace(entry, path)
+        output = path.with_name(match[1])
+        if match[3] == "old" and not output.exists():
+            os.replace(entry, output)
         elif entry.is_dir():
             shutil.rmtree(entry, ignore_errors=True)
         else:

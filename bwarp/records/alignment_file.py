@@ -18,7 +18,7 @@ from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
 from bwarp.bam.sorted_file import bam_file, sorted_file
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file, name_outputs, private_folder
+from bwarp.io.atomic_output import INDEX_ENDINGS, atomic_file, name_outputs, private_folder
 from bwarp.io.bed_regions import read_regions
 from bwarp.io.names import Names
 from bwarp.mapping.engine import MapEngine
@@ -52,7 +52,6 @@ from bwarp.records.statistics import add_counts, counts_of, empty_statistics
 from bwarp.reference import Reference
 
 ENDINGS = (".sam", ".bam", ".cram", ".paf", ".paf.gz")
-_INDEX_ENDINGS = (".bai", ".csi", ".crai")
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def files_of(path: str) -> list[str]:
 
     An old index of the same name is removed if the new file has none.
     """
-    return [path] if path == "-" else [path, *(f"{path}{ending}" for ending in _INDEX_ENDINGS)]
+    return [path] if path == "-" else [path, *(f"{path}{ending}" for ending in INDEX_ENDINGS)]
 
 
 def _check(output: AlignmentOutput) -> None:
@@ -290,7 +289,7 @@ def bam_header(text: bytes, reference: Reference) -> BamHeader:
 
 def put_in_place(made: Path, final: str) -> None:
     """Give a file and its index their final names; remove the index of an older file."""
-    both = [(Path(f"{made}{ending}"), Path(f"{final}{ending}")) for ending in _INDEX_ENDINGS]
+    both = [(Path(f"{made}{ending}"), Path(f"{final}{ending}")) for ending in INDEX_ENDINGS]
     new = [(index, path) for index, path in both if index.exists()]
     gone = [path for index, path in both if not index.exists()]
     name_outputs([*new, (made, Path(final))], gone)

@@ -137,6 +137,17 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     assert names(tmp_path) == sorted([*kept, "out.txt"])
 
 
+def test_leftovers_of_an_index_are_removed_with_its_file(tmp_path):
+    path, dead = tmp_path / "a.bam", dead_process()
+    (tmp_path / f".a.bam.bai.{dead}.made").write_text("index")
+    (tmp_path / f".a.bam.csi.{dead}.old").write_text("older index")
+    (tmp_path / f".a.bam.json.{dead}.part").write_text("of another output")
+    with private_folder(path):
+        pass
+    assert names(tmp_path) == sorted([f".a.bam.json.{dead}.part", "a.bam.csi"])
+    assert (tmp_path / "a.bam.csi").read_text() == "older index"
+
+
 def test_other_names_of_standard_output(tmp_path):
     code = (
         "from bwarp.io.atomic_output import atomic_file\n"
