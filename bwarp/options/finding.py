@@ -209,13 +209,13 @@ OFFTARGETS = Task({"": (
     Option(
         "genomes", File("A.fa", "a FASTA file or an index"),
         "FASTA files, plain or compressed, or indexes of other genomes: also find their sites",
-        many=True, only=PROGRAM,
+        many=True,
     ),
     Option(
         "alignments", File("A.paf", "a PAF or chain file"),
         "with `--genomes`: PAF with CIGARs, or chain files, one for each genome in the same order, "
         "from the genome to the reference; they give the positions of sites in the reference",
-        many=True, only=PROGRAM,
+        many=True,
     ),
     PARTS,
 ), "report": (

@@ -12,7 +12,7 @@ SECTIONS = {
     "scan": ("similarity: 0.9, align: true, min_score: -30", ("tsv",)),
     "offtargets": (
         "pam: R, mismatches: 5, populations: samples.tsv, variants: [one.vcf, two.vcf]",
-        ("tsv", "guides.tsv", "unsearched.tsv"),
+        ("tsv", "guides.tsv", "unsearched.tsv", "html"),
     ),
     "search": ("database: database.fa, match: 2, mismatch: -3, top: 5", ("tsv",)),
 }
@@ -80,6 +80,21 @@ def test_the_bytes_do_not_depend_on_parts(copy, target, parts):
     assert str(parts) in counts.values()
     left = [path for path in (copy / "results" / target).rglob("*") if path.is_file()]
     assert sorted(map(str, left)) == sorted(str(copy / path) for path in results_of(target))
+
+
+def test_off_targets_of_other_genomes(copy):
+    contig, text = (copy / "small.fa").read_text().split(">")[1].split("\n", 1)
+    (copy / "child.fa").write_text(f">{contig}\n{text.replace('ACA', 'ACC')}")
+    tables = []
+    for parts in (1, 3):
+        (copy / "mine.yaml").write_text(
+            "reference: small.fa\nbackend: cpu\nofftargets: {guides: queries.txt, pam: R, "
+            f"mismatches: 5, parts: {parts}, genomes: [child.fa, small.fa]}}\n"
+        )
+        copy.snakemake("offtargets", "--configfile", "mine.yaml")
+        tables.append((copy / "results" / "offtargets" / "queries.tsv").read_text())
+    assert tables[0] == tables[1]
+    assert {"\tall\t", "\tchild\t", "\tsmall\t"} <= set(re.findall("\t[a-z]+\t", tables[0]))
 
 
 def test_an_error_names_the_line_of_the_whole_file(copy):

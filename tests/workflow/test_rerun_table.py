@@ -62,6 +62,8 @@ VALUES = {
     "offtargets.pam": "none",
     "offtargets.variants": ["regions.bed"],
     "offtargets.populations": "regions.bed",
+    "offtargets.genomes": ["regions.bed"],
+    "offtargets.alignments": ["regions.bed"],
     "offtargets.report_link": "https://localhost/{contig}",
     "pairs.free_ends": "query-start",
     "pairs.matrix": "BLOSUM62",

@@ -4,7 +4,7 @@ RESULTS[result_of("offtargets", ".tsv")] = "every site of the guides"
 RESULTS[result_of("offtargets", ".guides.tsv")] = "sites and specificities of every guide"
 
 # Files besides the guides.
-OFFTARGET_FILES = ("annotation", "variants", "populations")
+OFFTARGET_FILES = ("annotation", "variants", "populations", "genomes", "alignments")
 
 # With variants, also those that were not searched.
 OFFTARGET_TABLES = [".tsv", ".guides.tsv"]
@@ -26,6 +26,8 @@ rule find_offtargets:
         annotation=files_of("offtargets", "annotation"),
         variants=files_of("offtargets", "variants"),
         populations=files_of("offtargets", "populations"),
+        genomes=files_of("offtargets", "genomes"),
+        alignments=files_of("offtargets", "alignments"),
     output:
         tables=[found_in("offtargets", ending) for ending in OFFTARGET_TABLES],
     log:
