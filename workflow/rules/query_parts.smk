@@ -40,7 +40,7 @@ if CUT_TARGETS:
         params:
             program=program("merge_tables.py"),
             code=code("merge_tables.py"),
-            options=merging_flags,
+            options=header_flags,
         shell:
             "python {params.program:q} {input.parts:q} -o {output.table:q} {params.options:q}"
             " 2> {log:q}"

@@ -62,7 +62,7 @@ def tables_of_parts(wildcards):
     return [f"results/{name}/parts/{part}-of-{n_parts}{ending}" for part in range(1, merged + 1)]
 
 
-def merging_flags(wildcards):
+def header_flags(wildcards):
     """Return the flag for tables without a header: BED, which has the same name."""
     settings = section(wildcards.target)
     is_bed = settings.get("format") == "bed" and not wildcards.file.endswith(".guides.tsv")
