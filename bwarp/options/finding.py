@@ -207,9 +207,9 @@ OFFTARGETS = Task({"": (
         only=PROGRAM,
     ),
     Option(
-        "genomes", File("A.fa", "a FASTA file or an index"),
+        "genomes", File("A.fa", "a FASTA file"),
         "FASTA files, plain or compressed, or indexes of other genomes: also find their sites",
-        many=True,
+        many=True, in_workflow="; here without indexes",
     ),
     Option(
         "alignments", File("A.paf", "a PAF or chain file"),
