@@ -79,7 +79,7 @@ def _described(guide: dict[str, str], sites: GuideSites) -> dict:
     cfd, specificity = None, {}
     if guide["cfd_specificity"]:
         cfd = float(guide["cfd_specificity"])
-        specificity = {name: 1 / (1 / cfd + added) for name, added in sites.added.items()}
+        specificity = {name: cfd / (1 + cfd * added) for name, added in sites.added.items()}
     mismatches = [int(count) for name, count in guide.items() if re.fullmatch(r"n\d", name)]
     return {
         "name": guide["guide"],

@@ -34,9 +34,9 @@ class GuideSites:
     Attributes
     ----------
     n_sites, n_alternative : int
-        All sites in the table, and those that variants make or change.
+        All sites in the table, and those of variants or other genomes.
     lost : list of list of str
-        The first rows of sites without mismatches and bulges that variants remove.
+        The first rows of sites without mismatches and bulges that variants remove or genomes lack.
     n_lost : int
     added : Counter
         By population, with "" for all: the sum over alternative sites of their frequency times the
@@ -241,7 +241,7 @@ def _added_scores(site: dict[str, str]) -> dict[str, float]:
     # Without its PAM, the reference has no site here.
     if site["pam_change"] != "made" and site["cfd_change"]:
         added = max(float(site["cfd_change"]), 0.0)
-    shares = _frequencies(site["populations"])
+    shares = _frequencies(site.get("populations", ""))
     if site["frequency"]:
         shares[""] = float(site["frequency"])
     return {name: share * added for name, share in shares.items()}

@@ -9,6 +9,7 @@ import pytest
 
 from bwarp.api.offtargets import SITES
 from bwarp.errors import InputError
+from bwarp.offtargets.genome_columns import GENOME_COLUMNS
 from bwarp.offtargets.variant_columns import VARIANT_COLUMNS
 from bwarp.report import worst_sites
 from bwarp.report.offtarget_page import offtarget_page
@@ -125,6 +126,31 @@ def test_ranks_and_specificities_of_populations(tmp_path):
     assert (a["mismatches"], a["bulges"]) == ([1, 2], 3)
     assert (b["n_lost"], b["specificity"]) == (0, {})
     assert (none["cfd"], none["worst"]) == (None, [])
+
+
+def test_sites_of_other_genomes(tmp_path):
+    columns = [*PLAIN, *GENOME_COLUMNS]
+    rows = [
+        row_of(columns, effect="loss", lost=1, coordinates="reference", genomes=1),
+        row_of(
+            columns, origin="alternative", coordinates="child", genome_names="child", genomes=1,
+            cfd="0.500000", frequency="0.500000",
+        ),
+    ]  # fmt: skip
+    (guide,) = data_in(offtarget_page(*written(tmp_path, columns, rows, {"a": "0.500000"})))[
+        "guides"
+    ]
+    assert guide["specificity"] == pytest.approx({"": 1 / (2 + 0.25)})
+    assert (guide["alternative"], guide["n_lost"]) == (1, 1)
+
+
+def test_a_specificity_that_is_rounded_to_0(tmp_path):
+    columns = [*PLAIN, *VARIANT_COLUMNS]
+    rows = [row_of(columns, origin="alternative", frequency="0.5")]
+    (guide,) = data_in(offtarget_page(*written(tmp_path, columns, rows, {"a": "0.000000"})))[
+        "guides"
+    ]
+    assert guide["specificity"] == {"": 0}
 
 
 def test_names_cannot_write_into_the_page(tmp_path):
