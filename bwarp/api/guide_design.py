@@ -148,7 +148,8 @@ def pair_nickases(
         Columns and rows of OUT.nickases.tsv of bwarp guides --nickases.
     """
     limits = GUIDES["min_offset"].check(min_offset), GUIDES["max_offset"].check(max_offset)
-    missing = {"guide", "contig", "start", "end", "strand", "cfd_specificity"} - set(guides)
+    needed = {"guide", "contig", "start", "end", "strand", "cfd_specificity", "mit_specificity"}
+    missing = needed - set(guides)
     if missing:
         raise UsageError(
             f"the guides have no column {min(missing)}: give the result of bwarp.design_guides"

@@ -39,5 +39,6 @@ def test_no_guides(index):  # noqa: F811
 def test_refusals(index):  # noqa: F811
     with pytest.raises(bwarp.UsageError, match="length 14 is not a whole number from 15 to 40"):
         bwarp.design_guides(index, length=14)
-    with pytest.raises(bwarp.UsageError, match="the guides have no column cfd_specificity: give"):
-        bwarp.pair_nickases(bwarp.design_guides(index).drop(columns="cfd_specificity"))
+    for name in ("cfd_specificity", "mit_specificity"):
+        with pytest.raises(bwarp.UsageError, match=f"the guides have no column {name}: give"):
+            bwarp.pair_nickases(bwarp.design_guides(index).drop(columns=name))
