@@ -199,8 +199,9 @@ OFFTARGETS = Task({"": (
     ),
     Option(
         "populations", File("SAMPLES.tsv", "a table of samples and populations"),
-        "with `--variants`: a sample and its population per line; the column populations then has "
-        "the share of each of these populations, from the genotypes instead of INFO",
+        "with `--variants`: table with a sample and its population per line; the column "
+        "populations then has the share of haplotypes of each population, from the genotypes "
+        "instead of INFO",
     ),
     yes_no(
         "samples", "with `--variants`: write the samples of each alternative site to .samples.tsv",
@@ -208,13 +209,14 @@ OFFTARGETS = Task({"": (
     ),
     Option(
         "genomes", File("A.fa", "a FASTA file"),
-        "FASTA files, plain or compressed, or indexes of other genomes: also find their sites",
+        "other genomes, as FASTA files (plain or compressed) or indexes: also find their sites; "
+        "not with `--variants`",
         many=True, in_workflow="; here without indexes",
     ),
     Option(
         "alignments", File("A.paf", "a PAF or chain file"),
-        "with `--genomes`: PAF with CIGARs, or chain files, one for each genome in the same order, "
-        "from the genome to the reference; they give the positions of sites in the reference",
+        "with `--genomes`: alignments of each genome to the reference, in the same order: PAF "
+        "with CIGARs, or chain files; they give the positions of sites in the reference",
         many=True,
     ),
     PARTS,
@@ -225,8 +227,8 @@ OFFTARGETS = Task({"": (
     ),
     Option(
         "report_sites", Whole(1, 10**5),
-        "maximum number of sites per guide in the report with a CFD score, and without one, of the "
-        "reference and as many alternative sites",
+        "maximum number of sites of each kind per guide in the report: with or without a CFD "
+        "score, of the reference or alternative",
         unset="25, or fewer with more than 200 guides",
     ),
     Option(
@@ -236,9 +238,9 @@ OFFTARGETS = Task({"": (
             "https://igv.org/app/?genome=hg38&locus={contig}:{start}-{end}",
             "^https?://.*[{]contig[}]", _address,
         ),
-        "address of a genome browser in which the report opens a site, with {contig}, {start} and "
-        "{end} for the 1-based position",
-        unset="positions are text",
+        "address of a genome browser to which the report links positions, with {contig}, {start} "
+        "and {end} for the 1-based position",
+        unset="no links",
     ),
 )})  # fmt: skip
 
@@ -256,7 +258,7 @@ GUIDES = Task({"": (
     output(
         "OUT.fa",
         "file to write: a name and a sequence per line for .txt or .tsv, else FASTA; - writes "
-        "FASTA to standard output. With `--specificity`: a table, .tsv, also .gz",
+        "FASTA to standard output. With `--specificity`: a table, .tsv or .tsv.gz",
     ),
     _PAM,
     _PAM_SIDE,

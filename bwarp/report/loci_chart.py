@@ -28,8 +28,8 @@ def loci_chart(certificate: Certificate) -> str:
         "Loci per read",
         bar_chart(bars, dict(zip([*few, "no locus"], [*COLOURS[: len(few)], GREY], strict=True))),
         f"{single:.2f} % of {counted(certificate.reads, 'read')} have a single locus.",
-        "Reads by their number of loci; the colours are the edits of the best one. Reads over the "
-        "limit of loci are included. Of proper pairs, the number is that of the pairs.",
+        "Reads by their number of loci, or of pairs for reads in proper pairs; the colours are the "
+        "edits of the best one. Reads over the limit of loci are included.",
     )
 
 

@@ -65,8 +65,8 @@ def _stages(samples: Mapping[str, Mapping]) -> str:
         f"{counts['hits with gaps'] / reads:,.2f}.",
         "Counts of all samples after each stage of mapping; MultiQC shows those of each sample. "
         "Hits on neighbouring diagonals form a candidate. Scored hits include mate rescue. "
-        "Alignment with gaps is by far the most expensive stage. Many more candidates than reads "
-        "come from repeats.",
+        "Alignment with gaps is by far the most expensive stage. If there are many more candidates "
+        "than reads, they come from repeats.",
     )
 
 

@@ -16,9 +16,9 @@ variants of each site, its frequency, and its difference from the reference. OUT
 lists the variants that were not searched, with the reason.
 
 With --genomes, the table also has the sites of other genomes. More columns list the genomes that
-have each site. Sites are compared by their bases, or where --alignments says, by their positions.
+have each site. Sites are merged by their bases, or with --alignments by their positions.
 
---report writes the tables as a web page, which holds the worst sites of each guide.
+--report also writes a web page: guides by rank, each with its worst sites.
 """
 
 import os

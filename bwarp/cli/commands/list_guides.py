@@ -7,8 +7,8 @@ half-open as in the tables of bwarp offtargets, which accepts the output as --gu
 
 With --specificity, the output is a table of the guides, best first, with their specificities and
 the number of their sites in the index by mismatches and bulges. With --variants, more columns
-describe the variants in the target, and the worst off-target that variants make. OUT.nickases.tsv
-(--nickases) has the pairs of guides for nickases, best first.
+describe the variants in the target, and the worst off-target that variants make. --nickases also
+writes OUT.nickases.tsv: pairs of guides for two nickases, best first.
 """
 
 import numpy as np
