@@ -3,8 +3,8 @@
 The output is a folder of files 1.fa, 2.fa and so on, with unchanged records and about the same
 number of bytes in each. bwarp merge-tables merges the resulting tables into one. Records are in the
 order of the rows of that table: for scan the shortest first, for other searches unchanged. Parts of
-guides are FASTA files with about the same number of guides. Queries that the search would reject are
-rejected here, before any part is searched.
+guides are FASTA files with about the same number of guides. Queries that the search would reject
+are rejected here, before any part is searched.
 """
 
 from functools import partial
