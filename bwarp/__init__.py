@@ -22,6 +22,7 @@ _HOMES = {
     "find_offtargets": "bwarp.api.offtargets",
     "find_products": "bwarp.api.primers",
     "find_seeds": "bwarp.api.seeds",
+    "list_guides": "bwarp.api.guides",
     "pair_nickases": "bwarp.api.guide_design",
     "read_table": "bwarp.api.tables",
     "scan": "bwarp.api.scan",

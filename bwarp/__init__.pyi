@@ -3,6 +3,7 @@
 from bwarp.api.allmap import find_loci as find_loci
 from bwarp.api.guide_design import design_guides as design_guides
 from bwarp.api.guide_design import pair_nickases as pair_nickases
+from bwarp.api.guides import list_guides as list_guides
 from bwarp.api.index import Index as Index
 from bwarp.api.mapper import Mapper as Mapper
 from bwarp.api.mems import find_mems as find_mems
