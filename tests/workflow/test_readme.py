@@ -28,6 +28,7 @@ NOT_RUN = {
     "pip": "changes the environment; test_packaging.py holds what is declared to what is imported",
     "docker": "is not everywhere; test_containers.py checks what the recipe installs and copies",
     "apptainer": "is not everywhere; test_containers.py checks what the recipe installs and copies",
+    "minimap2": "is not everywhere; the alignments are among the files of this test",
 }
 
 
@@ -84,6 +85,11 @@ def write_sequences(folder):
     database = (folder / "config/examples/protein_database.fa").read_bytes()
     words = b"".join(b">w%d\n%s\n" % (i, one[i * 50 : i * 50 + 22]) for i in range(8))
     pair = one[:100]
+    same = b"".join(
+        b"%s\t%d\t0\t%d\t+\t%s\t%d\t0\t%d\t%d\t%d\t60\tcg:Z:%dM\n"
+        % (name, *[len(contig)] * 2, name, *[len(contig)] * 5)
+        for name, contig in ((b"one", one), (b"two", two))
+    )
     texts = {
         "reads.fq": reads["1"], "R1.fq": reads["1"], "R2.fq": reads["2"], "primers.fa": words,
         "my_primers.fa": words, "my_genome.fa": genome,
@@ -99,6 +105,7 @@ def write_sequences(folder):
         ),
         "variants.vcf": b"##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n"
         + b"one\t60\tv1\t%s\t%s\t.\t.\t.\n" % (one[59:60], b"G" if one[59:60] == b"A" else b"A"),
+        "child.fa": genome, "mother.fa": genome, "child.paf": same, "mother.paf": same,
         "gene.fa": b">gene\n%s\n" % one, "exons.bed": b"one\t100\t900\n",
         "targets.bed": b"one\t100\t900\n",
         "primers.tsv": b"p %s %s\n" % (one[40:60], two[70:90]),
