@@ -41,7 +41,8 @@ def code(name):
     """Return a digest of a program and the library that it imports; edited code reruns its rules."""
     library = Path(bwarp.__file__).parent
     _, command = PROGRAMS[name]
-    return program_digest(library / "cli" / (command.module.replace(".", "/") + ".py"), library)
+    source = library.joinpath("cli", *command.module.split("."))
+    return program_digest(source.with_suffix(".py"), library)
 
 
 def flags(settings, *left_out):
