@@ -7,6 +7,7 @@ import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
+from bwarp.api.sequences import listed
 from bwarp.api.tables import frame_of
 from bwarp.errors import UsageError
 from bwarp.io.bed_regions import read_regions
@@ -25,7 +26,6 @@ from bwarp.offtargets.nickases import nickase_pairs
 from bwarp.offtargets.site_rows import read_features
 from bwarp.offtargets.variant_tables import VariantTables
 from bwarp.options.finding import GUIDES
-from bwarp.variants.files import VariantFile
 
 Path = str | os.PathLike
 
@@ -104,16 +104,18 @@ def design_guides(
     max_combinations = GUIDES["max_combinations"].check(max_combinations)
     threads = threads_or_all(threads)
     reference = arrays_of(index).reference
-    regions = chosen_regions(_listed(region), bed, reference)
+    regions = chosen_regions(listed(region), bed, reference)
     excluded = read_regions(exclude, reference) if exclude is not None else []
     found = joined_guides(list(list_guides(reference, regions, searched, length, wanted)))
-    listed = guides_outside(found, excluded, searched.side)
+    guide_list = guides_outside(found, excluded, searched.side)
     features = read_features(annotation, reference) if annotation is not None else None
     engine, stretch = prepared(backend, stretch_to_search)
-    sought = sought_guides(listed, reference, searched, limits, threads, engine, max_combinations)
-    design = GuideDesign(listed, sought, features)
+    sought = sought_guides(
+        guide_list, reference, searched, limits, threads, engine, max_combinations
+    )
+    design = GuideDesign(guide_list, sought, features)
     tables = VariantTables(sought, False) if variants is not None else None
-    if listed.count:
+    if guide_list.count:
         collected = design if tables is None else tables
         for _, hits in find_sites(
             reference, sought.guides, searched, limits, threads, engine, stretch
@@ -121,10 +123,8 @@ def design_guides(
             collected.add(hits)
         if tables is not None:
             tables.finish_reference()
-            for path in _listed(variants):
-                file = VariantFile(path, reference, threads)
-                for part in file.stretches(sought.reach):
-                    tables.add_stretch(path, file, part)
+            for path in dict.fromkeys(listed(variants)):
+                tables.add_file(path)
             design.add_tables(tables)
     ranked = frame_of(design.columns()).iloc[design.ranks()]
     return ranked.reset_index(drop=True)
@@ -155,9 +155,3 @@ def pair_nickases(
             f"the guides have no column {min(missing)}: give the result of bwarp.design_guides"
         )
     return frame_of(nickase_pairs(guides, *limits))
-
-
-def _listed(given: Path | Sequence[Path] | None) -> list:
-    if given is None:
-        return []
-    return [given] if isinstance(given, str | os.PathLike) else list(dict.fromkeys(given))

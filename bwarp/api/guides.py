@@ -7,7 +7,7 @@ import pandas as pd
 
 from bwarp.api.engine import threads_or_all
 from bwarp.api.index import Index, arrays_or_chunks_of, reference_of
-from bwarp.api.sequences import Sequences, check_file
+from bwarp.api.sequences import Sequences, check_file, listed
 from bwarp.api.tables import frame
 from bwarp.offtargets import guide_list
 from bwarp.offtargets.guide_list import GuideFilter, chosen_regions
@@ -71,10 +71,9 @@ def list_guides(
         contigs = arrays_or_chunks_of(reference).reference
     else:
         contigs = reference_of(reference, threads)
-    texts = [region] if isinstance(region, str) else region or ()
     if bed is not None:
         check_file(bed)
-    regions = chosen_regions(texts, bed, contigs)
+    regions = chosen_regions(listed(region), bed, contigs)
     found = guide_list.list_guides(contigs, regions, searched, length, wanted)
     columns = [(part.names(contigs), part.sequences(), part.pam_texts()) for part in found]
     return frame(ROWS, columns)

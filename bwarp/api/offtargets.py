@@ -11,7 +11,7 @@ import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
-from bwarp.api.sequences import Sequences, given_sequences, is_file
+from bwarp.api.sequences import Sequences, given_sequences, is_file, listed
 from bwarp.api.tables import frame, named, read_table
 from bwarp.errors import InputError, UsageError
 from bwarp.offtargets.alternative_sites import Sought
@@ -23,7 +23,6 @@ from bwarp.offtargets.hits import SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.site_rows import describe
 from bwarp.offtargets.variant_tables import open_variant_tables
 from bwarp.options.finding import OFFTARGETS
-from bwarp.variants.files import VariantFile
 
 #: One file, or several.
 Files = str | os.PathLike | Sequence[str | os.PathLike]
@@ -111,9 +110,9 @@ def find_offtargets(
     most = OFFTARGETS["max_combinations"].check(max_combinations)
     sought = Sought(reference, given, searched, limits, threads, engine, most)
     if variants is not None:
-        return _with_variants(sought, stretch, _listed(variants))
+        return _with_variants(sought, stretch, listed(variants))
     if genomes is not None:
-        return _with_genomes(sought, stretch, _listed(genomes), _listed(alignments))
+        return _with_genomes(sought, stretch, listed(genomes), listed(alignments))
     found = find_sites(reference, given, searched, limits, threads, engine, stretch)
     hits = joined_hits([hits for _, hits in found])
     order = np.lexsort((hits.strands, hits.lengths, hits.starts, hits.guides))
@@ -147,9 +146,7 @@ def _with_variants(sought: Sought, stretch: int, paths: list) -> pd.DataFrame:
                 tables.add(hits)
             tables.finish_reference()
             for path in dict.fromkeys(paths):
-                file = VariantFile(path, sought.reference, sought.threads)
-                for part in file.stretches(sought.reach):
-                    tables.add_stretch(path, file, part)
+                tables.add_file(path)
         return read_table(table)
 
 
@@ -165,12 +162,6 @@ def _with_genomes(sought: Sought, stretch: int, genomes: list, alignments: list)
                 found = find_sites(genome.bases, *sought[1:6], stretch)
                 tables.add_genome(genome, (hits for _, hits in found))
         return read_table(table)
-
-
-def _listed(files: Files | None) -> list:
-    if files is None:
-        return []
-    return [files] if isinstance(files, str | os.PathLike) else list(files)
 
 
 def _guides_of(given: Sequences, pam: Pam | None) -> Guides:

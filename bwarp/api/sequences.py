@@ -41,6 +41,13 @@ class Given(NamedTuple):
         return f"{self.what}[{self.key!r}]"
 
 
+def listed(given: str | os.PathLike | Iterable | None) -> list:
+    """Return what may be one path or text, several, or None as a list."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str | os.PathLike) else list(given)
+
+
 def is_file(given: Sequences, what: str) -> TypeGuard[str | os.PathLike]:
     """Return whether sequences are given as a file.
 

@@ -6,7 +6,7 @@ stretch of variants -> alternative sites -> rows and columns --> merged by guide
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
@@ -78,7 +78,7 @@ class VariantTables:
         self._columns: list[str] = []
         self._carried: list[list[str]] = []
         self.contigs: dict[str, str | os.PathLike] = {}
-        self.n_variants = 0
+        self.n_variants = self.n_alternative = 0
         self.unsearched: list[Unsearched] = []
         self.counts = GuideCounts(sought.guides, sought.pam, sought.options)
 
@@ -92,7 +92,28 @@ class VariantTables:
         self._texts = [unchanged_columns()]
         self._number_of = np.zeros(self._hits.count, np.int64)
 
-    def add_stretch(self, path: str | os.PathLike, file: VariantFile, stretch: Stretch) -> None:
+    def add_file(
+        self,
+        path: str | os.PathLike,
+        populations: dict[str, list[str]] | None = None,
+        report: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Search the variants of a file, and count the populations of its samples.
+
+        Parameters
+        ----------
+        populations : dict, optional
+            The populations of each sample.
+        report : function, optional
+            Called after every stretch of a contig.
+        """
+        sought = self._sought
+        file = VariantFile(path, sought.reference, sought.threads, populations)
+        for stretch in file.stretches(sought.reach):
+            self._add_stretch(path, file, stretch)
+            report()
+
+    def _add_stretch(self, path: str | os.PathLike, file: VariantFile, stretch: Stretch) -> None:
         """Find alternative sites in a stretch of a contig, and changes of reference sites."""
         sought, populations = self._sought, file.populations
         self.unsearched += stretch.unsearched
@@ -144,11 +165,9 @@ class VariantTables:
                 if populations is not None and not found.origins.free[row] else []
                 for row in rows.tolist()
             ]  # fmt: skip
-        self._rows.append(_lifted(found, rows, contig, sought))
-
-    @property
-    def n_alternative(self) -> int:
-        return sum(int((rows.hits.ranks == 0).sum()) for rows in self._rows)
+        lifted = _lifted(found, rows, contig, sought)
+        self._rows.append(lifted)
+        self.n_alternative += int((lifted.hits.ranks == 0).sum())
 
     @property
     def n_sites(self) -> int:

@@ -35,6 +35,7 @@ from bwarp.offtargets.alternative_sites import Sought
 from bwarp.offtargets.find import find_sites, search_one_site, stretch_to_search
 from bwarp.offtargets.genome_files import genome_names, read_genomes
 from bwarp.offtargets.genome_tables import GenomeTables, open_genome_tables
+from bwarp.offtargets.guide_design import GuideDesign
 from bwarp.offtargets.guides import pam_left_on, parse_pam, read_guides
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.site_rows import read_features
@@ -50,7 +51,6 @@ from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import run_together
 from bwarp.seeding.seed_tables import sibling
-from bwarp.variants.files import VariantFile
 from bwarp.variants.populations import read_populations
 
 EXAMPLES = """
@@ -132,18 +132,11 @@ def main(options):
         reference, guides, pam, limits, options.threads, backend, options.max_combinations
     )
     with tables_of(options, layout, sought, names, features) as tables:
-        with progress("base", reference.n_bases) as report:
-            n_hits = 0
-            for done, hits in find_sites(
-                reference, guides, pam, limits, options.threads, backend, stretch
-            ):
-                tables.add(hits)
-                n_hits += hits.count
-                report(done, counted(n_hits, "site"))
+        add_reference(tables, sought, stretch)
         if options.variants:
             tables.finish_reference()
             for path in dict.fromkeys(options.variants):
-                add_variants(tables, path, sought, populations)
+                add_variants(tables, path, populations)
         if options.genomes:
             tables.finish_reference()
             add_genomes(tables, options, sought, stretch)
@@ -195,18 +188,33 @@ def tables_of(
         yield tables
 
 
+def add_reference(
+    tables: SiteTables | VariantTables | GenomeTables | GuideDesign, sought: Sought, stretch: int
+) -> None:
+    """Search the reference."""
+    with progress("base", sought.reference.n_bases) as report:
+        n_hits = 0
+        for done, hits in find_sites(
+            sought.reference, sought.guides, sought.pam, sought.options, sought.threads,
+            sought.backend, stretch,
+        ):  # fmt: skip
+            tables.add(hits)
+            n_hits += hits.count
+            report(done, counted(n_hits, "site"))
+
+
 def add_variants(
     tables: VariantTables,
     path: str | os.PathLike,
-    sought: Sought,
     populations: dict[str, list[str]] | None = None,
 ) -> None:
     """Search the variants of a file, and count the populations of its samples."""
-    file = VariantFile(path, sought.reference, sought.threads, populations)
     with progress("variant") as report:
-        for stretch in file.stretches(sought.reach):
-            tables.add_stretch(path, file, stretch)
+
+        def show() -> None:
             report(tables.n_variants, counted(tables.n_alternative, "alternative site"))
+
+        tables.add_file(path, populations, show)
 
 
 def add_genomes(tables: GenomeTables, options, sought: Sought, stretch: int) -> None:

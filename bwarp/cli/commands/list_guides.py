@@ -13,14 +13,14 @@ writes OUT.nickases.tsv: pairs of guides for two nickases, best first.
 
 import numpy as np
 
-from bwarp.cli.commands.find_offtargets import add_variants
+from bwarp.cli.commands.find_offtargets import add_reference, add_variants
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, atomic_files, check_outputs
 from bwarp.io.bed_regions import read_regions
-from bwarp.offtargets.find import find_sites, search_one_site, stretch_to_search
+from bwarp.offtargets.find import search_one_site, stretch_to_search
 from bwarp.offtargets.guide_design import GuideDesign, sought_guides, table_text
 from bwarp.offtargets.guide_list import (
     GuideFilter,
@@ -37,7 +37,7 @@ from bwarp.offtargets.variant_tables import VariantTables, unsearched_text
 from bwarp.options.finding import DESIGN, GUIDES
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.progress import progress, say
+from bwarp.runtime.progress import say
 from bwarp.seeding.seed_tables import sibling
 
 EXAMPLES = """
@@ -166,20 +166,11 @@ def design(listed, reference, pam, outputs, options) -> None:
 
 def search(found, tables, sought, stretch, variants) -> None:
     """Search the sites of all guides, and of variants."""
-    collected = found if tables is None else tables
-    with progress("base", sought.reference.n_bases) as report:
-        n_hits = 0
-        for done, hits in find_sites(
-            sought.reference, sought.guides, sought.pam, sought.options, sought.threads,
-            sought.backend, stretch,
-        ):  # fmt: skip
-            collected.add(hits)
-            n_hits += hits.count
-            report(done, counted(n_hits, "site"))
+    add_reference(found if tables is None else tables, sought, stretch)
     if tables is not None:
         tables.finish_reference()
         for path in dict.fromkeys(variants):
-            add_variants(tables, path, sought)
+            add_variants(tables, path)
         found.add_tables(tables)
 
 

@@ -57,7 +57,7 @@ def tables_of_parts(wildcards):
     name = wildcards.target
     ending = wildcards.file.removeprefix(stem(section(name)[query_key(name)]))
     n_parts = query_parts(name)
-    # The variants that are not searched are the same for all guides.
+    # The variants that are not searched are the same for guides of one length.
     merged = 1 if ending == ".unsearched.tsv" else n_parts
     return [f"results/{name}/parts/{part}-of-{n_parts}{ending}" for part in range(1, merged + 1)]
 
