@@ -5,8 +5,8 @@
 
 Only finished blocks are downloaded, through pinned memory of the threads that write them, and the
 loci of the records, for the index. If the host or another program compresses the records, they are
-downloaded uncompressed. If the host counts the records (`bwarp.checks`), it first downloads them
-uncompressed as well.
+downloaded uncompressed. If the host counts the records (`bwarp.checks`), another thread downloads
+them uncompressed meanwhile.
 """
 
 import os
@@ -200,14 +200,19 @@ def write_sorted(
     if not writer.compresses_on_gpu:
         with_memory(partial(_Download, records), most_blocks).pass_to(writer.write, threads)
         return
-    if writer.checker is not None:
-        with_memory(partial(_Download, records), most_blocks).pass_to(writer.checker.add, threads)
-    plan = with_memory(partial(_Windows, records, writer.is_indexed), most_blocks)
+    counted = []
     with (
+        ThreadPoolExecutor(1, initializer=cuda.current_context().push) as counting,
         ThreadPoolExecutor(1) as index,
         with_memory(_FileThreads, min(threads, _MOST_THREADS)) as file_threads,
     ):
+        if writer.checker is not None:
+            download = with_memory(partial(_Download, records), most_blocks)
+            counted = [counting.submit(download.pass_to, writer.checker.add, threads)]
+        plan = with_memory(partial(_Windows, records, writer.is_indexed), most_blocks)
         plan.write(writer, file_threads, index)
+        for job in counted:
+            job.result()
 
 
 def with_memory(make: Callable[[int], Made], count: int = 1, least: int = 1) -> Made:
@@ -245,14 +250,18 @@ class _Download:
     def pass_to(self, use: Callable[[np.ndarray, np.ndarray], object], threads: int) -> None:
         """Call ``use(data, starts)`` for each window; `starts` has n + 1 elements."""
         rows, begins = self._rows.tolist(), self._begins.tolist()
+        # Other windows may be compressed at the same time, in streams of their own.
+        stream = cuda.stream()
         for window in range(len(rows) - 1):
             own, first, stop = (rows[window], rows[window + 1]), begins[window], begins[window + 1]
             # A record may be longer than windows.
             if first < stop:
-                self._records.copy(own, first, stop, self._bytes, self._words)
+                self._records.copy(own, first, stop, self._bytes, self._words, stream)
+                starts = self._records.bounds(own).copy_to_host(stream=stream)
+                stream.synchronize()
                 data = np.empty(stop - first, np.uint8)
                 into_host(data, cut(self._bytes, 0, data.size, np.uint8), threads)
-                use(data, self._records.bounds(own).copy_to_host() - first)
+                use(data, starts - first)
 
 
 class _Windows:
