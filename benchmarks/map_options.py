@@ -7,11 +7,11 @@
 
 The same simulated pairs of 2 x 150 are mapped with and without each option, on the CPUs and on a
 GPU if there is one. The run without options alternates with every four options, so that a machine
-that becomes faster or slower favours none. Each job first runs once on few reads, which compiles
-what it calls. Seconds are medians of whole programs. The genome is simulated or given; a copy of
-2 % of it with 1 % of differences is added, which --alt names as ALT contig. Comments of the reads
-are UMIs, the unaligned BAM file has two read groups, and with single reads, a tenth of the pairs
-have no mate.
+that becomes faster or slower favours none. Each job first runs once to compile what it calls: with
+few reads on the CPUs, with all on a GPU, where their number decides which kernels run. Seconds are
+medians of whole programs. The genome is simulated or given; a copy of 2 % of it with 1 % of
+differences is added, which --alt names as ALT contig. Comments of the reads are UMIs, the unaligned
+BAM file has two read groups, and with single reads, a tenth of the pairs have no mate.
 
 One JSON object per engine and option is printed and appended to --output as soon as it is measured:
 `beside` names the run without it. For sorted BAM, `records` and `records_without` are the numbers
@@ -38,7 +38,7 @@ from bwarp.runtime.backend import gpu_problem
 #: Jobs that alternate with the run without options.
 JOBS_A_TURN = 4
 
-#: Pairs for the runs that only compile.
+#: Pairs for the runs on CPUs that only compile.
 FEW = 5_000
 
 PLAIN, UNSORTED, SAM, UNALIGNED = "sorted BAM", "BAM", "SAM", "unaligned BAM, one read group"
@@ -263,7 +263,7 @@ def main():
             for names in names_of_turns:
                 for name in names:
                     if name not in compiled:
-                        run(backend, few, every[name])
+                        run(backend, few if backend == "cpu" else reads, every[name])
                         compiled.add(name)
                 runs = {name: partial(run, backend, reads, every[name]) for name in names}
                 add_lines(results, every, in_turn(runs, options.repeats))
