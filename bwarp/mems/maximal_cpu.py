@@ -19,7 +19,6 @@ import numpy as np
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import check_hit, locate
 from bwarp.index.rank import block_start, rank
-from bwarp.mems.kmer_rows_cpu import kmer_rows
 from bwarp.mems.kmer_sampling import (
     LONGEST_KMER,
     Samples,
@@ -42,6 +41,7 @@ from bwarp.runtime.simd import prefetch
 from bwarp.runtime.threads import bounded_ranges, for_each_range
 from bwarp.runtime.timeline import on_timeline
 from bwarp.runtime.uncounted import uncounted
+from bwarp.seeding.exact_cpu import kmer_rows
 from bwarp.sequence import kmer_at
 
 # Groups: the hits of a k-mer of a query in the reference, before extension.

@@ -33,7 +33,6 @@ from bwarp.errors import InputError
 from bwarp.index.fm_index import FMIndex
 from bwarp.index.locate_cpu import check_hit, check_steps
 from bwarp.index.rank import extend_left, lf_step
-from bwarp.mems.kmer_rows_cpu import kmer_rows
 from bwarp.mems.kmer_sampling import choose_kmer_length, sample_counts, sample_slice
 from bwarp.mems.packed_extension import (
     equal_after,
@@ -47,6 +46,7 @@ from bwarp.mems.query_text import Matches, QueryText, join_matches, no_matches, 
 from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.threads import bounded_ranges, for_each_range
 from bwarp.runtime.timeline import on_timeline
+from bwarp.seeding.exact_cpu import kmer_rows
 from bwarp.sequence import kmer_at
 
 #: Samples and windows with at most this many rows are located.

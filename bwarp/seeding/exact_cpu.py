@@ -4,6 +4,8 @@ A search step reads two blocks at random addresses and waits for both. Therefore
 searches are interleaved: each prefetches its next blocks while the others proceed.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
@@ -44,34 +46,75 @@ def exact_intervals(
     starts, stops : ndarray, shape=(2 * n,), dtype=uint32
         Equal if there is no match.
     """
-    starts, stops = np.empty((2, 2 * len(kmers)), np.uint32)
+    packed = PackedKmers.of(kmers, k)
+    positions = 32 * packed.words_a_kmer * np.arange(len(kmers))
+    return kmer_rows(index, packed.words, positions, k, threads, both_strands=True)
+
+
+def kmer_rows(
+    index: FMIndex,
+    words: np.ndarray,
+    positions: np.ndarray,
+    k: int,
+    threads: int = 1,
+    both_strands: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the first and last + 1 SA row of k-mers of a packed text, as `exact_intervals` with
+    `both_strands`.
+
+    Parameters
+    ----------
+    words : ndarray, dtype=uint64
+        The text (`bwarp.sequence.pack`).
+    positions : ndarray, shape=(n,), dtype=int64
+        Where the k-mers begin in the text.
+    k : int
+        From 1 to 64.
+
+    Returns
+    -------
+    starts, stops : ndarray, shape=(n,) or (2 * n,), dtype=uint32
+        Equal if there is no match.
+    """
+    strand_bits = int(both_strands)
+    starts, stops = np.empty((2, positions.size << strand_bits), np.uint32)
     table_k = index.prefix_length if index.prefix_length <= k else 0
     table = index.prefix_table[: 4**table_k if table_k else 0].reshape(-1)
-    bwt, packed = index.forward.arrays, PackedKmers.of(kmers, k)
+    bwt, kmers = index.forward.arrays, _Kmers(words, positions, k, strand_bits)
     for_each_range(
-        lambda start, stop: _search(bwt, table, table_k, packed, start, stop, starts, stops),
+        lambda start, stop: _search(bwt, table, table_k, kmers, start, stop, starts, stops),
         starts.size,
         threads,
     )
     return starts, stops
 
 
+class _Kmers(NamedTuple):
+    """K-mers of a text; item i is k-mer i, or, with 1 strand bit, k-mer i // 2 on strand i % 2."""
+
+    words: np.ndarray
+    positions: np.ndarray
+    k: int
+    strand_bits: int
+
+
 @compiled
-def _last_bases(flat, words_a_kmer, k, item, part):
+def _last_bases(kmers, item, part):
     """Return the last 32 bases of an item (part 0), or those before them (part 1), as a number."""
-    first = (item >> 1) * words_a_kmer * 32
+    words, positions, k, strand_bits = kmers
+    first = positions[item >> strand_bits]
     n = min(32, k - 32 * part)
-    if item & 1:
-        return reverse_complement_kmer(kmer_at(flat, first + 32 * part, n), n)
-    return kmer_at(flat, first + k - 32 * part - n, n)
+    if item & strand_bits:
+        return reverse_complement_kmer(kmer_at(words, first + 32 * part, n), n)
+    return kmer_at(words, first + k - 32 * part - n, n)
 
 
 @compiled
 def _search(bwt, table, table_k, kmers, start, stop, starts, stops):
-    """Search items start to stop; item i is k-mer i // 2 on strand i % 2."""
+    """Search items start to stop."""
     bwt, table, kmers, starts, stops = uncounted((bwt, table, kmers, starts, stops))
     words, separator_rows, groups, first_rows, _ = bwt
-    flat, words_a_kmer, k = kmers
+    k = kmers.k
     low = np.empty(_TOGETHER, np.uint64)
     high = np.empty(_TOGETHER, np.uint64)
     bases = np.empty(_TOGETHER, np.uint64)
@@ -80,7 +123,7 @@ def _search(bwt, table, table_k, kmers, start, stop, starts, stops):
     for first in range(start, stop, _TOGETHER):
         n = min(_TOGETHER, stop - first)
         for j in range(n):
-            bases[j] = _last_bases(flat, words_a_kmer, k, first + j, 0)
+            bases[j] = _last_bases(kmers, first + j, 0)
             low[j] = 0
             high[j] = first_rows[4]
         if table_k:
@@ -103,7 +146,7 @@ def _search(bwt, table, table_k, kmers, start, stop, starts, stops):
         for step in range(table_k, k):
             if step == 32:
                 for j in range(n):
-                    bases[j] = _last_bases(flat, words_a_kmer, k, first + j, 1)
+                    bases[j] = _last_bases(kmers, first + j, 1)
             still = np.uint64(0)
             for i in range(n_active):
                 j = active[i]
