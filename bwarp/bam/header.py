@@ -175,15 +175,10 @@ class _Stream:
 LONGEST_READ_NAME = 254
 
 _CONTIG = re.compile(r"[0-9A-Za-z!#$%&+./:;?@^_|~-][0-9A-Za-z!#$%&*+./:;=?@^_|~-]*")
-_READ = re.compile(rf"[!-?A-~][!-~]{{0,{LONGEST_READ_NAME - 1}}}")
 
 
 def is_contig_name(name: str) -> bool:
     return _CONTIG.fullmatch(name) is not None
-
-
-def is_read_name(name: str) -> bool:
-    return _READ.fullmatch(name) is not None
 
 
 # --------------------------------------------------------------------------------------------------

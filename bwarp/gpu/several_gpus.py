@@ -24,13 +24,7 @@ def visible_gpus(most: int) -> int:
 
 def on_each(work: Callable[[], Result], most: int = 1) -> list[Result]:
     """Return the results of ``work()`` on each visible GPU, up to `most`."""
-
-    def work_on(gpu: int) -> Result:
-        with cuda.gpus[gpu]:
-            return work()
-
-    gpus = visible_gpus(most)
-    return run_together([partial(work_on, gpu) for gpu in range(gpus)], gpus)
+    return on_each_of([work] * visible_gpus(most))
 
 
 def on_each_of(works: Sequence[Callable[[], Result]]) -> list[Result]:
