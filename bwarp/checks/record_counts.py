@@ -56,6 +56,7 @@ from bwarp.bam.records import (
     consumes_reference,
     get_int16,
     get_int32,
+    put_int32,
     text_operation,
 )
 from bwarp.runtime.compiled_code import compiled
@@ -246,31 +247,19 @@ def _next_stretch(data, at, stop, position):
 
 
 @compiled
-def _next_text_stretch(data, at, position):
-    """Return the same for a CIGAR as text, which ends with 0."""
-    begin = end = position
+def _operations_of_text(data, at):
+    """Return a CIGAR in BAM from its text, which ends with 0."""
+    size = np.int64(0)
+    while data[at + size] != 0:
+        size += 1
+    cigar = np.empty(4 * size, np.uint8)
+    used = np.int64(0)
     while data[at] != 0:
-        length, kind, after = text_operation(data, at)
-        if kind == 0 or kind == 7 or kind == 8:
-            if begin == end:
-                begin = position
-            position += length
-            end = position
-        elif kind == 2 or kind == 3:
-            if begin < end and length > 0:
-                break
-            position += length
-        at = after
-    return begin, end, at, position
-
-
-@compiled
-def _n_text_operations(data, at):
-    count = 0
-    while data[at] != 0:
-        _, kind, at = text_operation(data, at)
-        count += kind != END_OF_CIGAR
-    return count
+        length, kind, at = text_operation(data, at)
+        if kind != END_OF_CIGAR:
+            put_int32(cigar, used, length << 4 | kind)
+            used += 4
+    return cigar[:used]
 
 
 @compiled
@@ -300,11 +289,12 @@ def _put_overlaps(data, record, mate_cigar, offset, limit, events, used):
     """
     at, stop = record.cigar, record.bases
     begin, end, at, position = _next_stretch(data, at, stop, record.position)
-    if record.operations == 1 and _n_text_operations(data, mate_cigar) == 1:
+    mate = _operations_of_text(data, mate_cigar)
+    if record.operations == 1 and mate.size == 4:
         used = _put_event(events, used, offset + record.mate_position, limit, 0)
         return _put_event(events, used, offset + end, limit, 1)
-    mate_begin, mate_end, mate_at, mate_position = _next_text_stretch(
-        data, mate_cigar, record.mate_position
+    mate_begin, mate_end, mate_at, mate_position = _next_stretch(
+        mate, 0, mate.size, record.mate_position
     )
     while begin < end and mate_begin < mate_end:
         first, last = max(begin, mate_begin), min(end, mate_end)
@@ -314,8 +304,8 @@ def _put_overlaps(data, record, mate_cigar, offset, limit, events, used):
         if end < mate_end:
             begin, end, at, position = _next_stretch(data, at, stop, position)
         else:
-            mate_begin, mate_end, mate_at, mate_position = _next_text_stretch(
-                data, mate_at, mate_position
+            mate_begin, mate_end, mate_at, mate_position = _next_stretch(
+                mate, mate_at, mate.size, mate_position
             )
     return used
 
