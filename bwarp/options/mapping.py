@@ -25,6 +25,7 @@ from bwarp.options.option import (
     yes_no,
 )
 from bwarp.options.scores import scores_of_reads
+from bwarp.runtime.host_memory import parse_size
 
 INDEX = Task({"": (
     output("INDEX", "folder to write the index to"),
@@ -59,6 +60,11 @@ INDEX = Task({"": (
         "verify the index against its text after building it; without REF.fa, verify an existing "
         "index",
         only=PROGRAM,
+    ),
+    Option(
+        "memory", Text("SIZE", parse=parse_size),
+        "memory limit for indexing on the CPU, such as 16G; a lower limit takes longer",
+        unset="the free memory", only=PROGRAM,
     ),
 )})  # fmt: skip
 

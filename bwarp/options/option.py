@@ -173,7 +173,7 @@ def _typed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     def parse_typed(text: str) -> Any:
         try:
             return parse(text)
-        except UsageError as error:
+        except (UsageError, ValueError) as error:
             raise argparse.ArgumentTypeError(error) from None
 
     return parse_typed

@@ -41,13 +41,13 @@ def parse_size(text: str) -> int:
 
 
 def _limits(root: Path) -> Iterator[int]:
-    meminfo = _text_of(root / "proc/meminfo")
+    meminfo = text_of(root / "proc/meminfo")
     if found := re.search(r"^MemAvailable: +(\d+) kB", meminfo, re.MULTILINE):
         yield int(found[1]) * 1024
     elif hasattr(os, "sysconf"):
         yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     # The job's control group and all its parents: version 2, then version 1.
-    groups = re.findall(r"^\d+:(.*?):(.*)$", _text_of(root / "proc/self/cgroup"), re.MULTILINE)
+    groups = re.findall(r"^\d+:(.*?):(.*)$", text_of(root / "proc/self/cgroup"), re.MULTILINE)
     for controllers, path in groups:
         if controllers and "memory" not in controllers.split(","):
             continue
@@ -57,12 +57,12 @@ def _limits(root: Path) -> Iterator[int]:
         top = root / "sys/fs/cgroup" / Path(kind[0]).parent
         inner = top / path.lstrip("/")
         for folder in (inner, *inner.parents):
-            most = _text_of(folder / Path(kind[0]).name).strip()
-            used = _text_of(folder / Path(kind[1]).name).strip()
+            most = text_of(folder / Path(kind[0]).name).strip()
+            used = text_of(folder / Path(kind[1]).name).strip()
             if most.isdigit() and used.isdigit():
                 cached = re.search(
                     r"^(?:total_)?inactive_file (\d+)$",
-                    _text_of(folder / "memory.stat"),
+                    text_of(folder / "memory.stat"),
                     re.MULTILINE,
                 )
                 yield int(most) - int(used) + (int(cached[1]) if cached else 0)
@@ -71,11 +71,12 @@ def _limits(root: Path) -> Iterator[int]:
     if resource:
         most = resource.getrlimit(resource.RLIMIT_AS)[0]
         if most != resource.RLIM_INFINITY:
-            pages = _text_of(root / "proc/self/statm").split()
+            pages = text_of(root / "proc/self/statm").split()
             yield most - (int(pages[0]) * resource.getpagesize() if pages else 0)
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the content of a file, or "" if it cannot be read."""
     try:
         return path.read_text()
     except OSError:

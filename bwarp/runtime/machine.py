@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bwarp.runtime.host_memory import text_of
+
 _PACKAGE = Path(__file__).parent.parent
 
 #: The minimum major version of the driver for each major version of CUDA.
@@ -131,9 +133,9 @@ def gather(
         Return the output of a command, empty if it fails.
     """
     run = run or _run
-    memory = dict(re.findall(r"^(\w+):\s+(\d+) kB$", _text(root / "proc/meminfo"), re.MULTILINE))
+    memory = dict(re.findall(r"^(\w+):\s+(\d+) kB$", text_of(root / "proc/meminfo"), re.MULTILINE))
     driver = re.search(
-        r"Kernel Module.*?\s(\d+\.\d[\d.]*)\s", _text(root / "proc/driver/nvidia/version")
+        r"Kernel Module.*?\s(\d+\.\d[\d.]*)\s", text_of(root / "proc/driver/nvidia/version")
     )
     return Machine(
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -314,15 +316,8 @@ def _run(command: Sequence[str]) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
-
-
 def _is_nvidia_gpu(device: Path) -> bool:
-    maker, kind = _text(device / "vendor").strip(), _text(device / "class").strip()
+    maker, kind = text_of(device / "vendor").strip(), text_of(device / "class").strip()
     return maker == _NVIDIA and kind.startswith(_DISPLAY)
 
 

@@ -1,6 +1,5 @@
 """Build the index of a reference, which the other programs search."""
 
-import argparse
 from dataclasses import replace
 
 from bwarp.cli.index_options import MOST_NAMED, warn_of_names_like_alt
@@ -13,18 +12,13 @@ from bwarp.index.chunk_store import open_index, write_chunks
 from bwarp.index.chunks import MOST_CHUNKS, ChunkedIndex, chunks_of, stretch
 from bwarp.index.description import OVERLAP
 from bwarp.index.parameters import choose_parameters, size_table
-from bwarp.index.store import (
-    added_to_index,
-    new_index_folder,
-    write_index,
-    write_reverse,
-)
+from bwarp.index.store import added_to_index, new_index_folder, write_index, write_reverse
 from bwarp.index.verify import verify_stored
 from bwarp.io.atomic_output import check_outputs
 from bwarp.options.mapping import INDEX
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
-from bwarp.runtime.host_memory import available_bytes, parse_size
+from bwarp.runtime.host_memory import available_bytes
 from bwarp.runtime.progress import say, steps
 
 EXAMPLES = """
@@ -37,23 +31,11 @@ bwarp index genome.fa -o genome.chunks --chunk-bases 1000000000    in chunks of 
 """
 
 
-def size(text):
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(error) from None
-
-
 def parse_options():
     parser = program_parser(__doc__, EXAMPLES, INDEX)
     parser.add_argument(
         "reference", metavar="REF.fa[.gz]", nargs="?",
         help="FASTA file of DNA or RNA; optional with --with-reverse or --verify",
-    )  # fmt: skip
-    parser.add_argument(
-        "--memory", type=size, metavar="SIZE",
-        help="memory limit for indexing on the CPU, such as 16G; a lower limit takes longer "
-        "(default: the free memory)",
     )  # fmt: skip
     return parser
 
