@@ -7,7 +7,7 @@
 Positions are 0-based, ends exclusive; a joined row has the distance of its nearest window.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -187,6 +187,10 @@ def _write_lines(rows, queries, references, tails, layout, first, last, text):
 
 #: The type of columns of names.
 NAME = pa.dictionary(pa.int32(), pa.string())
+
+
+def string_array(names: Sequence[str]) -> pa.Array:
+    return pa.array(names, pa.string())
 
 
 def hit_schema(joined: bool) -> pa.Schema:

@@ -31,7 +31,11 @@ from bwarp.composition.histogram import group_queries, parse_similarity
 from bwarp.composition.hit_text import (
     COUNT_HEADER,
     bed_lines,
+    count_table,
+    hit_schema,
+    hit_table,
     rows_of_block,
+    string_array,
     tsv_header,
     tsv_lines,
 )
@@ -193,8 +197,6 @@ def write_counts(path, output_format, names, lengths, counts):
         if output_format == "parquet":
             import pyarrow.parquet
 
-            from bwarp.composition.hit_text import count_table
-
             pyarrow.parquet.write_table(count_table(names, lengths, counts), file)
             return
         rows = zip(names, lengths.tolist(), counts.tolist(), strict=True)
@@ -204,14 +206,22 @@ def write_counts(path, output_format, names, lengths, counts):
 
 def write_rows(options, output_format, names, references, blocks, total) -> int:
     n_rows = 0
+    schema = hit_schema(options.regions)
     with (
         atomic_file(options.output, threads=options.threads) as file,
-        row_writer(file, output_format, options, names, references.names) as write,
+        row_writer(file, output_format, tsv_header(options.regions), schema, options) as writer,
         progress("region" if options.regions else "hit", total=total) as report,
     ):
+        of_names = string_array if output_format == "parquet" else Names.of
+        queries, targets = of_names(names), of_names(references.names)
+        lines = bed_lines if output_format == "bed" else tsv_lines
         for block in blocks:
             for rows in rows_of_block(block, references.starts):
-                write(rows)
+                if output_format == "parquet":
+                    # A row group per block, whatever the number of threads.
+                    writer.add(lambda *_, rows=rows: hit_table(rows, queries, targets), 1)
+                else:
+                    writer.add(lines(rows, queries, targets), rows.queries.size)
                 n_rows += rows.queries.size
                 report(n_rows)
     return n_rows
@@ -230,57 +240,30 @@ def write_alignments(options, output_format, names, aligner, blocks):
 
     with (
         atomic_file(path, threads=options.threads) as file,
-        alignment_writer(
-            file, output_format, options.threads, names, aligner.references.names
-        ) as write,
+        row_writer(file, output_format, ALIGNMENT_HEADER, ALIGNMENT_SCHEMA, options) as writer,
         progress("window") as report,
     ):
+        made = {"bed": alignment_bed_lines, "parquet": alignment_table, "tsv": alignment_lines}
+        queries, targets = names, aligner.references.names
+        if output_format == "parquet":
+            queries, targets = string_array(queries), string_array(targets)
         for rows in aligner.align(counted_blocks()):
-            write(rows)
+            # The alignments of a block are formatted by one thread.
+            writer.add(lambda *_, rows=rows: made[output_format](rows, queries, targets), 1)
             n_rows += rows.queries.size
     say(f"aligned {counted(n_windows, 'window')} of both strands")
     say(f"wrote {counted(n_rows, 'alignment')} to {path}")
 
 
 @contextmanager
-def alignment_writer(file, output_format, threads, queries, references):
-    """Return a function that writes alignments to an open file in the requested format."""
+def row_writer(file, output_format, header, schema, options):
+    """Return a writer of lines, or of tables for Parquet, to an open file."""
     with ExitStack() as stack:
         write = file.write
-        if output_format == "parquet":
-            import pyarrow as pa
+        if output_format == "tsv":
+            file.write(header)
+        elif output_format == "parquet":
             import pyarrow.parquet as pq
 
-            queries, references = pa.array(queries, pa.string()), pa.array(references, pa.string())
-            write = stack.enter_context(pq.ParquetWriter(file, ALIGNMENT_SCHEMA)).write_table
-        if output_format == "tsv":
-            file.write(ALIGNMENT_HEADER)
-        made = {"bed": alignment_bed_lines, "parquet": alignment_table, "tsv": alignment_lines}
-        make = made[output_format]
-        writer = stack.enter_context(TableWriter(write, threads))
-        # The alignments of a block are formatted by one thread.
-        yield lambda rows: writer.add(lambda *_: make(rows, queries, references), 1)
-
-
-@contextmanager
-def row_writer(file, output_format, options, queries, references):
-    """Return a function that writes rows to an open file in the requested format."""
-    with ExitStack() as stack:
-        if output_format == "parquet":
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
-            from bwarp.composition.hit_text import hit_schema, hit_table
-
-            queries, references = pa.array(queries, pa.string()), pa.array(references, pa.string())
-            table = stack.enter_context(pq.ParquetWriter(file, hit_schema(options.regions)))
-            writer = stack.enter_context(TableWriter(table.write_table, options.threads))
-            # A row group per block, whatever the number of threads.
-            yield lambda rows: writer.add(lambda *_: hit_table(rows, queries, references), 1)
-            return
-        lines = bed_lines if output_format == "bed" else tsv_lines
-        if output_format == "tsv":
-            file.write(tsv_header(options.regions))
-        queries, references = Names.of(queries), Names.of(references)
-        writer = stack.enter_context(TableWriter(file.write, options.threads))
-        yield lambda rows: writer.add(lines(rows, queries, references), rows.queries.size)
+            write = stack.enter_context(pq.ParquetWriter(file, schema)).write_table
+        yield stack.enter_context(TableWriter(write, options.threads))
