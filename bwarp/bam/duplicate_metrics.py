@@ -1,11 +1,9 @@
 """Counts of duplicates as the text that Picard MarkDuplicates writes, which MultiQC reads."""
 
 import math
-import os
 from collections.abc import Iterator
 
 from bwarp.bam.duplicates import DuplicateCounts
-from bwarp.io.atomic_output import atomic_file
 
 _COLUMNS = (
     "LIBRARY", "UNPAIRED_READS_EXAMINED", "READ_PAIRS_EXAMINED", "SECONDARY_OR_SUPPLEMENTARY_RDS",
@@ -15,11 +13,6 @@ _COLUMNS = (
 
 #: The histogram gives the expected unique pairs for 1 to this number of times as many pairs.
 _MOST_TIMES = 100
-
-
-def write_metrics(path: str | os.PathLike, counts: DuplicateCounts) -> None:
-    with atomic_file(path, "w") as file:
-        file.write(metrics_text(counts))
 
 
 def metrics_text(counts: DuplicateCounts) -> str:

@@ -16,7 +16,7 @@ from bwarp.bam.compression_engine import ON_HOST, Compression
 from bwarp.bam.header import files_of_reads, program_record
 from bwarp.cli.options import read_files, sort_bytes
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file
+from bwarp.io.atomic_output import write_text
 from bwarp.mapping.insert_size import given_insert_size
 from bwarp.mapping.parameters import mapping_parameters
 from bwarp.options.mapping import ALL, SCORES
@@ -105,5 +105,4 @@ def open_locus_output(
 
 
 def write_certificate(path: str | os.PathLike, certificate: Certificate) -> None:
-    with atomic_file(path, "wt") as file:
-        file.write(statistics_text(asdict(certificate)))
+    write_text(path, statistics_text(asdict(certificate)))

@@ -50,6 +50,12 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb", threads: int = 1) -> 
         yield file
 
 
+def write_text(path: str | os.PathLike, text: str) -> None:
+    """Write a file as `atomic_file` does."""
+    with atomic_file(path, "w") as file:
+        file.write(text)
+
+
 @contextmanager
 def atomic_files(
     paths: Sequence[str | os.PathLike], mode: str = "wb", threads: int = 1

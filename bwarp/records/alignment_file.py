@@ -11,14 +11,20 @@ from pathlib import Path
 import numpy as np
 
 from bwarp.bam.compression_engine import WHEN_MAPPED, WHILE_MAPPING
-from bwarp.bam.duplicate_metrics import write_metrics
+from bwarp.bam.duplicate_metrics import metrics_text
 from bwarp.bam.duplicates import DuplicateCounts, DuplicateMarker, tags_with_room
 from bwarp.bam.external_sort import RecordSorter
 from bwarp.bam.header import BamHeader
 from bwarp.bam.records import Records
 from bwarp.bam.sorted_file import bam_file, sorted_file
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import INDEX_ENDINGS, atomic_file, name_outputs, private_folder
+from bwarp.io.atomic_output import (
+    INDEX_ENDINGS,
+    atomic_file,
+    name_outputs,
+    private_folder,
+    write_text,
+)
 from bwarp.io.bed_regions import read_regions
 from bwarp.io.names import Names
 from bwarp.mapping.engine import MapEngine
@@ -320,7 +326,7 @@ def write_mapped(
     def count_duplicates(counts: DuplicateCounts) -> None:
         statistics["duplicates"] = counts.reads
         if output.duplicate_metrics:
-            write_metrics(output.duplicate_metrics, counts)
+            write_text(output.duplicate_metrics, metrics_text(counts))
 
     regions = None
     if output.regions_file is not None:

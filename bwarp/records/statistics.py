@@ -11,7 +11,6 @@ import numpy as np
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH
 from bwarp.counted import counted
 from bwarp.errors import InputError
-from bwarp.io.atomic_output import atomic_file
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.final_alignments import MappedReads
 from bwarp.mapping.insert_size import InsertSize
@@ -312,11 +311,6 @@ def few_mapped(reads: int, mapped: int) -> str | None:
         f"only {mapped:,} of {counted(reads, 'read')} ({share:.1f} %) are mapped: check that the "
         "reads are from this reference"
     )
-
-
-def write_statistics(path: str | os.PathLike, statistics: dict) -> None:
-    with atomic_file(path, "w") as file:
-        file.write(statistics_text(statistics))
 
 
 def statistics_text(statistics: dict) -> str:

@@ -20,7 +20,7 @@ from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.alt_contigs import chosen_alt_contigs
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import check_outputs, named_together
+from bwarp.io.atomic_output import check_outputs, named_together, write_text
 from bwarp.mapping.engine import load, reads_a_chunk
 from bwarp.mapping.insert_size import InsertSize, read_insert_size
 from bwarp.options.common import ORIENTATIONS
@@ -32,7 +32,7 @@ from bwarp.reads.stored_reads import has_tags, part_of_batches, reads_of_files
 from bwarp.records.alignment_file import files_of, write_mapped
 from bwarp.records.comment_tags import with_tags_of, with_tags_of_batches
 from bwarp.records.output_options import AUTO, with_platform_unit
-from bwarp.records.statistics import statistics_sentence, write_statistics
+from bwarp.records.statistics import statistics_sentence, statistics_text
 from bwarp.runtime.backend import or_on_cpu
 from bwarp.runtime.chunks import read_ahead
 from bwarp.runtime.progress import progress, say
@@ -112,7 +112,7 @@ def main(options):
         with progress("read", files=names) as report:
             statistics = write_mapped(engine, chunks, output, reference, report)
         if options.stats:
-            write_statistics(options.stats, statistics)
+            write_text(options.stats, statistics_text(statistics))
     say(statistics_sentence(statistics))
     warn_of_unmapped_reads(statistics["reads"], statistics["mapped"], names)
     orphans = statistics["reads"] - statistics["paired"]

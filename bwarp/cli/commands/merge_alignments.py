@@ -4,7 +4,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from bwarp.bam.duplicate_metrics import write_metrics
+from bwarp.bam.duplicate_metrics import metrics_text
 from bwarp.bam.header import program_record, with_program
 from bwarp.bam.sorted_file import merge_files, sorted_file, templates_of_files
 from bwarp.cli.options import (
@@ -16,7 +16,7 @@ from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file, check_outputs, named_together, private_folder
+from bwarp.io.atomic_output import check_outputs, named_together, private_folder, write_text
 from bwarp.options.common import INDEX_FOLDER, output
 from bwarp.options.mapping import (
     BARCODE_TAG,
@@ -130,12 +130,11 @@ def main(options):
             ),
             duplicates,
         )
-        with atomic_file(output.with_suffix(".stats.json"), "w") as file:
-            found = None if duplicates is None else duplicates.counts.reads
-            merged_counts = merged_statistics(statistics, found)
-            file.write(statistics_text(merged_counts))
+        found = None if duplicates is None else duplicates.counts.reads
+        merged_counts = merged_statistics(statistics, found)
+        write_text(output.with_suffix(".stats.json"), statistics_text(merged_counts))
         if duplicates is not None and options.duplicate_metrics:
-            write_metrics(options.duplicate_metrics, duplicates.counts)
+            write_text(options.duplicate_metrics, metrics_text(duplicates.counts))
         put_in_place(made, os.path.realpath(output))
     found = merged_counts["duplicates"]
     marked = "" if found is None else f", {counted(found, 'duplicate')}"

@@ -31,7 +31,7 @@ from bwarp.database_search.database import (
 from bwarp.database_search.evalue import karlin_altschul
 from bwarp.database_search.hit_text import COLUMNS, SIGNIFICANCE, blast_lines, hit_lines
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.io.atomic_output import atomic_file, check_outputs, write_text
 from bwarp.options.aligning import SEARCH
 from bwarp.runtime.progress import progress, say
 from bwarp.runtime.threads import run_together
@@ -119,5 +119,5 @@ def search(options, scoring, parameters, table, database, backend):
         output.write("\t".join(header) + "\n")
         output.write(hit_lines(query_names, target_names, columns))
     if options.alignments:
-        with atomic_file(options.alignments, "wt") as output:
-            output.write(blast_lines(query_names, target_names, alignments, expected, bits))
+        lines = blast_lines(query_names, target_names, alignments, expected, bits)
+        write_text(options.alignments, lines)

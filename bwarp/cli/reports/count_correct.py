@@ -10,7 +10,8 @@ from dataclasses import asdict
 from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.evaluation.agreement import count_correct
-from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.io.atomic_output import check_outputs, write_text
+from bwarp.options.common import output
 from bwarp.runtime.progress import say
 
 EXAMPLES = """
@@ -19,23 +20,16 @@ bwarp count-correct sample.bam -o truth.json
 
 
 def parse_options():
-    parser = program_parser(__doc__, EXAMPLES)
+    written = output("OUT.json", "file to write; - is standard output")
+    parser = program_parser(__doc__, EXAMPLES, written)
     parser.add_argument("alignments", metavar="IN.bam|IN.sam")
-    parser.add_argument(
-        "-o",
-        "--output",
-        required=True,
-        metavar="OUT.json",
-        help="file to write; - is standard output",
-    )
     return parser
 
 
 def main(options):
     check_outputs([options.output], [options.alignments])
     counts = count_correct(options.alignments)
-    with atomic_file(options.output, "w") as file:
-        file.write(json.dumps(asdict(counts)) + "\n")
+    write_text(options.output, json.dumps(asdict(counts)) + "\n")
     share = 100 * sum(counts.correct) / max(counts.total, 1)
     say(
         f"{sum(counts.correct):,} of {counted(counts.total, 'read is', 'reads are')} mapped "

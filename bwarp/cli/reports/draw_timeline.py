@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bwarp.cli.program import program_parser
 from bwarp.errors import InputError, UsageError
-from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.io.atomic_output import check_outputs, write_text
 from bwarp.options.common import output
 from bwarp.report.timeline_picture import parse_timeline, picture
 
@@ -36,5 +36,5 @@ def main(options):
         raise InputError(
             f"{options.timeline_file}: not a timeline: give a file that --timeline wrote"
         ) from None
-    with atomic_file(options.output, "w") as file:
-        file.write(picture(steps, names, options.title or Path(options.timeline_file).name))
+    title = options.title or Path(options.timeline_file).name
+    write_text(options.output, picture(steps, names, title))

@@ -4,7 +4,7 @@ import gzip
 import os
 
 from bwarp.cli.program import program_parser
-from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.io.atomic_output import check_outputs, write_text
 from bwarp.options.common import output
 from bwarp.report.manifest import preview_page
 
@@ -27,5 +27,4 @@ def main(options):
     with opened(options.table, "rb") as table:
         name = os.fsencode(options.table).decode(errors="replace")
         page = preview_page(name, table, header=not options.no_header)
-    with atomic_file(options.output, "w") as file:
-        file.write(page)
+    write_text(options.output, page)

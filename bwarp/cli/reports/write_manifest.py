@@ -4,7 +4,7 @@ import json
 
 from bwarp.cli.program import program_parser
 from bwarp.errors import UsageError
-from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.io.atomic_output import check_outputs, write_text
 from bwarp.options.common import output
 from bwarp.report.manifest import manifest
 
@@ -43,5 +43,4 @@ def main(options):
     if not isinstance(parameters, dict):
         raise UsageError('--parameters is not a JSON object: write one such as {"mode": "local"}')
     made = manifest(options.inputs, options.outputs, parameters, options.threads)
-    with atomic_file(options.output, "w") as file:
-        file.write(json.dumps(made, indent=1) + "\n")
+    write_text(options.output, json.dumps(made, indent=1) + "\n")

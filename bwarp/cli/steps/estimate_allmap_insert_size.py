@@ -12,7 +12,7 @@ from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.io.atomic_output import check_outputs, write_text
 from bwarp.io.chunk_files import open_chunk_file
 from bwarp.mapping.first_pairs import FIRST_PAIRS, pairs_left
 from bwarp.mapping.insert_size import insert_size_of_parts, insert_size_text
@@ -74,5 +74,5 @@ def main(options):
                     break
                 found = joined_rounds([one.found for one in rounds], chunk.n_reads, ALL)
                 sizes.append(single_insert_sizes(found, index.reference.contig_starts, most))
-    with atomic_file(options.output, "wt") as file:
-        file.write(insert_size_text(insert_size_of_parts(sizes, options.orientation)))
+    insert = insert_size_of_parts(sizes, options.orientation)
+    write_text(options.output, insert_size_text(insert))

@@ -6,7 +6,7 @@ standard deviation, bounds of proper pairs, and orientation; - is standard outpu
 
 from bwarp.cli.program import program_parser
 from bwarp.index.store import load_index
-from bwarp.io.atomic_output import atomic_file, check_outputs
+from bwarp.io.atomic_output import check_outputs, write_text
 from bwarp.mapping.engine import reads_a_chunk
 from bwarp.mapping.extension_cpu import genome_of
 from bwarp.mapping.insert_size import insert_size_text
@@ -41,6 +41,4 @@ def main(options):
     genome = genome_of(index.reference, options.threads)
     engine = CpuMapEngine(index, genome, parameters, options.threads)
     chunks = reads_of_files(files, reads_a_chunk("cpu", options.threads))
-    insert = engine.first_insert_size(chunks)
-    with atomic_file(options.output, "wt") as file:
-        file.write(insert_size_text(insert))
+    write_text(options.output, insert_size_text(engine.first_insert_size(chunks)))
