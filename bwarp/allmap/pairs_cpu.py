@@ -14,12 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.allmap.options import FoundLoci
-from bwarp.mapping.insert_size import (
-    LARGEST,
-    InsertSize,
-    five_prime,
-    mate_lies,
-)
+from bwarp.mapping.insert_size import InsertSize, five_prime, mate_lies, sizes_of_pairs
 from bwarp.options.mapping import ALL
 from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.uncounted import uncounted
@@ -84,12 +79,7 @@ def single_insert_sizes(
     templates = np.flatnonzero(((counts[0::2] == 1) & (counts[1::2] == 1))[:most_pairs])
     one, two = firsts[2 * templates], firsts[2 * templates + 1]
     five_primes = np.where(loci.strands == 0, loci.starts, loci.ends)
-    ahead = (five_primes[two] - five_primes[one]) * np.where(loci.strands[one] == 0, 1, -1)
-    orientations = 2 * (loci.strands[one] == loci.strands[two]) + (ahead < 0)
-    sizes = np.abs(ahead)
-    contigs = np.searchsorted(contig_starts, loci.starts[[one, two]], side="right")
-    counted = (contigs[0] == contigs[1]) & (sizes > 0) & (sizes < LARGEST)
-    return sizes[counted], orientations[counted]
+    return sizes_of_pairs(one, two, loci.strands, loci.starts, five_primes, contig_starts)
 
 
 def pair_loci(

@@ -82,13 +82,32 @@ def unambiguous_insert_sizes(
     starts = hits.starts - hits.read_starts
     ends = hits.ends + lengths[hits.reads] - hits.read_ends
     five_primes = np.where(hits.strands == 0, starts, ends)
-    ahead = (five_primes[two] - five_primes[one]) * np.where(hits.strands[one] == 0, 1, -1)
-    orientations = 2 * (hits.strands[one] == hits.strands[two]) + (ahead < 0)
-    insert_sizes = np.abs(ahead)
-    contig = np.searchsorted(contig_starts, hits.starts[one], side="right")
-    counted = contig == np.searchsorted(contig_starts, hits.starts[two], side="right")
-    counted &= (insert_sizes > 0) & (insert_sizes < LARGEST)
-    return insert_sizes[counted], orientations[counted]
+    return sizes_of_pairs(one, two, hits.strands, hits.starts, five_primes, contig_starts)
+
+
+def sizes_of_pairs(
+    one: np.ndarray,
+    two: np.ndarray,
+    strands: np.ndarray,
+    starts: np.ndarray,
+    five_primes: np.ndarray,
+    contig_starts: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return insert sizes, below `LARGEST`, and orientations of pairs of hits on the same contig.
+
+    Parameters
+    ----------
+    one, two : ndarray, shape=(n_pairs,), dtype=int64
+        The hits of both ends, as indices of the next three.
+    strands, starts, five_primes : ndarray, shape=(n_hits,)
+        `five_primes` are the positions of the first bases of the reads.
+    """
+    ahead = (five_primes[two] - five_primes[one]) * np.where(strands[one] == 0, 1, -1)
+    orientations = 2 * (strands[one] == strands[two]) + (ahead < 0)
+    sizes = np.abs(ahead)
+    contigs = np.searchsorted(contig_starts, starts[[one, two]], side="right")
+    counted = (contigs[0] == contigs[1]) & (sizes > 0) & (sizes < LARGEST)
+    return sizes[counted], orientations[counted]
 
 
 def insert_size_of(
