@@ -286,12 +286,8 @@ class RecordSorter:
 def run_file(path: Path, threads: int, compression: Compression) -> Iterator[BlockWriter]:
     """Write a sorted run: records without a header."""
     with open(path, "wb") as file:
-        writer = BlockWriter(file, threads, compression)
-        try:
+        with BlockWriter(file, threads, compression).after(b"") as writer:
             yield writer
-            writer.finish()
-        finally:
-            writer.stop()
         file.write(END_OF_FILE)
 
 

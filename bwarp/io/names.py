@@ -143,13 +143,13 @@ def refuse_empty_names(where: str | os.PathLike, names: Names, first_record: int
         raise _nameless(where, first_record + nameless)
 
 
-def refuse_nameless(where: str | os.PathLike, names: Sequence[str], first_record: int = 0) -> None:
-    """Raise an error if a sequence has no name; the first one is record `first_record`.
+def refuse_nameless(where: str | os.PathLike, names: Sequence[str]) -> None:
+    """Raise an error if a sequence has no name.
 
     Reads may have no name: SAM has a * for it.
     """
     if "" in names:
-        raise _nameless(where, first_record + names.index(""))
+        raise _nameless(where, names.index(""))
 
 
 def _nameless(where: str | os.PathLike, record: int) -> InputError:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy import int64, uint64
 
-from bwarp.alignment.pair_ends_cpu import pair_alignments as pair_alignments_cpu
+from bwarp.alignment.pair_ends_cpu import pair_alignments
 from bwarp.alignment.pairs import DELETION, INSERTION, MATCH, Alignments, PairBatch, Sequences
-from bwarp.alignment.scoring import FITTING, LOCAL, MATRIX_SCORE, Mode, Scoring
+from bwarp.alignment.scoring import FITTING, LOCAL, MATRIX_SCORE, Scoring
 from bwarp.io.names import put_bytes
 from bwarp.mapping.extension_cpu import (
     NEVER_CLIP,
@@ -440,8 +440,6 @@ def align_hits(
     hits: ScoredHits,
     selected: np.ndarray,
     parameters: MappingParameters,
-    pair_alignments: Callable[[PairBatch, Scoring, Mode, int], Alignments] = pair_alignments_cpu,
-    threads: int = 1,
 ) -> MappedReads:
     """Align reads at their selected hits.
 
@@ -449,8 +447,6 @@ def align_hits(
     ----------
     selected : ndarray, shape=(n,), dtype=int64
         The hit of each row; -1 for none.
-    pair_alignments : callable
-        The function of the CPU or GPU engine.
     """
     n = selected.size
     mapped = MappedReads(
@@ -463,9 +459,7 @@ def align_hits(
     rows = rows[: _rows_with_gaps(genome, both, offsets, hits, selected, costs, rows)]
     found, ends_on = NOTHING, rows
     if rows.size:
-        found, ends_on = _align_with_gaps(
-            genome, both, offsets, hits, selected[rows], parameters, pair_alignments, threads
-        )
+        found, ends_on = _align_with_gaps(genome, both, offsets, hits, selected[rows], parameters)
     cigar = _take_found(hits, selected, rows, found, ends_on, parameters.largest_gap, mapped)
     return mapped._replace(cigar=cigar)
 
@@ -599,7 +593,7 @@ def scoring_with_sentinels(parameters: MappingParameters) -> Scoring:
 
 
 def _align_with_gaps(
-    genome, both, offsets, hits, hit, parameters, pair_alignments, threads
+    genome, both, offsets, hits, hit, parameters
 ) -> tuple[MappedReads, np.ndarray]:
     """Return the alignments, and the diagonal on which each ends."""
     strands = hits.strands[hit]
@@ -616,7 +610,7 @@ def _align_with_gaps(
         queries = _with_sentinels(queries, READ_SENTINEL)
         pairs = PairBatch(queries, _with_sentinels(windows, WINDOW_SENTINEL))
         scoring, mode = scoring_with_sentinels(parameters), LOCAL
-    found = pair_alignments(pairs, scoring, mode, threads)
+    found = pair_alignments(pairs, scoring, mode)
     return in_genome(found, strands, window_starts, queries.lengths, parameters)
 
 

@@ -104,10 +104,7 @@ def replaced(hits: ScoredHits, few: ScoredHits) -> ScoredHits:
 
 def without(hits: ScoredHits, dropped: np.ndarray) -> ScoredHits:
     """Return the hits without those of reads marked in `dropped` (bool per read)."""
-    counts = np.where(dropped, 0, np.diff(hits.offsets))
-    kept = np.flatnonzero(~dropped[hits.reads])
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    return ScoredHits(*(column[kept] for column in hits[:-1]), offsets=offsets)
+    return hits_at(hits, np.flatnonzero(~dropped[hits.reads]))
 
 
 def ranked(

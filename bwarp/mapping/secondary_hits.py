@@ -56,7 +56,6 @@ def supplementary_of(
     mapped: MappedReads,
     primary: PrimarySelection,
     parameters: MappingParameters,
-    threads: int = 1,
 ) -> Supplementary:
     """Return the hits that explain bases clipped by the primary records, best first for each read.
 
@@ -78,7 +77,7 @@ def supplementary_of(
         hits, lengths, mapped, primary, reads, scores_of(parameters), (rows, qualities, suboptimal)
     )
     rows, qualities, suboptimal = rows[:n], qualities[:n], suboptimal[:n]
-    found = align_hits(genome, both, offsets, hits, rows, parameters, threads=threads)
+    found = align_hits(genome, both, offsets, hits, rows, parameters)
     # In a window, a hit may align bases that the primary record already aligns. A gapless hit then
     # stays as it was scored; any other is dropped.
     again = _same_bases_as_primary(found, hits.reads[rows], mapped, lengths)
@@ -87,7 +86,7 @@ def supplementary_of(
         kept, own = np.flatnonzero(~again), np.flatnonzero(again & hits.gapless[rows])
         order = np.concatenate([kept, own])
         found = joined_alignments(
-            align_hits(genome, both, offsets, hits, rows[kept], parameters, threads=threads),
+            align_hits(genome, both, offsets, hits, rows[kept], parameters),
             gapless_alignments(hits, rows[own]),
         )
     return Supplementary(
@@ -125,7 +124,6 @@ def secondary_of(
     hits: ScoredHits,
     primary: PrimarySelection,
     parameters: MappingParameters,
-    threads: int = 1,
 ) -> SecondaryHits:
     """Return the other hits of the same bases with nearly the same score, unless too many."""
     counts = np.diff(hits.offsets)
@@ -137,7 +135,7 @@ def secondary_of(
     )  # fmt: skip
     return SecondaryHits(
         hits.reads[rows[:n]].astype(np.int64),
-        align_hits(genome, both, offsets, hits, rows[:n], parameters, threads=threads),
+        align_hits(genome, both, offsets, hits, rows[:n], parameters),
         np.full(n, -1),
     )
 
@@ -150,7 +148,6 @@ def recorded_of(
     primary: PrimarySelection,
     supplementary: Supplementary,
     parameters: MappingParameters,
-    threads: int = 1,
 ) -> SecondaryRecords:
     """Return the secondary hits that get records, best first, at most `secondary_records` per read.
 
@@ -165,7 +162,7 @@ def recorded_of(
     )  # fmt: skip
     return SecondaryRecords(
         hits.reads[rows].astype(np.int64),
-        align_hits(genome, both, offsets, hits, rows, parameters, threads=threads),
+        align_hits(genome, both, offsets, hits, rows, parameters),
     )
 
 
