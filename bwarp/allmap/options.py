@@ -71,24 +71,16 @@ def extension_of(
 
 @dataclass(frozen=True)
 class LocusOptions:
-    """Limits of the search for loci.
+    """Limits of the search for loci: options of `bwarp allmap` (`bwarp.options.mapping`).
 
     Attributes
     ----------
-    edits : int
-        The maximum edits of a locus: mismatches, inserted and deleted bases.
-    percent : float or None
-        The maximum edits as a percentage of the read's length instead, rounded down.
-    gaps : int or None
-        The maximum number of gap letters among them; None for as many as edits.
+    edits, percent : int, float or None
+        The option `--edits`: a number, or a percentage of the length of the read.
+    gaps, mismatches : int or None
+        The options `--gaps` and `--seed-mismatches`; None for auto.
     strata : int
-        Report loci with up to this many more edits than the read's best; 0 for the best only, `ALL`
-        for all.
-    mismatches : int or None
-        Mismatches allowed in a part; None for the fastest. Results are the same.
-    filter : str
-        The bounds that drop candidates before verification: "histogram", "kmers", "both", "off", or
-        "auto" for the fastest. Results are the same.
+        The option `--report`: up to this many more edits than the read's best; `ALL` for all.
     """
 
     edits: int = 0

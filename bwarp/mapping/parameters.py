@@ -60,7 +60,7 @@ class SeedRound:
 
 @dataclass(frozen=True)
 class MappingParameters:
-    """Parameters of mapping.
+    """Parameters of mapping: options of `bwarp map` (`bwarp.options.mapping`), and further fields.
 
     Attributes
     ----------
@@ -82,36 +82,22 @@ class MappingParameters:
         A hit this far below the best one is not aligned with gaps if its seeds show none.
     largest_gap : int
         Seeds on diagonals this far apart may belong to one alignment.
-    match, mismatch, gap_open, gap_extend, clip : int
-        Scores; a gap of n bases costs gap_open + n * gap_extend, a clipped end `clip`.
     long_gap, longest_gap : int
         A gap of more bases than `long_gap` costs no more than one of `long_gap`; a clipped end is
         searched across a gap of up to `longest_gap`.
-    mode : str
-        `LOCAL` or `END_TO_END`.
-    least_score : int
-        Minimum score of a reported alignment.
-    least_mate_score : int
-        The same for the mate of a read in a pair.
-    most_secondary : int
-        Secondary hits are reported (XA) if their number does not exceed this.
-    most_secondary_alt : int
-        The same if one of them is on an ALT contig.
+    least_score, least_mate_score : int
+        The option `--min-score`, and the minimum score of the mate of a read in a pair.
+    most_secondary, most_secondary_alt : int
+        Secondary hits are reported (XA) if their number does not exceed the first; or the second,
+        if one of them is on an ALT contig.
     secondary_share : float
         Their minimum score, as a fraction of the read's best score.
     secondary_records : int
         Maximum number of secondary records per read, instead of XA; 0: none.
-    insert_size : (float, float) or None
-        Mean and standard deviation of pairs; None to estimate them from the first pairs.
-    orientation : str or None
-        FR, RF, FF or RR; None for the most common one of the first pairs.
     estimated_insert_size : InsertSize or None
         The estimate from the first pairs of a unit mapped in parts.
     alt : tuple of int
         Numbers of the ALT contigs.
-    hic : bool
-        The ends of pairs are the two ends of a ligation: both are mapped independently, and the 5'
-        part of a split read is primary.
     """
 
     first: SeedRound = SeedRound(length=24, step=30, hits=16, least_hits=0)

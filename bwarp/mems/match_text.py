@@ -111,18 +111,14 @@ _WIDTH = 8  # the columns of MUMmer
 
 @dataclass(frozen=True)
 class MummerLayout:
-    """Options of the MUMmer format.
+    """Options of `bwarp mems` (`bwarp.options.finding`) for the MUMmer format.
 
     Attributes
     ----------
     strands : tuple of int
-        The strands that were searched (-b, -r).
-    forward_positions : bool
-        Whether positions on the reverse strand count from the start of the forward strand (-c).
-    four_column : bool
-        Whether each line names the contig (-F; MUMmer's default for several contigs).
+        The strands that were searched.
     lengths : bool
-        Whether headers show the lengths of queries (-L).
+        The option `--show-lengths`.
     """
 
     strands: tuple[int, ...]

@@ -28,18 +28,7 @@ _FORWARD, _REVERSE = 0, 1
 
 @dataclass(frozen=True)
 class ProductOptions:
-    """Limits of products.
-
-    Attributes
-    ----------
-    mismatches : int
-        Maximum mismatches of a primer.
-    last : int
-        Bases at the 3' end of a primer that must match.
-    min_product, max_product : int
-        In bases, including the primers.
-    with_itself : bool
-        Whether a primer may face itself.
+    """Limits of products: options of `bwarp primers` (`bwarp.options.finding`).
 
     Raises
     ------

@@ -71,7 +71,7 @@ class RecordForm(NamedTuple):
 
 @dataclass(frozen=True)
 class AlignmentOutput:
-    """The output of a run.
+    """The output of a run: options of `bwarp map` (`bwarp.options.mapping`), and further fields.
 
     Attributes
     ----------
@@ -81,35 +81,12 @@ class AlignmentOutput:
         Memory for sorting records; more are written to disk, next to the output.
     paired : bool
         Whether there are pairs among the reads, which the @PG record states.
-    sort : bool
-        Sort by position; BAM and CRAM get an index.
-    mark_duplicates : bool
-        Flag all but the best of duplicate pairs and reads, as Picard MarkDuplicates does.
-    barcode_tag : str or None
-        Duplicates must also have the same value of this tag.
-    optical_distance : int or None
-        Maximum distance of optical duplicates; None for the default.
-    duplicate_metrics : str or None
-        File for the counts of duplicates per library.
-    duplicate_tags : bool
-        Write the tag DT of duplicates.
     read_group : str or None
         The @RG record of the header, or several, one per line.
     read_group_id : bytes
         The read group of all reads; empty for none, or if each read names its own.
-    comments : bool
-        Copy the comments of the reads' headers as tags.
-    soft_clip : bool
-        Soft-clip supplementary and secondary records, too.
-    eqx : bool
-        Write = and X in CIGARs instead of M.
-    regions_file : str or None
-        BED; reads that overlap none of its regions are not written.
-    reference_file : str or None
-        FASTA of the reference, which CRAM names; the index does not store IUPAC letters other
-        than N.
-    cram_version : str or None
-        Version of CRAM; None for the default.
+    regions_file, reference_file : str or None
+        The options `--regions` and `--reference`.
     check_files : CheckFiles or None
         Files of --qc.
     compression : Compression

@@ -41,21 +41,10 @@ def with_kmers(table: Table, numbers: np.ndarray) -> Table:
 
 @dataclass(frozen=True)
 class SeedOptions:
-    """Options of a seed search.
+    """Options of `bwarp seeds` (`bwarp.options.finding`).
 
     Attributes
     ----------
-    mismatches : int
-        The maximum number of substitutions, at any position, from 0 to 4.
-    max_hits : int
-        A k-mer with more hits on both strands together is counted but not located; 0 means no
-        limit.
-    algorithm : str
-        The algorithm for inexact matches: ``"schemes"``, or the paper's ``"backtracking"``, which
-        stops searching a k-mer as soon as it has more hits than the limit.
-    locate : str
-        How SA rows become positions: ``"cpu"``, ``"gpu"``, the paper's ``"hybrid"`` (LF steps on
-        the GPU, look-ups on the CPU), or ``"auto"``.
     count_all : bool
         Never stop at the limit, so that the counts of all k-mers are complete.
     """
