@@ -70,11 +70,11 @@ def find_mems(
                 rows = match_columns(matches, batch, reference, searched)
                 yield (
                     named(rows.names, rows.queries),
-                    rows.query_starts,
+                    rows.starts,
                     named("+-", rows.strands),
                     named(reference.names, rows.contigs),
                     rows.positions,
-                    rows.lengths,
+                    rows.values,
                 )
 
     return frame(MATCHES, parts())

@@ -12,13 +12,14 @@ from bwarp.api.sequences import Sequences, sequence_batches
 from bwarp.api.tables import frame, named
 from bwarp.counted import counted
 from bwarp.io.names import Names
+from bwarp.io.numbered_rows import NumberedRows
 from bwarp.options.finding import SEEDS
 from bwarp.reference import Reference
 from bwarp.seeding.find import count_sites, find_sites, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.kmers import REASONS, KmerBatch
 from bwarp.seeding.queries import CODE_OF_LETTER, kmers_of, kmers_to_cut
-from bwarp.seeding.seed_tables import HITS_HEADER, NUMBER_HEADER, HitColumns, hit_columns
+from bwarp.seeding.seed_tables import HITS_HEADER, NUMBER_HEADER, hit_columns
 
 HITS = HITS_HEADER.decode().split()
 COUNTS = NUMBER_HEADER.decode().split()
@@ -118,14 +119,14 @@ def find_seeds(
     return found
 
 
-def _columns(rows: HitColumns, reference: Reference) -> tuple:
+def _columns(rows: NumberedRows, reference: Reference) -> tuple:
     return (
         named(rows.names, rows.queries),
-        rows.kmer_starts,
+        rows.starts,
         named("+-", rows.strands),
         named(reference.names, rows.contigs),
         rows.positions,
-        rows.mismatches,
+        rows.values,
     )
 
 

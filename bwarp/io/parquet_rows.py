@@ -11,6 +11,8 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bwarp.io.numbered_rows import NumberedRows
+
 ROWS_A_GROUP = 1 << 20
 
 
@@ -40,8 +42,8 @@ class ParquetRows(AbstractContextManager):
             self._write_groups(1)
         self._writer.close()
 
-    def write(self, rows: Sequence) -> None:
-        """Add rows, with numbers instead of names: `HitColumns` or `MatchColumns`."""
+    def write(self, rows: NumberedRows) -> None:
+        """Add rows."""
         names, queries, starts, strands, contigs, positions, values = rows
         columns = [
             pa.array(names, pa.string()).take(pa.array(queries)),

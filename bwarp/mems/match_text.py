@@ -15,6 +15,7 @@ import numpy as np
 
 from bwarp.io.fastx import SequenceBatch
 from bwarp.io.names import MOST_DIGITS, Names, put_field, put_name, put_number, query_names
+from bwarp.io.numbered_rows import NumberedRows
 from bwarp.io.table_writer import TableWriter
 from bwarp.mems.packed_extension import segment_of
 from bwarp.mems.query_text import REVERSE, Matches, no_matches, take_matches
@@ -277,56 +278,17 @@ def _write_paf(matches, named, lines):
 # Matches as columns, for Parquet and data frames.
 
 
-class MatchColumns(NamedTuple):
-    """Rows of the table of matches, with numbers instead of names.
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the queries that have matches, in their order.
-    queries : ndarray, shape=(n,), dtype=int64
-        The index in `names` of each row.
-    query_starts : ndarray, shape=(n,), dtype=int64
-        0-based, on the forward strand of the query.
-    strands : ndarray, shape=(n,), dtype=int8
-        0: forward, 1: reverse.
-    contigs : ndarray, shape=(n,), dtype=int64
-    positions : ndarray, shape=(n,), dtype=int64
-        0-based, in the contig.
-    lengths : ndarray, shape=(n,), dtype=int64
-    """
-
-    names: list[str]
-    queries: np.ndarray
-    query_starts: np.ndarray
-    strands: np.ndarray
-    contigs: np.ndarray
-    positions: np.ndarray
-    lengths: np.ndarray
-
-
 def match_columns(
     matches: Matches, batch: SequenceBatch, reference: Reference, strands: tuple[int, ...]
-) -> MatchColumns:
+) -> NumberedRows:
     """Return the columns of the matches of a batch of queries; `strands` were searched."""
     records = matches.queries.astype(np.int64) // len(strands)
     reverse = np.array(strands)[matches.queries % len(strands)] == REVERSE
     starts, lengths = matches.query_starts.astype(np.int64), matches.lengths.astype(np.int64)
     turned = np.diff(batch.offsets)[records] - starts - lengths
-    positions = matches.reference_starts.astype(np.int64)
-    contigs = reference.contig_of(positions)
-    # Convert only the names that occur to strings; matches are sorted by query.
-    first = np.flatnonzero(np.diff(records, prepend=-1))
-    queries = query_names(batch)
-    return MatchColumns(
-        names=[queries.name(record) for record in records[first]],
-        queries=np.repeat(np.arange(first.size), np.diff(first, append=records.size)),
-        query_starts=np.where(reverse, turned, starts),
-        strands=reverse.astype(np.int8),
-        contigs=contigs,
-        positions=positions - reference.contig_starts[contigs],
-        lengths=lengths,
-    )
+    starts = np.where(reverse, turned, starts)
+    hits = starts, reverse.astype(np.int8), matches.reference_starts, lengths
+    return NumberedRows.of(query_names(batch), records, hits, reference)
 
 
 def write_columns(
@@ -338,7 +300,7 @@ def write_columns(
 ) -> Iterator[Matches]:
     """Write `match_columns` of the matches of a batch, in order, and pass the matches on."""
 
-    def columns_of(matches: Matches, first: int, last: int) -> MatchColumns:
+    def columns_of(matches: Matches, first: int, last: int) -> NumberedRows:
         return match_columns(take_matches(matches, slice(first, last)), batch, reference, strands)
 
     for matches in blocks:
@@ -351,8 +313,6 @@ def write_columns(
 
 #: The header line.
 COLUMNS = b"query\tquery_start\tstrand\tcontig\tposition\tlength\n"
-
-_NEWLINE, _TAB = 10, 9
 
 
 def write_table(

@@ -20,6 +20,7 @@ from bwarp.counted import counted
 from bwarp.io.atomic_output import atomic_files, table_format
 from bwarp.io.line_scan import SLACK
 from bwarp.io.names import MOST_DIGITS, Names, put_field
+from bwarp.io.numbered_rows import NumberedRows
 from bwarp.io.table_writer import TableWriter
 from bwarp.options.finding import LONGEST_KMER
 from bwarp.reference import Reference
@@ -31,51 +32,12 @@ from bwarp.seeding.kmers import REASONS, KmerBatch
 # Hits as columns, for Parquet and data frames.
 
 
-class HitColumns(NamedTuple):
-    """Rows of the table of hits, with numbers in place of names.
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the queries that have hits, in their order.
-    queries : ndarray, shape=(n,), dtype=int64
-        The index in `names` of each row.
-    kmer_starts : ndarray, shape=(n,), dtype=int64
-    strands : ndarray, shape=(n,), dtype=uint8
-        0: forward, 1: reverse.
-    contigs : ndarray, shape=(n,), dtype=int64
-    positions : ndarray, shape=(n,), dtype=int64
-        0-based, in the contig.
-    mismatches : ndarray, shape=(n,), dtype=uint8
-    """
-
-    names: list[str]
-    queries: np.ndarray
-    kmer_starts: np.ndarray
-    strands: np.ndarray
-    contigs: np.ndarray
-    positions: np.ndarray
-    mismatches: np.ndarray
-
-
 def hit_columns(
     hits: SeedHits, kmers: KmerBatch, queries: Names, reference: Reference
-) -> HitColumns:
+) -> NumberedRows:
     """Return the columns of the hits of a batch of k-mers."""
-    numbers = kmers.queries[hits.kmers]
-    # Convert only the names that occur to strings; hits are in the order of their queries.
-    first = np.flatnonzero(np.diff(numbers, prepend=-1))
-    positions = hits.positions.astype(np.int64)
-    contigs = reference.contig_of(positions)
-    return HitColumns(
-        names=[queries.name(number) for number in numbers[first]],
-        queries=np.repeat(np.arange(first.size), np.diff(first, append=numbers.size)),
-        kmer_starts=kmers.starts[hits.kmers],
-        strands=hits.strands,
-        contigs=contigs,
-        positions=positions - reference.contig_starts[contigs],
-        mismatches=hits.mismatches,
-    )
+    columns = kmers.starts[hits.kmers], hits.strands, hits.positions, hits.mismatches
+    return NumberedRows.of(queries, kmers.queries[hits.kmers], columns, reference)
 
 
 # Hits and k-mers as lines of text, TSV or BED, written by jitted code into arrays of bytes.
@@ -476,7 +438,7 @@ def open_seed_tables(
             writer = stack.enter_context(TableWriter(table.write, threads))
 
             def write_hits(hits: SeedHits, kmers: KmerBatch, queries: Names) -> None:
-                def columns_of(first: int, last: int) -> HitColumns:
+                def columns_of(first: int, last: int) -> NumberedRows:
                     return hit_columns(taken(hits, slice(first, last)), kmers, queries, reference)
 
                 writer.add(columns_of, hits.count, _PARQUET_ROWS)
