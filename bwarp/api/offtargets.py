@@ -23,6 +23,7 @@ from bwarp.offtargets.hits import SiteOptions, joined_hits, taken_hits
 from bwarp.offtargets.site_rows import describe
 from bwarp.offtargets.variant_tables import open_variant_tables
 from bwarp.options.finding import OFFTARGETS
+from bwarp.variants.populations import read_populations
 
 #: One file, or several.
 Files = str | os.PathLike | Sequence[str | os.PathLike]
@@ -45,6 +46,7 @@ def find_offtargets(
     rna_bulges: int = 0,
     variants: Files | None = None,
     max_combinations: int = 1024,
+    populations: str | os.PathLike | None = None,
     genomes: Files | None = None,
     alignments: Files | None = None,
     backend: str = "auto",
@@ -73,6 +75,8 @@ def find_offtargets(
     max_combinations : int, default: 1024
         Maximum number of combinations of unphased variants that start with the same
         variant.
+    populations : path, optional
+        With `variants`: table with a sample and its population per line.
     genomes : path or list of paths, optional
         FASTA files or indexes of other genomes: also find their sites.
     alignments : path or list of paths, optional
@@ -103,6 +107,8 @@ def find_offtargets(
         warnings.warn(left_on, stacklevel=2)
     if variants is not None and genomes is not None:
         raise UsageError("genomes cannot be combined with variants: search them separately")
+    if populations is not None and variants is None:
+        raise UsageError("populations requires variants")
     if alignments is not None and genomes is None:
         raise UsageError("alignments requires genomes")
     reference = arrays_of(index).reference
@@ -110,7 +116,7 @@ def find_offtargets(
     most = OFFTARGETS["max_combinations"].check(max_combinations)
     sought = Sought(reference, given, searched, limits, threads, engine, most)
     if variants is not None:
-        return _with_variants(sought, stretch, listed(variants))
+        return _with_variants(sought, stretch, listed(variants), populations)
     if genomes is not None:
         return _with_genomes(sought, stretch, listed(genomes), listed(alignments))
     found = find_sites(reference, given, searched, limits, threads, engine, stretch)
@@ -138,7 +144,10 @@ def find_offtargets(
     return frame(SITES, [columns])
 
 
-def _with_variants(sought: Sought, stretch: int, paths: list) -> pd.DataFrame:
+def _with_variants(
+    sought: Sought, stretch: int, paths: list, populations: str | os.PathLike | None
+) -> pd.DataFrame:
+    of_sample = read_populations(populations) if populations is not None else None
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "sites.tsv"
         with open_variant_tables(table, sought) as tables:
@@ -146,7 +155,7 @@ def _with_variants(sought: Sought, stretch: int, paths: list) -> pd.DataFrame:
                 tables.add(hits)
             tables.finish_reference()
             for path in dict.fromkeys(paths):
-                tables.add_file(path)
+                tables.add_file(path, of_sample)
         return read_table(table)
 
 

@@ -34,11 +34,11 @@ def genome_names(genomes: Paths, alignments: Paths) -> tuple[str, ...]:
         )
     names = tuple(_ENDINGS.sub("", Path(genome).name, count=1) for genome in genomes)
     for number, name in enumerate(names):
-        if name in names[:number] or name in (ALL, THE_REFERENCE) or re.search(r"[,\s]", name):
+        if name in names[:number] or name in ("", ALL, THE_REFERENCE) or re.search(r"[,\s]", name):
             raise UsageError(
                 f"{genomes[number]}: the genome would be named {name!r}: rename the "
                 "file, so that names of genomes differ, have no commas or blanks, and are not "
-                f"{ALL} or {THE_REFERENCE}"
+                f"empty, {ALL} or {THE_REFERENCE}"
             )
     return names
 

@@ -106,6 +106,7 @@ def others(given):
         "##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts\n"
         f"{genome.names[0]}\t{at + 1}\t7\t{text[at]}\t{alt}\t.\t.\t.\tGT\t0|1\n"
     )
+    (folder / "samples.tsv").write_text("s\tnorth\n")
     (folder / "kid.fa").write_text(f">k\n{text[:at]}{alt}{text[at + 1 : 3500]}\n")
     (folder / "kid.paf").write_text(
         f"k\t3500\t0\t3500\t+\t{genome.names[0]}\t3500\t0\t3500\t3499\t3500\t60\tcg:Z:3500M\n"
@@ -113,10 +114,16 @@ def others(given):
     return folder, guides
 
 
-@pytest.mark.parametrize("names", [("variants",), ("genomes",), ("genomes", "alignments")])
+@pytest.mark.parametrize(
+    "names",
+    [("variants",), ("variants", "populations"), ("genomes",), ("genomes", "alignments")],
+)
 def test_variants_and_genomes(others, names):
     folder, guides = others
-    files = {"variants": "v.vcf", "genomes": "kid.fa", "alignments": "kid.paf"}
+    files = {
+        "variants": "v.vcf", "populations": "samples.tsv", "genomes": "kid.fa",
+        "alignments": "kid.paf",
+    }  # fmt: skip
     more = {name: folder / files[name] for name in names}
     flags = [word for name, path in more.items() for word in (f"--{name}", path)]
     done = run_here(
@@ -127,7 +134,9 @@ def test_variants_and_genomes(others, names):
     table = bwarp.read_table(folder / "o.tsv")
     sites = bwarp.find_offtargets(folder / "index", guides, **more)
     pd.testing.assert_frame_equal(sites, table)
-    several = {name: [str(path)] for name, path in more.items()}
+    several = {
+        name: str(path) if name == "populations" else [str(path)] for name, path in more.items()
+    }
     pd.testing.assert_frame_equal(bwarp.find_offtargets(folder / "index", guides, **several), table)
     assert set(sites.origin) == {"reference", "alternative"}
     assert set(map(str, table.dtypes)) == {"str", "int64", "float64"}
@@ -141,6 +150,8 @@ def test_variants_and_genomes_together(others):
     more = {"variants": folder / "v.vcf", "genomes": folder / "kid.fa"}
     with pytest.raises(bwarp.UsageError, match="genomes cannot be combined with variants"):
         bwarp.find_offtargets(folder / "index", guides, **more)
+    with pytest.raises(bwarp.UsageError, match="populations requires variants"):
+        bwarp.find_offtargets(folder / "index", guides, populations=folder / "samples.tsv")
     with pytest.raises(bwarp.UsageError, match="alignments requires genomes"):
         bwarp.find_offtargets(folder / "index", guides, alignments=folder / "kid.paf")
 

@@ -313,6 +313,7 @@ def test_wrong_use(refused, family, tmp_path):
             "o.tsv",
             "of 1 genome, but 3 genomes: give a file",
         ),
+        (("--genomes", tmp_path / ".fa"), "o.tsv", "the genome would be named '': rename"),
         ((*genomes, folder / "ann.fa"), "o.tsv", "the genome would be named 'ann': rename"),
         (("--genomes", tmp_path / "a,b.fa"), "o.tsv", "the genome would be named 'a,b': rename"),
         (("--genomes", tmp_path / "all.fa"), "o.tsv", "the genome would be named 'all': rename"),
