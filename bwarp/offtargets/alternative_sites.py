@@ -90,8 +90,8 @@ class Sought(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """The maximum number of bases of a site with its PAM."""
-        return int(self.guides.lengths.max()) + self.options.dna_bulge + self.pam.length
+        """The maximum number of bases of a site with its PAM, for the guides of all parts."""
+        return self.guides.longest + self.options.dna_bulge + self.pam.length
 
 
 def find_alternative_sites(stretch: Stretch, sought: Sought) -> AlternativeSites:

@@ -38,7 +38,8 @@ def sought_guides(
     listed: GuideList, reference: Reference, pam: Pam, limits: SiteOptions, *more
 ) -> Sought:
     """Return the search for the sites of listed guides; `more` are further fields of `Sought`."""
-    guides = Guides(tuple(listed.names(reference)), tuple(listed.sequences()))
+    names, sequences = tuple(listed.names(reference)), tuple(listed.sequences())
+    guides = Guides(names, sequences, listed.codes.shape[1])
     return Sought(reference, guides, pam, limits, *more)
 
 

@@ -141,14 +141,22 @@ class Guides:
     names : tuple of str
     sequences : tuple of str
         In upper case, from 5' to 3', T for U.
+    longest : int
+        The maximum length of a guide; in a part, that of all guides.
     """
 
     names: tuple[str, ...]
     sequences: tuple[str, ...]
+    longest: int
 
     @property
     def count(self) -> int:
         return len(self.names)
+
+    def part(self, number: int, parts: int) -> "Guides":
+        """Return one of several parts of about the same number of guides, the first is 1."""
+        part = slice((number - 1) * self.count // parts, number * self.count // parts)
+        return Guides(self.names[part], self.sequences[part], self.longest)
 
     @cached_property
     def lengths(self) -> np.ndarray:
@@ -215,7 +223,7 @@ def guides_of(
             raise InputError(f"{where}: two guides are named {name}: rename one")
         seen.add(name)
         taken.append(bases)
-    return Guides(tuple(names), tuple(taken))
+    return Guides(tuple(names), tuple(taken), max(map(len, taken), default=0))
 
 
 def _without_pam(sequence: str, pam: Pam, where: str) -> str:

@@ -88,6 +88,15 @@ PARTS = Option(
     "another machine. The result is the same", 1, only=CONFIGURATION,
 )  # fmt: skip
 
+
+def parse_part(text: str) -> tuple[int, int]:
+    """Parse a part and a number of parts such as 3/20."""
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise UsageError(f"{text!r} is not a part and a number of parts such as 3/20")
+    return int(part), int(parts)
+
+
 #: The reads of a program: single reads, pairs in two files, or interleaved pairs.
 READ_FILES = (
     Option(

@@ -11,6 +11,7 @@ from bwarp.options.common import (
     PARTS,
     SPREAD,
     output,
+    parse_part,
     sequence_file,
 )
 from bwarp.options.option import (
@@ -218,6 +219,11 @@ OFFTARGETS = Task({"": (
         "with `--genomes`: alignments of each genome to the reference, in the same order: PAF "
         "with CIGARs, or chain files; they give the positions of sites in the reference",
         many=True,
+    ),
+    Option(
+        "part", Text("K/N", parse=parse_part),
+        "search only the K-th of N parts of the guides; `bwarp merge-tables` joins their tables",
+        only=PROGRAM,
     ),
     PARTS,
 ), "report": (

@@ -11,6 +11,7 @@ from bwarp.options.common import (
     PAIRS_OF_READS,
     READ_FILES,
     output,
+    parse_part,
 )
 from bwarp.options.option import (
     CONFIGURATION,
@@ -79,13 +80,6 @@ def _parse_tag(text: str) -> str:
     if not re.fullmatch(_TAG, text):
         raise UsageError(f"{text!r} is not the name of a tag such as RX")
     return text
-
-
-def _parse_part(text: str) -> tuple[int, int]:
-    part, slash, parts = text.partition("/")
-    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
-        raise UsageError(f"{text!r} is not a part and a number of parts such as 3/20")
-    return int(part), int(parts)
 
 
 MARK_DUPLICATES = yes_no(
@@ -224,7 +218,7 @@ MAP = Task({
         *READ_FILES,
         BATCHES,
         Option(
-            "part", Text("K/N", parse=_parse_part),
+            "part", Text("K/N", parse=parse_part),
             "with `--batches`: map the K-th of N equal parts; `bwarp merge` joins them",
             only=PROGRAM,
         ),

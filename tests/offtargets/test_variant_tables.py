@@ -254,6 +254,30 @@ def test_more_combinations_than_allowed_are_listed(run_program, index, tmp_path)
     assert counts[5][1] > 3
 
 
+def test_parts_of_guides_are_searched_in_the_same_combinations(run_program, index, tmp_path):
+    text = CONTIGS[0].decode()
+    at = text.index("GG", 60)
+    guides = {f"g{n}": text[at - 1 - n : at - 1] for n in (17, 30, 20)}
+    body = "".join(
+        f"contig0\t{i + 1}\t.\t{text[i]}\t{'A' if text[i] != 'A' else 'C'}\t.\t.\t.\n"
+        for i in range(at - 40, at - 4, 3)
+    )
+    (tmp_path / "v.vcf").write_text(f"{HEADER}\n{body}")
+    made = []
+    for part in ("1/1", "1/3", "2/3", "3/3"):
+        done = run_program(
+            SCRIPT, "--index", index, "--guides", write_guides(tmp_path / "g.fa", guides), "-o",
+            tmp_path / "o.tsv", "--mismatches", 4, "--variants", tmp_path / "v.vcf", "--part", part,
+            "--max-combinations", 20,
+        )  # fmt: skip
+        assert done.rc == 0, done.stderr
+        made.append((rows_of(tmp_path / "o.tsv"), rows_of(tmp_path / "o.unsearched.tsv")))
+    (rows, listed), *parts = made
+    assert sum((part for part, _ in parts), []) == rows
+    assert [others for _, others in parts] == [listed] * 3
+    assert len(listed) > 3
+
+
 def test_where_a_contig_is_cut_makes_no_difference(tmp_path, monkeypatch):
     """The first sample has one haplotype from the middle of the contig on."""
     contigs = [random_bases(4_000, 11)]

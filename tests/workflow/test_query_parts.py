@@ -11,7 +11,8 @@ SECTIONS = {
     "mems": ("min_length: 12, kind: maxmatch, strands: both", ("mums",)),
     "scan": ("similarity: 0.9, align: true, min_score: -30", ("tsv",)),
     "offtargets": (
-        "pam: R, mismatches: 5, populations: samples.tsv, variants: [one.vcf, two.vcf]",
+        "pam: R, guides_have_pam: true, mismatches: 4, max_combinations: 3, "
+        "populations: samples.tsv, variants: [one.vcf, two.vcf]",
         ("tsv", "guides.tsv", "unsearched.tsv", "html"),
     ),
     "search": ("database: database.fa, match: 2, mismatch: -3, top: 5", ("tsv",)),
@@ -34,7 +35,9 @@ def copy(make_copy):
     (copy / "queries.fa").write_text("".join(records))
     (copy / "database.fa").write_text("".join(records[::-1]))
     starts = rng.integers(9_000, size=N_QUERIES).tolist()
-    guides = [f"guide{number}\t{genome[at : at + 20]}\n" for number, at in enumerate(starts)]
+    guides = [
+        f"guide{number}\t{genome[at : at + 17 + number % 5]}A\n" for number, at in enumerate(starts)
+    ]
     (copy / "queries.txt").write_text("".join(guides))
     head = "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts1\ts2\n"
     for name, record in zip(
@@ -43,7 +46,7 @@ def copy(make_copy):
         contig, text = record.split()[0], "".join(record.split("\n")[1:])
         body = [
             f"{contig}\t{at + 1}\t.\t{text[at]}\t{'A' if text[at] != 'A' else 'C'},<X>\t.\t.\t."
-            f"\tGT\t0|1\t{at % 2}|0\n"
+            f"\tGT\t0{'|/'[name == 'two']}1\t{at % 2}|0\n"
             for at in range(5, len(text), 7)
         ]
         (copy / f"{name}.vcf").write_text(head + "".join(body))
@@ -89,7 +92,8 @@ def test_off_targets_of_other_genomes(copy):
     for parts in (1, 3):
         (copy / "mine.yaml").write_text(
             "reference: small.fa\nbackend: cpu\nofftargets: {guides: queries.txt, pam: R, "
-            f"mismatches: 5, parts: {parts}, genomes: [child.fa, small.fa]}}\n"
+            f"guides_have_pam: true, mismatches: 5, parts: {parts}, "
+            "genomes: [child.fa, small.fa]}\n"
         )
         copy.snakemake("offtargets", "--configfile", "mine.yaml")
         tables.append((copy / "results" / "offtargets" / "queries.tsv").read_text())

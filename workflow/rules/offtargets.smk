@@ -22,7 +22,7 @@ if config.get("offtargets", {}).get("format", "auto") in ("auto", "tsv"):
 rule find_offtargets:
     input:
         index=INDEX,
-        queries=queries_to_search("offtargets"),
+        guides=file_of("offtargets", "guides"),
         annotation=files_of("offtargets", "annotation"),
         variants=files_of("offtargets", "variants"),
         populations=files_of("offtargets", "populations"),
@@ -49,10 +49,10 @@ rule find_offtargets:
             "offtargets", "guides", "parts", "report_sites", "report_link", *OFFTARGET_FILES
         ),
         files=flags_of_files(*OFFTARGET_FILES),
-        guides=query_file,
+        part=part_of_guides,
     shell:
-        "python {params.program:q} --index {input.index:q} --guides {params.guides:q}"
-        " -o {output.tables[0]:q} {params.options:q} {params.files:q} --threads {threads}"
+        "python {params.program:q} --index {input.index:q} --guides {input.guides:q}"
+        " -o {output.tables[0]:q} {params.options:q} {params.files:q} {params.part:q} --threads {threads}"
         " --backend {resources.backend} 2> {log:q}"
 
 

@@ -28,7 +28,7 @@ from functools import partial
 
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
-from bwarp.errors import UsageError
+from bwarp.errors import InputError, UsageError
 from bwarp.index.store import load_index
 from bwarp.io.atomic_output import atomic_file, check_outputs, is_standard_output
 from bwarp.offtargets.alternative_sites import Sought
@@ -36,7 +36,7 @@ from bwarp.offtargets.find import find_sites, search_one_site, stretch_to_search
 from bwarp.offtargets.genome_files import genome_names, read_genomes
 from bwarp.offtargets.genome_tables import GenomeTables, open_genome_tables
 from bwarp.offtargets.guide_design import GuideDesign
-from bwarp.offtargets.guides import pam_left_on, parse_pam, read_guides
+from bwarp.offtargets.guides import Guides, pam_left_on, parse_pam, read_guides
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.site_rows import read_features
 from bwarp.offtargets.site_tables import SiteTables, open_site_tables, site_tables_at
@@ -111,6 +111,8 @@ def main(options):
     guides = read_guides(options.guides, pam if options.guides_have_pam else None)
     if not options.guides_have_pam and (left_on := pam_left_on(guides, pam, "--guides-have-pam")):
         say(f"warning: {left_on}")
+    if options.part:
+        guides = part_of_guides(guides, options)
     limits = SiteOptions(
         options.mismatches, options.dna_bulges, options.rna_bulges, options.all_alignments
     )
@@ -163,6 +165,17 @@ def main(options):
         )  # fmt: skip
         with atomic_file(options.report) as file:
             file.write(page.encode())
+
+
+def part_of_guides(guides: Guides, options) -> Guides:
+    """Return the part of the guides that is searched."""
+    part, parts = options.part
+    if guides.count < parts:
+        raise InputError(
+            f"{options.guides}: {counted(guides.count, 'guide')} cannot be cut into "
+            f"{counted(parts, 'part')}: use fewer parts"
+        )
+    return guides.part(part, parts)
 
 
 def is_kept(path: str) -> bool:

@@ -2,27 +2,22 @@
 
 The output is a folder of files 1.fa, 2.fa and so on, with unchanged records and about the same
 number of bytes in each. bwarp merge-tables merges the resulting tables into one. Records are in the
-order of the rows of that table: for scan the shortest first, for other searches unchanged. Parts of
-guides are FASTA files with about the same number of guides. Queries that the search would reject
-are rejected here, before any part is searched.
+order of the rows of that table: for scan the shortest first, for other searches unchanged. Queries
+that the search would reject are rejected here, before any part is searched.
 """
 
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
-
-import numpy as np
 
 from bwarp.cli.program import program_parser
 from bwarp.composition.scan import scan_queries
 from bwarp.counted import counted
 from bwarp.database_search.best_hits import search_scoring
 from bwarp.database_search.database import gather_sequences
-from bwarp.errors import InputError, UsageError
+from bwarp.errors import UsageError
 from bwarp.io.atomic_output import atomic_folder, check_outputs
 from bwarp.io.names import names_of
 from bwarp.io.sequence_parts import write_parts, write_parts_by_length
-from bwarp.offtargets.guides import read_guides
 from bwarp.options.aligning import SEARCH
 from bwarp.options.common import PARTS, output, sequence_file
 from bwarp.runtime.progress import say
@@ -39,25 +34,9 @@ def check_names(path, batches):
         names_of(path, batch)
 
 
-def write_guides(path, folder, parts, check, code_of_byte, threads):
-    """Write guides in parts of about the same number; return their number."""
-    guides = check()
-    if guides.count < parts:
-        raise InputError(
-            f"{path}: {counted(guides.count, 'sequence')} cannot be cut into "
-            f"{counted(parts, 'part')}: use fewer parts"
-        )
-    edges = np.arange(parts + 1) * guides.count // parts
-    for part, (first, last) in enumerate(pairwise(edges.tolist()), 1):
-        rows = zip(guides.names[first:last], guides.sequences[first:last], strict=True)
-        Path(folder, f"{part}.fa").write_text("".join(f">{name}\n{one}\n" for name, one in rows))
-    return guides.count
-
-
 #: Functions per search that check queries and that cut them.
 SEARCHES = {
     "seeds": (check_names, write_parts),
-    "offtargets": (read_guides, write_guides),
     "mems": (check_names, write_parts),
     "scan": (scan_queries, write_parts_by_length),
     "search": (gather_sequences, write_parts),

@@ -288,6 +288,28 @@ def test_the_report(run_program, index, guides, tmp_path):
     assert "out.tsv: the name is used by another file of this run" in done.stderr
 
 
+def test_parts_of_guides(run_program, refused, index, tmp_path):
+    lines = "".join(f"g{i} {GUIDE[i:]}TGG\n" for i in range(5))
+    (tmp_path / "g.txt").write_text(f"name guide\n{lines}")
+    run = ("--index", index, "--guides", tmp_path / "g.txt", "--guides-have-pam")
+    run = (*run, "--mismatches", 4)
+    whole = run_program(SCRIPT, *run, "-o", "-").stdout.splitlines()
+    assert {line.split("\t")[0] for line in whole[1:]} == {f"g{i}" for i in range(5)}
+    rows = []
+    for part in (1, 2, 3):
+        lines = run_program(SCRIPT, *run, "-o", "-", "--part", f"{part}/3").stdout.splitlines()
+        assert lines[0] == whole[0]
+        rows += lines[1:]
+    assert rows == whole[1:]
+    code, said = refused(*run, "-o", tmp_path / "o.tsv", "--part", "2/6")
+    assert (code, "g.txt: 5 guides cannot be cut into 6 parts: use fewer parts" in said) == (
+        1,
+        True,
+    )
+    code, said = refused(*run, "-o", tmp_path / "o.tsv", "--part", "3/2")
+    assert (code, "'3/2' is not a part and a number of parts such as 3/20" in said) == (2, True)
+
+
 def test_two_names_of_one_sequence_have_rows_each(run_program, index, tmp_path):
     (tmp_path / "g.fa").write_text(f">a\n{GUIDE}\n>b\n{GUIDE}\n")
     done = run_program(SCRIPT, "--index", index, "--guides", tmp_path / "g.fa", "-o", "-")

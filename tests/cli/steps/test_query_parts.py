@@ -34,21 +34,6 @@ def test_tables_without_a_header(tmp_path, monkeypatch):
     assert (tmp_path / "o.tsv").read_text() == "chr1\t1\t2\nchr2\t3\t4\n"
 
 
-def test_guides_are_cut(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "q.txt").write_text("name,guide\na ACGTACGTACGTACGTU\n" + "CCGTACGTACGTACGTA\n")
-    run = ("cut_queries", "--queries", "q.txt", "-o", "parts", "--for", "offtargets", "--parts")
-    done = run_here(*run, 2, folder=tmp_path)
-    assert (done.rc, done.last_line) == (0, "2 queries: 2 parts")
-    assert (tmp_path / "parts" / "1.fa").read_text() == ">a\nACGTACGTACGTACGTT\n"
-    assert (tmp_path / "parts" / "2.fa").read_text().split() == [
-        ">CCGTACGTACGTACGTA",
-        "CCGTACGTACGTACGTA",
-    ]
-    done = run_here(*run, 3, folder=tmp_path)
-    assert (done.rc, "q.txt: 2 sequences cannot be cut into 3 parts" in done.last_line) == (1, True)
-
-
 def test_proteins_are_cut_for_a_matrix(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "q.fa").write_text(">a\nMLKV\n>b\nLLEQ\n")

@@ -25,6 +25,12 @@ def query_file(wildcards, input):
     return f"{input.queries}/{part}.fa" if part else input.queries
 
 
+def part_of_guides(wildcards):
+    """Return the flag of offtargets for a part: every job reads all guides."""
+    part = wildcards.get("part")
+    return ["--part", f"{part}/{query_parts('offtargets')}"] if part else []
+
+
 def found_in(name, ending):
     """Return the output of a search: the result, or that of a part."""
     if name not in CUT_TARGETS:
@@ -57,7 +63,7 @@ def tables_of_parts(wildcards):
     name = wildcards.target
     ending = wildcards.file.removeprefix(stem(section(name)[query_key(name)]))
     n_parts = query_parts(name)
-    # The variants that are not searched are the same for guides of one length.
+    # The variants that are not searched are the same in all parts.
     merged = 1 if ending == ".unsearched.tsv" else n_parts
     return [f"results/{name}/parts/{part}-of-{n_parts}{ending}" for part in range(1, merged + 1)]
 
