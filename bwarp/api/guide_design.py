@@ -1,6 +1,7 @@
 """bwarp.design_guides and bwarp.pair_nickases: the tables of bwarp guides --specificity."""
 
 import os
+import tempfile
 from collections.abc import Sequence
 
 import pandas as pd
@@ -114,18 +115,17 @@ def design_guides(
         guide_list, reference, searched, limits, threads, engine, max_combinations
     )
     design = GuideDesign(guide_list, sought, features)
-    tables = VariantTables(sought, False) if variants is not None else None
     if guide_list.count:
-        collected = design if tables is None else tables
-        for _, hits in find_sites(
-            reference, sought.guides, searched, limits, threads, engine, stretch
-        ):
-            collected.add(hits)
-        if tables is not None:
-            tables.finish_reference()
-            for path in dict.fromkeys(listed(variants)):
-                tables.add_file(path)
-            design.add_tables(tables)
+        with tempfile.TemporaryDirectory() as folder:
+            tables = VariantTables(sought, folder) if variants is not None else None
+            collected = design if tables is None else tables
+            for _, hits in find_sites(*sought[:6], stretch):
+                collected.add(hits)
+            if tables is not None:
+                tables.finish_reference()
+                for path in dict.fromkeys(listed(variants)):
+                    tables.add_file(path)
+                design.add_tables(tables)
     ranked = frame_of(design.columns()).iloc[design.ranks()]
     return ranked.reset_index(drop=True)
 

@@ -162,7 +162,7 @@ class GuideDesign:
         known, rows, texts = tables.block(numbers)
         self._add_counted(*self._counted(known))
         hits = rows.hits
-        cells = [text.split("\t") for text in texts]
+        cells = [text.split("\t") for text in texts.listed(range(numbers.size))]
         origin, effect = map(VARIANT_COLUMNS.index, ("origin", "effect"))
         return _Sites(
             numbers,
@@ -207,7 +207,7 @@ class GuideDesign:
         }
         names = self._sought.reference.names
         for i, guide in enumerate(guides.tolist()):
-            cells = dict(zip(VARIANT_COLUMNS, texts[i].split("\t"), strict=True))
+            cells = dict(zip(VARIANT_COLUMNS, texts.name(i).split("\t"), strict=True))
             columns["worst_site"][guide] = (
                 rows.site_text[i, : rows.widths[i]].tobytes().decode("ascii")
             )
@@ -271,7 +271,10 @@ def _rises(sites: _Sites, scores: np.ndarray, wanted: np.ndarray, n_guides: int)
 
 def _target_columns(tables: VariantTables, numbers: np.ndarray) -> Columns:
     _, _, texts = tables.block(numbers)
-    cells = [dict(zip(VARIANT_COLUMNS, text.split("\t"), strict=True)) for text in texts]
+    cells = [
+        dict(zip(VARIANT_COLUMNS, text.split("\t"), strict=True))
+        for text in texts.listed(range(numbers.size))
+    ]
     columns: Columns = {f"target_{name}": [one[name] for one in cells] for name in _OF_TARGET}
     for name, number in (("target_frequency", float), ("target_lost", int)):
         columns[name] = [number(cell) if cell else None for cell in columns[name]]

@@ -6,8 +6,9 @@ stretch of variants -> alternative sites -> rows and columns --> merged by guide
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -30,7 +31,7 @@ from bwarp.offtargets.alternative_sites import (
 from bwarp.offtargets.guide_counts import CountedSites, GuideCounts
 from bwarp.offtargets.hits import SiteHits, joined_hits, taken_hits
 from bwarp.offtargets.site_rows import Features, SiteRows, cut_of, describe
-from bwarp.offtargets.site_tables import SiteText, site_tables_at
+from bwarp.offtargets.site_tables import SiteText, hits_folder, site_tables_at
 from bwarp.offtargets.variant_columns import (
     VARIANT_COLUMNS,
     alternative_columns,
@@ -57,29 +58,64 @@ def variant_tables_at(
     return [sibling(path, "unsearched"), *more, *site_tables_at(path)]
 
 
+class _TextFile:
+    """Numbered texts in a temporary file, so that they need not fit in memory."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._file = path.open("wb")
+        self._lengths: list[np.ndarray] = []
+        self.count = 0
+
+    def add(self, texts: Sequence[str]) -> np.ndarray:
+        """Add texts; return their numbers."""
+        encoded = [text.encode() for text in texts]
+        self._file.write(b"".join(encoded))
+        self._lengths.append(np.array([len(text) for text in encoded], np.int64))
+        self.count += len(encoded)
+        return np.arange(self.count - len(encoded), self.count)
+
+    def all(self) -> Names:
+        """Return all texts, mapped into memory; none may be added afterwards."""
+        self._file.close()
+        text = np.empty(0, np.uint8)
+        if self._path.stat().st_size:
+            text = np.memmap(self._path, np.uint8, "r").view(np.ndarray)
+        edges = np.cumsum(np.concatenate([[0], *self._lengths]), dtype=np.int64)
+        return Names(text, np.column_stack([edges[:-1], edges[1:]]))
+
+
 class VariantTables:
     """Collect the sites of a search with variants.
+
+    Parameters
+    ----------
+    sought : Sought
+    folder : path
+        An existing folder for temporary files.
+    with_samples : bool
 
     Attributes
     ----------
     n_variants, n_alternative : int
         Alternative alleles searched, and alternative sites.
-    unsearched : list of Unsearched
     """
 
-    def __init__(self, sought: Sought, with_samples: bool):
+    def __init__(self, sought: Sought, folder: str | os.PathLike, with_samples: bool = False):
         self._sought, self._with_samples = sought, with_samples
         self._parts: list[SiteHits] = []
         self._hits: SiteHits | None = None
-        self._texts: list[str] = []
+        self._columns = _TextFile(Path(folder, "columns"))
+        self._carried = _TextFile(Path(folder, "samples"))
+        self._unsearched = _TextFile(Path(folder, "unsearched"))
+        #: The numbers of the texts of each row: of the reference, then of alternative sites.
         self._number_of: np.ndarray = np.empty(0, np.int64)
+        self._numbers_of_others: list[np.ndarray] = []
+        self._texts: Names = Names.of([])
         self._rows: list[SiteRows] = []
         self._alternative: SiteRows | None = None
-        self._columns: list[str] = []
-        self._carried: list[list[str]] = []
         self.contigs: dict[str, str | os.PathLike] = {}
         self.n_variants = self.n_alternative = 0
-        self.unsearched: list[Unsearched] = []
         self.counts = GuideCounts(sought.guides, sought.pam, sought.options)
 
     def add(self, hits: SiteHits) -> None:
@@ -89,7 +125,7 @@ class VariantTables:
     def finish_reference(self) -> None:
         """Note that all sites of the reference have been added."""
         self._hits, self._parts = joined_hits(self._parts), []
-        self._texts = [unchanged_columns()]
+        self._columns.add([unchanged_columns()])
         self._number_of = np.zeros(self._hits.count, np.int64)
 
     def add_file(
@@ -116,7 +152,7 @@ class VariantTables:
     def _add_stretch(self, path: str | os.PathLike, file: VariantFile, stretch: Stretch) -> None:
         """Find alternative sites in a stretch of a contig, and changes of reference sites."""
         sought, populations = self._sought, file.populations
-        self.unsearched += stretch.unsearched
+        self._list_unsearched(stretch.unsearched)
         if stretch.contig not in sought.reference.names:
             return
         contig = sought.reference.names.index(stretch.contig)
@@ -131,12 +167,12 @@ class VariantTables:
         if populations is not None:
             self._mark_unchanged(stretch, populations)
         found = find_alternative_sites(stretch, sought)
-        self.unsearched += [
+        self._list_unsearched([
             stretch.not_searched(
                 anchor, f"combinations of more than {counted(most, 'variant')} from here on"
             )
             for anchor, most in found.limited.tolist()
-        ]
+        ])  # fmt: skip
         same = found.origins.same
         there = self._within(stretch)
         hits = taken_hits(self._hits, there)
@@ -145,10 +181,8 @@ class VariantTables:
             hits, touched, stretch, (keys_of(found, ~same), keys_of(found, same)), populations,
             sought,
         )  # fmt: skip
-        for row, text in zip(there.tolist(), columns, strict=True):
-            if text is not None:
-                self._number_of[row] = len(self._texts)
-                self._texts.append(text)
+        changed = there[[text is not None for text in columns]]
+        self._number_of[changed] = self._columns.add([text for text in columns if text is not None])
         rows = np.flatnonzero(~same)
         edits = hits.mismatches.astype(np.int64) + hits.dna_bulges + hits.rna_bulges
         best = hits.ranks == 0
@@ -158,16 +192,22 @@ class VariantTables:
                 strict=True),
             edits[best].tolist(), strict=True,
         ))  # fmt: skip
-        self._columns += alternative_columns(found, rows, stretch, before, populations, sought)
+        self._numbers_of_others.append(self._columns.add(
+            alternative_columns(found, rows, stretch, before, populations, sought)
+        ))  # fmt: skip
         if self._with_samples:
-            self._carried += [
+            self._carried.add([
                 _samples_of(found.origins.carriers[row], file.samples)
-                if populations is not None and not found.origins.free[row] else []
+                if populations is not None and not found.origins.free[row] else ""
                 for row in rows.tolist()
-            ]  # fmt: skip
+            ])  # fmt: skip
         lifted = _lifted(found, rows, contig, sought)
         self._rows.append(lifted)
         self.n_alternative += int((lifted.hits.ranks == 0).sum())
+
+    @property
+    def n_unsearched(self) -> int:
+        return self._unsearched.count
 
     @property
     def n_sites(self) -> int:
@@ -178,9 +218,12 @@ class VariantTables:
 
         Rows of alternative sites follow those of the reference in these numbers.
         """
-        self._alternative = joined_rows(self._rows) if self._rows else None
-        tables = [self._hits] + ([self._alternative.hits] if self._rows else [])
-        n = self._hits.count
+        self._texts = self._columns.all()
+        self._number_of = np.concatenate([self._number_of, *self._numbers_of_others])
+        n, tables = self._hits.count, [self._hits]
+        if self._rows:
+            self._alternative, self._rows = joined_rows(self._rows), []
+            tables.append(self._alternative.hits)
         both = joined_hits(tables)
         is_alternative = np.arange(both.count) >= n
         # Ties are in the order of the variants.
@@ -188,7 +231,7 @@ class VariantTables:
             (both.ranks, is_alternative, both.strands, both.lengths, both.starts, both.guides)
         )
 
-    def block(self, numbers: np.ndarray) -> tuple[SiteRows, SiteRows, list[str]]:
+    def block(self, numbers: np.ndarray) -> tuple[SiteRows, SiteRows, Names]:
         """Return the rows of the reference, all rows, and their columns of variants."""
         sought, n = self._sought, self._hits.count
         is_known = numbers < n
@@ -204,25 +247,30 @@ class VariantTables:
                 np.arange(numbers.size)
             )
             rows = taken_rows(joined_rows([known, others]), offset)
-        columns = [
-            self._texts[self._number_of[i]] if i < n else self._columns[i - n]
-            for i in numbers.tolist()
-        ]
-        return known, rows, columns
+        bounds = self._texts.bounds[self._number_of[numbers]]
+        return known, rows, self._texts._replace(bounds=bounds)
+
+    def unsearched_text(self) -> bytes:
+        """Return the table of alleles that were not searched, header first."""
+        head = "\t".join(["contig", "position", "id", "ref", "alt", "reason"])
+        return f"{head}\n".encode() + self._unsearched.all().text.tobytes()
 
     def write_samples(self, file: BinaryIO, order: np.ndarray) -> None:
         """Write the samples of each alternative site."""
         head = ["guide", "contig", "start", "end", "strand", "variants", "samples"]
         file.write(("\t".join(head) + "\n").encode())
-        n, rows = self._hits.count, self._alternative
+        n, rows, carried = self._hits.count, self._alternative, self._carried.all()
         for i in (order[order >= n] - n).tolist():
             cells = [
                 self._sought.guides.names[rows.hits.guides[i]],
                 self._sought.reference.names[rows.contigs[i]],
                 str(rows.starts[i]), str(rows.ends[i]), "+-"[rows.hits.strands[i]],
-                self._columns[i].split("\t")[1], ",".join(self._carried[i]),
+                self._texts.name(self._number_of[n + i]).split("\t")[1], carried.name(i),
             ]  # fmt: skip
             file.write(("\t".join(cells) + "\n").encode())
+
+    def _list_unsearched(self, alleles: Sequence[Unsearched]) -> None:
+        self._unsearched.add(["\t".join(one) + "\n" for one in alleles])
 
     def _mark_unchanged(self, stretch: Stretch, populations: Populations) -> None:
         """Count the haplotypes of sites without variants, from the first edit or its contig on."""
@@ -237,9 +285,8 @@ class VariantTables:
             changes.tolist(), froms.tolist(), [*froms[1:].tolist(), end], strict=True
         ):
             there = slice(*np.searchsorted(starts, [first, last]).tolist())
-            self._number_of[there] = len(self._texts)
             present = edits.present[edits.ploidies[change]]
-            self._texts.append(unchanged_columns(populations, present))
+            self._number_of[there] = self._columns.add([unchanged_columns(populations, present)])
 
     def _within(self, stretch: Stretch) -> np.ndarray:
         """Return the hits of the reference that have their borders in a stretch."""
@@ -249,9 +296,9 @@ class VariantTables:
         return first + np.flatnonzero(stretch.contains(borders))
 
 
-def _samples_of(carriers: np.ndarray, samples: tuple[str, ...]) -> list[str]:
+def _samples_of(carriers: np.ndarray, samples: tuple[str, ...]) -> str:
     bits = np.unpackbits(carriers.view(np.uint8), bitorder="little")[: 2 * len(samples)]
-    return [samples[i] for i in np.flatnonzero(bits.reshape(-1, 2).any(axis=1))]
+    return ",".join(samples[i] for i in np.flatnonzero(bits.reshape(-1, 2).any(axis=1)))
 
 
 def _lifted(found: AlternativeSites, which: np.ndarray, contig: int, sought: Sought) -> SiteRows:
@@ -281,8 +328,11 @@ def open_variant_tables(
 
     Rows are sorted by guide, then by contig, start, end, strand, and origin, reference first.
     """
-    with atomic_files(variant_tables_at(path, with_samples), threads=sought.threads) as files:
-        tables = VariantTables(sought, with_samples)
+    with (
+        atomic_files(variant_tables_at(path, with_samples), threads=sought.threads) as files,
+        hits_folder(path) as folder,
+    ):
+        tables = VariantTables(sought, folder, with_samples)
         yield tables
         *siblings, file = files
         order = tables.order()
@@ -294,7 +344,7 @@ def open_variant_tables(
 
         def counts_and_lines(first: int, last: int) -> tuple[CountedSites, np.ndarray]:
             known, rows, columns = tables.block(order[first:last])
-            return tables.counts.of(known), text.lines(rows, Names.of(columns))
+            return tables.counts.of(known), text.lines(rows, columns)
 
         def write(made: tuple[CountedSites, np.ndarray]) -> None:
             counted_sites, lines = made
@@ -305,13 +355,7 @@ def open_variant_tables(
             writer.add(counts_and_lines, order.size, _ROWS_AT_ONCE)
         if siblings:
             unsearched, *samples, guides = siblings
-            unsearched.write(unsearched_text(tables.unsearched))
+            unsearched.write(tables.unsearched_text())
             for table in samples:
                 tables.write_samples(table, order)
             guides.write(tables.counts.table().encode())
-
-
-def unsearched_text(unsearched: list[Unsearched]) -> bytes:
-    """Return the table of alleles that were not searched, header first."""
-    head = "\t".join(["contig", "position", "id", "ref", "alt", "reason"])
-    return "".join(f"{line}\n" for line in [head, *map("\t".join, unsearched)]).encode()

@@ -151,7 +151,7 @@ def main(options):
         say(
             f"{counted(tables.n_variants, 'variant')} searched: "
             f"{counted(tables.n_alternative, 'alternative site')}; "
-            f"{counted(len(tables.unsearched), 'allele')} not searched"
+            f"{counted(tables.n_unsearched, 'allele')} not searched"
         )
     if options.genomes:
         say(

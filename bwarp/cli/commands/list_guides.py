@@ -33,7 +33,8 @@ from bwarp.offtargets.guides import parse_pam
 from bwarp.offtargets.hits import SiteOptions
 from bwarp.offtargets.nickases import nickase_pairs
 from bwarp.offtargets.site_rows import read_features
-from bwarp.offtargets.variant_tables import VariantTables, unsearched_text
+from bwarp.offtargets.site_tables import hits_folder
+from bwarp.offtargets.variant_tables import VariantTables
 from bwarp.options.finding import DESIGN, GUIDES
 from bwarp.reference import read_reference
 from bwarp.runtime.backend import or_on_cpu
@@ -145,8 +146,11 @@ def design(listed, reference, pam, outputs, options) -> None:
     sought = sought._replace(backend=backend, combinations=options.max_combinations)
     features = read_features(options.annotation, reference) if options.annotation else None
     found = GuideDesign(listed, sought, features)
-    tables = VariantTables(sought, False) if options.variants else None
-    with atomic_files(outputs, threads=options.threads) as files:
+    with (
+        atomic_files(outputs, threads=options.threads) as files,
+        hits_folder(options.output) as folder,
+    ):
+        tables = VariantTables(sought, folder) if options.variants else None
         if listed.count:
             search(found, tables, sought, stretch, options.variants)
         columns = found.columns()
@@ -158,7 +162,7 @@ def design(listed, reference, pam, outputs, options) -> None:
             texts.insert(0, table_text(pairs, np.arange(n_pairs)))
             say(f"{counted(n_pairs, 'pair of guides')} listed")
         if tables is not None:
-            texts.insert(0, unsearched_text(tables.unsearched))
+            texts.insert(0, tables.unsearched_text())
         # Standard output has only the last table.
         for file, text in zip(files, texts[-len(files) :], strict=True):
             file.write(text)
