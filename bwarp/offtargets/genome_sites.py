@@ -93,25 +93,35 @@ def add_genome(
     sites : ndarray, dtype `sites_dtype`
         By guide.
     """
-    known, found = known.copy(), _sites(hits, genome.bases, sought, n_genomes)
+    found = _sites(hits, genome.bases, sought, n_genomes)
     found["kind"] = UNLIFTED
-    found["genomes"][:, genome.number // 64] = np.uint64(1 << genome.number % 64)
-    here = known["kind"] == REFERENCE
-    apart = here
+    word, bit = genome.number // 64, np.uint64(1 << genome.number % 64)
+    found["genomes"][:, word] = bit
+    is_reference = known["kind"] == REFERENCE
+    reference, others = known[is_reference], known[~is_reference]
+    apart = np.ones(reference.size, bool)
     if genome.alignments is not None:
-        begins = sought.reference.contig_starts[known["contig"][here]]
-        starts, ends = known["start"][here] + begins, known["end"][here] + begins
-        there = np.flatnonzero(here)[is_aligned(genome.alignments, starts, ends)]
-        known["aligned"][there] += 1
-        apart = here.copy()
-        apart[there] = False
-        _lift(found, hits, known[here], genome.alignments, sought)
-    found["contig"][found["kind"] == UNLIFTED] += genome.first_contig
-    apart, loose = np.flatnonzero(apart), np.flatnonzero(found["kind"] == UNLIFTED)
-    in_known, in_found = _in_both(_bases(known[apart]), _bases(found[loose]))
-    known["genomes"][apart[in_known], genome.number // 64] |= np.uint64(1 << genome.number % 64)
-    found = np.delete(found, loose[in_found])
-    return _merged(np.concatenate([known, found]))
+        begins = sought.reference.contig_starts[reference["contig"]]
+        starts, ends = reference["start"] + begins, reference["end"] + begins
+        apart = ~is_aligned(genome.alignments, starts, ends)
+        reference["aligned"] += ~apart
+        _lift(found, hits, reference, genome.alignments, sought)
+    is_loose = found["kind"] == UNLIFTED
+    found["contig"][is_loose] += genome.first_contig
+    # Most sites are those of the reference. Only the others are compared with each other.
+    everywhere = np.ones(reference.size, bool)
+    in_reference = np.zeros(found.size, bool)
+    for keys, there, here in (
+        (_positions_and_bases, everywhere, ~is_loose),
+        (_bases, apart, is_loose),
+    ):
+        if here.any():
+            in_found, equal = _in_both(keys(reference[there]), keys(found[here]))
+            reference["genomes"][np.flatnonzero(there)[in_found], word] |= bit
+            in_reference[here] = equal
+    others = _merged(np.concatenate([others, found[~in_reference]]))
+    sites = np.concatenate([reference, others])
+    return sites[np.argsort(sites["guide"], kind="stable")]
 
 
 def order_of_sites(sites: np.ndarray) -> np.ndarray:
@@ -254,17 +264,14 @@ def _positions_and_bases(sites: np.ndarray) -> list[np.ndarray]:
 
 
 def _merged(sites: np.ndarray) -> np.ndarray:
-    """Join equal sites; the first of them stands for all. Return them by guide."""
+    """Join equal sites; the first of them stands for all."""
     order, new = _equal_rows(_positions_and_bases(sites))
     begins = np.flatnonzero(new)
     firsts = order[begins]
-    guides = sites["guide"][firsts]
-    by_guide = np.lexsort([firsts, guides])
-    merged = sites[firsts[by_guide]]
+    merged = sites[firsts]
     if begins.size:
-        genomes = np.bitwise_or.reduceat(sites["genomes"][order], begins, axis=0)
-        merged["genomes"] = genomes[by_guide]
-    return merged
+        merged["genomes"] = np.bitwise_or.reduceat(sites["genomes"][order], begins, axis=0)
+    return merged[np.argsort(firsts)]
 
 
 def _equal_rows(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -278,20 +285,18 @@ def _equal_rows(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         hashes = (hashes ^ key.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         hashes ^= hashes >> np.uint64(32)
     order = np.argsort(hashes, kind="stable")
-    new = _is_new(keys, order)
-    if (new[1:] & ~_is_new([hashes], order)[1:]).any():
+    same = np.flatnonzero(np.diff(hashes[order]) == 0)
+    if not _are_equal(keys, order[same], order[same + 1]).all():
         # Different rows have the same hash.
         order = np.lexsort(keys)
-        new = _is_new(keys, order)
+        same = np.flatnonzero(_are_equal(keys, order[:-1], order[1:]))
+    new = np.ones(order.size, bool)
+    new[same + 1] = False
     return order, new
 
 
-def _is_new(keys: list[np.ndarray], order: np.ndarray) -> np.ndarray:
-    """Return whether each row, in an order, differs from the row before."""
-    new = np.ones(order.size, bool)
-    if order.size:
-        new[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
-    return new
+def _are_equal(keys: list[np.ndarray], rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return np.all([key[rows] == key[others] for key in keys], axis=0)
 
 
 def _numbers(keys: list[np.ndarray]) -> np.ndarray:
