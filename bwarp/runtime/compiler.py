@@ -98,10 +98,18 @@ def begin_compiling() -> None:
     with _beginning:
         while not _has_begun:
             with _lock:
-                waiting, _to_begin_with[:] = [*_to_begin_with], []
-                _has_begun = not waiting
-            for begin in waiting:
+                if not _to_begin_with:
+                    _has_begun = True
+                    return
+                begin = _to_begin_with.pop(0)
+            try:
                 begin()
+            except BaseException:
+                # It was interrupted, for example. The next function to be compiled needs it.
+                with _lock:
+                    _to_begin_with.insert(0, begin)
+                    _has_begun = False
+                raise
 
 
 # --------------------------------------------------------------------------------------------------

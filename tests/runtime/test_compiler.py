@@ -48,3 +48,24 @@ def test_a_thread_that_imports_and_one_that_compiles_do_not_wait_for_each_other(
     late = []
     compiler.when_compiling(lambda: late.append(True))
     assert late == [True]
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_function_that_raises_is_called_again_and_so_are_those_after_it(monkeypatch, is_nested):
+    called = []
+
+    def begin():
+        called.append("first")
+        if is_nested:  # it compiles a function itself
+            compiler.begin_compiling()
+        if called.count("first") == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(compiler, "_has_begun", False)
+    monkeypatch.setattr(compiler, "_to_begin_with", [begin, lambda: called.append("second")])
+    with pytest.raises(KeyboardInterrupt):
+        compiler.begin_compiling()
+    compiler.begin_compiling()
+    assert sorted(called) == ["first", "first", "second"]
+    compiler.begin_compiling()
+    assert len(called) == 3
