@@ -75,7 +75,6 @@ def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
         differently.
     """
     first, groups = headers[0], {}
-    lines = dict.fromkeys(first.text.splitlines())
     for path, header in zip(paths, headers, strict=True):
         if (header.names, header.lengths) != (first.names, first.lengths):
             raise InputError(
@@ -92,32 +91,67 @@ def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
                         f"{path}: read group {name[3:].decode()!r} has a different header line in "
                         "an earlier unit: give each unit its own read group"
                     )
-        lines |= dict.fromkeys(header.text.splitlines())
     # Order the lines as in a single file: contigs, groups, programs, the rest.
     rank = {kind: number for number, kind in enumerate(_KINDS)}
+    lines = dict.fromkeys(_with_own_programs([header.text.splitlines() for header in headers]))
     ordered = sorted(lines, key=lambda line: rank.get(line[:3], len(_KINDS)))
-    text = b"".join(line + b"\n" for line in _numbered_programs(ordered))
-    return BamHeader(text, first.names, first.lengths)
+    return BamHeader(b"".join(line + b"\n" for line in ordered), first.names, first.lengths)
 
 
-def _numbered_programs(lines: list[bytes]) -> Iterator[bytes]:
-    """Yield the lines; number @PG records with the same ID, as mapping may differ between units."""
-    taken, seen = set(filter(None, map(_program_id, lines))), set()
-    for line in lines:
-        name = _program_id(line)
-        if name is not None and name in seen:
-            numbered = (b"%b.%d" % (name, number) for number in itertools.count(1))
-            free = next(one for one in numbered if one not in taken)
-            taken.add(free)
-            line = line.replace(b"\tID:" + name, b"\tID:" + free, 1)
-        seen.add(name)
-        yield line
+def _with_own_programs(headers: list[list[bytes]]) -> Iterator[bytes]:
+    """Yield the lines of all headers; number @PG records with the same ID, as mapping may differ
+    between units.
+
+    Records are the same if their lines are, and the lines of the programs before them.
+    """
+    programs = [
+        {_value(line, b"ID"): line for line in lines if _is_program(line)} for lines in headers
+    ]
+    taken = set(itertools.chain(*programs))
+    names: dict[tuple[bytes, ...], bytes] = {}
+    for lines, by_name in zip(headers, programs, strict=True):
+        new = {}
+        for name, line in by_name.items():
+            chain = _chain(line, by_name)
+            if chain not in names:
+                names[chain] = _free_name(name, taken) if name in names.values() else name
+            new[name] = names[chain]
+        for line in lines:
+            for key in (b"ID", b"PP") if _is_program(line) else ():
+                name = _value(line, key)
+                line = line.replace(_field(key, name), _field(key, new.get(name, name)), 1)
+            yield line
 
 
-def _program_id(line: bytes) -> bytes | None:
-    """Return the ID of a @PG record, or None for other lines."""
-    found = re.match(rb"@PG\t(?:.*\t)?ID:([^\t]*)", line)
-    return found[1] if found else None
+def _chain(line: bytes, by_name: Mapping[bytes, bytes]) -> tuple[bytes, ...]:
+    """Return a @PG record and those of the programs that ran before it, the last one first."""
+    chain = {line: None}
+    while (before := by_name.get(_value(line, b"PP"))) and before not in chain:
+        chain[before] = None
+        line = before
+    return tuple(chain)
+
+
+def _free_name(name: bytes, taken: set[bytes]) -> bytes:
+    """Return an ID with a number that no record has; add it to those that are taken."""
+    numbered = (b"%b.%d" % (name, number) for number in itertools.count(1))
+    free = next(one for one in numbered if one not in taken)
+    taken.add(free)
+    return free
+
+
+def _is_program(line: bytes) -> bool:
+    return line.startswith(b"@PG\t")
+
+
+def _value(line: bytes, key: bytes) -> bytes:
+    """Return the value of a field of a header line, empty if it has none."""
+    found = re.search(rb"\t%b:([^\t]*)" % key, line)
+    return found[1] if found else b""
+
+
+def _field(key: bytes, value: bytes) -> bytes:
+    return b"\t%b:%b" % (key, value)
 
 
 def with_program(header: BamHeader, record: str) -> BamHeader:
@@ -126,13 +160,15 @@ def with_program(header: BamHeader, record: str) -> BamHeader:
     Its ID gets a number if the header has this ID.
     """
     lines = header.text.splitlines()
-    earlier = [name for name in map(_program_id, lines) if name is not None]
-    *_, last = _numbered_programs([*filter(_program_id, lines), record.encode()])
-    if earlier:
-        # Before CL, which pysam reads up to the end of the line.
-        name = b"\tID:%b" % _program_id(last)
-        last = last.replace(name, b"%b\tPP:%b" % (name, earlier[-1]), 1)
-    lines.insert(sum(line.startswith(_KINDS) for line in lines), last)
+    earlier = [_value(line, b"ID") for line in lines if _is_program(line)]
+    line = record.encode()
+    name = _value(line, b"ID")
+    own = _field(b"ID", _free_name(name, set(earlier)) if name in earlier else name)
+    # PP comes before CL, which pysam reads up to the end of the line.
+    linked = own + (_field(b"PP", earlier[-1]) if earlier else b"")
+    lines.insert(
+        sum(line.startswith(_KINDS) for line in lines), line.replace(_field(b"ID", name), linked, 1)
+    )
     return replace(header, text=b"".join(line + b"\n" for line in lines))
 
 

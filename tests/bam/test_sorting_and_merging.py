@@ -193,6 +193,28 @@ def test_units_of_other_options_keep_program_records_of_their_own():
     )
 
 
+def test_programs_of_renumbered_chains_keep_their_predecessors():
+    def header(*programs) -> BamHeader:
+        lines = b"@HD\tVN:1.6\tSO:coordinate\n" + b"".join(b"@PG\t%b\n" % p for p in programs)
+        return BamHeader(lines, (b"c",), (9,))
+
+    # The last records are equal, except for the program before them; order does not matter.
+    marked = b"ID:mark\tPP:bwarp\tCL:mark"
+    units = [
+        header(b"ID:bwarp\tCL:map x\tID:r", marked),
+        header(marked, b"ID:bwarp\tCL:map y"),
+        header(b"ID:bwarp\tCL:map x\tID:r", marked, b"ID:sort\tPP:mark"),
+        # Predecessors that are missing, and in a circle.
+        header(b"ID:bwarp\tPP:none", b"ID:a\tPP:b", b"ID:b\tPP:a"),
+    ]
+    assert merged_header(list("abcd"), units) == header(
+        b"ID:bwarp\tCL:map x\tID:r", marked,
+        b"ID:mark.1\tPP:bwarp.1\tCL:mark", b"ID:bwarp.1\tCL:map y",
+        b"ID:sort\tPP:mark",
+        b"ID:bwarp.2\tPP:none", b"ID:a\tPP:b", b"ID:b\tPP:a",
+    )  # fmt: skip
+
+
 def test_the_merge_has_a_program_record():
     def header(*lines) -> BamHeader:
         text = b"".join(line + b"\n" for line in (b"@HD\tVN:1.6", *lines, b"@CO\thello"))
