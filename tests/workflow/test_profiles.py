@@ -1,6 +1,7 @@
 """Every profile for other machines: plans with GPUs, times and groups, and what is submitted."""
 
 import re
+import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -45,6 +46,32 @@ SCHEDULERS = {
         "bsub": SUBMIT + 'echo "Job <$n> is submitted to default queue <normal>."\n',
         "bjobs": '#!/bin/sh\n[ "$1 $2 $3" = "-noheader -o stat" ] || exit 1\n'
         'if [ "$(cat "$JOBS/$4")" = 0 ]; then echo DONE; else echo EXIT; fi\n',
+    },
+}
+
+#: For each scheduler, what the program for the states of jobs says: of a job that ended well, one
+#: that failed, one that waits, one that is unknown, and if the scheduler does not answer.
+STATES = {
+    "sge": {
+        "success": ("qacct", "failed 0\\nexit_status 0", 0),
+        "failed": ("qacct", "failed 0\\nexit_status 137", 0),
+        "running": ("qstat", "job_number: 7", 0),
+        "unknown": ("qstat", "Following jobs do not exist:\\n7", 1),
+        "silent": ("qstat", "error: commlib error: got select error (Connection refused)", 1),
+    },
+    "lsf": {
+        "success": ("bjobs", "DONE", 0),
+        "failed": ("bjobs", "EXIT", 0),
+        "running": ("bjobs", "PEND", 0),
+        "unknown": ("bjobs", "Job <7> is not found", 255),
+        "silent": ("bjobs", "Failed in an LSF library call: LIM is down", 255),
+    },
+    "pbs": {
+        "success": ("qstat", "Job Id: 7\\n job_state = F\\n Exit_status = 0", 0),
+        "failed": ("qstat", "Job Id: 7\\n job_state = F\\n Exit_status = 271", 0),
+        "running": ("qstat", "Job Id: 7\\n job_state = Q", 0),
+        "unknown": ("qstat", "qstat: Unknown Job Id 7.server", 153),
+        "silent": ("qstat", "Connection refused\\nqstat: cannot connect to server", 255),
     },
 }
 
@@ -170,3 +197,33 @@ def test_what_is_submitted(copy, name, tmp_path):
     for words, requests in zip(submitted, REQUESTS[name], strict=True):
         assert requests in words
     assert (copy / "results/index/small/index.json").is_file()
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_the_state_of_a_job(name, tmp_path):
+    """A job that its scheduler has forgotten fails in the end; a silent scheduler is waited for."""
+    (tmp_path / ".snakemake").mkdir()
+    command = PROFILES[name]["cluster-generic-status-cmd"]
+
+    def state(program, text, code, times=1):
+        """Return the distinct answers for a job, in order; other programs fail."""
+        for other in {program for program, *_ in STATES[name].values()}:
+            (tmp_path / other).write_text("#!/bin/sh\nexit 1\n")
+            (tmp_path / other).chmod(0o755)
+        to = 1 if code == 0 else 2
+        (tmp_path / program).write_text(f"#!/bin/sh\nprintf '{text}\\n' >&{to}\nexit {code}\n")
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        lines = f"i=0; while [ $((i += 1)) -le {times} ]; do {command} '7.server'; done"
+        done = subprocess.run(
+            ["sh", "-c", lines],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert not done.stderr
+        return done.stdout.split()
+
+    said = STATES[name]
+    for expected in ("success", "failed", "running"):
+        assert state(*said[expected]) == [expected]
+    assert state(*said["silent"], times=40) == ["running"] * 40
+    assert state(*said["unknown"], times=30) == ["running"] * 29 + ["failed"]
+    assert state(*said["success"]) == ["success"]
