@@ -89,5 +89,11 @@ SEARCH = Task({"": (
         "Chen. The results are the same", "profile",
     ),
     PARTS,
+    yes_no(
+        "prepare",
+        "write the database to a folder once, and search that: jobs then start faster. The result "
+        "is the same",
+        only=CONFIGURATION,
+    ),
     GPUS,
 )})  # fmt: skip

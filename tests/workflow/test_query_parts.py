@@ -85,6 +85,23 @@ def test_the_bytes_do_not_depend_on_parts(copy, target, parts):
     assert sorted(map(str, left)) == sorted(str(copy / path) for path in results_of(target))
 
 
+def test_a_prepared_database_is_made_once(copy):
+    copy.snakemake(*settings(copy, "search", 1))
+    expected = (copy / "results/search/queries.tsv").read_bytes()
+    for parts, rules in ((1, {"index_database"}), (3, set())):
+        arguments = settings(copy, "search", parts)
+        text = (copy / "mine.yaml").read_text().replace("parts:", "prepare: true, parts:")
+        (copy / "mine.yaml").write_text(text)
+        assert {"index_database"} & set(copy.planned(*arguments)) == rules
+        copy.snakemake(*arguments, "--forcerun", "search_database")
+        assert (copy / "results/search/queries.tsv").read_bytes() == expected
+        assert (copy / "results/search/databases/database/database.json").is_file()
+    (copy / "mine.yaml").write_text(text.replace("top: 5", "top: 4"))
+    assert "index_database" not in copy.planned(*arguments)
+    (copy / "mine.yaml").write_text(text.replace("match: 2, mismatch: -3", "matrix: BLOSUM62"))
+    assert "index_database" in copy.planned(*arguments)
+
+
 def test_off_targets_of_other_genomes(copy):
     contig, text = (copy / "small.fa").read_text().split(">")[1].split("\n", 1)
     (copy / "child.fa").write_text(f">{contig}\n{text.replace('ACA', 'ACC')}")

@@ -3,10 +3,41 @@
 RESULTS[result_of("search", ".tsv")] = "the best hits of each query in the database"
 
 
+def searched_database(wildcards):
+    """Return the database, or the folder that is made from it once."""
+    settings = section("search")
+    if settings["prepare"]:
+        return f"results/search/databases/{stem(settings['database'])}"
+    return as_named(settings["database"])
+
+
+rule index_database:
+    input:
+        database=file_of("search", "database"),
+    output:
+        folder=directory("results/search/databases/{database}"),
+    log:
+        "logs/index_database/{database}.log",
+    benchmark:
+        "logs/index_database/{database}.benchmark.tsv"
+    conda:
+        CPU_ENVIRONMENT
+    threads: 16
+    resources:
+        mem_mb=database_memory_mb,
+    params:
+        program=program("index_database.py"),
+        code=code("index_database.py"),
+        options=lambda wildcards: flags_for(section("search"), "matrix", "match"),
+    shell:
+        "python {params.program:q} {input.database:q} -o {output.folder:q} {params.options:q}"
+        " --threads {threads} 2> {log:q}"
+
+
 rule search_database:
     input:
         queries=queries_to_search("search"),
-        database=file_of("search", "database"),
+        database=searched_database,
     output:
         table=found_in("search", ".tsv"),
     log:
@@ -28,7 +59,7 @@ rule search_database:
         code=code("search_database.py"),
         order=files_in_order("search", "queries", "database"),
         queries=query_file,
-        options=options_of("search", "queries", "parts", "database", "algorithm"),
+        options=options_of("search", "queries", "parts", "prepare", "database", "algorithm"),
     shell:
         "python {params.program:q} --queries {params.queries:q} --database {input.database:q}"
         " -o {output.table:q} {params.options:q} --threads {threads}"
