@@ -18,6 +18,7 @@ variant of its kind, with both ends within 50 bases.
 
 One JSON object for each mapper and caller is printed and appended to --output: for SNVs and indels,
 or for each kind of structural variant, the numbers of true ones, correct calls and incorrect calls.
+`absent` names the callers that are not on PATH.
 """
 
 import tempfile
@@ -57,23 +58,21 @@ class Caller(NamedTuple):
 
 
 def callers(fasta: Path, bam: Path, structural: bool) -> dict[str, Caller]:
-    """Return the callers on PATH by name."""
+    """Return the callers by name."""
     called = bam.with_suffix(".called.bcf")
     if structural:
         vcf = bam.with_suffix(".lumpy.vcf")
-        every = {
+        return {
             "delly": Caller([["delly", "call", "-g", fasta, "-o", called, bam]], called),
             "lumpyexpress": Caller([["lumpyexpress", "-B", bam, "-o", vcf]], vcf),
         }
-    else:
-        every = {
-            "bcftools": Caller([
-                ["bcftools", "mpileup", "-Ou", "-o", called, "-f", fasta, bam],
-                ["bcftools", "call", "-mv", "-Ov", called],
-            ]),
-            "freebayes": Caller([["freebayes", "-f", fasta, bam]]),
-        }  # fmt: skip
-    return {name: caller for name, caller in every.items() if found(name)}
+    return {
+        "bcftools": Caller([
+            ["bcftools", "mpileup", "-Ou", "-o", called, "-f", fasta, bam],
+            ["bcftools", "call", "-mv", "-Ov", called],
+        ]),
+        "freebayes": Caller([["freebayes", "-f", fasta, bam]]),
+    }  # fmt: skip
 
 
 def called_by(name: str, caller: Caller, bam: Path) -> Path:
@@ -177,7 +176,9 @@ def measure(options, folder: Path):
     for mapper, (_, command) in mappers.items():
         bam = folder / f"{mapper.replace(' ', '-')}.bam"
         sorted_records(command, bam)
-        for name, caller in callers(fasta, bam, options.structural).items():
+        every = callers(fasta, bam, options.structural)
+        here = [name for name in every if found(name)]
+        for name in here:
             yield {
                 "what": "structural calls" if options.structural else "calls",
                 "reference": given.name,
@@ -187,14 +188,16 @@ def measure(options, folder: Path):
                 "version": mapper_version(mapper),
                 "caller": name,
                 "caller_version": version_of(name),
-                **count(called_by(name, caller, bam)),
+                "absent": [other for other in every if other not in here],
+                **count(called_by(name, every[name], bam)),
             }
 
 
 def main():
     options = parse_options()
-    if not options.structural and not found("bcftools"):
-        skip("bcftools is not on PATH (apt install bcftools)")
+    required = ("delly", "lumpyexpress") if options.structural else ("bcftools",)
+    if not any(found(name) for name in required):
+        skip(f"{' or '.join(required)} is not on PATH")
     results = Results(options.output)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         for line in measure(options, Path(name)):

@@ -15,7 +15,8 @@ and REPEAT_GENOMES), or FASTA files. bwa mem, minimap2 and bwarp map the reads i
 One JSON object per mapper and set is appended to --output: the percentage of correct reads; the
 percentage of correct reads with a quality of at least 10 and at least 30, with the incorrect ones
 per million; and, by bins of quality, the number of reads, and their predicted and actual incorrect
-reads. benchmarks/draw_docs.py draws the tables of docs/accuracy.md.
+reads. For gap-pairs, it also has the percentage of reads aligned with an insertion and a deletion.
+benchmarks/draw_docs.py draws the tables of docs/accuracy.md.
 """
 
 import itertools
@@ -27,21 +28,25 @@ from frame.options import add_threads, new_parser, read_options
 from frame.results import Results
 from frame.simulated import run_script
 from frame.timing import run_program
+from parts.gap_pairs import share_with_both_gaps, write_haplotype
 from parts.mappers import commands, counts_of, make_indexes, mapper_version
 from parts.repeat_genomes import RepeatGenome, write_genome
 
 from bwarp.evaluation.agreement import TruthCounts, count_correct
 
 MAPPERS = ("bwa mem", "minimap2", "bwarp")
+GAP_PAIRS = "gap-pairs"
 
 #: Options of simulate_genome: GC content, transposons (copies 1 to 25 % diverged), tandem repeats,
-#: duplicated segments (0 to 2 %). Most repeats of "copies" have two copies.
+#: duplicated segments (0 to 2 %). Most repeats of "copies" have two copies. Reads of
+#: "gap-pairs" are from a haplotype with insertions and deletions of one length near each other.
 GENOMES = {
     "at20": (12_000_000, 0.20, 0.20, 0.10, 0.04),
     "human41": (30_000_000, 0.41, 0.45, 0.04, 0.04),
     "gc65": (8_000_000, 0.65, 0.05, 0.01, 0.02),
     "repetitive": (3_000_000, 0.35, 0.60, 0.10, 0.25),
     "copies": (6_000_000, 0.41, 0.20, 0.01, 0.30),
+    GAP_PAIRS: (4_000_000, 0.41, 0.20, 0.01, 0.04),
 }
 
 #: Genomes with other repeats: like that of an AT-rich parasite, and with one kind of repeat each.
@@ -50,6 +55,9 @@ REPEAT_GENOMES = {
     "tandem": RepeatGenome(2_000_000, gc=0.35, families=0, low_complexity=0, tandem=0.6),
     "low-complexity": RepeatGenome(2_000_000, gc=0.2, families=0, low_complexity=0.4, tandem=0),
     "families": RepeatGenome(4_000_000, gc=0.25, families=0.5, low_complexity=0, tandem=0),
+    "short-periods": RepeatGenome(
+        2_000_000, gc=0.41, families=0, low_complexity=0, tandem=0, short_periods=0.5
+    ),
 }
 READS = ("2x30", "2x36", "2x75", "2x100", "2x150", "2x250", "1x50", "1x100")
 RATES = (0.2, 1.0, 3.0)
@@ -155,7 +163,11 @@ def main():
 
 
 def run_set(options, genome: str, fasta: Path, kind: str, rate: float, folder: Path, kept: Path):
-    reads = make_reads(fasta, kind, rate, options.total, options.seed, folder)
+    source = fasta
+    if genome == GAP_PAIRS:
+        source = fasta.with_suffix(".haplotype.fa")
+        write_haplotype(fasta, source, options.seed)
+    reads = make_reads(source, kind, rate, options.total, options.seed, folder)
     mappers = commands(fasta, reads, options.threads)
     mappers = {mapper: mappers[mapper] for mapper in options.mappers if mapper in mappers}
     make_indexes(fasta, mappers)
@@ -172,6 +184,7 @@ def run_set(options, genome: str, fasta: Path, kind: str, rate: float, folder: P
         with open(sam, "wb") as file:
             used = run_program(command, stdout=file)
         found = count_correct(str(sam))
+        both_gaps = {"both_gaps": share_with_both_gaps(sam)} if genome == GAP_PAIRS else {}
         if not options.folder:
             sam.unlink()
         results.add(
@@ -179,6 +192,7 @@ def run_set(options, genome: str, fasta: Path, kind: str, rate: float, folder: P
             version=mapper_version(mapper),
             cpu_seconds=round(used.processor, 2),
             **counts_of(found),
+            **both_gaps,
             calibration=calibration_of(found),
         )
 

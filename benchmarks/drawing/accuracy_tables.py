@@ -137,6 +137,17 @@ def qualities(lines: Lines) -> Table:
     return Table(heads, rows, used, SETS)
 
 
+def gap_pairs(lines: Lines) -> Table:
+    """Draw the percentage of reads aligned with both gaps of a pair, by mapper."""
+    used = [line for line in lines(SETS) if "both_gaps" in line]
+    rows = [
+        (f"{line['reads'].replace('x', ' x ')}", f"{line['mapper']} {line['version']}",
+         f"{line['right']:.2f}", f"{line['both_gaps']:.2f}")
+        for line in used
+    ]  # fmt: skip
+    return Table(["reads", "mapper", "correct %", "aligned with both gaps, %"], rows, used, SETS)
+
+
 def real(lines: Lines) -> Table:
     """Draw real reads by kind of difference, if one side has a high mapping quality."""
     used, rows = lines("map_real.json"), []
@@ -176,13 +187,13 @@ def breakpoints(lines: Lines) -> Table:
 
 
 def calls(lines: Lines) -> Table:
-    """Draw the correct and incorrect calls of SNVs and indels, by mapper and caller."""
+    """Draw the recall and precision of calls of SNVs and indels, by mapper and caller."""
     kinds = {"SNVs": "SNVs", "indels": "indels"}
     return _calls([line for line in lines("calls.jsonl") if line["what"] == "calls"], kinds)
 
 
 def structural_calls(lines: Lines) -> Table:
-    """Draw the correct and incorrect calls of structural variants, by mapper and caller."""
+    """Draw the recall and precision of calls of structural variants, by mapper and caller."""
     kinds = {"DEL": "deletions", "DUP": "duplications", "INV": "inversions"}
     used = [line for line in lines("calls.jsonl") if line["what"] == "structural calls"]
     return _calls(used, kinds)
@@ -197,11 +208,15 @@ def _calls(used: list[dict], kinds: dict[str, str]) -> Table:
                 line[kind][part] for part in ("true", "correct", "incorrect")
             )
             score = 200 * correct / max(1, true + correct + incorrect)
-            cells += [f"{100 * correct / max(1, true):.2f}", f"{incorrect:,}", f"{score:.2f}"]
-        rows.append((line["mapper"], line["caller"], *cells))
-    heads = ["mapper", "caller"]
+            precision = 100 * correct / max(1, correct + incorrect)
+            cells += [f"{100 * correct / max(1, true):.2f}", f"{precision:.2f}", f"{score:.2f}"]
+        genome = line["reference"].removesuffix(".fa").replace("_", " ")
+        caller = f"{line['caller']} {line['caller_version']}"
+        absent = "".join(f"; {name} absent" for name in line.get("absent", ()))
+        rows.append((genome, f"{line['mapper']} {line['version']}", caller + absent, *cells))
+    heads = ["genome", "mapper", "caller"]
     for name in kinds.values():
-        heads += [f"{name} found, %", "incorrect", f"F1 of {name}"]
+        heads += [f"recall of {name}, %", "precision, %", "F1, %"]
     return Table(heads, rows, used, "calls.jsonl")
 
 
@@ -211,6 +226,7 @@ TABLES = {
     "sets": sets,
     "sets with more incorrect reads": worse,
     "qualities": qualities,
+    "gap pairs": gap_pairs,
     "real reads": real,
     "breakpoints": breakpoints,
     "calls of variants": calls,

@@ -5,6 +5,8 @@
                       from their ancestor, so 70 to 99 % identical to one another
     low complexity    stretches of 30 to 300 bases, mostly of one or two bases
     tandem repeats    arrays of 2 to 40 copies of a unit of 2 to 200 bases, 0 to 20 % diverged
+    short periods     stretches of 60 to 200 bases of a unit of 1 to 6 bases, 0 to 20 % diverged:
+                      about as long as a read, of which few bases then tell its origin
 
 Each layer is written over the previous ones.
 """
@@ -32,6 +34,7 @@ class RepeatGenome(NamedTuple):
     families: float
     low_complexity: float
     tandem: float
+    short_periods: float = 0
 
 
 def write_genome(fasta: Path, genome: RepeatGenome, seed: int) -> None:
@@ -43,6 +46,7 @@ def write_genome(fasta: Path, genome: RepeatGenome, seed: int) -> None:
         (_families, genome.families),
         (_low_complexity, genome.low_complexity),
         (_tandem_repeats, genome.tandem),
+        (_short_periods, genome.short_periods),
     ), 1):  # fmt: skip
         units, copies = layer(rng, genome, int(share * genome.length))
         write_copies(codes, units, copies, stream_key(seed, number))
@@ -108,3 +112,10 @@ def _tandem_repeats(rng, genome, bases):
         divergences.append(rng.choice([0, rng.uniform(0, 0.2)]))
     units = range(len(parts))
     return _units(parts), _copies(rng, genome, units, lengths, divergences, False)
+
+
+def _short_periods(rng, genome, bases):
+    parts = [_bases(rng, genome.gc, int(rng.integers(1, 7))) for _ in range(bases // 130)]
+    n = len(parts)
+    lengths, divergences = rng.integers(60, 201, n), rng.uniform(0, 0.2, n)
+    return _units(parts), _copies(rng, genome, range(n), lengths, divergences, False)

@@ -14,6 +14,7 @@ sys.path.insert(0, str(CHECKOUT / "benchmarks"))
 from draw_docs import without_age  # noqa: E402
 from drawing import age, figures  # noqa: E402
 from drawing.accuracy import calibration, roc  # noqa: E402
+from drawing.accuracy_tables import TABLES as ACCURACY_TABLES  # noqa: E402
 from drawing.figures import Figure, machine_of  # noqa: E402
 from drawing.gpu_tables import TABLES as GPU_TABLES  # noqa: E402
 from drawing.panels import Axis, Panel, panels  # noqa: E402
@@ -382,3 +383,15 @@ def test_options_of_mapping_by_engine():
         ("`--all`", "BAM", "3.00, 1.50 x for 3.00 x the records", ""),
     ]
     assert not options_of_mapping(lambda _: []).lines
+
+
+def test_calls_have_versions_and_absent_callers():
+    counts = {"true": 10, "correct": 8, "incorrect": 2}
+    line = {
+        "what": "structural calls", "reference": "chr20_40-42_Mb.fa", "mapper": "bwa mem",
+        "version": "1", "caller": "delly", "caller_version": "2", "absent": ["lumpyexpress"],
+        "DEL": counts, "DUP": counts, "INV": counts,
+    }  # fmt: skip
+    drawn = ACCURACY_TABLES["calls of structural variants"](lambda _: [line])
+    names = "chr20 40-42 Mb", "bwa mem 1", "delly 2; lumpyexpress absent"
+    assert drawn.rows == [names + 3 * ("80.00", "80.00", "80.00")]

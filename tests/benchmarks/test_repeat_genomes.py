@@ -31,7 +31,7 @@ def test_a_seed_gives_the_same_genome(tmp_path):
     assert 0.15 < np.isin(first, (1, 2)).mean() < 0.25
 
 
-@pytest.mark.parametrize("name", ["tandem", "low-complexity", "families"])
+@pytest.mark.parametrize("name", ["tandem", "low-complexity", "families", "short-periods"])
 def test_few_reads_with_a_high_quality_are_incorrect(tmp_path, name):
     bases = codes_of_genome(tmp_path, name)
     rng = np.random.default_rng(1)
