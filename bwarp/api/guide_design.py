@@ -8,7 +8,7 @@ import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
-from bwarp.api.sequences import listed
+from bwarp.api.sequences import check_files, listed
 from bwarp.api.tables import frame_of
 from bwarp.errors import UsageError
 from bwarp.io.bed_regions import read_regions
@@ -104,6 +104,7 @@ def design_guides(
     )
     max_combinations = GUIDES["max_combinations"].check(max_combinations)
     threads = threads_or_all(threads)
+    check_files(bed, exclude, annotation, *listed(variants))
     reference = arrays_of(index).reference
     regions = chosen_regions(listed(region), bed, reference)
     excluded = read_regions(exclude, reference) if exclude is not None else []
@@ -149,7 +150,7 @@ def pair_nickases(
     """
     limits = GUIDES["min_offset"].check(min_offset), GUIDES["max_offset"].check(max_offset)
     needed = {"guide", "contig", "start", "end", "strand", "cfd_specificity", "mit_specificity"}
-    missing = needed - set(guides)
+    missing = needed - set(getattr(guides, "columns", ()))
     if missing:
         raise UsageError(
             f"the guides have no column {min(missing)}: give the result of bwarp.design_guides"

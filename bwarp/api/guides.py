@@ -7,7 +7,7 @@ import pandas as pd
 
 from bwarp.api.engine import threads_or_all
 from bwarp.api.index import Index, arrays_or_chunks_of, reference_of
-from bwarp.api.sequences import Sequences, check_file, listed
+from bwarp.api.sequences import Sequences, check_files, listed
 from bwarp.api.tables import frame
 from bwarp.offtargets import guide_list
 from bwarp.offtargets.guide_list import GuideFilter, chosen_regions
@@ -64,6 +64,7 @@ def list_guides(
     )
     searched = parse_pam(GUIDES["pam"].check(pam), GUIDES["pam_side"].check(pam_side))
     length = GUIDES["length"].check(length)
+    check_files(bed)
     threads = threads_or_all(threads)
     if isinstance(reference, str | os.PathLike) and os.path.isdir(reference):
         reference = Index.open(reference)
@@ -71,8 +72,6 @@ def list_guides(
         contigs = arrays_or_chunks_of(reference).reference
     else:
         contigs = reference_of(reference, threads)
-    if bed is not None:
-        check_file(bed)
     regions = chosen_regions(listed(region), bed, contigs)
     found = guide_list.list_guides(contigs, regions, searched, length, wanted)
     columns = [(part.names(contigs), part.sequences(), part.pam_texts()) for part in found]

@@ -15,7 +15,7 @@ import numpy as np
 from bwarp.alignment.pair_text import cigar_texts
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
-from bwarp.api.sequences import Sequences, check_file, chunks_of_reads
+from bwarp.api.sequences import Sequences, check_files, chunks_of_reads
 from bwarp.bam.fields import SECONDARY, SUPPLEMENTARY, UNMAPPED
 from bwarp.counted import counted
 from bwarp.index.alt_contigs import chosen_alt_contigs
@@ -147,7 +147,7 @@ class Mapper:
         scores = {"match": match, "mismatch": mismatch, "clip": clip}
         scores |= {"gap_open": gap_open, "gap_extend": gap_extend}
         if isinstance(alt, os.PathLike):
-            check_file(alt)
+            check_files(alt)
         typed = None if alt is None else os.fspath(alt)
         self.parameters = mapping_parameters(
             mode=MAP["mode"].check(mode),

@@ -11,7 +11,7 @@ import pandas as pd
 
 from bwarp.api.engine import prepared, threads_or_all
 from bwarp.api.index import Index, arrays_of
-from bwarp.api.sequences import Sequences, given_sequences, is_file, listed
+from bwarp.api.sequences import Sequences, check_files, given_sequences, is_file, listed
 from bwarp.api.tables import frame, named, read_table
 from bwarp.errors import InputError, UsageError
 from bwarp.offtargets.alternative_sites import Sought
@@ -111,6 +111,8 @@ def find_offtargets(
         raise UsageError("populations requires variants")
     if alignments is not None and genomes is None:
         raise UsageError("alignments requires genomes")
+    check_files(*listed(variants), *listed(alignments))
+    check_files(*(path for path in listed(genomes) if not os.path.isdir(path)))  # else an index
     reference = arrays_of(index).reference
     engine, stretch = prepared(backend, stretch_to_search)
     most = OFFTARGETS["max_combinations"].check(max_combinations)

@@ -112,8 +112,9 @@ def scan(
     threads = threads_or_all(threads)
     names, codes, offsets = scan_queries(*sequence_batches(queries, "queries"))
     lengths = np.diff(offsets)
-    references = scan_references(*sequence_batches(reference, "reference"))
-    refuse_nothing(references.names, "reference")
+    where, batches = sequence_batches(reference, "reference")
+    references = scan_references(where, batches)
+    refuse_nothing(references.names, where)
 
     def find(engine: str) -> pd.DataFrame:
         counts = count_queries(codes, offsets, engine)

@@ -59,7 +59,7 @@ def is_file(given: Sequences, what: str) -> TypeGuard[str | os.PathLike]:
         If a string does not name a file; it would otherwise be taken as a list of letters.
     """
     if isinstance(given, os.PathLike) or (isinstance(given, str) and os.path.exists(given)):
-        check_file(given)
+        check_files(given)
         return True
     if isinstance(given, str | bytes | bytearray):
         shown = repr(given[:_SHOWN])
@@ -70,12 +70,13 @@ def is_file(given: Sequences, what: str) -> TypeGuard[str | os.PathLike]:
     return False
 
 
-def check_file(path: str | os.PathLike) -> None:
-    """Raise an error if a path does not exist, or is a folder."""
-    if os.path.isdir(path):
-        raise InputError(f"{path}: is a folder: give the path of a file")
-    if not os.path.exists(path):
-        raise InputError(f"{path}: no such file: check the path")
+def check_files(*paths: str | os.PathLike | None) -> None:
+    """Raise an error if one of these paths, where given, does not exist, or is a folder."""
+    for path in paths:
+        if path is not None and os.path.isdir(path):
+            raise InputError(f"{path}: is a folder: give the path of a file")
+        if path is not None and not os.path.exists(path):
+            raise InputError(f"{path}: no such file: check the path")
 
 
 def sequence_batches(

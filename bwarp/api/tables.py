@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from bwarp.allmap.find import Certificate
-from bwarp.api.sequences import check_file
+from bwarp.api.sequences import check_files
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.compressed_files import read_blocks
@@ -209,7 +209,7 @@ def read_table(path: str | os.PathLike) -> pd.DataFrame:
     ending = Path(os.fspath(path).removesuffix(".gz")).suffix
     if ending in _ALIGNMENTS:
         raise UsageError(f"{path}: the file contains alignments: read it with pysam.AlignmentFile")
-    check_file(path)
+    check_files(path)
     if ending == ".json":
         return statistics_frame(path)
     if ending == ".parquet":
