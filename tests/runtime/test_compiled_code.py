@@ -10,6 +10,7 @@ import time
 import pytest
 
 from bwarp.runtime import compiled_code
+from tests.helpers.programs.program_server import ProgramServer
 
 CALL = """
 import sys
@@ -62,31 +63,58 @@ def home(monkeypatch, tmp_path):
     return tmp_path / "home"
 
 
-def call(package, code=CALL, **environment) -> tuple[str, str]:
-    """Return standard output and error of a new process in which `bwarp` is the copy."""
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(package.parent)],
-        env=os.environ | environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return done.stdout, done.stderr
+@pytest.fixture(scope="module")
+def server():
+    """Start a server whose programs can import Numba in no time."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("NUMBA_CACHE_DIR", raising=False)
+        server = ProgramServer("tests.helpers.programs.hidden_numba:hide")
+    yield server
+    server.close()
 
 
-def run(package, **environment) -> tuple[int, int]:
-    """Return `twice(1)` in a new process, and whether it ran without Numba, as 1 or 0."""
-    answer, hits = call(package, **environment)[0].split()
-    return int(answer), int(hits)
+@pytest.fixture
+def call(server, tmp_path):
+    """Return a function that runs code in a new process in which `bwarp` is the copy.
+
+    It returns standard output and standard error.
+    """
+
+    def call(package, code=CALL, **environment) -> tuple[str, str]:
+        script = tmp_path / "call.py"
+        script.write_text(code)
+        words, environment = [script, package.parent], os.environ | environment
+        rc, out, err = server.run(words, environment=environment)
+        assert rc == 0, err
+        return out, err
+
+    return call
+
+
+@pytest.fixture
+def run(call):
+    """Return a function that calls `twice(1)` in a new process.
+
+    It returns the result, and whether it ran without Numba, as 1 or 0.
+    """
+
+    def run(package, **environment) -> tuple[int, int]:
+        answer, hits = call(package, **environment)[0].split()
+        return int(answer), int(hits)
+
+    return run
 
 
 def files(folder):
     return sorted(path for path in folder.iterdir() if path.name.startswith("twice-"))
 
 
-def test_a_function_is_compiled_once(package):
+def test_a_function_is_compiled_once(package, run):
     assert run(package) == (3, 0)
     assert run(package) == (3, 1)
 
 
-def test_an_edit_of_an_inlined_function_compiles_again(package):
+def test_an_edit_of_an_inlined_function_compiles_again(package, run):
     run(package)
     # Longer, because Python reuses bytecode of a file with the same length and second.
     edited = (package / "two.py").read_text().replace("+ 1", "+ 5  # more")
@@ -94,7 +122,7 @@ def test_an_edit_of_an_inlined_function_compiles_again(package):
     assert run(package) == (11, 0)
 
 
-def test_other_names_of_the_fields_of_an_argument_compile_again(package):
+def test_other_names_of_the_fields_of_an_argument_compile_again(package, call):
     """The module of a named tuple need not be one that the function's module imports."""
     (package / "one.py").write_text(ONE.replace("step(step(x))", "step(x.a)"))
     code = CALL.replace("twice(1)", "twice(Pair(1, 5))").replace(
@@ -107,13 +135,13 @@ def test_other_names_of_the_fields_of_an_argument_compile_again(package):
         assert call(package, code)[0] == f"{answer} 1\n"
 
 
-def test_an_edit_elsewhere_does_not(package):
+def test_an_edit_elsewhere_does_not(package, run):
     run(package)
     (package / "three.py").write_text("A = 1\n")
     assert run(package) == (3, 1)
 
 
-def test_the_package_alone_does_not_import_numba(package):
+def test_the_package_alone_does_not_import_numba(package, call):
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import bwarp; print('numba' in sys.modules)"
     )
@@ -133,13 +161,13 @@ def test_the_users_own_functions_are_cached_as_numba_does_it(package, tmp_path):
     }
 
 
-def test_the_folder_is_where_the_environment_says(package, tmp_path):
+def test_the_folder_is_where_the_environment_says(package, run, tmp_path):
     run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
     assert files(tmp_path / "kept" / "bwarp")
     assert not (package / "__pycache__" / "compiled").exists()
 
 
-def test_two_copies_of_the_same_code_share_a_cache(package, tmp_path):
+def test_two_copies_of_the_same_code_share_a_cache(package, run, tmp_path):
     shutil.copytree(package.parent, tmp_path / "other")
     assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 0)
     other = tmp_path / "other" / "bwarp"
@@ -151,13 +179,13 @@ def test_a_package_that_cannot_be_written_uses_the_users_cache(package, monkeypa
     assert compiled_code._wanted_folder() == home / "bwarp"
 
 
-def test_code_next_to_the_package_is_found_from_elsewhere(package, tmp_path):
+def test_code_next_to_the_package_is_found_from_elsewhere(package, run, tmp_path):
     assert run(package) == (3, 0)
     assert run(package, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (3, 1)
     assert not files(tmp_path / "kept" / "bwarp")
 
 
-def test_a_damaged_file_is_compiled_again(package):
+def test_a_damaged_file_is_compiled_again(package, run):
     run(package)
     (file,) = files(package / "__pycache__" / "compiled")
     file.write_bytes(file.read_bytes()[:-1])
@@ -184,7 +212,7 @@ DISTRUSTED = [is_open, is_open_to_a_group, is_others] if os.geteuid() == 0 else 
 
 
 @pytest.mark.parametrize("change", DISTRUSTED)
-def test_a_file_that_others_may_write_is_not_loaded(package, change):
+def test_a_file_that_others_may_write_is_not_loaded(package, run, change):
     run(package)
     (file,) = files(package / "__pycache__" / "compiled")
     change(file)
@@ -194,7 +222,7 @@ def test_a_file_that_others_may_write_is_not_loaded(package, change):
 
 
 @pytest.mark.parametrize("change", DISTRUSTED)
-def test_a_folder_that_others_may_write_is_not_used(package, change, tmp_path, home):
+def test_a_folder_that_others_may_write_is_not_used(package, call, run, change, tmp_path, home):
     kept = tmp_path / "kept" / "bwarp"
     run(package, NUMBA_CACHE_DIR=str(kept.parent))
     before = files(kept)
@@ -209,7 +237,9 @@ def test_a_folder_that_others_may_write_is_not_used(package, change, tmp_path, h
 
 
 @pytest.mark.parametrize("change", DISTRUSTED)
-def test_a_folder_beside_the_package_that_others_may_write_is_not_used(package, change, home):
+def test_a_folder_beside_the_package_that_others_may_write_is_not_used(
+    package, call, run, change, home
+):
     run(package)
     change(package / "__pycache__" / "compiled")
     out, said = call(package)
@@ -217,7 +247,7 @@ def test_a_folder_beside_the_package_that_others_may_write_is_not_used(package, 
     assert files(home / "bwarp")
 
 
-def test_a_folder_that_others_could_exchange_is_not_used(package, tmp_path, home):
+def test_a_folder_that_others_could_exchange_is_not_used(package, call, tmp_path, home):
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -229,7 +259,7 @@ def test_a_folder_that_others_could_exchange_is_not_used(package, tmp_path, home
     assert stat.S_IMODE((shared / "bwarp").stat().st_mode) & 0o022 == 0
 
 
-def test_a_link_is_not_followed(package, tmp_path):
+def test_a_link_is_not_followed(package, run, tmp_path):
     kept = tmp_path / "kept"
     run(package, NUMBA_CACHE_DIR=str(kept))
     (file,) = files(kept / "bwarp")
@@ -238,18 +268,14 @@ def test_a_link_is_not_followed(package, tmp_path):
     assert run(package, NUMBA_CACHE_DIR=str(kept)) == (3, 0)
 
 
-def test_others_may_not_write_with_any_umask(package):
-    before = os.umask(0o002)
-    try:
-        run(package)
-    finally:
-        os.umask(before)
+def test_others_may_not_write_with_any_umask(package, call):
+    call(package, f"import os; os.umask(0o002)\n{CALL}")
     kept = package / "__pycache__" / "compiled"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o755
     assert {stat.S_IMODE(path.stat().st_mode) for path in kept.iterdir()} == {0o644}
 
 
-def test_a_user_without_a_home_uses_a_private_folder(package, tmp_path):
+def test_a_user_without_a_home_uses_a_private_folder(package, call, tmp_path):
     (tmp_path / "file").write_text("")
     nowhere = str(tmp_path / "file" / "kept")
     out, said = call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere)
@@ -262,7 +288,7 @@ def test_a_user_without_a_home_uses_a_private_folder(package, tmp_path):
     assert call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere) == ("3 1\n", said)
 
 
-def test_functions_run_without_a_cache(package, tmp_path):
+def test_functions_run_without_a_cache(package, call, tmp_path):
     (tmp_path / "file").write_text("")
     nowhere = str(tmp_path / "file" / "kept")
     (tmp_path / f"bwarp-{os.geteuid()}").write_text("")
@@ -270,7 +296,7 @@ def test_functions_run_without_a_cache(package, tmp_path):
         assert call(package, NUMBA_CACHE_DIR=nowhere, XDG_CACHE_HOME=nowhere) == ("3 0\n", "")
 
 
-def test_loaded_functions_can_be_inlined(package):
+def test_loaded_functions_can_be_inlined(package, call):
     (package / "four.py").write_text(
         "import numpy as np\nfrom bwarp.runtime.compiled_code import compiled\n"
         "@compiled\ndef twice(x):\n    return np.sqrt(x * x) + x\n"
@@ -288,7 +314,7 @@ print(twice(1), twice(array).sum(), thrice(array).sum(), int('numba' not in sys.
     assert call(package, code)[0] == "2.0 20.0 30.0 1\n"
 
 
-def test_concurrent_compilations_for_different_types_do_not_collide(package):
+def test_concurrent_compilations_for_different_types_do_not_collide(package, call):
     """Numba's own cache gives both the same number, so one gets the other's code."""
     code = """
 import sys; sys.path.insert(0, sys.argv[1])
@@ -307,7 +333,7 @@ twice.dispatcher.compile((numba.{0},))
     assert out == "3 3.5 1\n"
 
 
-def test_code_unused_for_30_days_is_removed(package):
+def test_code_unused_for_30_days_is_removed(package, call, run):
     run(package)
     kept = package / "__pycache__" / "compiled"
     (file,) = files(kept)
