@@ -11,11 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.allmap import alignments_cpu, candidates_cpu
-from bwarp.allmap import parts_cpu as search_cpu
-from bwarp.allmap import verify_cpu as loci_cpu
-from bwarp.allmap.alignments_cpu import LocusAlignments
-from bwarp.allmap.candidates_cpu import BLOCK_LETTERS, Bounds
+from bwarp.allmap.alignments_cpu import LocusAlignments, align
+from bwarp.allmap.candidates_cpu import BLOCK_LETTERS, Bounds, dropped_by
 from bwarp.allmap.options import Extension, FoundLoci, LocusOptions
 from bwarp.allmap.parts_cpu import (
     Items,
@@ -29,9 +26,8 @@ from bwarp.allmap.parts_cpu import (
 )
 from bwarp.allmap.rounds import search_rounds
 from bwarp.allmap.verify_cpu import COUNTS, find_loci
-from bwarp.index import locate_cpu
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.locate_cpu import locate
+from bwarp.index.locate_cpu import locate, step_to_sampled
 from bwarp.mapping.extension_cpu import genome_of
 from bwarp.reference import Reference
 from bwarp.runtime.threads import bounded_ranges
@@ -118,7 +114,7 @@ class LociFinder:
     ) -> LocusAlignments:
         """Align the reads of a batch at their loci; see `bwarp.allmap.alignments_cpu.align`."""
         genome = self._genome.blocks
-        return alignments_cpu.align(genome, both, blocks, offsets, loci, self._options, extension)
+        return align(genome, both, blocks, offsets, loci, self._options, extension)
 
     def find_round(self, both, blocks, offsets, counts, reads, edits) -> np.ndarray:
         """Find the loci of reads with up to `edits` edits: rows of item, start, end, distance."""
@@ -161,15 +157,8 @@ class SeedingSteps:
     """Search parts, and step from their rows to sampled ones."""
 
     def __init__(self, index: FMIndex, _options: LocusOptions):
-        self._index = index
-
-    def search_parts(self, both: np.ndarray, items: Items) -> Parts:
-        """See `bwarp.allmap.parts_cpu.search_parts`."""
-        return search_cpu.search_parts(self._index, both, items)
-
-    def step_to_sampled(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `bwarp.index.locate_cpu.step_to_sampled`."""
-        return locate_cpu.step_to_sampled(self._index, rows)
+        self.search_parts = partial(search_parts, index)
+        self.step_to_sampled = partial(step_to_sampled, index)
 
 
 class VerifyingSteps:
@@ -184,18 +173,13 @@ class VerifyingSteps:
     """
 
     def __init__(self, reference: Reference, threads: int = 1, filter: str = "off"):
-        self._genome = load(reference, threads)
-        self._bounds = Bounds.of(filter, self._genome.blocks)
-        self._no_bounds = Bounds.of("off", self._genome.blocks)
-
-    def dropped_by(
-        self, reads: np.ndarray, items: Items, hits: PartHits, positions: np.ndarray
-    ) -> np.ndarray:
-        """See `bwarp.allmap.candidates_cpu.dropped_by`."""
-        genome = self._genome
-        return candidates_cpu.dropped_by(
-            genome.blocks, reads, items, hits, positions, genome.segments, self._bounds
-        )
+        self._genome = genome = load(reference, threads)
+        self._no_bounds = Bounds.of("off", genome.blocks)
+        self.dropped_by = partial(
+            dropped_by, genome.blocks, segments=genome.segments,
+            bounds=Bounds.of(filter, genome.blocks),
+        )  # fmt: skip
+        self.align = partial(align, genome.blocks)
 
     def find_loci(
         self,
@@ -207,19 +191,6 @@ class VerifyingSteps:
     ) -> np.ndarray:
         """Find the loci of all hits: see `bwarp.allmap.verify_cpu.find_loci`."""
         genome = self._genome
-        return loci_cpu.find_loci(
+        return find_loci(
             genome.blocks, reads, items, hits, positions, genome.segments, self._no_bounds, counts
         )
-
-    def align(
-        self,
-        both: np.ndarray,
-        blocks: np.ndarray,
-        offsets: np.ndarray,
-        loci: FoundLoci,
-        limits: LocusOptions,
-        extension: Extension | None,
-    ) -> LocusAlignments:
-        """See `bwarp.allmap.alignments_cpu.align`."""
-        genome = self._genome.blocks
-        return alignments_cpu.align(genome, both, blocks, offsets, loci, limits, extension)

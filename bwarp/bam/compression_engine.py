@@ -1,11 +1,12 @@
 """Compression of BAM blocks by threads of the host or on a GPU."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.bam.bgzf import compressed_blocks
+from bwarp.bam.bgzf import LEVEL, compressed_blocks
 from bwarp.errors import UsageError
 
 #: Shares of the free GPU memory that compression takes, during mapping and after it.
@@ -45,14 +46,10 @@ def filled(size: int, fill: Callable[[np.ndarray], None]) -> np.ndarray:
     return data
 
 
-def _on_host(size: int, fill: Callable[[np.ndarray], None]) -> tuple[np.ndarray, np.ndarray]:
-    return compressed_blocks(filled(size, fill))
-
-
-def _in_stored_blocks(
-    size: int, fill: Callable[[np.ndarray], None]
+def _on_host(
+    size: int, fill: Callable[[np.ndarray], None], level: int = LEVEL
 ) -> tuple[np.ndarray, np.ndarray]:
-    return compressed_blocks(filled(size, fill), level=0)
+    return compressed_blocks(filled(size, fill), level)
 
 
 def _stored(size: int, fill: Callable[[np.ndarray], None]) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +60,7 @@ def _stored(size: int, fill: Callable[[np.ndarray], None]) -> tuple[np.ndarray, 
 ON_HOST = Compression(_on_host, blocks_a_job=16, most_threads=1 << 10)
 
 #: Blocks of uncompressed bytes, for a file that is read once and removed.
-STORED_BLOCKS = ON_HOST._replace(blocks=_in_stored_blocks)
+STORED_BLOCKS = ON_HOST._replace(blocks=partial(_on_host, level=0))
 
 #: Uncompressed bytes, for a program that reads them immediately.
 STORED = ON_HOST._replace(blocks=_stored)
