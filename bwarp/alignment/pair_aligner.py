@@ -6,12 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from bwarp.alignment.gatk_cpu import (
-    GATK_PARAMETERS,
-    LETTER_OF_BYTE,
-    GatkAlignments,
-    GatkParameters,
-)
+from bwarp.alignment.gatk_cpu import GATK_PARAMETERS, LETTER_OF_BYTE, GatkAlignments, GatkParameters
 from bwarp.alignment.pairs import Alignments, PairBatch
 from bwarp.alignment.scoring import MODES, Mode, Scoring, matrix_scoring, nucleotide_scoring
 from bwarp.errors import UsageError

@@ -19,21 +19,7 @@ from bwarp.allmap.locus_text import SIBLING_HEADERS, SIBLINGS, over_lines, skipp
 from bwarp.allmap.options import FoundLoci
 from bwarp.bam.compression_engine import ON_HOST, STORED_BLOCKS, WHEN_MAPPED, Compression
 from bwarp.bam.external_sort import RecordSorter
-from bwarp.bam.fields import (
-    HI,
-    NH,
-    REVERSE,
-    RG,
-    SECONDARY,
-    TEXT,
-    UNMAPPED,
-    X0,
-    X1,
-    XA,
-    XD,
-    XE,
-    XO,
-)
+from bwarp.bam.fields import HI, NH, REVERSE, RG, SECONDARY, TEXT, UNMAPPED, X0, X1, XA, XD, XE, XO
 from bwarp.bam.sorted_file import bam_to_merge, sorted_file
 from bwarp.io.atomic_output import atomic_files, private_folder
 from bwarp.io.names import Names, put_bytes

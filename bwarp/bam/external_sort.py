@@ -143,9 +143,7 @@ def _joined(parts: list[Records], threads: int) -> Records:
     # The system hands a thread new memory at one gigabyte per second.
     for_each_range(copy, len(parts), threads, smallest=1)
     return Records(
-        data,
-        np.concatenate([*starts, ends[-1:]]),
-        np.concatenate([part.keys for part in parts]),
+        data, np.concatenate([*starts, ends[-1:]]), np.concatenate([part.keys for part in parts])
     )
 
 

@@ -15,12 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bwarp.composition.count_planes_cpu import (
-    N_PLANES,
-    hits_in_planes,
-    list_hits,
-    set_query,
-)
+from bwarp.composition.count_planes_cpu import N_PLANES, hits_in_planes, list_hits, set_query
 from bwarp.composition.count_planes_cpu import (
     count_type as count_type,  # part of every scan engine
 )

@@ -6,12 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from bwarp.alignment.pairs import (
-    Alignments,
-    Ends,
-    PairBatch,
-    Sequences,
-)
+from bwarp.alignment.pairs import Alignments, Ends, PairBatch, Sequences
 from bwarp.alignment.scoring import LOCAL, Scoring, matrix_scoring, nucleotide_scoring
 from bwarp.database_search.database import Database
 from bwarp.database_search.evalue import KarlinAltschul, bit_scores, evalues

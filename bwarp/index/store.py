@@ -66,12 +66,7 @@ _FILES = ("index.json", *(f"{name}.npy" for name in _ARRAYS))
 #: Folders of the chunks of an index in chunks.
 _CHUNK_FOLDER = re.compile(r"chunk-\d+")
 #: Keys of the description that an index without the reverse lacks or that differ.
-_OF_REVERSE = (
-    "version",
-    "reverse_text_start",
-    "reverse_blocks.npy",
-    "reverse_separator_rows.npy",
-)
+_OF_REVERSE = ("version", "reverse_text_start", "reverse_blocks.npy", "reverse_separator_rows.npy")
 #: The files that do not depend on the sampling rates, nor on the reverse.
 _OF_TEXT = ("genome.npy", "segments.npy")
 #: How often to reopen an index that is replaced meanwhile: some network file systems report a
@@ -155,10 +150,7 @@ def write_index(index: FMIndex, folder: Path, threads: int = 1) -> None:
 
 def write_reverse(reverse: BWT, description: dict, folder: Path, threads: int = 1) -> None:
     """Write the files of a reverse BWT and the completed description of an index without it."""
-    arrays = {
-        "reverse_blocks": reverse.blocks,
-        "reverse_separator_rows": reverse.separator_rows,
-    }
+    arrays = {"reverse_blocks": reverse.blocks, "reverse_separator_rows": reverse.separator_rows}
     files = description["files"] | save_arrays(arrays, folder, threads)
     complete = description | {"version": 1, "reverse_text_start": reverse.text_start}
     _write_description(complete | {"files": files}, folder)

@@ -160,10 +160,7 @@ _MANY = 4
 # The first bytes of compressed files.
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 
-_DECOMPRESSORS = {
-    "bz2": bz2.BZ2Decompressor,
-    "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ),
-}
+_DECOMPRESSORS = {"bz2": bz2.BZ2Decompressor, "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)}
 
 
 @on_timeline("read and inflate")

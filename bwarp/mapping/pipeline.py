@@ -35,12 +35,7 @@ from bwarp.mapping.primary_hits_cpu import (
 )
 from bwarp.mapping.primary_pairs_cpu import select_paired
 from bwarp.mapping.scored_hits_cpu import ScoredHits, hits_at, merge
-from bwarp.mapping.secondary_hits import (
-    recorded_of,
-    secondary_of,
-    supplementary_of,
-    with_alt_hits,
-)
+from bwarp.mapping.secondary_hits import recorded_of, secondary_of, supplementary_of, with_alt_hits
 from bwarp.mapping.seeding_rounds_cpu import score_reads
 from bwarp.mapping.seeds_cpu import Candidates, find_candidates
 from bwarp.mapping.split_reads import with_split_reads

@@ -29,12 +29,7 @@ import numpy as np
 from numpy import int64, uint64
 
 from bwarp.mapping.insert_size import SCORE_UNITS
-from bwarp.mapping.likelihoods import (
-    HIGHEST_QUALITY,
-    MOST_LESS,
-    likelihood,
-    mapping_quality,
-)
+from bwarp.mapping.likelihoods import HIGHEST_QUALITY, MOST_LESS, likelihood, mapping_quality
 from bwarp.mapping.parameters import SHORT_READ, MappingParameters
 from bwarp.mapping.scored_hits_cpu import ScoredHits, longest_between
 from bwarp.mapping.seeds_cpu import score_bound_of

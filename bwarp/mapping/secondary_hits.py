@@ -297,10 +297,7 @@ def with_alt_hits(
             np.concatenate([secondary.reads, hits.reads[found.secondary].astype(np.int64)]),
             joined_alignments(secondary.alignments, named),
             np.concatenate(
-                [
-                    secondary.named_by,
-                    np.where(found.named_by < 0, -1, found.named_by + n_before),
-                ]
+                [secondary.named_by, np.where(found.named_by < 0, -1, found.named_by + n_before)]
             ),
         ),
     )

@@ -20,11 +20,7 @@ from bwarp.mapping.extension_cpu import Genome
 from bwarp.mapping.insert_size import SCORE_UNITS
 from bwarp.mapping.likelihoods import likelihood, mapping_quality
 from bwarp.mapping.parameters import MappingParameters
-from bwarp.mapping.primary_hits_cpu import (
-    UNLOCATED_RIVALS,
-    PrimarySelection,
-    scores_of,
-)
+from bwarp.mapping.primary_hits_cpu import UNLOCATED_RIVALS, PrimarySelection, scores_of
 from bwarp.mapping.scored_hits_cpu import ScoredHits
 from bwarp.reads.base_bits_cpu import bits_at, differing, prefetch_bases
 from bwarp.reference import interval_at

@@ -4,16 +4,7 @@ Short names follow bwa mem, samtools, minimap2 and bowtie where these agree.
 """
 
 from bwarp.errors import UsageError
-from bwarp.options.option import (
-    CONFIGURATION,
-    PROGRAM,
-    File,
-    OneOf,
-    Option,
-    Text,
-    Whole,
-    yes_no,
-)
+from bwarp.options.option import CONFIGURATION, PROGRAM, File, OneOf, Option, Text, Whole, yes_no
 
 THREADS = Option(
     "threads", Whole(1, 1024), "number of CPU threads, by default all available ones",

@@ -179,10 +179,7 @@ _SORT_MEMORY = Option(
 )  # fmt: skip
 
 BATCHES = Option(
-    "batches",
-    File("FOLDER"),
-    "folder of reads written by `bwarp batch-reads`",
-    only=PROGRAM,
+    "batches", File("FOLDER"), "folder of reads written by `bwarp batch-reads`", only=PROGRAM
 )
 
 _READ_GROUP = Option(

@@ -7,12 +7,7 @@ as long again. A row's mate is the first row of the other read of its template, 
 import numpy as np
 
 from bwarp.alignment.pairs import HARD_CLIP, INSERTION, SOFT_CLIP
-from bwarp.bam.fields import (
-    REVERSE,
-    SECONDARY,
-    SUPPLEMENTARY,
-    UNMAPPED,
-)
+from bwarp.bam.fields import REVERSE, SECONDARY, SUPPLEMENTARY, UNMAPPED
 from bwarp.reads.read_chunks import ReadChunk
 from bwarp.records.alignment_records import (
     AlignmentRecords,

@@ -14,12 +14,7 @@ from bwarp.io.names import put_bytes, put_field, put_number
 from bwarp.mapping.extension_cpu import Genome
 from bwarp.reads.base_bits_cpu import base_at, differing
 from bwarp.records.alignment_records import AlignmentRecords
-from bwarp.records.record_rules import (
-    AlignedRead,
-    EngineFunctions,
-    nibble,
-    part_functions,
-)
+from bwarp.records.record_rules import AlignedRead, EngineFunctions, nibble, part_functions
 from bwarp.reference import interval_at
 from bwarp.runtime.compiled_code import compiled, inner
 from bwarp.runtime.simd import population_count

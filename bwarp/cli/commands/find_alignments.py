@@ -12,10 +12,7 @@ from bwarp.cli.locus_options import (
     pair_options,
     write_certificate,
 )
-from bwarp.cli.options import (
-    read_files,
-    warn_of_unmapped_reads,
-)
+from bwarp.cli.options import read_files, warn_of_unmapped_reads
 from bwarp.cli.program import choose_engine, compile_first, program_parser
 from bwarp.counted import counted
 from bwarp.index.store import load_index

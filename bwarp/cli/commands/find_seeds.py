@@ -28,12 +28,7 @@ from bwarp.runtime.progress import progress, say
 from bwarp.seeding.find import BatchSearch, prepare
 from bwarp.seeding.hits import SeedOptions, check_options
 from bwarp.seeding.queries import kmers_to_cut, read_queries
-from bwarp.seeding.seed_tables import (
-    open_count_table,
-    open_seed_tables,
-    sibling,
-    tables_at,
-)
+from bwarp.seeding.seed_tables import open_count_table, open_seed_tables, sibling, tables_at
 
 EXAMPLES = """
 bwarp seeds --index genome.index --queries primers.fa -o hits.tsv --mismatches 2

@@ -7,11 +7,7 @@ from pathlib import Path
 from bwarp.bam.duplicate_metrics import metrics_text
 from bwarp.bam.header import program_record, with_program
 from bwarp.bam.sorted_file import merge_files, sorted_file, templates_of_files
-from bwarp.cli.options import (
-    check_files,
-    warn_of_unmapped_reads,
-    warn_of_unnamed_reference,
-)
+from bwarp.cli.options import check_files, warn_of_unmapped_reads, warn_of_unnamed_reference
 from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.errors import UsageError
@@ -121,9 +117,7 @@ def main(options):
             options.threads,
             options.output,
             partial(
-                sorted_file,
-                cram_version=options.cram_version or CRAM_VERSIONS[0],
-                check_files=qc,
+                sorted_file, cram_version=options.cram_version or CRAM_VERSIONS[0], check_files=qc
             ),
             lambda header: naming_reference(
                 with_program(header, merging_program(options)), options.reference

@@ -23,11 +23,7 @@ from bwarp.database_search.best_hits import (
     search_scoring,
     significance,
 )
-from bwarp.database_search.database import (
-    load_database,
-    read_all,
-    read_database,
-)
+from bwarp.database_search.database import load_database, read_all, read_database
 from bwarp.database_search.evalue import karlin_altschul
 from bwarp.database_search.hit_text import COLUMNS, SIGNIFICANCE, blast_lines, hit_lines
 from bwarp.errors import UsageError

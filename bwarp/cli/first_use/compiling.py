@@ -29,13 +29,7 @@ from bwarp.gpu.compile_ahead import SECONDS as KERNEL_SECONDS
 from bwarp.gpu.compile_ahead import compile_kernel, kernels_of, pretend_to_have
 from bwarp.runtime.compiled_code import code_folder, keep, kept, package_state, remove_unused
 from bwarp.runtime.lazy_function import LazyFunction
-from bwarp.runtime.progress import (
-    LONG_TO_COMPILE,
-    compiling_took,
-    duration,
-    say,
-    status_line,
-)
+from bwarp.runtime.progress import LONG_TO_COMPILE, compiling_took, duration, say, status_line
 from bwarp.runtime.signals import not_ended, undone_if_ended
 from bwarp.runtime.type_text import types_of_text
 
@@ -135,11 +129,7 @@ def _compile(jobs: Sequence[Job], processes: int) -> None:
                 done.append(line)
                 show(lambda passed: _progress(seconds, done, passed))
 
-    with (
-        undone_if_ended(end_workers),
-        status_line() as show,
-        ThreadPoolExecutor(processes) as pool,
-    ):
+    with undone_if_ended(end_workers), status_line() as show, ThreadPoolExecutor(processes) as pool:
         # End the workers before the threads that wait for them are joined.
         try:
             for _ in range(processes):

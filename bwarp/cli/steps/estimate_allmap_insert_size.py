@@ -60,10 +60,7 @@ def main(options):
     index = load_index(options.index)
     sizes = []
     for of_reads, of_loci in zip(options.reads, options.loci, strict=True):
-        with (
-            open_chunk_file(of_reads, "reads") as reads,
-            open_chunk_file(of_loci, "loci") as loci,
-        ):
+        with open_chunk_file(of_reads, "reads") as reads, open_chunk_file(of_loci, "loci") as loci:
             loci.check_index(index.text_checksum, index.folder)
             check_all_loci(loci)
             for chunk, rounds, _ in stored_rounds(reads, [loci], index.reference):

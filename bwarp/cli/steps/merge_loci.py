@@ -36,11 +36,7 @@ bwarp merge-loci 0.bam 1.bam 2.bam -o sample.bam
 
 
 def parse_options():
-    parser = program_parser(
-        __doc__,
-        EXAMPLES,
-        output("OUT", "file to write, in the same format"),
-    )
+    parser = program_parser(__doc__, EXAMPLES, output("OUT", "file to write, in the same format"))
     parser.add_argument("batches", nargs="+", metavar="BATCH", help="files of loci, in order")
     return parser
 

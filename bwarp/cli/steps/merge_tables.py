@@ -24,9 +24,7 @@ HAS_HEADER = {".tsv": True, ".mums": False}
 
 def parse_options():
     parser = program_parser(
-        __doc__,
-        EXAMPLES,
-        output("OUT", "table to write, with the ending of the parts"),
+        __doc__, EXAMPLES, output("OUT", "table to write, with the ending of the parts")
     )
     parser.add_argument(
         "--no-header", action="store_true", help="the tables have no header line, as BED"

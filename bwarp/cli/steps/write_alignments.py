@@ -25,11 +25,7 @@ from bwarp.allmap.chain_files import (
 from bwarp.allmap.find import Certificate, LociTask, SearchedChunk, finish_chunk
 from bwarp.allmap.find_cpu import load
 from bwarp.allmap.rounds import joined_rounds
-from bwarp.cli.locus_options import (
-    open_locus_output,
-    outputs_of,
-    write_certificate,
-)
+from bwarp.cli.locus_options import open_locus_output, outputs_of, write_certificate
 from bwarp.cli.options import warn_of_unmapped_reads
 from bwarp.cli.program import program_parser
 from bwarp.counted import counted
