@@ -15,6 +15,7 @@ import numpy as np
 
 from bwarp.allmap.options import LocusOptions, parts_needed
 from bwarp.index.fm_index import FMIndex
+from bwarp.index.locate_cpu import rows_of_intervals
 from bwarp.index.rank import block_start, extend_left
 from bwarp.index.store import require_reverse
 from bwarp.options.finding import LONGEST_KMER, MOST_MISMATCHES, SHORTEST_KMER
@@ -111,9 +112,7 @@ def hits_of(parts: Parts, first: int, last: int) -> tuple[PartHits, np.ndarray]:
     """Return the SA rows (uint32) of the items from `first` to `last`, and the part of each."""
     first_part, last_part = parts.offsets[first], parts.offsets[last]
     before, after = parts.interval_offsets[first_part], parts.interval_offsets[last_part]
-    offsets = np.concatenate([[0], np.cumsum(parts.n_rows[before:after], dtype=np.int64)])
-    rows = np.empty(offsets[-1], np.uint32)
-    _list_rows(parts.first_rows[before:after], offsets, rows)
+    rows, offsets = rows_of_intervals(parts.first_rows[before:after], parts.n_rows[before:after])
     hits = PartHits(
         parts.offsets[first : last + 1] - first_part,
         parts.starts[first_part:last_part],
@@ -180,15 +179,6 @@ def _in_order(order: np.ndarray, all_offsets: list[np.ndarray]):
     offsets = item_parts(sizes[order])
     members = np.arange(offsets[-1]) + np.repeat(begins[order] - offsets[:-1], sizes[order])
     return members, offsets
-
-
-@compiled
-def _list_rows(first_rows, offsets, rows):
-    for i in range(first_rows.size):
-        row = first_rows[i]
-        for at in range(offsets[i], offsets[i + 1]):
-            rows[at] = row
-            row += np.uint32(1)
 
 
 def item_parts(n_parts: np.ndarray) -> np.ndarray:

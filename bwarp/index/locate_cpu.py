@@ -19,6 +19,36 @@ from bwarp.runtime.uncounted import uncounted
 _TOGETHER = 32
 
 
+def rows_of_intervals(
+    first_rows: np.ndarray, n_rows: np.ndarray, threads: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of intervals, one interval after another.
+
+    Returns
+    -------
+    rows : ndarray, dtype=uint32
+    offsets : ndarray, shape=(n_intervals + 1,), dtype=int64
+        Where the rows of each interval begin.
+    """
+    offsets = np.concatenate([[0], np.cumsum(n_rows, dtype=np.int64)])
+    rows = np.empty(offsets[-1], np.uint32)
+    for_each_range(
+        lambda first, last: _list_rows(first_rows, offsets, first, last, rows),
+        first_rows.size,
+        threads,
+    )
+    return rows, offsets
+
+
+@compiled
+def _list_rows(first_rows, offsets, first, last, rows):
+    for i in range(first, last):
+        row = first_rows[i]
+        for at in range(offsets[i], offsets[i + 1]):
+            rows[at] = row
+            row += np.uint32(1)
+
+
 def locate(index: FMIndex, rows: np.ndarray, threads: int = 1) -> np.ndarray:
     """Return the text positions (uint32) of rows of the forward BWT (uint32)."""
     return look_up(index, *step_to_sampled(index, rows, threads), threads)

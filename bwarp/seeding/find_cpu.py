@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bwarp.index.fm_index import FMIndex
-from bwarp.index.locate_cpu import check_hit, locate
+from bwarp.index.locate_cpu import check_hit, locate, rows_of_intervals
 from bwarp.reference import Reference
 from bwarp.runtime.compiled_code import compiled
 from bwarp.runtime.threads import for_each_range
@@ -76,27 +76,19 @@ def _search(
 def located(index: FMIndex, intervals: Intervals, threads: int = 1) -> Iterator[SeedHits]:
     """Yield the hits of intervals in k-mer order, in parts of whole k-mers."""
     for part in whole_kmers(intervals, HITS_AT_ONCE):
-        positions = locate(index, sa_rows_of(part, threads), threads)
-        yield hits_in_order(part, positions, index.reference, threads)
-
-
-def sa_rows_of(intervals: Intervals, threads: int = 1) -> np.ndarray:
-    """Return all SA rows of intervals, one interval after another, dtype uint32."""
-    offsets = _offsets_of(intervals)
-    rows = np.empty(offsets[-1], np.uint32)
-    for_each_range(
-        lambda first, last: _list_rows(intervals.first_rows, offsets, first, last, rows),
-        intervals.count,
-        threads,
-    )
-    return rows
+        rows, offsets = rows_of_intervals(part.first_rows, part.n_rows, threads)
+        positions = locate(index, rows, threads)
+        yield hits_in_order(part, offsets, positions, index.reference, threads)
 
 
 def hits_in_order(
-    part: Intervals, positions: np.ndarray, reference: Reference, threads: int = 1
+    part: Intervals,
+    offsets: np.ndarray,
+    positions: np.ndarray,
+    reference: Reference,
+    threads: int = 1,
 ) -> SeedHits:
     """Return the hits of intervals in k-mer order; overwrites `positions`, those of their rows."""
-    offsets = _offsets_of(part)
     kmers = np.empty(positions.size, np.uint32)
     strands = np.empty(positions.size, np.uint8)
     mismatches = np.empty(positions.size, np.uint8)
@@ -125,19 +117,6 @@ def hits_in_order(
 
     for_each_range(order, len(edges) - 1, threads, smallest=256)
     return SeedHits(kmers, strands, positions, mismatches)
-
-
-def _offsets_of(intervals: Intervals) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(intervals.n_rows, dtype=np.int64)])
-
-
-@compiled
-def _list_rows(first_rows, offsets, first, last, rows):
-    for i in range(first, last):
-        row = first_rows[i]
-        for at in range(offsets[i], offsets[i + 1]):
-            rows[at] = row
-            row += np.uint32(1)
 
 
 # One number per hit, so that sorting numbers sorts hits:
