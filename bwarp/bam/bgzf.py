@@ -180,17 +180,6 @@ def sums_of_blocks(data: np.ndarray) -> np.ndarray | None:
     return sums
 
 
-def whole_blocks(packed: np.ndarray) -> tuple[int, int]:
-    """Return the size of the complete blocks at the beginning, compressed and uncompressed.
-
-    Parameters
-    ----------
-    packed : ndarray, dtype=uint8
-        Bytes of a file; counting stops at anything that is not a complete block.
-    """
-    return _whole_blocks(packed)
-
-
 def inflated_blocks(packed: np.ndarray, size: int) -> np.ndarray | None:
     """Inflate complete blocks; return None if one is damaged or libdeflate is missing.
 
@@ -322,7 +311,14 @@ def _put(out, at, number, count):
 
 
 @compiled
-def _whole_blocks(packed):
+def whole_blocks(packed):
+    """Return the size of the complete blocks at the beginning, compressed and uncompressed.
+
+    Parameters
+    ----------
+    packed : ndarray, dtype=uint8
+        Bytes of a file; counting stops at anything that is not a complete block.
+    """
     at = np.int64(0)
     size = np.int64(0)
     while at + HEAD_BYTES + FOOT_BYTES <= packed.size:

@@ -225,11 +225,6 @@ def keep(content: bytes, *words: str) -> None:
             _write(code_folder() / _name_of(words), content)
 
 
-def code_folder() -> Path | None:
-    """Return the folder for compiled code, or None if no safe one is writable."""
-    return _own_folder()
-
-
 def remove_unused() -> None:
     """Remove files unused for 30 days, mostly code of sources that have changed since."""
     with contextlib.suppress(OSError):
@@ -291,8 +286,10 @@ def _folders() -> tuple[Path, ...]:
 
 
 @functools.cache
-def _own_folder() -> Path | None:
-    """Return the preferred folder if it is safe, else one that only this user can write."""
+def code_folder() -> Path | None:
+    """Return the folder for compiled code: the preferred one if it is safe, else one that only this
+    user can write, or None if there is none.
+    """
     wanted = _wanted_folder()
     problem = _problem_with(wanted, 0o755)
     if problem is None:

@@ -57,31 +57,3 @@ stand_alone = CompilerFunction(_vector, "stand_alone")
 store = CompilerFunction(_vector, "store")
 subtract = CompilerFunction(_vector, "subtract")
 transpose = CompilerFunction(_vector, "transpose")
-
-__all__ = [
-    "VECTOR_BYTES",
-    "add",
-    "equal",
-    "extend",
-    "fill",
-    "fill_like",
-    "greater",
-    "lane_count",
-    "lanes_of",
-    "leading_zeros",
-    "load",
-    "load_like",
-    "lookup",
-    "mask_bits",
-    "mask_of",
-    "maximum",
-    "minimum",
-    "population_count",
-    "prefetch",
-    "reverse",
-    "select",
-    "stand_alone",
-    "store",
-    "subtract",
-    "transpose",
-]
