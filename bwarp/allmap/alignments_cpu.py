@@ -142,13 +142,10 @@ def align_loci(
     loci: FoundLoci,
     gaps: np.ndarray,
 ) -> LocusAlignments:
-    """Align every read at each of its loci.
+    """Align every read at each of its loci with the fewest edits, with the parameters of `align`.
 
     Parameters
     ----------
-    genome, blocks : ndarray, dtype=uint64
-        Blocks of the genome; blocks of the reads, followed by their reverse complements.
-    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
     gaps : ndarray, shape=(n_reads,), dtype=int64
         The maximum number of gap letters of a locus, per read.
 
@@ -306,16 +303,7 @@ def align_by_score(
     loci: FoundLoci,
     extension: Extension,
 ) -> LocusAlignments:
-    """Find the best-scoring alignment at every locus.
-
-    Parameters
-    ----------
-    genome : ndarray, dtype=uint64
-        Blocks of the genome.
-    both, blocks : ndarray, dtype=uint8 and uint64
-        The reads followed by their reverse complements, and the blocks of both.
-    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
-    """
+    """Find the best-scoring alignment at every locus, with the parameters of `align`."""
     reads = reads_at(offsets, loci)
     differing = np.empty(len(loci.reads), np.int32)
     waiting = _without_gaps(genome, blocks, reads, most_mismatches(extension), differing)

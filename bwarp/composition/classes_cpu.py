@@ -174,17 +174,7 @@ class ClassPlanes(NamedTuple):
 
 
 def count_windows(codes, starts, length, most_ambiguous, threads) -> WindowClasses:
-    """Count all windows of one length by histogram.
-
-    Parameters
-    ----------
-    codes : ndarray, shape=(total,), dtype=uint8
-    starts : ndarray, shape=(n_references + 1,), dtype=int64
-    length : int
-    most_ambiguous : int
-        Windows with more ambiguous bases are left out, because no query is close enough.
-    threads : int
-    """
+    """Count all windows of one length by histogram, with the parameters of `Windows`."""
     n_classes = number_of_classes(length)
     smallest = max(_SMALLEST_RANGE, 2 * n_classes)
     n_ranges = max(1, min(threads, codes.size // smallest))

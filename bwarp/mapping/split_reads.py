@@ -100,11 +100,7 @@ def across_gaps(
 ) -> ScoredHits:
     """Return the hits, with the best ones extended across a long gap to a clipped end.
 
-    Parameters
-    ----------
-    both : ndarray, shape=(2 * n_bases,), dtype=uint8
-        The reads, then their reverse complements.
-    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    The parameters are those of `with_split_reads`.
     """
     if parameters.mode == END_TO_END:
         return hits
@@ -155,14 +151,8 @@ def with_aligned_parts(
     """Return the hits, and those of the aligned parts of split reads, searched as separate reads;
     write `unlocated` and `spans` of these parts.
 
-    Only reads with unlocated hits take part.
-
-    Parameters
-    ----------
-    codes : ndarray, shape=(n_bases,), dtype=uint8
-    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
-    unlocated : ndarray, shape=(n_reads,), dtype=int32
-    spans : ndarray, shape=(n_reads, 2), dtype=int64
+    Only reads with unlocated hits take part. The parameters, and `spans`, are those of
+    `with_split_reads`.
     """
     listed = np.empty((len(offsets) - 1, 3), np.int64)
     n = _list_aligned(hits, offsets, unlocated, least_part(parameters), listed)
@@ -192,10 +182,7 @@ def with_clipped_ends(
 ) -> ScoredHits:
     """Return the hits, and those of the clipped ends of the best hits, searched as separate reads.
 
-    Parameters
-    ----------
-    codes : ndarray, shape=(n_bases,), dtype=uint8
-    offsets : ndarray, shape=(n_reads + 1,), dtype=int64
+    The parameters are those of `with_split_reads`.
     """
     listed = np.empty((2 * (len(offsets) - 1), 3), np.int64)
     least = least_part(parameters)
