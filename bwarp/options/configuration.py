@@ -2,7 +2,7 @@
 
 from bwarp.options.aligning import PAIRS, SEARCH
 from bwarp.options.common import BACKEND
-from bwarp.options.finding import MEMS, OFFTARGETS, PRIMERS, SCAN, SEEDS
+from bwarp.options.finding import GUIDES, MEMS, OFFTARGETS, PRIMERS, SCAN, SEEDS
 from bwarp.options.mapping import ALLMAP, INDEX, MAP
 from bwarp.options.option import CONFIGURATION, File, Option
 
@@ -27,6 +27,7 @@ TASKS = {
     "allmap": ALLMAP,
     "seeds": SEEDS,
     "offtargets": OFFTARGETS,
+    "guides": GUIDES,
     "primers": PRIMERS,
     "mems": MEMS,
     "scan": SCAN,

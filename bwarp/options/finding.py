@@ -254,13 +254,20 @@ OFFTARGETS = Task({"": (
 DESIGN = "design, with --specificity"
 
 GUIDES = Task({"": (
-    sequence_file("fasta", "F.fa", "sequences to list guides from", in_program=ON_STDIN),
+    sequence_file(
+        "fasta", "F.fa", "sequences to list guides from", in_program=ON_STDIN, only=PROGRAM
+    ),
     INDEX_FOLDER._replace(required=False),
     Option(
         "region", Text("REGION"),
         "contig, or contig:from-to, 1-based and inclusive as in samtools", many=True,
+        only=PROGRAM,
     ),
-    Option("bed", File("R.bed"), "BED file of regions"),
+    Option(
+        "bed",
+        File("R.bed", "a BED file of regions, such as config/examples/guide_regions.bed"),
+        "BED file of regions", required=CONFIGURATION,
+    ),
     output(
         "OUT.fa",
         "file to write: a name and a sequence per line for .txt or .tsv, else FASTA; - writes "
@@ -285,7 +292,7 @@ GUIDES = Task({"": (
     yes_no(
         "specificity",
         "search the off-targets of each guide in the index, and write a table of the guides, best "
-        "first",
+        "first", only=PROGRAM,
     ),
 ), DESIGN: (
     *OFFTARGETS.only(

@@ -25,7 +25,7 @@ FUNCTIONS = {
     "find_loci": (bwarp.find_loci, ALLMAP, {"reads", "mates"}),
     "find_seeds": (bwarp.find_seeds, SEEDS, set()),
     "find_offtargets": (bwarp.find_offtargets, OFFTARGETS, set()),
-    "design_guides": (bwarp.design_guides, GUIDES, set()),
+    "design_guides": (bwarp.design_guides, GUIDES, {"bed"}),
     "pair_nickases": (bwarp.pair_nickases, GUIDES, {"guides"}),
     "find_mems": (bwarp.find_mems, MEMS, set()),
     "scan": (bwarp.scan, SCAN, set()),

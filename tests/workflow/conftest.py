@@ -21,6 +21,7 @@ TARGETS = (
     "allmap",
     "seeds",
     "offtargets",
+    "guides",
     "primers",
     "mems",
     "scan",

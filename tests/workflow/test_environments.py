@@ -9,6 +9,7 @@ EVERYTHING = (
     "all",
     "seeds",
     "offtargets",
+    "guides",
     "primers",
     "mems",
     "scan",
@@ -18,7 +19,7 @@ EVERYTHING = (
 )
 ON_GPU = {
     "index_reference", "add_reverse", "map_reads", "find_seeds", "find_offtargets", "find_products",
-    "find_mems", "scan_composition", "align_pairs", "search_database",
+    "design_guides", "find_mems", "scan_composition", "align_pairs", "search_database",
 }  # fmt: skip
 ON_CPU = {
     "simulate_genome", "simulate_reads", "merge_alignments", "count_correct", "preview_table",

@@ -81,7 +81,7 @@ def test_results_are_under_a_prefix(copy, blocks, folder):
 
 
 def test_every_target_under_a_prefix(copy, folder):
-    for name in ("genome.fa", "primers.fa", "guides.fa", "pairs.tsv", "database.fa"):
+    for name in ("genome.fa", "primers.fa", "guides.fa", "regions.bed", "pairs.tsv", "database.fa"):
         (folder / name).write_text(">a\nACGT\n")
     (folder / "config.yaml").write_text("""\
 reference: genome.fa
@@ -89,6 +89,7 @@ samples: samples.tsv
 allmap: {edits: 2, report: best, batch_size: 1}
 seeds: {queries: primers.fa, k: whole}
 offtargets: {guides: guides.fa}
+guides: {bed: regions.bed}
 primers: {pairs: pairs.tsv}
 mems: {queries: primers.fa}
 scan: {queries: primers.fa, similarity: 0.9}
@@ -110,6 +111,7 @@ use rule * from bwarp
         "qc",
         "seeds",
         "offtargets",
+        "guides",
         "primers",
         "mems",
         "scan",
@@ -118,7 +120,8 @@ use rule * from bwarp
     )
     said = copy.snakemake("-n", *targets, cwd=folder)
     paths = re.findall(r"^ +(input|output|log|benchmark): (.*)$", said, re.MULTILINE)
-    given = {"genome.fa", "reads.fq", "primers.fa", "guides.fa", "pairs.tsv", "database.fa"}
+    given = {"genome.fa", "reads.fq", "primers.fa", "guides.fa", "regions.bed", "pairs.tsv"}
+    given.add("database.fa")
     # The names of batches are not known before batches exist.
     given.add("<TBD>")
     made = {path for kind, line in paths for path in line.split(", ") if path not in given}

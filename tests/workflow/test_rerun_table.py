@@ -23,6 +23,7 @@ CONFIG = {
     "allmap": {"edits": 2, "gaps": 1, "extension": "semiglobal"},
     "seeds": {"queries": "queries.fa", "parts": 2, "k": 20, "mismatches": 1},
     "offtargets": {"guides": "queries.fa", "annotation": "regions.bed"},
+    "guides": {"bed": "regions.bed", "exclude": "regions.bed", "annotation": "regions.bed"},
     "primers": {"pairs": "primers.tsv"},
     "mems": {"queries": "queries.fa"},
     "scan": {"queries": "other/small.fa", "similarity": 0.9},
@@ -65,6 +66,8 @@ VALUES = {
     "offtargets.genomes": ["regions.bed"],
     "offtargets.alignments": ["regions.bed"],
     "offtargets.report_link": "https://localhost/{contig}",
+    "guides.pam": "none",
+    "guides.variants": ["regions.bed"],
     "pairs.free_ends": "query-start",
     "pairs.matrix": "BLOSUM62",
     "search.matrix": "BLOSUM62",
@@ -298,8 +301,8 @@ def test_what_runs_again(finished, changes):
     [
         ("c.fq", with_batches(made_again(["map", "allmap"], ["a"]), "a", "2")),
         ("alt.txt", made_again(["map"])),
-        ("regions.bed", made_again(["map", "offtargets"])),
-        ("queries.fa primers.tsv", {*TARGETS} - {"index", "map", "allmap", "scan"}),
+        ("regions.bed", made_again(["map", "offtargets", "guides"])),
+        ("queries.fa primers.tsv", {*TARGETS} - {"index", "map", "allmap", "guides", "scan"}),
         ("small.fa", made_again({*TARGETS} - {"pairs", "search"})),
     ],
 )

@@ -9,12 +9,16 @@ import pytest
 RESULTS = {
     "seeds": ("results/seeds/primers.tsv", "query\tkmer_start\tstrand\tcontig\tposition"),
     "offtargets": ("results/offtargets/crispr_guides.tsv", "guide\tguide_aligned\tsite_aligned\t"),
+    "guides": ("results/guides/guide_regions.tsv", "guide\tsequence\tpam\tcontig\t"),
     "primers": ("results/primers/primer_pairs.tsv", "pair\tcontig\tstart\tend\tlength\tstrand"),
     "mems": ("results/mems/primers.mums", "> "),
     "scan": ("results/scan/guides.tsv", "query\treference\t"),
     "pairs": ("results/pairs/haplotype_reads.tsv", "pair\treference\tquery\tscore\t"),
     "search": ("results/search/proteins.tsv", "query\ttarget\tscore\t"),
 }
+
+#: The pages of targets that have none of their own.
+PAGES = {"guides": "offtargets"}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +33,7 @@ def test_the_example_of_a_target_is_what_its_page_shows(checkout, copy, target):
     lines = (copy / result).read_text().splitlines()
     assert lines[0].startswith(header)
     assert len(lines) > 1
-    page = (checkout / f"docs/{target}.md").read_text()
+    page = (checkout / f"docs/{PAGES.get(target, target)}.md").read_text()
     shown = re.search(rf"`{result}` begins:\n\n```text\n(.*?)\n```", page, re.DOTALL)[1]
     assert lines[: shown.count("\n") + 1] == shown.splitlines()
     manifest = f"results/{target}/manifest.json"
@@ -102,8 +106,8 @@ def test_the_manifest_of_a_target_whose_section_is_missing(copy, tmp_path):
 def test_the_targets_of_the_plain_configuration(copy):
     planned = copy.planned(*RESULTS)
     assert {
-        "find_seeds", "find_offtargets", "find_products", "find_mems", "scan_composition",
-        "align_pairs", "search_database",
+        "find_seeds", "find_offtargets", "design_guides", "find_products", "find_mems",
+        "scan_composition", "align_pairs", "search_database",
     } <= set(planned)  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from bwarp.index.parameters import choose_parameters
 TABLES = {
     "seeds": ".tsv",
     "offtargets": ".tsv",
+    "guides": ".tsv",
     "primers": ".tsv",
     "mems": ".mums",
     "scan": ".tsv",
@@ -87,7 +88,7 @@ def reverse_for(name, needs):
 
 def query_key(name):
     """Return the key of the queries in a section."""
-    return {"offtargets": "guides", "primers": "pairs"}.get(name, "queries")
+    return {"offtargets": "guides", "guides": "bed", "primers": "pairs"}.get(name, "queries")
 
 
 def result_of(name, ending):
