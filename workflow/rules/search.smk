@@ -3,14 +3,6 @@
 RESULTS[result_of("search", ".tsv")] = "the best hits of each query in the database"
 
 
-def searched_database(wildcards):
-    """Return the database, or the folder that is made from it once."""
-    settings = section("search")
-    if settings["prepare"]:
-        return f"results/search/databases/{stem(settings['database'])}"
-    return as_named(settings["database"])
-
-
 rule index_database:
     input:
         database=file_of("search", "database"),
@@ -28,7 +20,7 @@ rule index_database:
     params:
         program=program("index_database.py"),
         code=code("index_database.py"),
-        options=lambda wildcards: flags_for(section("search"), "matrix", "match"),
+        options=alphabet_flags,
     shell:
         "python {params.program:q} {input.database:q} -o {output.folder:q} {params.options:q}"
         " --threads {threads} 2> {log:q}"

@@ -1,4 +1,4 @@
-# File names for queries that are split into parts, each searched by a separate job.
+# Queries that are split into parts, each searched by a separate job, and the database of `search`.
 
 
 def query_parts(name):
@@ -50,12 +50,23 @@ def queries_to_cut(wildcards):
     return as_named(section(wildcards.target)[query_key(wildcards.target)])
 
 
+def searched_database(wildcards):
+    """Return the database, or the folder that is made from it once."""
+    settings = section("search")
+    if settings["prepare"]:
+        return f"results/search/databases/{stem(settings['database'])}"
+    return as_named(settings["database"])
+
+
+def alphabet_flags(wildcards):
+    """Return the options that determine the alphabet of `search`."""
+    return flags_for(section("search"), "matrix", "match")
+
+
 def cutting_flags(wildcards):
-    """Return the purpose of the split, and the option that determines the alphabet."""
-    words, settings = ["--for", wildcards.target], section(wildcards.target)
-    if wildcards.target == "search":
-        words += flags_for(settings, "matrix", "match")
-    return words
+    """Return the purpose of the split, and the options that determine the alphabet."""
+    alphabet = alphabet_flags(wildcards) if wildcards.target == "search" else []
+    return ["--for", wildcards.target, *alphabet]
 
 
 def tables_of_parts(wildcards):
