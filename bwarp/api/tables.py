@@ -142,9 +142,9 @@ def _row(unit: str, statistics: dict) -> dict:
     return {
         "unit": unit,
         **{name: statistics[name] for name in _NUMBERS},
-        "duplicates": float("nan") if summary.duplicates is None else statistics["duplicates"],
-        "error_rate": summary.errors / 100,
-        "mean_depth": summary.depth or 0.0,
+        "duplicates": statistics["duplicates"] if "duplicates" in summary else float("nan"),
+        "error_rate": summary["errors"] / 100,
+        "mean_depth": summary.get("depth", 0.0),
         **{f"insert_size_{name}": size.get(name, float("nan")) for name in _INSERT_SIZE},
     }
 

@@ -9,21 +9,39 @@ from bwarp.report.charts import BLUE, GREY, ORANGE, Bar, bar_chart, line_chart
 from bwarp.report.mapping_summary import (
     COLUMNS,
     CONFIDENT,
-    SampleSummary,
     columns_of,
     depth_curve,
     insert_quartiles,
     insert_size_curve,
     mapping_warnings,
     share_at_least,
-    share_of_depth,
     summarise,
     summary_rows,
 )
 from bwarp.report.page import page, section, side_by_side, table
 
-#: A depth from which genotypes are usually called.
-_DEEP = 10
+#: How to read the plots.
+DEPTH = (
+    "The share of the reference with at least each depth. A curve that falls steeply around the "
+    "mean depth means even coverage. Bases without coverage are N, in repeats, or absent from the "
+    "sample."
+)
+INSERT_SIZE = (
+    "The distance from the first base of a pair to its last: the length of the sequenced fragment, "
+    "in bins of ten bases. One peak is normal. Two peaks mean two libraries; a peak cut off at the "
+    "read length means fragments shorter than the reads."
+)
+QUALITY = (
+    "The share of mapped reads with at least each quality, from 0 (equally likely elsewhere) to 60 "
+    "(certain). The step at the left is due to reads from repeats. A curve that is low throughout "
+    "means poor reads or a different genome."
+)
+
+_COUNTED = " Duplicates are left out, and bases of both mates of a pair count once."
+_ESTIMATED = (
+    " Estimated from up to 10,000 positions of the reference; duplicates and reads of quality 0 "
+    "are included."
+)
 
 
 def mapping_page(title: str, samples: Mapping[str, Mapping], truths: Mapping[str, Mapping]) -> str:
@@ -33,7 +51,7 @@ def mapping_page(title: str, samples: Mapping[str, Mapping], truths: Mapping[str
     ----------
     title : str
     samples : mapping
-        Statistics of `bwarp.records.statistics`, by sample.
+        Statistics of `bwarp.records.statistics` or `bwarp.checks.check_numbers`, by sample.
     truths : mapping
         Correct and incorrect reads of simulated samples.
     """
@@ -60,13 +78,16 @@ def mapping_page(title: str, samples: Mapping[str, Mapping], truths: Mapping[str
     return page(title, "\n".join(body))
 
 
-def _summary_table(summaries: Mapping[str, SampleSummary]) -> str:
+def _summary_table(summaries: Mapping[str, Mapping[str, float]]) -> str:
     """Return the table of samples, and what its columns are."""
-    columns = [(name, COLUMNS[name]) for name in columns_of(summaries)]
-    head = [f"{one.title} ({one.unit})" if one.unit else one.title for _, one in columns]
-    rows = summary_rows(summaries, [name for name, _ in columns])
-    explained = "; ".join(f"<b>{escape(one.title)}</b>: {one.description}" for _, one in columns)
-    return f'{table(["Sample", *head], rows)}\n<p class="soft">{explained}.</p>'
+    names = columns_of(summaries)
+    head, titles = ["Sample"], dict[str, list[str]]()
+    for column in (COLUMNS[name] for name in names):
+        title = column.title.replace(">= ", "\u2265\u00a0")
+        head.append(f"{title} ({column.unit})" if column.unit else title)
+        titles.setdefault(column.description, []).append(f"<b>{title}</b>")
+    explained = "; ".join(f"{', '.join(of)}: {text}" for text, of in titles.items())
+    return f'{table(head, summary_rows(summaries, names))}\n<p class="soft">{explained}.</p>'
 
 
 def _fates(mapped, summaries) -> str:
@@ -95,21 +116,20 @@ def _fates(mapped, summaries) -> str:
 
 
 def _depths(mapped, summaries) -> str:
-    depths = {name: counts["depths"] for name, counts in mapped.items() if counts.get("depths")}
-    if not depths:
+    curves = {name: depth_curve(counts) for name, counts in mapped.items()}
+    curves = {name: curve for name, curve in curves.items() if curve}
+    if not curves:
         return ""
-    curves = {name: depth_curve(values) for name, values in depths.items()}
-    covered = _known(summaries, depths, "covered")
-    deep = {name: share_of_depth(values, _DEEP) or 0.0 for name, values in depths.items()}
+    mean = _known(summaries, curves, "depth")
+    some, deep = (_known(summaries, curves, f"breadth_{depth}") for depth in (1, 10))
+    is_counted = any("breadth" in counts for counts in mapped.values())
     return section(
         "Depth and breadth",
-        line_chart(curves, "depth of at least", "reference (%)", _ends(covered), 100),
-        f"The mean depth is {_from_to(_known(summaries, depths, 'depth'), '')}. "
-        f"{_from_to(covered)} of the reference is covered, and {_from_to(deep)} has a depth of at "
-        f"least {_DEEP}.",
-        "The share of the reference with at least each depth. A curve that falls steeply around "
-        "the mean depth means even coverage. Bases without coverage are N, in repeats, or absent "
-        "from the sample. Duplicates and reads of quality 0 are counted.",
+        line_chart(curves, "depth of at least", "reference (%)", _ends(mean), 100),
+        f"The mean depth is {_from_to(mean, '')}. "
+        f"{_from_to(some, digits=0)} of the reference is covered, and {_from_to(deep, digits=0)} "
+        "has a depth of at least 10.",
+        DEPTH + (_COUNTED if is_counted else _ESTIMATED),
     )
 
 
@@ -123,12 +143,10 @@ def _insert_sizes(mapped) -> str:
     widths = {name: high - low for name, (low, _, high) in quartiles.items()}
     return section(
         "Insert size",
-        line_chart(curves, "insert size (bases)", "proper pairs (%)", _ends(medians)),
+        line_chart(curves, "insert size (bases)", "pairs (%)", _ends(medians)),
         f"The median insert size is {_from_to(medians, ' bases', 0)}. The middle half of the pairs "
         f"spans {_from_to(widths, ' bases', 0)}.",
-        "The distance from the first base of a proper pair to its last: the length of the "
-        "sequenced fragment, in bins of ten bases. One peak is normal. Two peaks mean two "
-        "libraries; a peak cut off at the read length means fragments shorter than the reads.",
+        INSERT_SIZE,
     )
 
 
@@ -145,18 +163,15 @@ def _qualities(mapped, summaries) -> str:
         ),
         f"{_from_to(confident)} of the reads have a mapping quality of {CONFIDENT} or more: at "
         "most one in a thousand of them is incorrect.",
-        "The share of mapped reads with at least each quality, from 0 (equally likely elsewhere) "
-        "to 60 (certain). The step at the left is due to reads from repeats. A curve that is low "
-        "throughout means poor reads or a different genome.",
+        QUALITY,
     )
 
 
 def _known(
-    summaries: Mapping[str, SampleSummary], names: Iterable[str], column: str
+    summaries: Mapping[str, Mapping[str, float]], names: Iterable[str], column: str
 ) -> dict[str, float]:
     """Return the values of a column by sample, omitting samples without one."""
-    values = {name: getattr(summaries[name], column) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
+    return {name: summaries[name][column] for name in names if column in summaries[name]}
 
 
 def _ends(values: Mapping[str, float]) -> list[str]:

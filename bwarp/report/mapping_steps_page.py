@@ -63,7 +63,7 @@ def _stages(samples: Mapping[str, Mapping]) -> str:
         f"Located hits per read: {counts['hits located'] / reads:,.1f}; candidates per read: "
         f"{counts['candidates'] / reads:,.1f}; alignments with gaps per read: "
         f"{counts['hits with gaps'] / reads:,.2f}.",
-        "Counts of all samples after each stage of mapping; MultiQC shows those of each sample. "
+        "Counts of all samples after each stage of mapping. "
         "Hits on neighbouring diagonals form a candidate. Scored hits include mate rescue. "
         "Alignment with gaps is by far the most expensive stage. If there are many more candidates "
         "than reads, they come from repeats.",

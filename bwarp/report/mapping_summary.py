@@ -1,7 +1,6 @@
 """Summarise the mapping statistics of samples."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,125 +11,95 @@ from bwarp.records.statistics import INSERT_BIN, few_mapped
 CONFIDENT = 30
 
 
-@dataclass(frozen=True)
-class SampleSummary:
-    """Counts and percentages of one sample; percentages are of its reads.
-
-    Attributes
-    ----------
-    reads : int
-    mapped, confident : float
-        Mapped reads, and those with a quality of at least `CONFIDENT`.
-    paired : float or None
-        Reads mapped as a proper pair; None for single reads.
-    duplicates : float or None
-        Reads marked as duplicates; None if duplicates were not marked.
-    errors : float
-        Mismatches, inserted and deleted bases of alignments, as a percentage of aligned bases.
-    split : float
-        Reads with a supplementary record.
-    depth : float or None
-        Aligned bases per base of the reference.
-    covered : float or None
-        Bases of the reference with a depth of at least 1, as a percentage.
-    insert_size : float or None
-        The median of proper pairs, in bases; None without pairs.
-    correct : float or None
-        Simulated reads of the reference that are mapped to their origin.
-    """
-
-    reads: int
-    mapped: float
-    paired: float | None
-    duplicates: float | None
-    confident: float
-    errors: float
-    split: float
-    depth: float | None
-    covered: float | None
-    insert_size: float | None
-    correct: float | None
+#: Depths whose breadth is in tables: the share of the reference with at least this depth.
+BREADTHS = (1, 10, 20, 30)
 
 
 class Column(NamedTuple):
-    """A number of a sample in tables."""
+    """A number of a sample in tables, with this many digits after the point."""
 
     title: str
     unit: str
+    digits: int
     description: str
 
 
 COLUMNS = {
-    "reads": Column("Reads", "", "reads in the FASTQ files"),
-    "mapped": Column("Mapped", "%", "reads that are aligned"),
+    "reads": Column("Reads", "", 0, "reads in the FASTQ files"),
+    "mapped": Column("Mapped", "%", 2, "reads that are aligned"),
     "paired": Column(
         "Proper pairs",
         "%",
+        2,
         "reads aligned in a proper pair, with their mate at a usual insert size",
     ),
-    "duplicates": Column("Duplicates", "%", "reads marked as duplicates"),
+    "duplicates": Column("Duplicates", "%", 2, "reads marked as duplicates"),
     "confident": Column(
         f"Quality >= {CONFIDENT}",
         "%",
+        2,
         f"reads with a mapping quality of {CONFIDENT} or more: at most one in a thousand is "
         "incorrect",
     ),
-    "errors": Column("Errors", "%", "mismatched, inserted and deleted bases, of all aligned bases"),
-    "split": Column("Split", "%", "reads with a supplementary record"),
-    "depth": Column(
-        "Mean depth", "X", "aligned bases per base of the reference, duplicates included"
+    "errors": Column(
+        "Errors", "%", 2, "mismatched, inserted and deleted bases, of all aligned bases"
     ),
-    "covered": Column(
-        "Covered", "%", "bases of the reference with a depth of at least 1, duplicates included"
-    ),
+    "split": Column("Split", "%", 2, "reads with a supplementary record"),
+    "depth": Column("Mean depth", "X", 2, "mean depth of the bases of the reference"),
+    **{
+        f"breadth_{depth}": Column(
+            f">= {depth}\u00a0X", "%", 0, "bases of the reference with at least this depth"
+        )
+        for depth in BREADTHS
+    },
     "insert_size": Column(
-        "Insert size", "bases", "median distance from the first base of a proper pair to its last"
+        "Insert size", "bases", 0, "median distance from the first base of a pair to its last"
     ),
-    "correct": Column("Correct", "%", "simulated reads within 20 bases of their origin"),
+    "correct": Column("Correct", "%", 2, "simulated reads within 20 bases of their origin"),
 }
 
 #: Columns that are not in the table on the terminal, which has to be narrow.
-_ONLY_ON_PAGES = ("covered", "insert_size")
+_ONLY_ON_PAGES = (*(f"breadth_{depth}" for depth in BREADTHS), "insert_size")
 
 
-def summarise(statistics: Mapping, truth: Mapping | None = None) -> SampleSummary:
-    """Return the summary of a sample from its statistics and, if known, the truth.
+def summarise(statistics: Mapping, truth: Mapping | None = None) -> dict[str, float]:
+    """Return the numbers of a sample that are known, by their names in `COLUMNS`.
 
     Parameters
     ----------
     statistics : mapping
-        From `bwarp.records.statistics`.
+        From `bwarp.records.statistics` or `bwarp.checks.check_numbers`.
     truth : mapping, optional
         The fields of a `bwarp.evaluation.agreement.TruthCounts`.
     """
-    reads = statistics["reads"]
-    duplicates = statistics.get("duplicates")
-    correct = None
+    reads, sizes, shares = statistics["reads"], insert_quartiles(statistics), breadth(statistics)
+    known = {
+        "mapped": statistics["mapped"],
+        "paired": statistics["properly_paired"] if statistics["paired"] else None,
+        "duplicates": statistics.get("duplicates"),
+        "confident": sum(statistics["mapping_qualities"][CONFIDENT:]),
+        "split": statistics["split_reads"],
+    }
+    summary = {name: _percent(n, reads) for name, n in known.items() if n is not None}
+    summary["reads"] = reads
+    # As in `samtools stats`.
+    summary["errors"] = _percent(
+        statistics["edits"], statistics["aligned_bases"] + statistics["inserted_bases"]
+    )
+    if statistics["reference_bases"]:
+        depth = statistics["aligned_bases"] / statistics["reference_bases"]
+        summary["depth"] = statistics.get("mean_depth", depth)
+    if shares.size:
+        summary |= {
+            f"breadth_{depth}": float(shares[depth]) if depth < shares.size else 0.0
+            for depth in BREADTHS
+        }
+    if sizes is not None:
+        summary["insert_size"] = sizes[1]
     if truth is not None:
         total = sum(truth["correct"]) + sum(truth["incorrect"]) + truth["unmapped"]
-        correct = _percent(sum(truth["correct"]), total)
-    return SampleSummary(
-        reads=reads,
-        mapped=_percent(statistics["mapped"], reads),
-        paired=_percent(statistics["properly_paired"], reads) if statistics["paired"] else None,
-        duplicates=None if duplicates is None else _percent(duplicates, reads),
-        confident=_percent(sum(statistics["mapping_qualities"][CONFIDENT:]), reads),
-        # As in `samtools stats`.
-        errors=_percent(
-            statistics["edits"], statistics["aligned_bases"] + statistics["inserted_bases"]
-        ),
-        split=_percent(statistics["split_reads"], reads),
-        depth=_depth(statistics),
-        covered=share_of_depth(statistics.get("depths", ()), 1),
-        insert_size=None if (sizes := insert_quartiles(statistics)) is None else sizes[1],
-        correct=correct,
-    )
-
-
-def _depth(statistics: Mapping) -> float | None:
-    if not statistics["reference_bases"]:
-        return None
-    return statistics["aligned_bases"] / statistics["reference_bases"]
+        summary["correct"] = _percent(sum(truth["correct"]), total)
+    return summary
 
 
 def _percent(part: int, whole: int) -> float:
@@ -138,7 +107,7 @@ def _percent(part: int, whole: int) -> float:
 
 
 def share_at_least(counts) -> np.ndarray:
-    """Return percentages of reads with at least each quality, from counts of reads by quality.
+    """Return percentages with at least each value, from counts by value.
 
     >>> share_at_least([1, 0, 3]).tolist()
     [100.0, 75.0, 75.0]
@@ -148,30 +117,36 @@ def share_at_least(counts) -> np.ndarray:
     return 100 * above / max(above[0], 1)
 
 
-def depth_curve(depths) -> dict[int, float]:
-    """Return percentages of bases with at least each depth, from a sample of depths.
+def breadth(statistics: Mapping) -> np.ndarray:
+    """Return percentages of bases with at least each depth from 0; empty if no depth is known.
+
+    Without the files of --qc, they are estimated from evenly spaced positions.
+
+    >>> breadth({"depths": [0, 1, 1, 3]}).tolist()
+    [100.0, 75.0, 25.0, 25.0]
+    """
+    if "breadth" in statistics:
+        return statistics["breadth"]
+    counts = np.bincount(np.asarray(statistics.get("depths", ()), np.int64))
+    return share_at_least(counts) if counts.size else np.empty(0)
+
+
+def depth_curve(statistics: Mapping) -> dict[int, float]:
+    """Return the breadth by depth, for a plot.
 
     Ends where one base in a thousand is left, and has at most a few hundred points.
 
-    >>> depth_curve([0, 1, 1, 3])
+    >>> depth_curve({"depths": [0, 1, 1, 3]})
     {0: 100.0, 1: 75.0, 2: 25.0, 3: 25.0}
     """
-    depths = np.sort(np.asarray(depths, np.int64))
-    if not depths.size:
-        return {}
-    most = int(depths[-1 - depths.size // 1000])
-    at = range(0, most + 1, max(1, most // 300))
-    left = depths.size - np.searchsorted(depths, at)
-    return dict(zip(at, (100 * left / depths.size).round(3).tolist(), strict=True))
-
-
-def share_of_depth(depths: Sequence[int], least: int) -> float | None:
-    """Return the percentage of bases with at least this depth; None if no depth is known."""
-    return 100 * float(np.mean(np.asarray(depths) >= least)) if len(depths) else None
+    shares = breadth(statistics)
+    most = np.count_nonzero(shares >= 0.1)
+    at = range(0, most, max(1, most // 300))
+    return dict(zip(at, shares[at].round(3).tolist(), strict=True))
 
 
 def insert_size_curve(statistics: Mapping) -> dict[int, float]:
-    """Return percentages of proper pairs by the middle of their bin; empty without pairs."""
+    """Return percentages of pairs by the middle of their bin; empty without pairs."""
     counts: Sequence[int] = statistics.get("insert_sizes") or []
     total = sum(counts)
     # The last bin holds all longer ones and would look like a peak.
@@ -216,7 +191,7 @@ def truth_curve(truth: Mapping) -> tuple[np.ndarray, np.ndarray]:
     return 100 * correct / max(total, 1), ppm
 
 
-def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
+def summary_lines(samples: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return a table for a terminal, one line per sample, omitting columns that no sample has."""
     columns = [name for name in columns_of(samples) if name not in _ONLY_ON_PAGES]
     titles = (COLUMNS[name].title.lower() + " %" * (COLUMNS[name].unit == "%") for name in columns)
@@ -231,27 +206,22 @@ def summary_lines(samples: Mapping[str, SampleSummary]) -> list[str]:
     ]
 
 
-def columns_of(samples: Mapping[str, SampleSummary]) -> list[str]:
+def columns_of(samples: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return the names of the columns that any sample has."""
-    return [
-        name
-        for name in COLUMNS
-        if any(getattr(sample, name) is not None for sample in samples.values())
-    ]
+    return [name for name in COLUMNS if any(name in sample for sample in samples.values())]
 
 
-def summary_rows(samples: Mapping[str, SampleSummary], columns: Sequence[str]) -> list[list[str]]:
+def summary_rows(
+    samples: Mapping[str, Mapping[str, float]], columns: Sequence[str]
+) -> list[list[str]]:
     """Return the name and the numbers of each sample as texts."""
     return [
-        [name, *(_cell(column, getattr(sample, column)) for column in columns)]
-        for name, sample in samples.items()
+        [
+            name,
+            *(f"{row[one]:,.{COLUMNS[one].digits}f}" if one in row else "-" for one in columns),
+        ]
+        for name, row in samples.items()
     ]
-
-
-def _cell(column: str, value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if column in ("reads", "insert_size") else f"{value:,.2f}"
 
 
 def mapping_warnings(samples: Mapping[str, Mapping]) -> list[str]:

@@ -29,11 +29,10 @@ thead th {{ position: sticky; top: 0; background: var(--back); vertical-align: b
   box-shadow: inset 0 -2px var(--line); }}
 tbody tr {{ border-bottom: 1px solid var(--line); }}
 .numbers td:first-child {{ white-space: normal; min-width: 12em; max-width: 20em; }}
-.charts {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 520px), 1fr));
-  gap: 2.2em 2.5em; margin: 2em 0; }}
-section {{ break-inside: avoid; min-width: 0; }}
+.charts {{ columns: 2 520px; column-gap: 2.5em; margin: 2em 0; }}
+section {{ break-inside: avoid; padding-bottom: 1.2em; }}
 .charts svg {{ width: 100%; height: auto; max-width: 540px; }}
-.legend {{ list-style: none; margin: 0; padding: 0; font-size: .93em; }}
+.legend {{ list-style: none; margin: 0 0 .4em; padding: 0; font-size: .93em; }}
 .legend li {{ display: inline-block; margin-right: 1.2em; }}
 .legend svg {{ width: 22px; height: 10px; margin-right: .4em; }}
 @media print {{
@@ -41,7 +40,7 @@ body {{ margin: 0; max-width: none; font-size: 11px; }}
 table {{ font-size: .82em; }}
 th, td {{ padding-right: .6em; }}
 .wide {{ overflow: visible; max-height: none; }}
-.charts {{ grid-template-columns: 1fr 1fr; gap: 1.5em; }}
+.charts {{ columns: 2; column-gap: 1.5em; }}
 }}
 </style></head><body>
 <h1>{title}</h1>
@@ -80,5 +79,5 @@ def section(title: str, picture: str, sentence: str, explanation: str) -> str:
 
 
 def side_by_side(sections: Iterable[str]) -> str:
-    """Return sections in as many columns as the screen has space for, omitting empty ones."""
+    """Return sections in two columns if the screen has space for them, omitting empty ones."""
     return '<div class="charts">\n' + "\n".join(filter(None, sections)) + "\n</div>"

@@ -3,6 +3,7 @@
 import html
 import re
 
+import numpy as np
 import pytest
 
 from bwarp.index.parameters import PartSize
@@ -33,19 +34,27 @@ def test_one_sample():
     assert "1 sample with 1,250 reads, mapped by bwarp" in page
     assert titles(page) == TITLES
     assert cells(page) == [
-        ["Sample", "Reads", "Mapped (%)", "Proper pairs (%)", "Quality >= 30 (%)", "Errors (%)",
-         "Split (%)", "Mean depth (X)", "Covered (%)", "Insert size (bases)", "Correct (%)"],
-        ["a", "1,250", "80.00", "72.00", "68.00", "0.50", "2.00", "3.00", "75.00", "314", "96.00"],
+        ["Sample", "Reads", "Mapped (%)", "Proper pairs (%)", "Quality \u2265\u00a030 (%)",
+         "Errors (%)", "Split (%)", "Mean depth (X)",
+         *(f"\u2265\u00a0{depth}\u00a0X (%)" for depth in (1, 10, 20, 30)),
+         "Insert size (bases)", "Correct (%)"],
+        ["a", "1,250", "80.00", "72.00", "68.00", "0.50", "2.00", "3.00", "75", "0", "0", "0",
+         "314", "96.00"],
     ]  # fmt: skip
     assert sentences(page) == [
         "80.00 % of the reads are mapped, 72.00 % in proper pairs. Duplicates were not marked.",
-        "The mean depth is 3.00. 75.00 % of the reference is covered, and 0.00 % has a depth of at "
-        "least 10.",
+        "The mean depth is 3.00. 75 % of the reference is covered, and 0 % has a depth of at least "
+        "10.",
         "The median insert size is 314 bases. The middle half of the pairs spans 8 bases.",
         "68.00 % of the reads have a mapping quality of 30 or more: at most one in a thousand of "
         "them is incorrect.",
     ]
     assert "duplicates</li>" not in page
+    assert "Estimated from up to 10,000 positions" in page
+    counted = PAIRED | {"breadth": np.array([100.0, 98]), "mean_depth": 2.5}
+    page = mapping_page("Reads mapped to g", {"a": counted}, {})
+    assert "The mean depth is 2.50. 98 % of the reference is covered, and 0 %" in page
+    assert "Estimated" not in page
 
 
 def test_several_samples():

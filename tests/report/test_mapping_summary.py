@@ -8,31 +8,27 @@ from bwarp.report.mapping_summary import (
     insert_size_curve,
     mapping_warnings,
     share_at_least,
-    share_of_depth,
     summarise,
     summary_lines,
     truth_curve,
 )
 from tests.helpers.cases.report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
 
+RATES = {"mapped": 80.0, "confident": 68.0, "errors": 0.5, "split": 2.0}
+BREADTH = {"breadth_1": 75.0, "breadth_10": 0.0, "breadth_20": 0.0, "breadth_30": 0.0}
+
 
 def test_a_sample():
-    summary = summarise(PAIRED, TRUTH)
-    assert (summary.reads, summary.mapped, summary.paired) == (1250, 80.0, 72.0)
-    assert summary.confident == 68.0
-    assert summary.correct == 96.0
-    assert (summary.errors, summary.split, summary.depth) == (0.5, 2.0, 3.0)
-    assert (summary.covered, round(summary.insert_size, 2)) == (75.0, 314.17)
-    assert summarise(PAIRED).correct is None
+    single = {"reads": 1250, **RATES, "depth": 3.0, **BREADTH}
+    assert summarise(SINGLE) == single
+    paired = single | {"paired": 72.0, "insert_size": 310 + 125 / 30}
+    assert summarise(PAIRED) == paired
+    assert summarise(MARKED, TRUTH) == paired | {"duplicates": 2.0, "correct": 96.0}
 
 
 def test_a_sample_without_reads():
-    summary = summarise(EMPTY, {**TRUTH, "correct": [0] * 61, "incorrect": [0] * 61, "unmapped": 0})
-    assert vars(summary) == {
-        "reads": 0, "mapped": 0.0, "paired": None, "duplicates": None, "confident": 0.0,
-        "errors": 0.0, "split": 0.0, "depth": None, "covered": None, "insert_size": None,
-        "correct": 0.0,
-    }  # fmt: skip
+    truth = {**TRUTH, "correct": [0] * 61, "incorrect": [0] * 61, "unmapped": 0}
+    assert summarise(EMPTY, truth) == {"reads": 0, **dict.fromkeys(RATES, 0.0), "correct": 0.0}
 
 
 def test_the_table_on_the_terminal():
@@ -61,17 +57,13 @@ def test_warnings():
 
 
 def test_depths():
-    assert depth_curve(PAIRED["depths"]) == {0: 100.0, 1: 75.0, 2: 75.0, 3: 50.0, 4: 25.0}
-    assert depth_curve([]) == {}
-    many = depth_curve(np.concatenate([np.arange(10_000), [10**6]]))
+    assert depth_curve(PAIRED) == {0: 100.0, 1: 75.0, 2: 75.0, 3: 50.0, 4: 25.0}
+    assert depth_curve({"depths": []}) == {}
+    many = depth_curve({"depths": np.concatenate([np.arange(10_000), [10**6]])})
     assert list(many)[:2] == [0, 33]
     assert len(many) < 320
     assert list(many)[-1] < 10_000
-
-
-def test_shares_of_depths():
-    assert [share_of_depth(PAIRED["depths"], least) for least in (0, 1, 3, 5)] == [100, 75, 50, 0]
-    assert share_of_depth([], 1) is None
+    assert depth_curve({"depths": [], "breadth": np.array([99.0, 50, 0.05])}) == {0: 99.0, 1: 50.0}
 
 
 def test_insert_sizes():

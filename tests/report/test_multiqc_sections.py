@@ -2,35 +2,30 @@
 
 import json
 
-from bwarp.index.parameters import PartSize
-from bwarp.report.multiqc_sections import index_section, mapping_sections
+from bwarp.report.multiqc_sections import mapping_sections
 from tests.helpers.cases.report_cases import EMPTY, MARKED, PAIRED, SINGLE, TRUTH
+
+BREADTH = {"breadth_1": 75.0, "breadth_10": 0.0, "breadth_20": 0.0, "breadth_30": 0.0}
 
 
 def test_the_sections_of_two_samples():
     sections = mapping_sections({"a": PAIRED, "b": SINGLE}, {"a": TRUTH})
-    assert list(sections) == [
-        "general", "mapping_quality", "depth", "insert_size", "stages", "truth"
-    ]  # fmt: skip
+    assert list(sections) == ["general", "mapping_quality", "depth", "insert_size"]
     sections = json.loads(json.dumps(sections, allow_nan=False))
     assert sections["general"]["data"] == {
         "a": {
             "reads": 1250, "mapped": 80.0, "paired": 72.0, "confident": 68.0, "errors": 0.5,
-            "split": 2.0, "depth": 3.0, "covered": 75.0, "insert_size": 310 + 125 / 30,
-            "correct": 96.0,
+            "split": 2.0, "depth": 3.0, **BREADTH, "insert_size": 310 + 125 / 30, "correct": 96.0,
         },
         "b": {
             "reads": 1250, "mapped": 80.0, "confident": 68.0, "errors": 0.5, "split": 2.0,
-            "depth": 3.0, "covered": 75.0,
+            "depth": 3.0, **BREADTH,
         },
     }  # fmt: skip
     assert sections["depth"]["data"]["b"]["4"] == 25.0
     assert set(sections["general"]["headers"]) == set(sections["general"]["data"]["a"])
     assert sections["mapping_quality"]["data"]["b"]["30"] == 85.0
     assert list(sections["insert_size"]["data"]) == ["a"]
-    assert sections["stages"]["data"]["a"]["reads mapped"] == 1000
-    assert list(sections["truth"]["data"]["a"].items())[-1] == ("30303.03", 96.0)
-    assert sections["truth"]["data"]["a"]["0.0"] == 80.0
     for name, section in sections.items():
         if name != "general":
             assert len(section["description"]) > 100
@@ -59,15 +54,4 @@ def test_duplicates_are_shown_if_they_were_marked():
 
 def test_a_sample_without_reads_breaks_nothing():
     sections = mapping_sections({"none": EMPTY}, {})
-    assert list(sections) == ["general", "mapping_quality", "stages"]
-
-
-def test_index_sizes():
-    parts = [
-        PartSize("suffix array", 4_000_000, 3_000_000, "yes"),
-        PartSize("genome", 10**6, None, ""),
-    ]
-    assert index_section(parts)["data"] == {
-        "suffix array": {"bwarp": 4.0, "paper": 3.0},
-        "genome": {"bwarp": 1.0},
-    }
+    assert list(sections) == ["general", "mapping_quality"]

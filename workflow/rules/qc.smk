@@ -7,7 +7,7 @@ if SAMPLES and HAS_MULTIQC:
 
 RESULTS["results/report.html"] = "the report: samples, mapping, depth, qualities"
 RESULTS["results/qc/steps.html"] = "candidates, times of the steps, index sizes"
-RESULTS["results/qc/multiqc.html"] = "MultiQC: the same and more, interactive"
+RESULTS["results/qc/multiqc.html"] = "MultiQC: the same plots, interactive"
 
 
 rule count_correct:
@@ -34,6 +34,7 @@ rule report:
         truth=expand("results/qc/truth/{sample}.json", sample=SIMULATED),
         sizes=f"{INDEX}.txt",
         timelines=timelines(),
+        checks=expand(CHECKS, sample=SAMPLES),
     output:
         sections=directory("results/qc/multiqc"),
         steps=report(
@@ -58,8 +59,10 @@ rule report:
         order=SAMPLES,
         title=f"Reads mapped to {REFERENCE}",
         times=times_of_mapping,
+        checks=lambda _, input: ["--qc", os.path.dirname(input.checks[0])] if CHECKS else [],
     shell:
-        "python {params.program:q} --statistics {input.statistics:q} --truth {input.truth:q}"
+        "python {params.program:q} --statistics {input.statistics:q} {params.checks:q}"
+        " --truth {input.truth:q}"
         " --index-sizes {input.sizes:q} --timelines {input.timelines:q} --times {params.times:q}"
         " --title {params.title:q} -o {output.page:q} --steps {output.steps:q}"
         " --multiqc {output.sections:q} 2> {log:q}"
@@ -83,12 +86,9 @@ rule multiqc:
         REPORT_ENVIRONMENT
     params:
         config=multiqc_settings,
-        # The files of --qc have more than these summaries of samtools stats.
-        ignored=["--ignore", "*.samtools_stats.txt"] if CHECKS else [],
     shell:
         "multiqc --force --no-ansi --no-version-check --no-data-dir --config {params.config:q}"
-        " {params.ignored:q} --filename {output.html:q} {input.sections:q} {input.metrics:q}"
-        " {input.checks:q} 2> {log:q}"
+        " --filename {output.html:q} {input.sections:q} {input.metrics:q} {input.checks:q} 2> {log:q}"
 
 
 # A manifest of the results of a target; made on request only, because it reads all files again.

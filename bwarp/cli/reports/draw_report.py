@@ -1,9 +1,9 @@
 """Write a report on mapped reads: a page with a table of the samples, plots, and explanations.
 
 The statistics are those of bwarp map and bwarp merge. The page is one file that needs no network.
---steps also writes a page for developers. --multiqc also writes the sections of a MultiQC report:
-NAME_mqc.yaml per section, and SAMPLE.samtools_stats.txt with the numbers of a sample under the
-names of samtools stats, which MultiQC also reads. Plots without data are omitted.
+With --qc, depths, insert sizes and duplicates are those of the files of bwarp map --qc; otherwise,
+depths are estimated. --steps also writes a page for developers. --multiqc also writes the sections
+of a MultiQC report, NAME_mqc.yaml. Plots without data are omitted.
 """
 
 import json
@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from bwarp import __version__
+from bwarp.checks.check_numbers import with_checks
 from bwarp.cli.program import program_parser
 from bwarp.errors import InputError
 from bwarp.index.parameters import PartSize, parse_size_table
@@ -18,25 +19,20 @@ from bwarp.io.atomic_output import atomic_files, atomic_folder, check_outputs
 from bwarp.options.common import output
 from bwarp.report.mapping_page import mapping_page
 from bwarp.report.mapping_steps_page import STEPS, mapping_steps_page
-from bwarp.report.multiqc_sections import index_section, mapping_sections, samtools_stats
+from bwarp.report.multiqc_sections import mapping_sections
 from bwarp.report.step_times import jobs_of
 
 EXAMPLES = """
 bwarp draw-report --statistics results/map/*.stats.json -o report.html
+bwarp draw-report --statistics results/map/*.stats.json --qc results/map/qc -o report.html
 bwarp draw-report --statistics demo.stats.json --truth demo.json --index-sizes demo.txt \\
     -o report.html --steps steps.html --multiqc sections
 """
 
-#: Ending of tables with the names of samtools stats.
-SAMTOOLS = ".samtools_stats.txt"
-
 #: MultiQC recognises this file by its name.
 VERSIONS = "bwarp_mqc_versions.yml"
 
-SECTIONS = (
-    *("general", "units", "mapping_quality", "depth", "insert_size", "stages", "truth"),
-    "index_sizes",
-)
+SECTIONS = ("general", "units", "mapping_quality", "depth", "insert_size")
 
 
 def parse_options():
@@ -44,6 +40,10 @@ def parse_options():
     parser.add_argument(
         "--statistics", nargs="+", required=True, metavar="SAMPLE.stats.json",
         help="statistics, one file per sample, named after the sample",
+    )  # fmt: skip
+    parser.add_argument(
+        "--qc", metavar="FOLDER",
+        help="the folder of map --qc, with files named after the samples",
     )  # fmt: skip
     parser.add_argument(
         "--truth",
@@ -77,9 +77,9 @@ def main(options):
     inputs = [*options.statistics, *options.truth, options.index_sizes]
     inputs += [*options.times, *options.timelines]
     check_outputs([options.output, options.steps], inputs, options.multiqc)
-    samples = {name_of(path): read(path, "mapping_qualities") for path in options.statistics}
+    samples = {name_of(path): statistics_of(path, options.qc) for path in options.statistics}
     truths = {name_of(path): read(path, "correct") for path in options.truth}
-    parts = []
+    parts: list[PartSize] = []
     if options.index_sizes:
         parts = parse_size_table(Path(options.index_sizes).read_text())
     pages = {options.output: mapping_page(options.title, samples, truths)}
@@ -88,33 +88,33 @@ def main(options):
         timelines = {path: Path(path).read_text() for path in options.timelines}
         pages[options.steps] = mapping_steps_page(samples, truths, parts, jobs, timelines)
     if options.multiqc:
-        write_sections(options.multiqc, samples, truths, parts)
+        write_sections(options.multiqc, samples, truths)
     with atomic_files(list(pages), "w") as files:
         for file, page in zip(files, pages.values(), strict=True):
             file.write(page)
 
 
-def write_sections(folder: str, samples: dict, truths: dict, parts: list[PartSize]) -> None:
+def write_sections(folder: str, samples: dict, truths: dict) -> None:
     """Write the folder for MultiQC."""
     import yaml
 
-    sections = mapping_sections(samples, truths)
-    if parts:
-        sections["index_sizes"] = index_section(parts)
     texts = {
-        f"{name}_mqc.yaml": yaml.safe_dump(one, sort_keys=False) for name, one in sections.items()
+        f"{name}_mqc.yaml": yaml.safe_dump(section, sort_keys=False)
+        for name, section in mapping_sections(samples, truths).items()
     }
     texts[VERSIONS] = yaml.safe_dump({"bwarp": __version__})
-    texts |= {f"{name}{SAMTOOLS}": samtools_stats(counts) for name, counts in samples.items()}
     own = [f"{name}_mqc.yaml" for name in SECTIONS]
-    with atomic_folder(folder, [*own, *texts, *other_tables(folder)]) as made:
+    with atomic_folder(folder, [*own, VERSIONS]) as made:
         for name, text in texts.items():
             (made / name).write_text(text)
 
 
-def other_tables(folder: str) -> list[str]:
-    """Return tables of samples that an earlier run left in the folder."""
-    return [path.name for path in Path(folder).glob(f"*{SAMTOOLS}")]
+def statistics_of(path: str, checks: str | None) -> dict:
+    """Read the statistics of a sample, and what the files of --qc say about it."""
+    statistics = read(path, "mapping_qualities")
+    if checks is None:
+        return statistics
+    return with_checks(statistics, checks, Path(path).name.removesuffix(".stats.json"))
 
 
 def name_of(path: str) -> str:

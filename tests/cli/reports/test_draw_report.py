@@ -7,7 +7,7 @@ import pysam
 import yaml
 
 from bwarp.runtime.progress import compiling_took
-from tests.helpers.cases.report_cases import PAIRED, SINGLE, TRUTH
+from tests.helpers.cases.report_cases import MARKED, PAIRED, SINGLE, TRUTH
 from tests.helpers.programs.refusal import refusal
 
 INDEX_TABLE = """\
@@ -37,10 +37,9 @@ def test_pages_and_sections(run_program, tmp_path):
         cwd=tmp_path,
     )  # fmt: skip
     assert done == (0, "", "")
-    names = {"general", "mapping_quality", "depth", "insert_size", "stages", "truth", "index_sizes"}
     assert set(os.listdir(tmp_path / "sections")) == {
-        *(f"{name}_mqc.yaml" for name in names),
-        "a.samtools_stats.txt", "b.2.samtools_stats.txt", "bwarp_mqc_versions.yml",
+        "general_mqc.yaml", "mapping_quality_mqc.yaml", "depth_mqc.yaml", "insert_size_mqc.yaml",
+        "bwarp_mqc_versions.yml",
     }  # fmt: skip
     section = yaml.safe_load((tmp_path / "sections/mapping_quality_mqc.yaml").read_text())
     assert list(section["data"]) == ["a", "b.2"]
@@ -53,11 +52,53 @@ def test_pages_and_sections(run_program, tmp_path):
     assert 'alt="Timeline t.svg"' in steps
     # A folder of an earlier run is replaced.
     done = run_program(
-        "draw_report.py", "--statistics", "a.stats.json", "-o", "o.html", "--multiqc", "sections",
+        "draw_report.py", "--statistics", "b.2.stats.json", "-o", "o.html", "--multiqc", "sections",
         cwd=tmp_path,
     )  # fmt: skip
     assert done == (0, "", "")
-    assert not (tmp_path / "sections/b.2.samtools_stats.txt").exists()
+    assert not (tmp_path / "sections/insert_size_mqc.yaml").exists()
+
+
+def test_files_of_qc(run_program, tmp_path):
+    """Depths, insert sizes and duplicates are theirs; damaged and missing ones are errors."""
+    (tmp_path / "a.stats.json").write_text(json.dumps(MARKED))
+    (tmp_path / "qc").mkdir()
+    texts = {
+        "a.stats": "SN\treads duplicated:\t50\t# comment\nIS\t499\t0\t0\nIS\t500\t40\t40\n",
+        "a.mosdepth.summary.txt": "chrom\tlength\tbases\ntotal\t16500\t165000\n",
+        "a.mosdepth.global.dist.txt": "chr1\t30\t1.00\ntotal\t30\t0.10\ntotal\t10\t0.98\n"
+        "total\t1\t1.00\ntotal\t0\t1.00\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / "qc" / name).write_text(text)
+    command = ("draw_report.py", "--statistics", "a.stats.json", "--qc", "qc", "-o", "o.html")
+    assert run_program(*command, cwd=tmp_path) == (0, "", "")
+    page = (tmp_path / "o.html").read_text()
+    # Half the reference has no reads, so is not in the files.
+    cells = (
+        "1,250",
+        "80.00",
+        "72.00",
+        "4.00",
+        "68.00",
+        "0.50",
+        "2.00",
+        "5.00",
+        "50",
+        "49",
+        "5",
+        "5",
+    )
+    assert "".join(f"<td>{cell}</td>" for cell in ("a", *cells, "505")) in page
+    (tmp_path / "qc/a.mosdepth.summary.txt").write_text("nothing")
+    rc, _, said = run_program(*command, cwd=tmp_path)
+    assert (rc, said) == (
+        1, "draw_report.py: error: qc/a.*: not the files of bwarp map --qc: map the reads again\n"
+    )  # fmt: skip
+    (tmp_path / "qc/a.stats").unlink()
+    rc, _, said = run_program(*command, cwd=tmp_path)
+    assert rc == 1
+    assert said.startswith("draw_report.py: error: qc/a.stats")
 
 
 def test_files_of_other_programs_are_refused(checkout, tmp_path, monkeypatch, capsys):

@@ -13,6 +13,7 @@ from snakemake.settings.types import DeploymentMethod
 
 from bwarp_configuration import listed
 
+from bwarp.checks.check_numbers import with_checks
 from bwarp.report.mapping_summary import summarise, summary_lines
 
 # The results of each target, for the list at the end of a run; every rule file adds its own.
@@ -52,7 +53,13 @@ def summary_of(sample):
         json.loads(Path(path).read_text()) if os.path.exists(path) else None
         for path in (f"results/map/{sample}.stats.json", f"results/qc/truth/{sample}.json")
     )
-    return None if statistics is None else summarise(statistics, truth)
+    if statistics is None:
+        return None
+    # The statistics may be those of an earlier run without these files.
+    checks = expand(CHECKS, sample=sample)
+    if checks and all(map(os.path.exists, checks)):
+        statistics = with_checks(statistics, os.path.dirname(CHECKS[0]), sample)
+    return summarise(statistics, truth)
 
 
 def print_truth():
