@@ -276,6 +276,9 @@ def test_parts_of_guides_are_searched_in_the_same_combinations(run_program, inde
     assert sum((part for part, _ in parts), []) == rows
     assert [others for _, others in parts] == [listed] * 3
     assert len(listed) > 3
+    # No temporary file is left.
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"g.fa", "v.vcf", "o.tsv", "o.guides.tsv", "o.unsearched.tsv"}
 
 
 def test_where_a_contig_is_cut_makes_no_difference(tmp_path, monkeypatch):
