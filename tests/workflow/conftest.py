@@ -10,7 +10,9 @@ import pytest
 from tests.helpers.cases.small_genome import write_genome
 from tests.helpers.programs.program_server import ProgramServer
 
-PARTS = ("Snakefile", "workflow", "profiles", "config", "envs", "scripts", "bwarp", "README.md")
+PARTS = (
+    "Snakefile", "workflow", "profiles", "config", ".test", "envs", "scripts", "bwarp", "README.md"
+)  # fmt: skip
 
 
 TARGETS = (

@@ -23,3 +23,16 @@ def test_every_rule_that_runs_a_command_has_an_environment(checkout):
         for rule in file.read_text().split("\nrule ")[1:]:
             if "\n    shell:" in rule:
                 assert "\n    conda:\n" in rule.partition("\n    shell:")[0], rule.partition(":")[0]
+
+
+def test_the_small_run_of_the_catalog(make_copy):
+    """It maps the reads of the demo, in its own folder."""
+    copy = make_copy(forks=True)
+    before = {path.name for path in copy.folder.iterdir()}
+    own = ("-s", "workflow/Snakefile", "--directory", ".test", "--cores", 2)
+    assert "Congratulations" in copy.snakemake(*own, "--lint")
+    said = copy.snakemake(*own)
+    assert "9,798 reads are mapped correctly" in said
+    assert (copy / ".test/results/map/demo.bam.bai").is_file()
+    assert "Nothing to be done" in copy.snakemake(*own)
+    assert {path.name for path in copy.folder.iterdir()} <= before | {".snakemake"}
