@@ -208,11 +208,18 @@ def class_planes(classes: WindowClasses) -> ClassPlanes:
     numbers = np.flatnonzero(classes.tables.any(axis=0))
     times = classes.tables[:, numbers].sum(axis=0, dtype=np.int64)
     width = -(-max(numbers.size, 1) // VECTOR_BYTES) * VECTOR_BYTES
-    planes = np.zeros(N_PLANES * width, count_type(classes.length))
-    n_numbered = np.searchsorted(numbers, number_of_classes(classes.length))
-    _decode_classes(numbers[:n_numbered], classes.length, width, planes)
-    _decode_counts(classes.ambiguous, classes.length, n_numbered, width, planes)
-    return ClassPlanes(classes.length, planes, numbers, times)
+    planes = np.zeros((N_PLANES, width), count_type(classes.length))
+    side, length = classes.length + 1, classes.length
+    numbered = numbers[: np.searchsorted(numbers, number_of_classes(length))]
+    a, rest = np.divmod(numbered, side * side)
+    c, g = np.divmod(rest, side)
+    planes[:4, : numbered.size] = a, c, g, length - a - c - g
+    # The ambiguous bases of a window are divided between two planes.
+    counts = [classes.ambiguous.astype(np.int64) >> 16 * base & 0xFFFF for base in range(4)]
+    ambiguous = length - np.sum(counts, axis=0)
+    of_ambiguous = planes[:, numbered.size : numbered.size + ambiguous.size]
+    of_ambiguous[:] = *counts, ambiguous // 2, (ambiguous + 1) // 2
+    return ClassPlanes(length, planes.reshape(-1), numbers, times)
 
 
 def count_class_hits(classes: ClassPlanes, times, counts, largest, threads):
@@ -294,33 +301,6 @@ def _list_ambiguous(windows, start, stop, found):
             if numbers[i] == AMBIGUOUS_WINDOW:
                 found[used] = packed[i]
                 used += 1
-
-
-@compiled
-def _decode_classes(numbers, length, width, planes):
-    """Write the counts of numbered classes to planes."""
-    side = length + 1
-    for i in range(numbers.size):
-        a = numbers[i] // (side * side)
-        c = numbers[i] // side % side
-        g = numbers[i] % side
-        planes[i] = a
-        planes[width + i] = c
-        planes[2 * width + i] = g
-        planes[3 * width + i] = length - a - c - g
-
-
-@compiled
-def _decode_counts(packed, length, first, width, planes):
-    """Write packed counts of windows with ambiguous bases to planes, from `first` on."""
-    for i in range(packed.size):
-        ambiguous = length
-        for base in range(4):
-            count = np.int64(packed[i] >> np.uint64(16 * base)) & 0xFFFF
-            planes[base * width + first + i] = count
-            ambiguous -= count
-        planes[4 * width + first + i] = ambiguous // 2
-        planes[5 * width + first + i] = (ambiguous + 1) // 2
 
 
 @compiled

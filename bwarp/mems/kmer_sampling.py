@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bwarp.mems.query_text import QueryText
-from bwarp.runtime.compiled_code import compiled
 
 #: K-mers are 64-bit numbers.
 LONGEST_KMER = 32
@@ -53,16 +52,8 @@ def sample_counts(text: QueryText, min_length: int, k: int) -> np.ndarray:
 
 def sample_slice(text: QueryText, counts: np.ndarray, step: int, start: int, stop: int) -> Samples:
     """Return samples number `start` to `stop`; `counts` come from `sample_counts`."""
-    samples = Samples(np.empty(stop - start, np.int64), np.empty(stop - start, np.int64))
-    _fill_samples(text.run_starts, counts, step, start, samples)
-    return samples
-
-
-@compiled
-def _fill_samples(run_starts, counts, step, start, samples):
-    run = np.searchsorted(counts, start, side="right") - 1
-    for i in range(samples.positions.size):
-        while start + i >= counts[run + 1]:
-            run += 1
-        samples.runs[i] = run
-        samples.positions[i] = run_starts[run] + (start + i - counts[run] + 1) * step - 1
+    first, last = np.searchsorted(counts, [start, stop - 1], side="right")
+    of_runs = np.diff(np.clip(counts[first - 1 : last + 1], start, stop))
+    runs = np.repeat(np.arange(first - 1, last), of_runs)
+    positions = text.run_starts[runs] + (np.arange(start, stop) - counts[runs] + 1) * step - 1
+    return Samples(positions, runs)

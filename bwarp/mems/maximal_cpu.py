@@ -104,27 +104,13 @@ def merge_groups(one: HitGroups, other: HitGroups) -> HitGroups:
 
 
 def window_positions(text: QueryText, samples: Samples, step: int, min_length: int) -> Samples:
-    """Return where matches of samples may begin: at a sample, or up to step - 1 bases before."""
-    n = samples.positions.size * step
-    windows = Samples(np.empty(n, np.int64), np.empty(n, np.int64))
-    n = _fill_windows(samples, text.run_stops, step, min_length, windows)
-    return Samples(windows.positions[:n], windows.runs[:n])
-
-
-@compiled
-def _fill_windows(samples, run_stops, step, min_length, windows):
-    """Write the windows with at least `min_length` bases to the end of the run; return their
-    number.
+    """Return where matches of samples may begin: at a sample, or up to step - 1 bases before, with
+    at least `min_length` bases to the end of the run.
     """
-    n = 0
-    for i in range(samples.positions.size):
-        position, run = samples.positions[i], samples.runs[i]
-        last = min(position, run_stops[run] - min_length)
-        for start in range(position - step + 1, last + 1):
-            windows.positions[n] = start
-            windows.runs[n] = run
-            n += 1
-    return n
+    starts = samples.positions[:, None] + np.arange(1 - step, 1)
+    fits = starts <= (text.run_stops[samples.runs] - min_length)[:, None]
+    runs = np.broadcast_to(samples.runs[:, None], starts.shape)
+    return Samples(starts[fits], runs[fits])
 
 
 # Verification: from hits of a k-mer to maximal matches, by XOR on packed bases.
