@@ -58,8 +58,8 @@ HISTOGRAM, KMERS = 1, 2
 #: The counter of the hits that each bound drops.
 DROPPED = {HISTOGRAM: "dropped_by_histogram", KMERS: "dropped_by_kmers"}
 
-#: The bounds of each filter. `auto` saves most (docs/allmap-algorithm.md).
-_BOUNDS = {
+#: The sum of the bounds of each filter. `auto` saves most (docs/allmap-algorithm.md).
+BOUNDS = {
     "off": 0, "histogram": HISTOGRAM, "kmers": KMERS, "both": HISTOGRAM | KMERS, "auto": KMERS,
 }  # fmt: skip
 
@@ -81,13 +81,8 @@ class Bounds(NamedTuple):
     @classmethod
     def of(cls, name: str, genome: np.ndarray) -> "Bounds":
         """Return the bounds of a filter such as "kmers", for the blocks of a genome."""
-        which = bounds_of(name)
+        which = BOUNDS[name]
         return cls(which, base_sums(genome) if which & HISTOGRAM else np.empty(0, np.uint32))
-
-
-def bounds_of(name: str) -> int:
-    """Return the sum of the numbers of a filter's bounds."""
-    return _BOUNDS[name]
 
 
 class ItemLimits(NamedTuple):

@@ -19,7 +19,7 @@ import numpy as np
 
 from bwarp.allmap import alignments_cuda, find_cpu
 from bwarp.allmap.alignments_cpu import LocusAlignments, joined_alignments
-from bwarp.allmap.candidates_cpu import HISTOGRAM, bounds_of
+from bwarp.allmap.candidates_cpu import BOUNDS, HISTOGRAM
 from bwarp.allmap.clusters_cuda import LONGER
 from bwarp.allmap.device_text_cuda import DeviceText, device_blocks, text_on_gpu
 from bwarp.allmap.histogram_cuda import sum_bases
@@ -139,7 +139,7 @@ class LociFinder:
         options: LocusOptions,
     ):
         self._index, self._device, self._options = index, device, options
-        self._bounds = bounds_of(options.filter)
+        self._bounds = BOUNDS[options.filter]
         self._on_host = find_cpu.LociFinder(index, genome, options)
         self._turn = threading.Lock()
         self._pinned = PinnedBuffers(_PINNED)
@@ -467,7 +467,7 @@ class VerifyingSteps:
 
     def __init__(self, reference: Reference, threads: int = 1, filter: str = "off"):
         self._text = text_on_gpu(reference, pair_sorter(), threads)
-        self._bounds = bounds_of(filter)
+        self._bounds = BOUNDS[filter]
         self._turn, self._pinned = threading.Lock(), PinnedBuffers(_PINNED)
 
     def dropped_by(
