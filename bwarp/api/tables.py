@@ -1,4 +1,4 @@
-"""bwarp.read_table: read any table that a program wrote as a data frame.
+"""bwarp.read_table: read any table or statistics file that a program wrote as a data frame.
 
 .tsv, .tsv.gz     recognised by the names in the first line; off-targets also in the columns of
                   Cas-OFFinder and CRISPOR
@@ -8,62 +8,79 @@
 .mums             matches as printed by MUMmer, with 1-based positions
 .m8               the columns of BLAST (outfmt 6)
 .parquet          as TSV
-.stats.json       the statistics of map, one row per unit, or of allmap, one row
+.json             statistics (bwarp.api.statistics)
+.flagstat, .idxstats, .stats, .mosdepth.*.txt, .regions.bed.gz
+                  the files of map --qc
+.txt              metrics of duplicates, as written by Picard
 """
 
 import csv
 import io
-import json
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from bwarp.allmap.find import Certificate
 from bwarp.api.sequences import check_files
+from bwarp.api.statistics import statistics_frame
 from bwarp.counted import counted
 from bwarp.errors import InputError, UsageError
 from bwarp.io.compressed_files import read_blocks
-from bwarp.records.statistics import empty_statistics
-from bwarp.report.mapping_summary import summarise
 
 # --------------------------------------------------------------------------------------------------
 # Data frames with the columns of the tables. Names are str, whole numbers int64.
 
 
-#: The types of the columns of all tables with a header.
+#: The columns of all tables with a header, and others that are not whole numbers, by type.
+_COLUMNS = {
+    "str": """
+        query strand contig reference target cigar reason site sequence complete name
+        guide guide_aligned site_aligned pam annotation left right forward reverse
+        step engine of counted tttt worst_site worst_position worst_variants
+        target_variants target_pam_change target_effect origin pam_change effect coordinates
+        genome_names variants variant_ids phase populations samples id ref alt
+        #Id Bulge_Type crRNA DNA Chromosome Direction
+        guideId guideSeq offtargetSeq mismatchPos chrom locusDesc qseqid sseqid section LIBRARY
+    """,
+    "int64": """
+        kmer_start position mismatches hits pair score query_start query_end target_end start end
+        length windows distance locus_edits insertions deletions loci edits
+        cut dna_bulge rna_bulge seed_mismatches alignment sites products
+        forward_sites reverse_sites left_mismatches right_mismatches takes gives
+        gc annotated_sites gains target_lost offset haplotypes genomes aligned lost
+        Location Mismatches Bulge_Size mismatchCount bases min max
+        UNPAIRED_READS_EXAMINED READ_PAIRS_EXAMINED SECONDARY_OR_SUPPLEMENTARY_RDS UNMAPPED_READS
+        UNPAIRED_READ_DUPLICATES READ_PAIR_DUPLICATES READ_PAIR_OPTICAL_DUPLICATES
+    """,
+    "float64": """
+        cfd mit cfd_specificity mit_specificity seconds worst_cfd worst_mit worst_frequency
+        target_frequency worst_cfd_specificity worst_mit_specificity similarity identity evalue bits
+        frequency reference_cfd reference_mit cfd_change mit_change
+        mitOfftargetScore cfdOfftargetScore pident bitscore mean share value
+        PERCENT_DUPLICATION ESTIMATED_LIBRARY_SIZE
+    """,
+}
+#: The type of each column; only names of Cas-OFFinder have blanks.
 DTYPES = {
-    **dict.fromkeys(("query", "strand", "contig", "reference", "target"), "str"),
-    **dict.fromkeys(("cigar", "reason", "site"), "str"),
-    **dict.fromkeys(("guide", "guide_aligned", "site_aligned", "pam", "annotation"), "str"),
-    **dict.fromkeys(("sequence", "complete"), "str"),
-    **dict.fromkeys(("left", "right", "forward", "reverse"), "str"),
-    **dict.fromkeys(("step", "engine", "of", "counted"), "str"),
-    **dict.fromkeys(("kmer_start", "position", "mismatches", "hits", "pair", "score"), "int64"),
-    **dict.fromkeys(("query_start", "query_end", "target_end", "start", "end"), "int64"),
-    **dict.fromkeys(("length", "windows", "distance", "locus_edits"), "int64"),
-    **dict.fromkeys(("insertions", "deletions", "loci", "edits"), "int64"),
-    **dict.fromkeys(("cut", "dna_bulge", "rna_bulge", "seed_mismatches", "alignment"), "int64"),
-    **dict.fromkeys(("sites", "products", "forward_sites", "reverse_sites"), "int64"),
-    **dict.fromkeys(("left_mismatches", "right_mismatches", "takes", "gives"), "int64"),
-    **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), "float64"),
-    **dict.fromkeys(("tttt", "worst_site", "worst_position", "worst_variants"), "str"),
-    **dict.fromkeys(("target_variants", "target_pam_change", "target_effect"), "str"),
-    **dict.fromkeys(("gc", "annotated_sites", "gains", "target_lost", "offset"), "int64"),
-    **dict.fromkeys(("worst_cfd", "worst_mit", "worst_frequency", "target_frequency"), "float64"),
-    **dict.fromkeys(("worst_cfd_specificity", "worst_mit_specificity"), "float64"),
-    **dict.fromkeys(("similarity", "identity", "evalue", "bits"), "float64"),
-    **dict.fromkeys(("origin", "pam_change", "effect", "coordinates", "genome_names"), "str"),
-    **dict.fromkeys(("variants", "variant_ids", "phase", "populations", "samples"), "str"),
-    **dict.fromkeys(("id", "ref", "alt"), "str"),
-    **dict.fromkeys(("haplotypes", "genomes", "aligned", "lost"), "int64"),
-    **dict.fromkeys(("frequency", "reference_cfd", "reference_mit"), "float64"),
-    **dict.fromkeys(("cfd_change", "mit_change"), "float64"),
+    re.sub("^Bulge_", "Bulge ", name): dtype
+    for dtype, names in _COLUMNS.items()
+    for name in names.split()
+}
+
+#: Columns whose cells may be empty, and the values of empty cells.
+_MAY_BE_EMPTY = {
+    **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), np.nan),
+    **dict.fromkeys(("mitOfftargetScore", "cfdOfftargetScore"), np.nan),
+    **dict.fromkeys(("frequency", "reference_cfd", "reference_mit"), np.nan),
+    **dict.fromkeys(("cfd_change", "mit_change"), np.nan),
+    **dict.fromkeys(("cut", "haplotypes", "aligned", "lost", "target_lost"), -1),
+    **dict.fromkeys(("worst_cfd", "worst_mit", "worst_frequency", "target_frequency"), np.nan),
+    **dict.fromkeys(("worst_cfd_specificity", "worst_mit_specificity"), np.nan),
+    "ESTIMATED_LIBRARY_SIZE": np.nan,
 }
 
 
@@ -100,53 +117,7 @@ def named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
 
 
 # --------------------------------------------------------------------------------------------------
-# Statistics: of map with one row per unit, of allmap with one row.
-
-
-#: Statistics that are single numbers.
-_NUMBERS = [name for name, none in empty_statistics().items() if isinstance(none, int)]
-
-_INSERT_SIZE = ("mean", "standard_deviation")
-
-
-def statistics_frame(path: str | os.PathLike) -> pd.DataFrame:
-    """Return the counts of map with derived values, or the counts of allmap.
-
-    Raises
-    ------
-    InputError
-        If the file is something else.
-    """
-    try:
-        counts = json.loads(Path(path).read_bytes())
-        units = counts.get("units", {Path(path).name.removesuffix(".stats.json"): counts})
-        rows = [_row(unit, statistics) for unit, statistics in units.items()]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return _of_loci(path)
-    return pd.DataFrame(rows)
-
-
-def _of_loci(path: str | os.PathLike) -> pd.DataFrame:
-    try:
-        counts = asdict(Certificate.read(path))
-        del counts["reads_by_loci"]
-        return pd.DataFrame([counts])
-    except InputError:
-        raise InputError(
-            f"{path}: not statistics of bwarp map or bwarp allmap: read other JSON with json.load"
-        ) from None
-
-
-def _row(unit: str, statistics: dict) -> dict:
-    summary, size = summarise(statistics), statistics["insert_size"] or {}
-    return {
-        "unit": unit,
-        **{name: statistics[name] for name in _NUMBERS},
-        "duplicates": statistics["duplicates"] if "duplicates" in summary else float("nan"),
-        "error_rate": summary["errors"] / 100,
-        "mean_depth": summary.get("depth", 0.0),
-        **{f"insert_size_{name}": size.get(name, float("nan")) for name in _INSERT_SIZE},
-    }
+# Files.
 
 
 BED = ("contig", "start", "end", "name", "score", "strand")
@@ -155,58 +126,62 @@ PAF = (
     *("target", "target_length", "target_start", "target_end"),
     *("matches", "columns", "mapping_quality"),
 )
-BLAST = (
-    *("qseqid", "sseqid", "pident", "length", "mismatch", "gapopen"),
-    *("qstart", "qend", "sstart", "send", "evalue", "bitscore"),
-)
 MUMS = ("query", "strand", "contig", "reference_position", "query_position", "length")
 
-#: The columns of off-targets in the formats of Cas-OFFinder and CRISPOR.
-_OTHER_FORMATS = {
-    **dict.fromkeys(("#Id", "Bulge Type", "crRNA", "DNA", "Chromosome", "Direction"), "str"),
-    **dict.fromkeys(("Location", "Mismatches", "Bulge Size"), "int64"),
-    **dict.fromkeys(("guideId", "guideSeq", "offtargetSeq", "mismatchPos", "chrom"), "str"),
-    **dict.fromkeys(("mismatchCount", "start", "end"), "int64"),
-    **dict.fromkeys(("mitOfftargetScore", "cfdOfftargetScore"), "float64"),
-    "locusDesc": "str",
-}
-#: The columns of formats without a header that are not whole numbers.
+#: The columns of tables without a header, by the ending of the file.
 _WITHOUT_HEADER = {
-    **dict.fromkeys(("name", "qseqid", "sseqid"), "str"),
-    **dict.fromkeys(("pident", "bitscore"), "float64"),
+    ".regions.bed": ("contig", "start", "end", "name", "mean"),
+    ".bed": ("contig", "start", "end", "name", "score", "strand"),
+    ".m8": (
+        *("qseqid", "sseqid", "pident", "length", "mismatch", "gapopen"),
+        *("qstart", "qend", "sstart", "send", "evalue", "bitscore"),
+    ),
+    ".idxstats": ("contig", "length", "mapped", "unmapped"),
+    ".dist.txt": ("contig", "depth", "share"),
 }
+
 #: Columns of OUT.guides.tsv that count sites by mismatches and kind of bulge.
 _SITES_OF_GUIDE = re.compile(r"n\d+(_dna|_rna|_both)?")
 
 #: A line of bwarp guides: the position as name, and the guide.
 _GUIDE_LINE = re.compile(rb"[^\t]+:\d+-\d+:[+-]\t[ACGT]+\n")
 
-#: Columns whose cells may be empty, and the values of empty cells.
-_MAY_BE_EMPTY = {
-    **dict.fromkeys(("cfd", "mit", "cfd_specificity", "mit_specificity", "seconds"), np.nan),
-    **dict.fromkeys(("mitOfftargetScore", "cfdOfftargetScore"), np.nan),
-    **dict.fromkeys(("frequency", "reference_cfd", "reference_mit"), np.nan),
-    **dict.fromkeys(("cfd_change", "mit_change"), np.nan),
-    **dict.fromkeys(("cut", "haplotypes", "aligned", "lost", "target_lost"), -1),
-    **dict.fromkeys(("worst_cfd", "worst_mit", "worst_frequency", "target_frequency"), np.nan),
-    **dict.fromkeys(("worst_cfd_specificity", "worst_mit_specificity"), np.nan),
-}
+#: A line of samtools flagstat: two counts, what they count, and perhaps their percentages.
+_FLAGSTAT_LINE = re.compile(rb"^(\d+) \+ (\d+) (.*?)(?: \((?:\S+%|N/A) : .*\))?$", re.MULTILINE)
+
+#: A line of mosdepth for a region without a name.
+_NAMELESS_REGION = re.compile(rb"^([^\t\n]+\t\d+\t\d+)(\t[^\t\n]+)$", re.MULTILINE)
+
+#: Sections of samtools stats whose line is a single row of numbers.
+_SINGLE_ROWS = ("FTC", "LTC")
 
 _ALIGNMENTS = (".sam", ".bam", ".cram")
 _TAB, _NEWLINE = 9, 10
 
 
 def read_table(path: str | os.PathLike) -> pd.DataFrame:
-    """Read a table that a program of bwarp wrote, plain or compressed.
+    """Read a table or a statistics file that a program of bwarp wrote, plain or compressed.
 
     Names are strings, even if they look like numbers or "NA"; whole numbers are int64.
+
+    Parameters
+    ----------
+    path : path
+        TSV, BED, PAF or Parquet; a file in the format of MUMmer, BLAST, Cas-OFFinder or CRISPOR;
+        a file of ``bwarp map --qc``; metrics of duplicates; or statistics in JSON.
+
+    Returns
+    -------
+    table : DataFrame
+        The columns of the file. Empty numbers are NaN; empty `cut`, `haplotypes` and `lost` are -1.
 
     Raises
     ------
     InputError
         If the file is truncated or not written by bwarp, with the line number.
     """
-    ending = Path(os.fspath(path).removesuffix(".gz")).suffix
+    name = os.fspath(path).removesuffix(".gz")
+    ending = Path(name).suffix
     if ending in _ALIGNMENTS:
         raise UsageError(f"{path}: the file contains alignments: read it with pysam.AlignmentFile")
     check_files(path)
@@ -217,26 +192,36 @@ def read_table(path: str | os.PathLike) -> pd.DataFrame:
     text = b"".join(read_blocks(path))
     if text and not text.endswith(b"\n"):
         raise InputError(f"{path}: the file is truncated: write it again")
-    if ending == ".bed":
-        return _cells(path, text, _dtypes(BED))
-    if ending == ".m8":
-        return _cells(path, text, _dtypes(BLAST))
+    if name.endswith(".regions.bed"):
+        text = _NAMELESS_REGION.sub(rb"\1\t\2", text)
+    for end, columns in _WITHOUT_HEADER.items():
+        if name.endswith(end):
+            return _cells(path, text, _dtypes(columns))
     if ending == ".paf":
         return _paf(path, text)
     if ending == ".mums" or text.startswith(b"> "):
         return _mums(path, text)
     if _GUIDE_LINE.match(text):
         return _cells(path, text, _dtypes(("guide", "sequence")))
+    if _FLAGSTAT_LINE.match(text):
+        text = _FLAGSTAT_LINE.sub(rb"\3\t\1\t\2", text)
+        return _cells(path, text, _dtypes(("name", "passed", "failed")))
+    if text.startswith(b"# "):
+        return _samtools_stats(path, text)
+    first_line = 1
+    if text.startswith(b"## METRICS CLASS"):
+        # A histogram follows, which repeats the estimated size of the library.
+        text = text.partition(b"\n\n")[0].partition(b"\n")[2] + b"\n"
+        first_line = 2
     header, _, rest = text.partition(b"\n")
     names = header.decode("utf-8", "replace").split("\t")
     _refuse_unknown(path, names)
-    return _cells(path, rest, _dtypes(names), first_line=2)
+    return _cells(path, rest, _dtypes(names), first_line + 1)
 
 
 def _refuse_unknown(path, names: Sequence[str]) -> None:
     for name in names:
-        known = name in DTYPES or name in _OTHER_FORMATS or _SITES_OF_GUIDE.fullmatch(name)
-        if not known:
+        if name not in DTYPES and not _SITES_OF_GUIDE.fullmatch(name):
             raise InputError(
                 f"{path}: not a table of bwarp (unknown column {name[:40]!r}): read other tables "
                 "with pandas.read_csv"
@@ -256,8 +241,7 @@ def _read_parquet(path) -> pd.DataFrame:
 
 
 def _dtypes(names: Sequence[str]) -> dict[str, str]:
-    known = _WITHOUT_HEADER | _OTHER_FORMATS | DTYPES
-    found = {name: known.get(name, "int64") for name in names}
+    found = {name: DTYPES.get(name, "int64") for name in names}
     if "pair" in found and not {"forward", "left"}.isdisjoint(names):
         # Pairs of primers have names, other pairs numbers.
         found["pair"] = "str"
@@ -380,3 +364,25 @@ def _mums(path, text: bytes) -> pd.DataFrame:
             )
         rows.append((query, strand, contig, *map(int, numbers)))
     return pd.DataFrame(rows, columns=MUMS).astype(_dtypes(MUMS))
+
+
+def _samtools_stats(path, text: bytes) -> pd.DataFrame:
+    """Parse the sections of samtools stats, with one row per number.
+
+    The name of a number is the first cell of its line, such as "reads mapped" or a cycle.
+    """
+    rows: list[tuple] = []
+    for number, line in enumerate(text.decode("utf-8", "replace").splitlines(), 1):
+        if line.startswith("#"):
+            continue
+        section, *cells = line.partition("\t# ")[0].split("\t")
+        name = "" if section in _SINGLE_ROWS else cells[0].removesuffix(":") if cells else ""
+        values = cells if section in _SINGLE_ROWS else cells[1:]
+        try:
+            rows += [(section, name, column, float(value)) for column, value in enumerate(values)]
+        except ValueError:
+            raise InputError(
+                f"{path}, line {number}: not a line of samtools stats: write the file again"
+            ) from None
+    columns = ("section", "name", "column", "value")
+    return pd.DataFrame(rows, columns=columns).astype(_dtypes(columns))

@@ -1,4 +1,4 @@
-"""bwarp.read_table reads every table that a program can write, in every format that it declares."""
+"""bwarp.read_table reads every table and statistics file of all programs, in all their formats."""
 
 import itertools
 
@@ -27,19 +27,23 @@ MORE_INPUTS = {
     b"one\t75\t.\tT\tTA\t.\t.\t.\tGT\t0/1\t0|0\n"
     b"one\t90\t.\tC\t<DEL>\t.\t.\t.\tGT\t0|1\t0|0\n",
     "genes.bed": b"one\t0\t100\tgene\n",
+    "regions.bed": b"one\t0\t100\tgene\none\t90\t120\ntwo\t0\t7\tNA\n",
     "tags.fq": b"".join(
         b"@%b\n%b\n+\n%b\n" % (name, READ, b"I" * len(READ))
         for name in (b"a BC:Z:ACGT", b"b XX:i:3", b"c")
     ),
 }
 
-#: Endings of files that are not tables.
-ALIGNMENTS_AND_SEQUENCES = ("sam", "bam", "cram", "fa", "fasta")
+#: Endings of files that are neither tables nor statistics: alignments, sequences, and pages.
+OTHERS = (
+    *(".sam", ".bam", ".bai", ".cram", ".crai", ".fa", ".fasta", ".fq"),
+    *(".html", ".yaml", ".yml"),
+)
 
 
 def one_for_each(endings) -> list[str]:
     names = (f"OUT/o.{ending.removeprefix('.')}" for ending in endings)
-    return [name for name in names if not name.endswith(ALIGNMENTS_AND_SEQUENCES)]
+    return [name for name in names if not name.endswith(OTHERS)]
 
 
 SEEDS = ("find_seeds", "--index", "IN/i", "--queries", "IN/r.fq", "-k", "12")
@@ -55,6 +59,10 @@ LOCI = ("find_alignments", "--index", "IN/i", "--edits", "2", "--stats", "OUT/o.
 PAIRS = ("align_pairs", "--references", "IN/r.fq", "--queries", "IN/r.fq")
 SEARCH = ("search_database", "--queries", "IN/p.fa", "--database", "IN/p.fa", "-o", "OUT/o.tsv")
 MAP = ("map_reads", "--index", "IN/i", "--stats", "OUT/o.stats.json")
+CHECKS = (
+    *("--mark-duplicates", "--duplicate-metrics", "OUT/o.txt"),
+    *("--qc", "OUT/qc", "--qc-regions", "IN/regions.bed", "--timeline", "OUT/t.json"),
+)
 MEMS = ("find_mems", "--index", "IN/i", "--queries", "IN/r.fq", "--kind", "maxmatch")
 GUIDES = ("list_guides", "--index", "IN/i")
 PRODUCTS = ("find_products", "--index", "IN/i", "--pairs", "IN/primers.tsv", "--mismatches", "0")
@@ -101,6 +109,16 @@ COMMANDS = [
     (*SEARCH, "--evalue", "--alignments", "OUT/o.m8"),
     *((*MAP, "-1", "IN/r.fq", "-o", name) for name in one_for_each(ALIGNMENT_ENDINGS)),
     (*MAP, "-1", "IN/tags.fq", "-o", "OUT/o.paf", "--comments"),
+    (*MAP, "-1", "IN/r.fq", "-2", "IN/m.fq", "-o", "OUT/o.bam", "--sort", *CHECKS),
+    (*MAP, "-1", "IN/r.fq", "-o", "OUT/o.cram", "--sort", *CHECKS),
+    ("fq2bam", "--ref", "IN/g.fa", "--in-fq", "IN/r.fq", "IN/m.fq", "--out-bam", "OUT/o.bam",
+     "--out-duplicate-metrics", "OUT/o.txt"),
+    ("merge_alignments", "IN/u.bam", "-o", "OUT/o.bam", *CHECKS),
+    ("estimate_map_insert_size", "--index", "IN/i", "--batches", "IN/b", "-o", "OUT/o.json"),
+    ("estimate_allmap_insert_size", "--index", "IN/i", "--reads", "IN/pairs/0.reads",
+     "--loci", "IN/pairs.loci", "-o", "OUT/o.json"),
+    ("count_correct", "IN/s.bam", "-o", "OUT/o.json"),
+    ("draw_report", "--statistics", "IN/u.stats.json", "-o", "OUT/o.html", "--multiqc", "OUT/m"),
     ("count_steps", "IN/l.stats.json", "-o", "OUT/o.tsv"),
     ("write_alignments", "--index", "IN/i", "--reads", "IN/b/0.reads", "--loci", "IN/loci",
      "-o", "OUT/o.tsv", "--stats", "OUT/o.stats.json"),
@@ -108,20 +126,27 @@ COMMANDS = [
     ("merge_tables", "IN/l.tsv", "-o", "OUT/o.tsv"),
 ]  # fmt: skip
 
-#: Programs without tables: they write indexes, alignments, reads, chain files, pages or JSON.
+#: More inputs: pairs in steps, and simulated reads.
+PAIRS_OF_BATCH = ("--index", "IN/i", "--reads", "IN/pairs/0.reads")
+MORE_PREPARATIONS = [
+    ("batch_reads", "-1", "IN/r.fq", "-2", "IN/m.fq", "-o", "IN/pairs"),
+    ("seed_reads", *PAIRS_OF_BATCH, "-o", "IN/pairs.seeds", "--edits", "2"),
+    ("locate_seeds", "--index", "IN/i", "--seeds", "IN/pairs.seeds", "-o", "IN/pairs.hits"),
+    ("filter_candidates", *PAIRS_OF_BATCH, "--hits", "IN/pairs.hits", "-o", "IN/pairs.candidates"),
+    ("extend_candidates", *PAIRS_OF_BATCH, "--candidates", "IN/pairs.candidates",
+     "-o", "IN/pairs.loci"),
+    ("simulate_reads", "--reference", "IN/g.fa", "-1", "IN/s.fq", "--reads", "9",
+     "--read-length", "40"),
+    ("map_reads", "--index", "IN/i", "-1", "IN/s.fq", "-o", "IN/s.bam"),
+    ("index_reference", "IN/g.fa", "-o", "IN/g.index", "--prefix-length", "2"),
+]  # fmt: skip
+
+#: Programs without tables: they write indexes, reads, chain files, pages or a manifest.
 WITHOUT_TABLES = {
-    *(
-        "index_reference",
-        "index_database",
-        "fq2bam",
-        "merge_alignments",
-        "estimate_map_insert_size",
-    ),
-    *("simulate_genome", "simulate_reads", "doctor", "compile_programs"),
+    *("index_reference", "index_database", "simulate_genome", "simulate_reads"),
+    *("doctor", "compile_programs", "cut_queries"),
     *("batch_reads", "seed_reads", "locate_seeds", "filter_candidates", "extend_candidates"),
-    *("estimate_allmap_insert_size", "cut_queries"),
-    *("count_correct", "draw_timeline", "draw_report", "preview_table", "write_manifest"),
-    "report_offtargets",
+    *("draw_timeline", "preview_table", "write_manifest", "report_offtargets"),
 }
 
 
@@ -130,7 +155,7 @@ def given(tmp_path_factory):
     folder = tmp_path_factory.mktemp("given")
     for name, content in (INPUTS | MORE_INPUTS).items():
         (folder / name).write_bytes(content)
-    for name, *words in PREPARATIONS:
+    for name, *words in [*PREPARATIONS, *MORE_PREPARATIONS]:
         done = run_here(name, *command(words, folder, folder), folder=folder)
         assert done.rc == 0, done.said
     return folder
@@ -146,8 +171,10 @@ def test_every_table_is_read(given, tmp_path, words):
     name, *arguments = command(words, given, tmp_path)
     done = run_here(name, *arguments, folder=tmp_path)
     assert done.rc == 0, done.said
-    main = arguments[arguments.index("-o") + 1]
-    tables = {path: bwarp.read_table(path) for path in tmp_path.iterdir()}
+    main = arguments[arguments.index("--out-bam" if name == "fq2bam" else "-o") + 1]
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix not in OTHERS]
+    tables = {path: bwarp.read_table(path) for path in files}
+    assert tables
     over = any(path.name.endswith(".over.tsv") and len(table) for path, table in tables.items())
     for path, table in tables.items():
         if str(path) == main:

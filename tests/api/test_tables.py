@@ -75,6 +75,16 @@ SEEDS = "query\tkmer_start\tstrand\tcontig\tposition\tmismatches\n"
             "line 2: 'NM' is not a tag such as NM:i:0: write the table again",
         ),
         ("a.parquet", "PAR1", "the file is damaged: write it again"),
+        (
+            "a.stats",
+            "# Summary\nSN\tsequences:\t9\nSN\treads mapped:\tnine\n",
+            "line 3: not a line of samtools stats: write the file again",
+        ),
+        (
+            "a.flagstat",
+            "9 + 0 in total (QC-passed reads + QC-failed reads)\n9 primary\n",
+            "line 2: found 1 column instead of 3: write the table again",
+        ),
     ],
 )
 @pytest.mark.parametrize("compressed", [False, True])
@@ -163,3 +173,74 @@ def test_tags_that_some_lines_lack(tmp_path):
 def test_names_that_are_not_utf8(tmp_path):
     (tmp_path / "a.tsv").write_bytes(SEEDS.encode() + b'\xff"x\t0\t+\tone\t12\t0\n')
     assert bwarp.read_table(tmp_path / "a.tsv")["query"].tolist() == ['\ufffd"x']
+
+
+FILES_OF_OTHERS = {
+    "a.flagstat": (
+        "9 + 1 in total (QC-passed reads + QC-failed reads)\n"
+        "8 + 0 mapped (88.89% : N/A)\n"
+        "2 + 0 with mate mapped to a different chr (mapQ>=5)\n",
+        {
+            "name": [
+                "in total (QC-passed reads + QC-failed reads)",
+                "mapped",
+                "with mate mapped to a different chr (mapQ>=5)",
+            ],
+            "passed": [9, 8, 2],
+            "failed": [1, 0, 0],
+        },
+    ),
+    "a.idxstats": (
+        "007\t99\t5\t0\n*\t0\t0\t2\n",
+        {"contig": ["007", "*"], "length": [99, 0], "mapped": [5, 0], "unmapped": [0, 2]},
+    ),
+    "a.stats": (
+        "# This file was produced by samtools stats\n"
+        "SN\treads mapped:\t9\nSN\terror rate:\t1.5e-03\t# mismatches / bases mapped (cigar)\n"
+        "FTC\t7\t8\nCOV\t[1-1]\t1\t20\n",
+        {
+            "section": ["SN", "SN", "FTC", "FTC", "COV", "COV"],
+            "name": ["reads mapped", "error rate", "", "", "[1-1]", "[1-1]"],
+            "column": [0, 0, 0, 1, 0, 1],
+            "value": [9, 0.0015, 7, 8, 1, 20],
+        },
+    ),
+    "a.mosdepth.global.dist.txt": (
+        "one\t1\t0.25\ntotal\t0\t1.00\n",
+        {"contig": ["one", "total"], "depth": [1, 0], "share": [0.25, 1]},
+    ),
+    "a.mosdepth.summary.txt": (
+        "chrom\tlength\tbases\tmean\tmin\tmax\none\t9\t18\t2.00\t0\t3\n",
+        {"chrom": ["one"], "length": [9], "bases": [18], "mean": [2], "min": [0], "max": [3]},
+    ),
+    "a.regions.bed": (
+        "one\t0\t9\tNA\t2.00\none\t3\t9\t1.50\n",
+        {
+            "contig": ["one", "one"],
+            "start": [0, 3],
+            "end": [9, 9],
+            "name": ["NA", ""],
+            "mean": [2, 1.5],
+        },
+    ),
+    "a.txt": (
+        "## METRICS CLASS\tpicard.sam.DuplicationMetrics\n"
+        "LIBRARY\tREAD_PAIR_DUPLICATES\tPERCENT_DUPLICATION\tESTIMATED_LIBRARY_SIZE\n"
+        "L1\t3\t0.25\t\n\n## HISTOGRAM\tjava.lang.Double\nBIN\tCoverageMult\n1.0\t1\n\n",
+        {
+            "LIBRARY": ["L1"],
+            "READ_PAIR_DUPLICATES": [3],
+            "PERCENT_DUPLICATION": [0.25],
+            "ESTIMATED_LIBRARY_SIZE": [math.nan],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES_OF_OTHERS)
+def test_files_in_the_formats_of_other_programs(tmp_path, name):
+    text, columns = FILES_OF_OTHERS[name]
+    (tmp_path / name).write_text(text)
+    table = bwarp.read_table(tmp_path / name)
+    assert {name: pytest.approx(table[name].tolist(), nan_ok=True) if table[name].dtype == "float64"
+            else table[name].tolist() for name in table} == columns  # fmt: skip
