@@ -1,8 +1,9 @@
 """Configure Sphinx, which builds a site from the Markdown pages: `make docs`. Warnings are errors.
 
-The pages are the same as in the repository. The checkout is the source of the site, so links work
-as in the repository: README.md and config/README.md are also pages of the site, and other files
-that a page links to are copied into it.
+The pages are the same as in the repository, but docs/api.md also has the docstrings of functions.
+The checkout is the source of the site, so links work as in the repository: README.md and
+config/README.md are also pages of the site, and other files that a page links to are copied into
+it.
 """
 
 import re
@@ -13,11 +14,14 @@ project = "bwarp"
 author = "the bwarp developers"
 version = release = __version__
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "config/README.md", "docs/*.md"]
 exclude_patterns = [".*", "[!CRcd]*"]  # folders without pages are skipped
 root_doc = "docs/index"
 myst_heading_anchors = 3  # the anchors that the web view of a repository gives to headings
+
+# docs/api.md has one argument per line.
+maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_title = f"bwarp {version}"
