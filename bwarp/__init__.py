@@ -1,32 +1,19 @@
 """FM-index seeding, histogram filtering and pairwise alignment on NVIDIA GPUs and CPUs.
 
-The library is pure functions over NumPy arrays: files -> arrays -> functions -> arrays -> files.
-Only `bwarp.cli` parses arguments, and nothing here depends on Snakemake. Modules that are slow to
-import are imported on first use; __init__.pyi tells editors what they define.
+The functions return data frames with the rows of the tables that the programs write.
 """
 
 import importlib
+from pathlib import Path
 
 __version__ = "0.1.0"
 
-#: The source module of each name, as text, because every program would run an import as code.
+# Modules that are slow to import are imported on first use, because every program imports bwarp.
+# The stub, which editors read, has the module of each name: from MODULE import NAME as NAME.
 _HOMES = {
-    "Index": "bwarp.api.index",
-    "InputError": "bwarp.errors",
-    "Mapper": "bwarp.api.mapper",
-    "UsageError": "bwarp.errors",
-    "align_pairs": "bwarp.api.pairs",
-    "design_guides": "bwarp.api.guide_design",
-    "find_loci": "bwarp.api.allmap",
-    "find_mems": "bwarp.api.mems",
-    "find_offtargets": "bwarp.api.offtargets",
-    "find_products": "bwarp.api.primers",
-    "find_seeds": "bwarp.api.seeds",
-    "list_guides": "bwarp.api.guides",
-    "pair_nickases": "bwarp.api.guide_design",
-    "read_table": "bwarp.api.tables",
-    "scan": "bwarp.api.scan",
-    "search": "bwarp.api.search",
+    words[3]: words[1]
+    for words in map(str.split, Path(__file__).with_suffix(".pyi").read_text().splitlines())
+    if words[:1] == ["from"]
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604

@@ -1,9 +1,7 @@
 """The names that `import bwarp` provides, and modules that it does not import."""
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -38,12 +36,3 @@ def test_every_name_is_there_and_is_listed_before_its_first_use():
 def test_a_name_that_is_not_there():
     with pytest.raises(AttributeError, match="no attribute 'Maper'"):
         bwarp.Maper  # noqa: B018
-
-
-def test_type_checkers_see_the_same_names():
-    """The stub is what editors read, because names are imported on first use."""
-    tree = ast.parse(Path(bwarp.__file__).with_suffix(".pyi").read_text())
-    stated = {
-        name.name for node in tree.body if isinstance(node, ast.ImportFrom) for name in node.names
-    }
-    assert {"__version__", *stated} == set(bwarp.__all__)
