@@ -14,7 +14,7 @@ This is fast enough for a few thousand cells: it tests the logic, bit for bit; a
 import operator
 import threading
 import types
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -109,44 +109,64 @@ def _bits(truths):
 class _Meeting:
     """A point that threads must reach together, where they exchange values.
 
-    The greenlet that schedules the threads creates it.
+    A thread that waits switches to the next one that is ready, or to the scheduler.
     """
 
-    def __init__(self, ready, threads):
-        self.ready, self.threads = ready, threads
-        self.operation, self.values = None, [None] * len(threads)
+    def __init__(self, ready, switches, scheduler):
+        self.ready, self.switches, self.scheduler = ready, switches, scheduler
+        self.operation, self.values = None, [None] * len(switches)
         self.arrived, self.exchanged = 0, None
-        self._next_turn = getcurrent().switch
 
-    def exchange(self, thread, operation, value, combine=list):
+    def exchange(self, thread, operation, value=None, combine=list):
         """Return `combine` of the values of all threads, computed once for all."""
         if not self.arrived:
             self.operation = operation
-        operations = {self.operation, operation}
-        assert len(operations) == 1, f"threads meet in different operations: {operations}"
-        threads = self.threads
-        self.values[thread - threads.start] = value
+        elif operation != self.operation:
+            raise AssertionError(
+                f"threads meet in different operations: {self.operation}, {operation}"
+            )
+        self.values[thread] = value
         self.arrived += 1
-        if self.arrived < len(threads):
-            self._next_turn()
+        if self.arrived < len(self.values):
+            (self.ready.popleft() if self.ready else self.scheduler)()
             return self.exchanged
         self.exchanged = combine(self.values)
         self.arrived = 0
-        self.ready.extend(range(threads.start, thread))
-        self.ready.extend(range(thread + 1, threads.stop))
+        self.ready.extend(self.switches[:thread])
+        self.ready.extend(self.switches[thread + 1 :])
         return self.exchanged
 
 
-class _Shared:
+#: Operations in which threads wait for each other.
+_MEETINGS = frozenset(
+    (
+        *("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync", "ballot_sync"),
+        *("any_sync", "syncwarp", "syncthreads"),
+    )
+)
+
+
+class _Block:
+    """What the threads of a block share."""
+
     def __init__(self):
-        self.arrays, self.lock = {}, threading.Lock()
+        self.grid_size, self.size, self.index = (types.SimpleNamespace(x=0) for _ in range(3))
+        self.lock = threading.Lock()
+        self.begin(0)
+
+    def begin(self, index):
+        """Become the next block."""
+        self.index.x = index
+        #: The shared arrays in the order in which each thread asks for them.
+        self.arrays, self.counts = {}, Counter()
 
 
 class _Thread:
     """The `cuda` of one thread."""
 
-    def __init__(self, thread_index):
+    def __init__(self, thread_index, block):
         self.threadIdx = types.SimpleNamespace(x=thread_index)
+        self.gridDim, self.blockDim, self.blockIdx = block.grid_size, block.size, block.index
         self.laneid = thread_index % WARP
         self.local = types.SimpleNamespace(array=self._new_array)
         self.shared = types.SimpleNamespace(array=self._shared_array)
@@ -156,12 +176,12 @@ class _Thread:
             min=partial(self._atomic, min),
             or_=partial(self._atomic, operator.or_),
         )
+        self._block = block
 
-    def begin(self, grid, block, block_index, warp, whole_block, shared):
-        """Become a thread of this block."""
-        self.gridDim, self.blockDim, self.blockIdx = grid, block, block_index
-        self._warp, self._block, self._shared_memory = warp, whole_block, shared
-        self._shared_count = 0
+    def meet_in(self, warp, block):
+        """Exchange values with the other threads of a warp and block."""
+        self._meet = partial(warp.exchange, self.laneid)
+        self._meet_block = partial(block.exchange, self.threadIdx.x)
 
     def grid(self, _dimensions):
         return self.blockIdx.x * self.blockDim.x + self.threadIdx.x
@@ -174,24 +194,21 @@ class _Thread:
         return Memory(never_written(shape, dtype.dtype))
 
     def _shared_array(self, shape, dtype):
-        self._shared_count += 1
-        with self._shared_memory.lock:
-            arrays = self._shared_memory.arrays
-            return arrays.setdefault(self._shared_count, self._new_array(shape, dtype))
+        block, thread = self._block, self.threadIdx.x
+        with block.lock:
+            block.counts[thread] += 1
+            return block.arrays.setdefault(block.counts[thread], self._new_array(shape, dtype))
 
     def shared_address(self, memory):
         """Return an address; each shared array has its own 64 KiB of addresses."""
-        arrays = self._shared_memory.arrays
+        arrays = self._block.arrays
         return next(number for number, array in arrays.items() if array is memory) << 16
 
     def load_shared_int32x4(self, address):
         assert address % 16 == 0, "aligned"
-        array = self._shared_memory.arrays[address >> 16]
+        array = self._block.arrays[address >> 16]
         first = (address & 0xFFFF) // 4
         return tuple(array[first + i] for i in range(4))
-
-    def _meet(self, operation, value=None, combine=list):
-        return self._warp.exchange(self.threadIdx.x, operation, value, combine)
 
     def shfl_sync(self, _mask, value, lane):
         return self._meet("shfl", value)[lane % WARP]
@@ -235,7 +252,7 @@ class _Thread:
         self._meet("syncwarp")
 
     def syncthreads(self):
-        self._block.exchange(self.threadIdx.x, "syncthreads", None)
+        self._meet_block("syncthreads")
 
     def threadfence(self):
         pass
@@ -243,7 +260,7 @@ class _Thread:
     threadfence_block = threadfence
 
     def _atomic(self, operation, memory, index, value):
-        with self._shared_memory.lock:
+        with self._block.lock:
             old = memory[index]
             memory[index] = operation(old, value)
             return old
@@ -300,8 +317,9 @@ class _Crew:
     """The threads of a block, each with its bound kernel; reused by later launches."""
 
     def __init__(self, kernel):
-        self.kernel = kernel
+        self.kernel, self.block = kernel, _Block()
         self.threads, self.functions, self.uses = [], [], []
+        self.meets = False
 
     def is_of_today(self) -> bool:
         """Return whether all names still have the values that were bound."""
@@ -310,9 +328,11 @@ class _Crew:
     def grow(self, size: int) -> None:
         while len(self.threads) < size:
             self.uses = []  # the same for every thread
-            thread = _Thread(len(self.threads))
+            thread = _Thread(len(self.threads), self.block)
+            bound = {}
             self.threads.append(thread)
-            self.functions.append(_bound(self.kernel, thread, {}, self.uses))
+            self.functions.append(_bound(self.kernel, thread, bound, self.uses))
+            self.meets = any(_MEETINGS.intersection(one.__code__.co_names) for one in bound)
 
 
 _IDLE_CREWS: dict[Any, list[_Crew]] = {}
@@ -339,15 +359,42 @@ def launch(kernel, grid, block, *arguments):
     if not crew.is_of_today():
         crew = _Crew(kernel)
     crew.grow(block)
-    finished: list[int] = []
-    # To begin a greenlet takes longer than a short kernel: each runs one thread of every block.
-    run = partial(_run_thread, arguments, grid, finished, getcurrent().switch)
-    fibres = [greenlet(partial(run, function)) for function in crew.functions[:block]]
+    crew.block.grid_size.x, crew.block.size.x = grid, block
+    run = _run_together if crew.meets else _run_in_turn
+    run(crew, arguments)
+    idle.append(crew)
+
+
+def _run_in_turn(crew, arguments):
+    """Run one thread after another, if none waits for others."""
+    functions = crew.functions[: crew.block.size.x]
+    for block_index in range(crew.block.grid_size.x):
+        crew.block.begin(block_index)
+        for function in functions:
+            function(*arguments)
+
+
+def _run_together(crew, arguments):
+    """Run each thread in a greenlet, for all blocks, because beginning one takes long."""
+    grid, block = crew.block.grid_size.x, crew.block.size.x
+    ready, scheduler, finished = deque(), getcurrent().switch, []
+    run = partial(_run_thread, arguments, grid, finished, scheduler)
+    # An error in a thread is raised in the scheduler.
+    switches = [greenlet(partial(run, function)).switch for function in crew.functions[:block]]
+    whole_block = _Meeting(ready, switches, scheduler)
+    for first in range(0, block, WARP):
+        warp = _Meeting(ready, switches[first : first + WARP], scheduler)
+        for thread in crew.threads[first : first + WARP]:
+            thread.meet_in(warp, whole_block)
     for block_index in range(grid):
         finished.clear()
-        _run_block(crew, fibres, grid, block_index)
+        crew.block.begin(block_index)
+        # A greenlet that began in another one would continue its depth of recursion.
+        for switch in switches:
+            switch()
+        while ready:
+            ready.popleft()()
         assert len(finished) == block, "threads wait for others that wait elsewhere"
-    idle.append(crew)
 
 
 def _run_thread(arguments, grid, finished, next_turn, function):
@@ -357,17 +404,3 @@ def _run_thread(arguments, grid, finished, next_turn, function):
         finished.append(block_index)
         if block_index < grid - 1:
             next_turn()
-
-
-def _run_block(crew, fibres, grid, block_index):
-    block, ready, shared = len(fibres), deque(), _Shared()
-    whole_block = _Meeting(ready, range(block))
-    warps = [_Meeting(ready, range(i, i + WARP)) for i in range(0, block, WARP)]
-    position = [types.SimpleNamespace(x=number) for number in (grid, block, block_index)]
-    for index, thread in enumerate(crew.threads[:block]):
-        thread.begin(*position, warps[index // WARP], whole_block, shared)
-    # An error in a thread is raised here.
-    for fibre in fibres:
-        fibre.switch()
-    while ready:
-        fibres[ready.popleft()].switch()
