@@ -39,8 +39,12 @@ LONG_FILES = (
     "test_benchmark_programs.py",
     "test_compile_ahead.py",
     "test_plain_reads_cuda_emulated.py",
-    "test_compiled_code.py",
     "test_find_cuda_emulated.py",
+    "test_bad_files.py",
+    "test_ended_early.py",
+    "test_end_gaps.py",
+    "test_algorithms_cpu.py",
+    "test_runs.py",
     "test_pipeline_cuda_emulated.py",
     "test_find_cpu.py",
 )
