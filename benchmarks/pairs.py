@@ -36,12 +36,12 @@ from frame.options import CHECKOUT, add_folder, new_parser, read_options
 from frame.peers import found
 from frame.results import Results
 from frame.timing import in_turn, median_seconds, run_program
+from parts.alignment_pairs import BASES, mutated_reads, write_pairs
 
 from bwarp.alignment.gatk_cpu import GATK_PARAMETERS, OVERHANGS
 from bwarp.alignment.pairs import PairBatch, Sequences, cigar_text, sequences_of
 from bwarp.alignment.scoring import FITTING, GLOBAL, LOCAL, SEMIGLOBAL, nucleotide_scoring
 
-BASES = np.frombuffer(b"ACGT", np.uint8)
 MODES = {"local": LOCAL, "semiglobal": SEMIGLOBAL, "fitting": FITTING, "global": GLOBAL}
 #: edlib's names of modes.
 EDLIB = {"global": "NW", "fitting": "HW"}
@@ -60,18 +60,6 @@ def engine(backend):
         from bwarp.alignment import gatk_cpu as gatk
         from bwarp.alignment import pair_ends_cpu as pairs
     return pairs.pair_scores, pairs.pair_alignments, gatk.gatk_alignments
-
-
-def mutated_reads(rng, count, query_length, reference_length, errors):
-    """Return queries cut from their references, with substitutions, and an indel in every tenth."""
-    references = rng.integers(0, 4, (count, reference_length), dtype=np.uint8)
-    begin = (reference_length - query_length) // 2
-    queries = references[:, begin : begin + query_length].copy()
-    changed = rng.random(queries.shape) < errors
-    queries[changed] = rng.integers(0, 4, int(changed.sum()))
-    half = query_length // 2
-    queries[::10, half:-3] = queries[::10, half + 3 :]
-    return queries, references
 
 
 def cells_of(pairs):
@@ -274,32 +262,6 @@ def program(options, results):
                 processor_seconds=round(float(np.median([one.processor for one in later])), 3),
                 memory_mb=max(one.peak for one in later) >> 20,
             )  # fmt: skip
-
-
-def write_pairs(folder, count):
-    """Write reads of 150 bases, and references of 152 to 277 that contain them with 3 % of errors,
-    as FASTA, FASTQ and a table.
-    """
-    rng = np.random.default_rng(106)
-    with (
-        open(folder / "q.fa", "wb") as fasta,
-        open(folder / "q.fq", "wb") as fastq,
-        open(folder / "r.fa", "wb") as references,
-        open(folder / "pairs.tsv", "wb") as table,
-    ):
-        for first in range(0, count, 10_000):
-            size = min(10_000, count - first)
-            queries, whole = mutated_reads(rng, size, 150, 277, 0.03)
-            lengths = rng.integers(152, 278, size)
-            # Cut around the read, which is in the middle.
-            begins = (277 - lengths) // 2
-            for i, (query, reference) in enumerate(zip(BASES[queries], BASES[whole], strict=True)):
-                number, query = first + i, query.tobytes()
-                reference = reference[begins[i] : begins[i] + lengths[i]].tobytes()
-                fasta.write(b">query_%d\n%s\n" % (number, query))
-                fastq.write(b"@query_%d\n%s\n+\n%s\n" % (number, query, b"I" * 150))
-                references.write(b">target_%d\n%s\n" % (number, reference))
-                table.write(b"query_%d\t%s\ttarget_%d\t%s\n" % (number, query, number, reference))
 
 
 def check(options, results):

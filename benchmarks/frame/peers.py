@@ -6,13 +6,18 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 __all__ = ["PEERS", "found", "version_of"]
 
 
 class Peer(NamedTuple):
-    """Where to get a program or Python module, and the command that prints its version."""
+    """Where to get a program or Python module, and the command that prints its version.
+
+    A program without such a command is a link to a file whose name ends in its version, for example
+    gasal2 to gasal2-106d94e.
+    """
 
     source: str
     command: tuple[str, ...] = ()
@@ -39,6 +44,9 @@ PEERS = {
     "razers3": Peer("apt install seqan-apps", ("razers3", "--version")),
     "rabema_evaluate": Peer("apt install seqan-apps", ("rabema_evaluate", "--version")),
     "columba": Peer("https://github.com/biointec/columba", ("columba", "--help")),
+    "cudasw4": Peer("https://github.com/asbschmidt/CUDASW4 (align; makedb as cudasw4-makedb)"),
+    "gasal2": Peer("https://github.com/nahmedraja/GASAL2 (test_prog.out)"),
+    "wfa.affine.gpu": Peer("https://github.com/quim0/WFA-GPU"),
     "parasail": Peer("pip install parasail", distribution="parasail"),
     "edlib": Peer("pip install edlib", distribution="edlib"),
     "sassy": Peer("pip install sassy-rs", distribution="sassy-rs"),
@@ -56,8 +64,11 @@ def version_of(name: str) -> str | None:
             return importlib.metadata.version(peer.distribution)
         except importlib.metadata.PackageNotFoundError:
             return None
-    if not shutil.which(name):
+    path = shutil.which(name)
+    if not path:
         return None
+    if not peer.command:
+        return Path(path).resolve().name.removeprefix(name).lstrip("-") or "unknown"
     said = subprocess.run(peer.command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     words = (said.stdout + said.stderr).decode(errors="replace")
     # SeqAn's programs also print the version of their library, further down.

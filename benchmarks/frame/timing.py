@@ -12,11 +12,12 @@ __all__ = ["Used", "in_turn", "median_seconds", "run_program", "timed"]
 
 
 class Used(NamedTuple):
-    """Resources that a program used: wall seconds, CPU seconds, bytes of memory."""
+    """Resources that a program used: wall seconds, CPU seconds, bytes of memory; its messages."""
 
     wall: float
     processor: float
     peak: int
+    said: str
 
 
 def timed(function: Callable, repeats: int) -> tuple[list[float], object]:
@@ -59,8 +60,9 @@ def run_program(command: list, stdout=subprocess.DEVNULL, cwd=None) -> Used:
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        words = said.read().decode(errors="replace")
         if process.returncode:
-            said.seek(0)
-            words = said.read().decode(errors="replace")
             raise SystemExit(f"{' '.join(command)} ended with {process.returncode}:\n{words}")
-    return Used(round(wall, 3), round(used.ru_utime + used.ru_stime, 3), used.ru_maxrss * 1024)
+    processor = used.ru_utime + used.ru_stime
+    return Used(round(wall, 3), round(processor, 3), used.ru_maxrss * 1024, words)

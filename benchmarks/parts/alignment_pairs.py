@@ -4,7 +4,7 @@ import numpy as np
 
 from bwarp.alignment.pairs import PairBatch, Sequences, sequences_of
 
-__all__ = ["BASES", "mixed_pairs", "random_pairs", "rows_of"]
+__all__ = ["BASES", "mixed_pairs", "mutated_reads", "random_pairs", "rows_of", "write_pairs"]
 
 BASES = np.frombuffer(b"ACGT", np.uint8)
 
@@ -53,3 +53,44 @@ def mixed_pairs(count, query_range, reference_range, seed, bases=None):
         queries.append(query if bases is None else bases[query])
         references.append(reference if bases is None else bases[reference])
     return PairBatch(sequences_of(queries), sequences_of(references))
+
+
+def mutated_reads(rng, count, query_length, reference_length, errors):
+    """Return queries cut from their references, with substitutions, and an indel in every tenth."""
+    references = rng.integers(0, 4, (count, reference_length), dtype=np.uint8)
+    begin = (reference_length - query_length) // 2
+    queries = references[:, begin : begin + query_length].copy()
+    changed = rng.random(queries.shape) < errors
+    queries[changed] = rng.integers(0, 4, int(changed.sum()))
+    half = query_length // 2
+    queries[::10, half:-3] = queries[::10, half + 3 :]
+    return queries, references
+
+
+def write_pairs(folder, count):
+    """Write reads of 150 bases, and references of 152 to 277 that contain them with 3 % of errors,
+    as FASTA, FASTQ and a table. middle.fa has the 150 bases of each reference that the read is of.
+    """
+    rng = np.random.default_rng(106)
+    with (
+        open(folder / "q.fa", "wb") as fasta,
+        open(folder / "q.fq", "wb") as fastq,
+        open(folder / "r.fa", "wb") as references,
+        open(folder / "middle.fa", "wb") as middles,
+        open(folder / "pairs.tsv", "wb") as table,
+    ):
+        for first in range(0, count, 10_000):
+            size = min(10_000, count - first)
+            queries, whole = mutated_reads(rng, size, 150, 277, 0.03)
+            lengths = rng.integers(152, 278, size)
+            # Cut around the read, which is in the middle.
+            begins = (277 - lengths) // 2
+            for i, (query, reference) in enumerate(zip(BASES[queries], BASES[whole], strict=True)):
+                number, query = first + i, query.tobytes()
+                middle = reference[63:213].tobytes()
+                reference = reference[begins[i] : begins[i] + lengths[i]].tobytes()
+                fasta.write(b">query_%d\n%s\n" % (number, query))
+                fastq.write(b"@query_%d\n%s\n+\n%s\n" % (number, query, b"I" * 150))
+                references.write(b">target_%d\n%s\n" % (number, reference))
+                middles.write(b">target_%d\n%s\n" % (number, middle))
+                table.write(b"query_%d\t%s\ttarget_%d\t%s\n" % (number, query, number, reference))

@@ -6,6 +6,7 @@ import sys
 GPU = {
     "alignment_gpu.py",
     "allmap_gpu.py",
+    "gpu_peers.py",
     "map_gpu.py",
     "map_gpus.py",
     "offtargets_gpu.py",
