@@ -120,7 +120,6 @@ def named(names: Sequence[str], numbers: np.ndarray) -> np.ndarray:
 # Files.
 
 
-BED = ("contig", "start", "end", "name", "score", "strand")
 PAF = (
     *("query", "query_length", "query_start", "query_end", "strand"),
     *("target", "target_length", "target_start", "target_end"),
