@@ -53,9 +53,6 @@ def test_the_log_contains_the_messages_of_the_program(built):
 def test_nothing_is_left_to_do(built):
     said = built.snakemake("index", *SMALL)
     assert "Nothing to be done" in said
-    # The final messages of the first run are shown again.
-    assert said.endswith(built.said[built.said.rindex("Results:") :].partition("Complete log")[0])
-    assert "Results:" not in built.snakemake("index", "-n", *SMALL)
 
 
 def test_another_backend_reruns_nothing(built):

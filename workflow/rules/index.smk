@@ -38,9 +38,18 @@ rule index_reference:
         " --threads {threads} --backend {resources.backend} > {output.table:q} 2> {log:q}"
 
 
+# The folder of the index, with the prefix of a module.
+BUILT_INDEX = rules.index_reference.output.index
+
+# Additional results of a target if the index has other sampling rates.
+RESAMPLED = [f"{INDEX}.resampled.txt"] if is_sampled_otherwise(BUILT_INDEX) else []
+
+
 # An existing index with other sampling rates. Results do not depend on the rates, so the index
 # keeps its time stamp: no job that searches it waits for this one, or runs again. The folder is
 # replaced atomically: each job opens either the old one or the new one, and continues with it.
+# Snakemake has no documented way to keep the time of a folder. With `ancient`, a change of the rates
+# and of something else in one run would not rerun the jobs that the other change affects.
 rule resample_index:
     input:
         index=INDEX,
@@ -62,7 +71,7 @@ rule resample_index:
     params:
         program=program("index_reference.py"),
         gpus=gpus_given,
-        stored=stored_sampling(),
+        stored=stored_sampling(BUILT_INDEX),
         options=flags(config["index"]),
         also=reverse_flag,
     shell:

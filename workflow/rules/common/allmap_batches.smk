@@ -12,7 +12,8 @@ def batch_folder(sample, unit):
     """Return the folder of a unit's batches after the checkpoint; for a storage, a local copy."""
     made = checkpoints.batch_reads.get(sample=sample, unit=unit).output[0]
     if STORAGE == "fs":
-        return Path(seen_here(path_here(f"results/allmap/batches/{sample}/{unit}")))
+        # The path of a local copy, which may be missing, ends in that in the storage.
+        return Path(seen_here(made.partition(f"{STORED_IN}/")[2]))
     return Path(made)
 
 

@@ -7,11 +7,16 @@ from pathlib import Path
 
 import yaml
 
+# Snakemake has no documented way to ask for the storage, the command line, the executor, or where
+# rules come from. Only this file, resources.smk, allmap_batches.smk and results.smk use attributes
+# of `workflow` for these.
+
 # Whether this workflow runs on its own, rather than as a module of another one.
 IS_MAIN = workflow.modifier.is_main_snakefile()
 
 # The storage of inputs and results, if they are not local files; fs is a folder.
 STORAGE = workflow.storage_settings.default_storage_provider
+STORED_IN = str(workflow.storage_settings.default_storage_prefix).rstrip("/")
 
 # The checkout with these rules; None if they are read from a repository, as with `github(...)`.
 # Programs and library are then those of the installed bwarp.
@@ -122,7 +127,7 @@ def refuse(problems):
 def seen_here(path):
     """Return the local path of a file that the user named; None in a storage other than fs."""
     if STORAGE == "fs":
-        return os.path.join(workflow.storage_settings.default_storage_prefix, path)
+        return os.path.join(STORED_IN, path)
     return "" if STORAGE else path
 
 

@@ -3,9 +3,7 @@ import json
 import os
 from pathlib import Path
 
-from snakemake.io import flag
 from bwarp_configuration import listed
-from snakemake.path_modifier import PATH_MODIFIER_FLAG
 
 from bwarp.index.alt_contigs import alt_list_beside
 from bwarp.index.parameters import choose_parameters
@@ -24,11 +22,15 @@ TABLES = {
 
 
 def as_named(path):
-    """Return an input that the user named; only files made here get the prefix of a module."""
+    """Return an input that the user named; only files made here get the prefix of a module.
+
+    Snakemake adds it neither to local files nor to those of a given storage.
+    """
     if path in (DEMO_GENOME, *DEMO_READS):
         return path
-    path = workflow.modifier.path_modifier.apply_default_storage(path)
-    return flag(path, PATH_MODIFIER_FLAG)
+    if STORAGE:
+        return getattr(storage, STORAGE)(f"{STORED_IN}/{os.path.normpath(path)}")
+    return local(path)
 
 
 def alt_list(reference):
@@ -142,29 +144,20 @@ def reverse_flag(wildcards, input):
     return ["--with-reverse"] if os.path.exists(f"{input.index}.with_reverse.txt") else []
 
 
-def path_here(path):
-    """Return the path of a result, under the prefix of a module."""
-    return workflow.modifier.path_modifier.replace_prefix(path)
-
-
-def stored_sampling():
+def stored_sampling(index):
     """Return the sampling rates and genome length of the existing index, or nothing."""
     try:
-        stored = json.loads(Path(path_here(INDEX), "index.json").read_text())
+        stored = json.loads(Path(index, "index.json").read_text())
         keys = ("occ_rate", "sa_rate", "prefix_length", "text_length")
         return [int(stored[key]) for key in keys]
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
 
-def is_sampled_otherwise():
+def is_sampled_otherwise(index):
     """Return whether the index exists with sampling rates other than the configured ones."""
-    stored = stored_sampling()
-    if not stored or not Path(path_here(INDEX), ".snakemake_timestamp").exists():
+    stored = stored_sampling(index)
+    if not stored or not Path(index, ".snakemake_timestamp").exists():
         return False
     wanted = choose_parameters(stored[3], **config["index"])
     return stored[:3] != [wanted.occ_rate, wanted.sa_rate, wanted.prefix_length]
-
-
-# Additional results of a target if the index has other sampling rates.
-RESAMPLED = [f"{INDEX}.resampled.txt"] if is_sampled_otherwise() else []

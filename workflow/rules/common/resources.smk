@@ -1,8 +1,6 @@
 # Resources of jobs: memory, time and GPUs.
 import os
 
-from snakemake.settings.types import ExecMode
-
 from bwarp.runtime.backend import may_have_gpu
 
 
@@ -86,10 +84,8 @@ def batch_minutes(wildcards, attempt, threads):
     the genome, all steps together (benchmarks/results/allmap_h200.jsonl: 16.4 s for 20,000 reads on
     16 cores), and a read takes 170 bytes. Each step gets that much, and a GPU needs less.
     """
-    path = seen_here(
-        path_here("results/allmap/batches/{sample}/{unit}/{batch}.reads".format(**wildcards))
-    )
-    size = os.path.getsize(path) / 1e6 if os.path.isfile(path) else 0
+    path = batch_folder(wildcards.sample, wildcards.unit) / f"{wildcards.batch}.reads"
+    size = os.path.getsize(path) / 1e6 if path.is_file() else 0
     return attempt * (5 + round(size / 170 * 4e3 * reference_mb() / 1e3 / threads / 60))
 
 
@@ -97,9 +93,10 @@ def batch_threads(wildcards):
     """Return the cores of a step of a batch: 8, or half of those of this machine if that is fewer
     and the unit has several batches. While a step of one batch starts, another one computes.
     """
-    batch = "results/allmap/batches/{sample}/{unit}/1.reads".format(**wildcards)
     cores = workflow.resource_settings.cores
-    if not cores or not jobs_run_here() or not os.path.isfile(seen_here(path_here(batch))):
+    if not cores or not jobs_run_here():
+        return 8
+    if not (batch_folder(wildcards.sample, wildcards.unit) / "1.reads").is_file():
         return 8
     return max(1, min(8, cores // 2))
 
@@ -115,7 +112,7 @@ def jobs_run_here():
     A plan does not know what will run it; jobs that are sent elsewhere have a number of nodes. A
     job that was sent asks too, and gets the answer that it was sent with.
     """
-    if workflow.exec_mode != ExecMode.DEFAULT:
+    if not workflow.is_main_process:
         return False
     if workflow.executor_plugin is None or workflow.dryrun:
         return workflow.resource_settings.nodes is None

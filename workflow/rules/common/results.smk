@@ -1,5 +1,4 @@
 # Messages at the end of a run, and contents of its report.
-import atexit
 import json
 import os
 import shutil
@@ -7,8 +6,6 @@ from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
-from snakemake.common import NOTHING_TO_BE_DONE_MSG
-from snakemake.logging import logger
 from snakemake.settings.types import DeploymentMethod
 
 from bwarp_configuration import listed
@@ -38,13 +35,6 @@ def print_results():
     if not HAS_MULTIQC:
         print("No page of MultiQC: type pip install -e '.[report]' to install it.")
     print_truth()
-
-
-def print_results_of_an_earlier_run(record):
-    """Report at the end of a run with nothing to do, for which Snakemake calls no onsuccess."""
-    if record.msg == NOTHING_TO_BE_DONE_MSG and not workflow.dryrun:
-        atexit.register(print_results)
-    return True
 
 
 def summary_of(sample):
@@ -148,6 +138,3 @@ HAS_MULTIQC = find_spec("multiqc") is not None or (
     REPORT_ENVIRONMENT is not None
     and DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
 )
-
-if IS_MAIN:
-    logger.addFilter(print_results_of_an_earlier_run)
