@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 #: The palette of Okabe & Ito, which is safe for colour-blind readers.
 BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-ORANGE, SKY, YELLOW, GREY = "#E69F00", "#56B4E9", "#F0E442", "#7a7a7a"
+ORANGE, SKY, GREY = "#E69F00", "#56B4E9", "#7a7a7a"
 COLOURS = (BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, "currentColor")
 
 #: More samples than this share one grey, except the lowest and the highest.
@@ -48,6 +48,10 @@ def bar_chart(bars: Sequence[Bar], legend: Mapping[str, str], total: float = 0) 
     """
     named = len(bars) <= _MOST_BARS
     left, end = (_NAMES, _END) if named else (0, _WIDTH)
+    if named:
+        # Long texts after the bars need space.
+        longest = max((len(bar.text) for bar in bars), default=0)
+        end = max(left + 60, min(end, _WIDTH - 8 - 7.4 * longest))
     row = min(44.0, max(22.0, 150 / max(len(bars), 1))) if named else max(2.0, 500 / len(bars))
     scale = (end - left) / (total or max([sum(bar.parts) for bar in bars], default=0) or 1)
     drawn = []

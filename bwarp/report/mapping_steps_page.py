@@ -9,10 +9,10 @@ import numpy as np
 from bwarp.counted import counted
 from bwarp.index.parameters import PartSize
 from bwarp.records.statistics import STAGES
-from bwarp.report.charts import BLUE, GREEN, Bar, bar_chart
+from bwarp.report.charts import BLUE, Bar, bar_chart
 from bwarp.report.mapping_summary import truth_curve
 from bwarp.report.page import page, section, side_by_side, table
-from bwarp.report.step_times import Jobs
+from bwarp.report.step_times import Jobs, times_section
 
 #: The steps with times, in their order.
 STEPS = ("index_reference", "cut_reads", "map_reads", "map_part")
@@ -45,7 +45,7 @@ def mapping_steps_page(
     """
     sections = (
         _stages(samples),
-        _times(jobs) if jobs else "",
+        times_section(jobs, STEPS) if jobs else "",
         _index_sizes(parts) if parts else "",
         _truths(truths) if truths else "",
     )
@@ -67,25 +67,6 @@ def _stages(samples: Mapping[str, Mapping]) -> str:
         "Hits on neighbouring diagonals form a candidate. Scored hits include mate rescue. "
         "Alignment with gaps is by far the most expensive stage. If there are many more candidates "
         "than reads, they come from repeats.",
-    )
-
-
-def _times(jobs: Mapping[str, Jobs]) -> str:
-    bars = [
-        Bar(
-            step,
-            [jobs[step].seconds],
-            f"{jobs[step].seconds:,.1f} s, {counted(jobs[step].number, 'job')}",
-        )
-        for step in STEPS
-        if step in jobs
-    ]
-    return section(
-        "Times of the steps",
-        bar_chart(bars, {"": GREEN}),
-        f"The jobs took {sum(one.seconds for one in jobs.values()):,.1f} s in total.",
-        "The seconds of all jobs of a step, as measured by Snakemake, without compilation, which "
-        "only happens when a program is first used on a machine.",
     )
 
 

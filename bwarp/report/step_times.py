@@ -1,10 +1,13 @@
 """The seconds of the jobs of steps, from Snakemake's benchmark files and the logs next to them."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bwarp.counted import counted
+from bwarp.report.charts import GREEN, Bar, bar_chart
+from bwarp.report.page import section
 from bwarp.runtime.progress import engine_in, seconds_of_compiling
 
 
@@ -37,3 +40,18 @@ def jobs_of(paths: Sequence[str | os.PathLike], steps: Collection[str]) -> dict[
         engines = before.engines | {engine} - {""}
         found[step] = Jobs(before.number + 1, before.seconds + seconds, engines)
     return found
+
+
+def times_section(jobs: Mapping[str, Jobs], steps: Collection[str]) -> str:
+    """Return the section of a page with the seconds of steps, in their order."""
+    bars = [
+        Bar(step, [one.seconds], f"{one.seconds:,.1f} s, {counted(one.number, 'job')}")
+        for step, one in ((step, jobs[step]) for step in steps if step in jobs)
+    ]
+    return section(
+        "Times of the steps",
+        bar_chart(bars, {"": GREEN}),
+        f"The jobs took {sum(one.seconds for one in jobs.values()):,.1f} s in total.",
+        "The seconds of all jobs of a step, as measured by Snakemake, without compilation, which "
+        "only happens when a program is first used on a machine.",
+    )

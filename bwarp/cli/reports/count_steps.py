@@ -2,38 +2,34 @@
 
 A row has the step, its engine, the numbers that it takes and gives, and the seconds of its jobs
 over all batches as measured by Snakemake, excluding compilation. --page also writes a page with the
-table, a picture of it, and the number of loci per read.
+table, and plots of its numbers, of the times, and of the number of loci per read.
 """
 
 from dataclasses import asdict
-from pathlib import Path
 
 from bwarp.allmap.find import Certificate
 from bwarp.cli.program import program_parser
 from bwarp.counted import counted
 from bwarp.io.atomic_output import atomic_file, check_outputs
 from bwarp.options.common import output
+from bwarp.report.charts import BLUE, ORANGE, VERMILION, Bar, bar_chart
 from bwarp.report.loci_chart import loci_chart
 from bwarp.report.manifest import preview_page
-from bwarp.report.page import side_by_side
-from bwarp.report.step_picture import Step, step_picture
-from bwarp.report.step_times import Jobs, jobs_of
+from bwarp.report.page import section, side_by_side
+from bwarp.report.step_times import Jobs, jobs_of, times_section
 
 EXAMPLES = """
 bwarp count-steps results/allmap/demo.stats.json -o demo.steps.tsv --page demo.steps.html \\
     --times logs/*/demo/1.benchmark.tsv logs/*/demo/1/*.benchmark.tsv
 """
 
-#: What the steps do, in their order.
-DOES = {
-    "batch_reads": "cut into batches",
-    "seed_reads": "search parts of reads",
-    "locate_seeds": "locate their hits",
-    "filter_candidates": "filter candidates",
-    "extend_candidates": "verify by alignment",
-    "write_alignments": "write the loci",
-    "merge_loci": "merge the batches",
-}
+STEPS = (
+    "batch_reads", "seed_reads", "locate_seeds", "filter_candidates", "extend_candidates",
+    "write_alignments", "merge_loci",
+)  # fmt: skip
+
+#: The colours of what bounds drop.
+_DROPPED = (ORANGE, VERMILION)
 
 #: The steps that run on the engine that their logs name; the others are for CPUs.
 _ON_ENGINE = ("seed_reads", "filter_candidates", "extend_candidates")
@@ -58,21 +54,19 @@ def parse_options():
 def main(options):
     check_outputs([options.output, options.page], [options.stats, *options.times])
     certificate = Certificate.read(options.stats)
-    jobs = jobs_of(options.times, DOES)
+    jobs = jobs_of(options.times, STEPS)
     table = "\n".join([_HEADER, *rows_of(certificate, jobs)]) + "\n"
     with atomic_file(options.output, "w") as file:
         file.write(table)
     if options.page:
-        sample = Path(options.stats).name.removesuffix(".stats.json")
-        picture = step_picture(
-            f"From the reads of {sample} to their loci", drawn(certificate, jobs)
-        )
+        sections = [loci_chart(certificate), chain_chart(certificate)]
+        if jobs:
+            sections.append(times_section(jobs, STEPS))
         with (
             open(options.output, "rb") as written,
             atomic_file(options.page, "w") as file,
         ):
-            charts = side_by_side([loci_chart(certificate)])
-            picture = f'{charts}\n<div class="wide">{picture}</div>\n'
+            picture = side_by_side(sections)
             file.write(preview_page(options.output, written, header=True, picture=picture))
 
 
@@ -129,32 +123,35 @@ def rows_of(certificate: Certificate, jobs: dict[str, Jobs]) -> list[str]:
     return ["\t".join(map(str, row)) for row in rows]
 
 
-def drawn(certificate: Certificate, jobs: dict[str, Jobs]) -> list[Step]:
-    """Return the steps of the picture; without hits dropped, the filter is left out."""
+def chain_chart(certificate: Certificate) -> str:
+    """Return the section of a page with a bar of what each step passes on and drops."""
     one = certificate
     dropped = {bound: n for bound, n in dropped_by(one).items() if n}
+    n_dropped = sum(dropped.values())
     gives = {
         "batch_reads": (one.reads, "read"),
         "seed_reads": (one.located, "hit"),
         "locate_seeds": (one.located, "position"),
-        "filter_candidates": (one.located - sum(dropped.values()), "candidate"),
+        "filter_candidates": (one.located - n_dropped, "candidate"),
         "extend_candidates": (one.confirmed, "alignment"),
         "write_alignments": (one.loci, "locus"),
         "merge_loci": (one.aligned, "read with loci", "reads with loci"),
     }
-    return [
-        Step(
-            program=step,
-            does=DOES[step],
-            engine=engine_of(step, jobs),
-            kept=given[0],
-            gives=counted(*given),
-            dropped=dropped if step == "filter_candidates" else {},
-            seconds=jobs[step].seconds if step in jobs else None,
-        )
-        for step, given in gives.items()
-        if step != "filter_candidates" or dropped or step in jobs
-    ]
+    bars = []
+    for step, given in gives.items():
+        lost = [n if step == "filter_candidates" else 0 for n in dropped.values()]
+        bars.append(Bar(step, [given[0], *lost], counted(*given)))
+    bounds = {
+        f"{n:,} dropped by {bound} ({100 * n / one.located:.0f} %)": colour
+        for (bound, n), colour in zip(dropped.items(), _DROPPED, strict=False)
+    }
+    return section(
+        "From reads to loci",
+        bar_chart(bars, {"passed on": BLUE, **bounds}),
+        f"The filter dropped {n_dropped:,} of {counted(one.located, 'position')}.",
+        "The number of reads, hits and so on that each step passes on to the next one. The "
+        "filter only drops positions without an alignment.",
+    )
 
 
 def engine_of(step: str, jobs: dict[str, Jobs]) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict
-from xml.etree import ElementTree
 
 import pytest
 
@@ -53,15 +52,13 @@ def test_numbers_and_seconds(stats, tmp_path):
     shown = page.read_text()
     assert "<td>dropped by kmers</td>" in shown
     assert "<title>2 loci: 3</title>" in shown
-    picture = ElementTree.fromstring(shown[shown.rindex("<svg") : shown.rindex("</svg>") + 6])
-    words = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert words[0] == "From the reads of s to their loci"
-    assert {"20 hits", "15 candidates", "5 dropped by kmers (25 %)", "6 reads with loci"} <= {
-        *words
-    }
-    engines = [word[0] for word in words if word in ("CPU", "GPU")]
-    assert "".join(engines) == "CCGCGCC"
-    assert [word for word in words if word.endswith(" s")] == ["0.0 s", "3.2 s", "7.0 s"]
+    assert "From reads to loci" in shown
+    for bar in (
+        "seed_reads: 20 hits", "filter_candidates: 15 candidates", "merge_loci: 6 reads with loci",
+        "batch_reads: 0.0 s, 1 job", "seed_reads: 3.2 s, 2 jobs", "extend_candidates: 7.0 s, 1 job",
+    ):  # fmt: skip
+        assert f"<title>{bar}</title>" in shown
+    assert "5 dropped by kmers (25 %)</li>" in shown
 
 
 def test_seconds_do_not_include_compiling(stats, tmp_path):
