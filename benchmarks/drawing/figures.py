@@ -219,6 +219,44 @@ def gpu_alignment_figures(lines: Lines) -> Iterator[Figure]:
         yield Figure(what, of, value, "TCUPS", f"{value:.1f}", "", row, results)
 
 
+def gpu_peer_figures(lines: Lines) -> Iterator[Figure]:
+    """Whole programs on a GPU; each program needs its own form of the database or writes its own
+    output, which its column names."""
+    results = "gpu_peers.jsonl"
+    runs: dict[str, dict[tuple, dict]] = {}
+    for line in lines(results):
+        runs.setdefault(line["part"], {})[line["program"], line["what"]] = line
+
+    def others(part: str, texts: dict[tuple, str]) -> str:
+        found = runs[part]
+        return ", ".join(
+            text.format(shown(found[key]["seconds"])) for key, text in texts.items() if key in found
+        )
+
+    if "search" in runs:
+        peer = {
+            ("cudasw4", "prepared, DPX"): "CUDASW++4 {}",
+            ("cudasw4", "preparing"): "its database {}",
+        }
+        for what in ("FASTA", "prepared"):
+            ours = runs["search"]["bwarp", what]
+            of = f"{ours['queries']} proteins, {ours['residues'] / 1e6:.1f} M residues, {what}"
+            yield seconds(
+                "search, whole program", of, ours["seconds"], others("search", peer), ours, results
+            )
+    for mode in ("local", "global") if "pairs" in runs else ():
+        ours = runs["pairs"]["bwarp", f"{mode}, TSV"]
+        peers = {
+            ("gasal2", f"{mode}, its text"): "GASAL2 {}",
+            ("gasal2", f"{mode}, no output, 4 threads"): "without output {}",
+            ("wfa.affine.gpu", f"{mode}, its text"): "WFA-GPU {}",
+        }
+        of = f"{ours['pairs']:,} pairs of DNA, {mode}, CIGARs"
+        yield seconds(
+            "pairs, whole program", of, ours["seconds"], others("pairs", peers), ours, results
+        )
+
+
 def scan_figures(lines: Lines) -> Iterator[Figure]:
     for results in ("scan_cpu.jsonl", "scan_h200.jsonl"):
         speed = "giga_comparisons_a_second"
@@ -245,7 +283,7 @@ def start_figures(lines: Lines) -> Iterator[Figure]:
 #: In the order of the pages.
 ROWS = (
     *(index_figures, mapping_figures, seed_figures, locus_figures, match_figures),
-    *(alignment_figures, gpu_alignment_figures, scan_figures, start_figures),
+    *(alignment_figures, gpu_alignment_figures, gpu_peer_figures, scan_figures, start_figures),
 )
 
 
