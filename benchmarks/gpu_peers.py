@@ -8,17 +8,18 @@ Parts:
             prepared database, and CUDASW++4 on its own, with and without DPX instructions, BLOSUM62
             and gaps of 10 + n. Preparing the databases is timed, too
     pairs   --pairs pairs of 150 bases against 152 to 277 (local) and 150 (global), with
-            CIGARs: bwarp pairs, GASAL2, and for global alignments WFA-GPU. GASAL2 runs with 4 and
-            with all threads without printing its alignments, and with 4 printing them
+            CIGARs: bwarp pairs, GASAL2, and for global alignments WFA-GPU. GASAL2 runs with 4
+            threads and with all threads without output, and with 4 threads with output
 
 Without --queries and --database, files in ../shared/data are used; if these are missing, proteins
-are simulated. A smaller database is repeated: a copy has --changed of its residues replaced by
-others of the database. The first round, which may compile, is not counted. The scores are compared:
-a line of another program has the number of scores that differ from bwarp's, and the speed that the
-program prints itself. One JSON object per line is appended to --output.
+are simulated. A smaller database is repeated: in each copy, the share --changed of the residues is
+replaced by random ones of the database. The first round, which may compile, is not counted. The
+scores are compared: a line of another program has the number of scores that differ from bwarp's,
+and the speed that the program prints itself. One JSON object per program and run is appended to
+--output.
 
-The programs are found on the PATH. Some print no version: a link, such as gasal2 to gasal2-106d94e,
-names it.
+The programs must be on the PATH. Some print no version: make the command a link to a file whose
+name ends in it, such as gasal2 to gasal2-106d94e.
 """
 
 import csv
@@ -228,7 +229,7 @@ def main():
     parser.add_argument("--queries", type=Path, help="FASTA")
     parser.add_argument("--database", type=Path, help="FASTA")
     parser.add_argument("--residues", type=lambda text: int(float(text)), default=187_700_000)
-    parser.add_argument("--changed", type=float, default=0.3, help="part of the residues of a copy")
+    parser.add_argument("--changed", type=float, default=0.3, help="share of residues in a copy")
     parser.add_argument("--pairs", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=5, help="number of timed runs")
     options = read_options(parser, "gpu_peers.jsonl", residues=20_000, pairs=300, rounds=1)

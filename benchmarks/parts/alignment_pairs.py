@@ -69,7 +69,7 @@ def mutated_reads(rng, count, query_length, reference_length, errors):
 
 def write_pairs(folder, count):
     """Write reads of 150 bases, and references of 152 to 277 that contain them with 3 % of errors,
-    as FASTA, FASTQ and a table. middle.fa has the 150 bases of each reference that the read is of.
+    as FASTA, FASTQ and a table. middle.fa has the 150 bases of each reference that match the read.
     """
     rng = np.random.default_rng(106)
     with (

@@ -1,4 +1,4 @@
-"""CUDASW++4, GASAL2 and WFA-GPU: how they are called, and what they print."""
+"""Commands of CUDASW++4, GASAL2 and WFA-GPU, and the numbers in their output."""
 
 import re
 from collections.abc import Iterable

@@ -6,7 +6,7 @@
     low complexity    stretches of 30 to 300 bases, mostly of one or two bases
     tandem repeats    arrays of 2 to 40 copies of a unit of 2 to 200 bases, 0 to 20 % diverged
     short periods     stretches of 60 to 200 bases of a unit of 1 to 6 bases, 0 to 20 % diverged:
-                      about as long as a read, of which few bases then tell its origin
+                      about as long as a read, of which few bases then show its origin
 
 Each layer is written over the previous ones.
 """

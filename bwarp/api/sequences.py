@@ -71,7 +71,7 @@ def is_file(given: Sequences, what: str) -> TypeGuard[str | os.PathLike]:
 
 
 def check_files(*paths: str | os.PathLike | None) -> None:
-    """Raise an error if one of these paths, where given, does not exist, or is a folder."""
+    """Raise an error if a path does not exist or is a folder; None is ignored."""
     for path in paths:
         if path is not None and os.path.isdir(path):
             raise InputError(f"{path}: is a folder: give the path of a file")

@@ -35,7 +35,7 @@ from bwarp.io.compressed_files import read_blocks
 # Data frames with the columns of the tables. Names are str, whole numbers int64.
 
 
-#: The columns of all tables with a header, and others that are not whole numbers, by type.
+#: By type, the columns of all tables with a header, and the other columns that are not int64.
 _COLUMNS = {
     "str": """
         query strand contig reference target cigar reason site sequence complete name
@@ -172,7 +172,7 @@ def read_table(path: str | os.PathLike) -> pd.DataFrame:
     Returns
     -------
     table : DataFrame
-        The columns of the file. Empty numbers are NaN; empty `cut`, `haplotypes` and `lost` are -1.
+        The columns of the file. Empty numbers are NaN, or -1 in columns of whole numbers.
 
     Raises
     ------

@@ -99,10 +99,9 @@ def merged_header(paths: list, headers: list[BamHeader]) -> BamHeader:
 
 
 def _with_own_programs(headers: list[list[bytes]]) -> Iterator[bytes]:
-    """Yield the lines of all headers; number @PG records with the same ID, as mapping may differ
-    between units.
+    """Yield the lines of all headers; number different @PG records with the same ID.
 
-    Records are the same if their lines are, and the lines of the programs before them.
+    Two records are equal if their lines and those of the programs before them are equal.
     """
     programs = [
         {_value(line, b"ID"): line for line in lines if _is_program(line)} for lines in headers
@@ -133,7 +132,7 @@ def _chain(line: bytes, by_name: Mapping[bytes, bytes]) -> tuple[bytes, ...]:
 
 
 def _free_name(name: bytes, taken: set[bytes]) -> bytes:
-    """Return an ID with a number that no record has; add it to those that are taken."""
+    """Return the ID with a number that makes it new, and add it to `taken`."""
     numbered = (b"%b.%d" % (name, number) for number in itertools.count(1))
     free = next(one for one in numbered if one not in taken)
     taken.add(free)

@@ -11,7 +11,7 @@ from bwarp.records.statistics import INSERT_BIN, INSERT_BINS
 
 
 def with_checks(statistics: Mapping, folder: str | os.PathLike, sample: str) -> dict:
-    """Return statistics with the numbers that the files of --qc about a sample have.
+    """Return the statistics of a sample with the numbers of its files of --qc.
 
     Parameters
     ----------
@@ -24,14 +24,14 @@ def with_checks(statistics: Mapping, folder: str | os.PathLike, sample: str) -> 
     Returns
     -------
     dict
-        With other `duplicates` and `insert_sizes`, which are of all pairs; with `mean_depth`, and
-        with `breadth`, the percentages of the bases of the reference with at least each depth from
-        0 (ndarray, dtype=float64).
+        `duplicates` and `insert_sizes` are replaced; the sizes are those of all pairs. `mean_depth`
+        is added, and `breadth`: the percentages of the bases of the reference with at least each
+        depth from 0 (ndarray, dtype=float64).
 
     Raises
     ------
     InputError
-        If the files are incomplete or of another program.
+        If the files are incomplete, or another program wrote them.
     """
     stats, summary, distribution = (
         Path(folder, f"{sample}{ending}")

@@ -248,7 +248,7 @@ def _next_stretch(data, at, stop, position):
 
 @compiled
 def _operations_of_text(data, at):
-    """Return a CIGAR in BAM from its text, which ends with 0."""
+    """Convert the text of a CIGAR, which ends with 0, to its form in BAM."""
     size = np.int64(0)
     while data[at + size] != 0:
         size += 1

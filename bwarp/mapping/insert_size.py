@@ -98,7 +98,7 @@ def sizes_of_pairs(
     Parameters
     ----------
     one, two : ndarray, shape=(n_pairs,), dtype=int64
-        The hits of both ends, as indices of the next three.
+        The hits of both ends, as indices of the following arrays.
     strands, starts, five_primes : ndarray, shape=(n_hits,)
         `five_primes` are the positions of the first bases of the reads.
     """

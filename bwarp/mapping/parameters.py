@@ -88,8 +88,8 @@ class MappingParameters:
     least_score, least_mate_score : int
         The option `--min-score`, and the minimum score of the mate of a read in a pair.
     most_secondary, most_secondary_alt : int
-        Secondary hits are reported (XA) if their number does not exceed the first; or the second,
-        if one of them is on an ALT contig.
+        Secondary hits are reported (XA) if their number does not exceed this; the second limit
+        applies if one of them is on an ALT contig.
     secondary_share : float
         Their minimum score, as a fraction of the read's best score.
     secondary_records : int

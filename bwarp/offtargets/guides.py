@@ -154,7 +154,7 @@ class Guides:
         return len(self.names)
 
     def part(self, number: int, parts: int) -> "Guides":
-        """Return one of several parts of about the same number of guides, the first is 1."""
+        """Return part `number`, from 1, of `parts` with about the same number of guides."""
         part = slice((number - 1) * self.count // parts, number * self.count // parts)
         return Guides(self.names[part], self.sequences[part], self.longest)
 

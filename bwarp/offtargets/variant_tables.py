@@ -59,7 +59,7 @@ def variant_tables_at(
 
 
 class _TextFile:
-    """Numbered texts in a temporary file, so that they need not fit in memory."""
+    """Numbered texts in a temporary file, because they may not fit in memory."""
 
     def __init__(self, path: Path):
         self._path = path

@@ -105,7 +105,7 @@ def begin_compiling() -> None:
             try:
                 begin()
             except BaseException:
-                # It was interrupted, for example. The next function to be compiled needs it.
+                # It may have been interrupted. The next function to be compiled needs it.
                 with _lock:
                     _to_begin_with.insert(0, begin)
                     _has_begun = False

@@ -59,8 +59,9 @@ def kmer_rows(
     threads: int = 1,
     both_strands: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the first and last + 1 SA row of k-mers of a packed text, as `exact_intervals` with
-    `both_strands`.
+    """Find the first SA row and the last + 1 of k-mers of a packed text.
+
+    With `both_strands`, the order is that of `exact_intervals`.
 
     Parameters
     ----------

@@ -48,8 +48,8 @@ RESAMPLED = [f"{INDEX}.resampled.txt"] if is_sampled_otherwise(BUILT_INDEX) else
 # An existing index with other sampling rates. Results do not depend on the rates, so the index
 # keeps its time stamp: no job that searches it waits for this one, or runs again. The folder is
 # replaced atomically: each job opens either the old one or the new one, and continues with it.
-# Snakemake has no documented way to keep the time of a folder. With `ancient`, a change of the rates
-# and of something else in one run would not rerun the jobs that the other change affects.
+# Snakemake does not document how to keep the time stamp of a folder. With `ancient`, a run in which
+# the rates and something else have changed would not rerun the jobs that the other change affects.
 rule resample_index:
     input:
         index=INDEX,

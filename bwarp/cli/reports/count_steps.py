@@ -2,7 +2,7 @@
 
 A row has the step, its engine, the numbers that it takes and gives, and the seconds of its jobs
 over all batches as measured by Snakemake, excluding compilation. --page also writes a page with the
-table, and plots of its numbers, of the times, and of the number of loci per read.
+table, and with plots of its numbers and times and of the number of loci per read.
 """
 
 from dataclasses import asdict
@@ -28,7 +28,7 @@ STEPS = (
     "write_alignments", "merge_loci",
 )  # fmt: skip
 
-#: The colours of what bounds drop.
+#: The colours of the positions that bounds drop.
 _DROPPED = (ORANGE, VERMILION)
 
 #: The steps that run on the engine that their logs name; the others are for CPUs.
@@ -47,7 +47,7 @@ def parse_options():
         help="Snakemake's benchmark files of the jobs, in folders named after the steps, with the "
         "logs of the jobs next to them",
     )  # fmt: skip
-    parser.add_argument("--page", metavar="OUT.html", help="also write a page with a picture")
+    parser.add_argument("--page", metavar="OUT.html", help="also write a page with plots")
     return parser
 
 
@@ -124,7 +124,7 @@ def rows_of(certificate: Certificate, jobs: dict[str, Jobs]) -> list[str]:
 
 
 def chain_chart(certificate: Certificate) -> str:
-    """Return the section of a page with a bar of what each step passes on and drops."""
+    """Return the section of a page with bars of the numbers that each step passes on and drops."""
     one = certificate
     dropped = {bound: n for bound, n in dropped_by(one).items() if n}
     n_dropped = sum(dropped.values())

@@ -2,8 +2,8 @@
 
 The statistics are those of bwarp map and bwarp merge. The page is one file that needs no network.
 With --qc, depths, insert sizes and duplicates are those of the files of bwarp map --qc; otherwise,
-depths are estimated. --steps also writes a page for developers. --multiqc also writes the sections
-of a MultiQC report, NAME_mqc.yaml. Plots without data are omitted.
+the breadth is estimated. --steps also writes a page for developers. --multiqc also writes the
+sections of a MultiQC report, NAME_mqc.yaml. Plots without data are omitted.
 """
 
 import json
@@ -43,7 +43,7 @@ def parse_options():
     )  # fmt: skip
     parser.add_argument(
         "--qc", metavar="FOLDER",
-        help="the folder of map --qc, with files named after the samples",
+        help="folder written by map --qc, with files named after the samples",
     )  # fmt: skip
     parser.add_argument(
         "--truth",
@@ -110,7 +110,7 @@ def write_sections(folder: str, samples: dict, truths: dict) -> None:
 
 
 def statistics_of(path: str, checks: str | None) -> dict:
-    """Read the statistics of a sample, and what the files of --qc say about it."""
+    """Read the statistics of a sample, with the numbers of its files of --qc."""
     statistics = read(path, "mapping_qualities")
     if checks is None:
         return statistics

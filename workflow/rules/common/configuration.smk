@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-# Snakemake has no documented way to ask for the storage, the command line, the executor, or where
+# Snakemake does not document how to ask for the storage, the command line, the executor, or where
 # rules come from. Only this file, resources.smk, allmap_batches.smk and results.smk use attributes
 # of `workflow` for these.
 

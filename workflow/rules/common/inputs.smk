@@ -24,7 +24,7 @@ TABLES = {
 def as_named(path):
     """Return an input that the user named; only files made here get the prefix of a module.
 
-    Snakemake adds it neither to local files nor to those of a given storage.
+    Snakemake does not add it to local files, or to files of a storage that a rule names.
     """
     if path in (DEMO_GENOME, *DEMO_READS):
         return path

@@ -26,7 +26,7 @@ def query_file(wildcards, input):
 
 
 def part_of_guides(wildcards):
-    """Return the flag of offtargets for a part: every job reads all guides."""
+    """Return the option that selects a part of the guides; every job reads all guides."""
     part = wildcards.get("part")
     return ["--part", f"{part}/{query_parts('offtargets')}"] if part else []
 
@@ -51,7 +51,7 @@ def queries_to_cut(wildcards):
 
 
 def searched_database(wildcards):
-    """Return the database, or the folder that is made from it once."""
+    """Return the database, or the folder that `index_database` writes."""
     settings = section("search")
     if settings["prepare"]:
         return f"results/search/databases/{stem(settings['database'])}"
