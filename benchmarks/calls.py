@@ -3,7 +3,7 @@
 
     python benchmarks/calls.py                                    a simulated genome
     python benchmarks/calls.py --reference chr20.fa --mappers 'bwa mem' bwarp
-    python benchmarks/calls.py --structural                       deletions of 200 bases and more
+    python benchmarks/calls.py --structural                       structural variants
 
 Reads are drawn from a simulated person: two haplotypes with substitutions, insertions and
 deletions, and sequencing errors. Each mapper writes records, samtools sorts them, and bcftools and
