@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pysam
@@ -298,6 +299,30 @@ def test_a_batch_is_one_job_on_a_cluster(copy, sample, limits, written):
     assert jobs.count([*of_batch, "write_alignments"]) == n_batches - not_written
     assert jobs.count(of_batch) == not_written
     assert all("runtime=5" in group for group in groups)
+
+
+@pytest.mark.skipif(
+    not find_spec("snakemake_executor_plugin_cluster_generic"), reason="needs cluster-generic"
+)
+def test_jobs_on_other_machines_write_the_same_bytes(copy):
+    """Snakemake starts again there, and does not know that the batches have been made."""
+    without_batches(copy)
+    own = settings(copy, "edits: 3, batch_size: 100")
+    of_cluster = (
+        "--executor", "cluster-generic", "--cluster-generic-submit-cmd", "sh", "--jobs", "2",
+        "--seconds-between-status-checks", "1",
+    )  # fmt: skip
+    copy.snakemake("results/allmap/s.bam", *own, *of_cluster)
+    reads = ("-1", copy / "c.fq")
+    one = in_one(copy, reads, "s.1.a", "bam", "--edits", "3")
+    assert written(copy, "s") == one
+
+
+def test_a_file_of_a_batch_is_requested_before_there_are_batches(copy):
+    without_batches(copy)
+    own = settings(copy, "edits: 3, batch_size: 12")
+    planned = copy.planned("results/allmap/units/s/1.a/0.1.loci", *own)
+    assert "seed_reads" in planned or "extend_candidates" in planned
 
 
 @pytest.mark.parametrize(("batch_size", "threads"), [(12, 3), (100, 6)])

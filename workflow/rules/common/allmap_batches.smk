@@ -4,6 +4,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from bwarp_pipes import cores_in_pipes, threads_in_pipes
+from snakemake.exceptions import IncompleteCheckpointException
 
 from bwarp.gpu.device import DEVICES, DRIVER, visible_gpus
 
@@ -20,6 +21,18 @@ def batch_folder(sample, unit):
 def batches_of(sample, unit):
     """Return the numbers of the batches of a unit."""
     return sorted(int(path.stem) for path in batch_folder(sample, unit).glob("*.reads"))
+
+
+def made_batch(wildcards, number):
+    """Return the existing file of a batch; None before the checkpoint.
+
+    A job on another machine asks too, before it knows that the checkpoint has run.
+    """
+    try:
+        path = batch_folder(wildcards.sample, wildcards.unit) / f"{number}.reads"
+    except IncompleteCheckpointException:
+        return None
+    return path if path.is_file() else None
 
 
 def batch_of(wildcards):

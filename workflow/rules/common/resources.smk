@@ -84,11 +84,8 @@ def batch_minutes(wildcards, attempt, threads):
     the genome, all steps together (benchmarks/results/allmap_h200.jsonl: 16.4 s for 20,000 reads on
     16 cores), and a read takes 170 bytes. Each step gets that much, and a GPU needs less.
     """
-    if not workflow.is_main_process:
-        # The job was sent with its time. Its checkpoint did not run here.
-        return attempt * 5
-    path = batch_folder(wildcards.sample, wildcards.unit) / f"{wildcards.batch}.reads"
-    size = os.path.getsize(path) / 1e6 if path.is_file() else 0
+    path = made_batch(wildcards, wildcards.batch)
+    size = os.path.getsize(path) / 1e6 if path else 0
     return attempt * (5 + round(size / 170 * 4e3 * reference_mb() / 1e3 / threads / 60))
 
 
@@ -97,9 +94,7 @@ def batch_threads(wildcards):
     and the unit has several batches. While a step of one batch starts, another one computes.
     """
     cores = workflow.resource_settings.cores
-    if not cores or not jobs_run_here():
-        return 8
-    if not (batch_folder(wildcards.sample, wildcards.unit) / "1.reads").is_file():
+    if not cores or not jobs_run_here() or not made_batch(wildcards, 1):
         return 8
     return max(1, min(8, cores // 2))
 
