@@ -130,3 +130,25 @@ def test_allmap_where_jobs_share_a_storage_alone(make_copy, tmp_path):
     for ending in ("bam", "bam.bai", "over.tsv", "skipped.tsv", "stats.json"):
         made = (volume / "results" / "allmap" / f"s.{ending}").read_bytes()
         assert made == (copy / "results" / "allmap" / f"s.{ending}").read_bytes()
+
+
+@lacks("snakemake_storage_plugin_fs")
+@pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
+@pytest.mark.parametrize("prefix", [None, "storage"])
+def test_a_storage_in_the_working_directory(make_copy, prefix):
+    """As where jobs work on the disk of their node; the prefix may be part of other paths."""
+    copy = make_copy("clone", forks=True)
+    reads = ("--reference", copy / "small.fa", "-1", copy / "r1.fq", "--reads", 50)
+    assert run_here("simulate_reads", *reads, folder=copy.folder).rc == 0
+    (copy / "units.tsv").write_text("sample\tfq1\ns\tr1.fq\n")
+    (copy / "mine.yaml").write_text(
+        "reference: small.fa\nsamples: units.tsv\nbackend: cpu\nallmap: {edits: 2}\n"
+    )
+    words = ["--default-storage-provider", "fs"]
+    if prefix:
+        (copy / prefix).mkdir()
+        for name in ("small.fa", "r1.fq"):
+            (copy / name).rename(copy / prefix / name)
+        words += ["--default-storage-prefix", prefix]
+    copy.snakemake("allmap", "--configfile", "mine.yaml", *words)
+    assert (copy / (prefix or "") / "results/allmap/s.bam").is_file()

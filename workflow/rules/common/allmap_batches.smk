@@ -12,10 +12,8 @@ from bwarp.gpu.device import DEVICES, DRIVER, visible_gpus
 def batch_folder(sample, unit):
     """Return the folder of a unit's batches after the checkpoint; for a storage, a local copy."""
     made = checkpoints.batch_reads.get(sample=sample, unit=unit).output[0]
-    if STORAGE == "fs":
-        # The path of the local copy ends in the path in the storage. The copy may be missing.
-        return Path(seen_here(made.partition(f"{STORED_IN}/")[2]))
-    return Path(made)
+    # A local copy may be missing.
+    return Path(made.storage_object.query if STORAGE == "fs" else made)
 
 
 def batches_of(sample, unit):

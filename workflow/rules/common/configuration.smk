@@ -16,7 +16,7 @@ IS_MAIN = workflow.modifier.is_main_snakefile()
 
 # The storage of inputs and results, if they are not local files; fs is a folder.
 STORAGE = workflow.storage_settings.default_storage_provider
-STORED_IN = str(workflow.storage_settings.default_storage_prefix).rstrip("/")
+STORED_IN = workflow.storage_settings.default_storage_prefix or ""
 
 # The checkout with these rules; None if they are read from a repository, as with `github(...)`.
 # Programs and library are then those of the installed bwarp.

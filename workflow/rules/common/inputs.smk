@@ -29,7 +29,7 @@ def as_named(path):
     if path in (DEMO_GENOME, *DEMO_READS):
         return path
     if STORAGE:
-        return getattr(storage, STORAGE)(f"{STORED_IN}/{os.path.normpath(path)}")
+        return getattr(storage, STORAGE)(os.path.join(STORED_IN, os.path.normpath(path)))
     return local(path)
 
 
