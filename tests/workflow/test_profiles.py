@@ -57,7 +57,7 @@ STATES = {
         "failed": ("qacct", "failed 0\\nexit_status 137", 0),
         "running": ("qstat", "job_number: 7", 0),
         "unknown": ("qstat", "Following jobs do not exist:\\n7", 1),
-        "silent": ("qstat", "error: commlib error: got select error (Connection refused)", 1),
+        "silent": ("qstat", "failed receiving gdi request", 1),
     },
     "lsf": {
         "success": ("bjobs", "DONE", 0),
