@@ -46,8 +46,9 @@ def package(checkout, tmp_path):
         "compiled_code", "compiler", "lazy_function", "linking", "machine_code", "source_digest",
         "target", "type_text",
     )  # fmt: skip
-    for name in ("__init__", "runtime/__init__", *(f"runtime/{module}" for module in modules)):
-        shutil.copy(checkout / "bwarp" / f"{name}.py", folder / f"{name}.py")
+    files = "__init__.py", "__init__.pyi", "runtime/__init__.py"
+    for name in (*files, *(f"runtime/{module}.py" for module in modules)):
+        shutil.copy(checkout / "bwarp" / name, folder / name)
     (folder / "two.py").write_text(TWO)
     (folder / "one.py").write_text(ONE)
     (folder / "three.py").write_text("")
