@@ -118,7 +118,6 @@ COMMANDS = [
     ("estimate_allmap_insert_size", "--index", "IN/i", "--reads", "IN/pairs/0.reads",
      "--loci", "IN/pairs.loci", "-o", "OUT/o.json"),
     ("count_correct", "IN/s.bam", "-o", "OUT/o.json"),
-    ("draw_report", "--statistics", "IN/u.stats.json", "-o", "OUT/o.html", "--multiqc", "OUT/m"),
     ("count_steps", "IN/l.stats.json", "-o", "OUT/o.tsv"),
     ("write_alignments", "--index", "IN/i", "--reads", "IN/b/0.reads", "--loci", "IN/loci",
      "-o", "OUT/o.tsv", "--stats", "OUT/o.stats.json"),
@@ -146,7 +145,7 @@ WITHOUT_TABLES = {
     *("index_reference", "index_database", "simulate_genome", "simulate_reads"),
     *("doctor", "compile_programs", "cut_queries"),
     *("batch_reads", "seed_reads", "locate_seeds", "filter_candidates", "extend_candidates"),
-    *("draw_timeline", "preview_table", "write_manifest", "report_offtargets"),
+    *("draw_report", "draw_timeline", "preview_table", "write_manifest", "report_offtargets"),
 }
 
 
